@@ -1,0 +1,49 @@
+//! The names that two vocabularies have for one event: the paper's, and the kernel's own.
+//!
+//! A trace keeps the names it was recorded with. Filters and selectors accept either.
+
+/// The user context switch; its first parameter is the user thread that comes next.
+pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
+/// The kernel's context switch, as a listing writes it; its parameter is the LWP that comes next.
+pub const KERN_CONTEXT_SWITCH: &str = "KERN_CONTEXT_SWITCH";
+/// Entry to an interrupt handler, as a listing writes it; its parameter is the interrupt's number.
+pub const IRQ: &str = "IRQ";
+/// Exit from an interrupt handler.
+pub const IRQ_EXIT: &str = "IRQ_EXIT";
+/// "An event of the program": its parameter is the name of it.
+pub const USER_EVENT: &str = "USER_EVENT";
+
+/// Kernel tracepoints that the paper's vocabulary has a name for.
+const ALIASES: &[(&str, &str)] = &[
+    ("sched_switch", KERN_CONTEXT_SWITCH),
+    ("irq_handler_entry", IRQ),
+    ("irq_handler_exit", IRQ_EXIT),
+    ("sys_enter", "SYSTEM_CALL"),
+];
+
+/// The paper's name of a kernel tracepoint.
+pub fn paper_name(tracepoint: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(kernel, _)| *kernel == tracepoint).map(|(_, paper)| *paper)
+}
+
+/// Both names of an event, given either. One element if it has only one.
+pub fn synonyms(name: &str) -> Vec<&str> {
+    let other = ALIASES.iter().find_map(|(kernel, paper)| match name {
+        _ if name == *kernel => Some(*paper),
+        _ if name == *paper => Some(*kernel),
+        _ => None,
+    });
+    std::iter::once(name).chain(other).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_name_finds_both() {
+        assert_eq!(synonyms("IRQ"), ["IRQ", "irq_handler_entry"]);
+        assert_eq!(synonyms("sched_switch"), ["sched_switch", "KERN_CONTEXT_SWITCH"]);
+        assert_eq!(synonyms("received_msg"), ["received_msg"]);
+    }
+}

@@ -1,0 +1,1 @@
+//! Sigmund's filters and measures, as plans on a super-trace's session

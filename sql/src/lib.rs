@@ -1,0 +1,1 @@
+//! A super-trace as a DataFusion session: tables, views, functions

@@ -1,0 +1,2 @@
+//! The `sigmund` command.
+fn main() {}
