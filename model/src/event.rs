@@ -154,6 +154,13 @@ pub enum Effect {
         /// Who is on the CPU from now on; [`Lwp::IDLE`] is the idle task.
         next: Lwp,
     },
+    /// The event's LWP leaves the event's CPU; who comes next is not known.
+    LwpLeave {
+        /// What becomes of it.
+        state: LwpState,
+    },
+    /// The event's LWP is on the event's CPU from now on.
+    LwpArrive,
     /// Somebody is about to make this LWP runnable.
     LwpWaking(Lwp),
     /// This LWP became runnable.
