@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Cpu, Lwp, LwpState, Params, Pid, Thread, Ticks, state::named};
+use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, Thread, Ticks, state::named};
 
 named! {
     /// Which of the two schedulers' sides recorded an event.
@@ -173,6 +173,8 @@ pub enum Effect {
     LwpAttach {
         /// Its process.
         pid: Pid,
+        /// `CLOCK_THREAD_CPUTIME_ID` at this instant, if it was read.
+        cpu_time_ns: Option<u64>,
     },
     /// The event's LWP stops carrying user threads. It has measured its own time on CPUs.
     LwpDetach {
@@ -185,6 +187,8 @@ pub enum Effect {
         next: Option<Thread>,
         /// Why the one before left.
         reason: LeaveReason,
+        /// The address of what it waits for, if it blocked and the source says.
+        on: Option<u64>,
     },
     /// This user thread was created.
     ThreadNew(Thread),
@@ -239,4 +243,7 @@ pub trait EventStream {
     /// # Errors
     /// Only what ends the stream for good. Damage that costs a part of it is skipped and becomes a loss.
     fn next_into(&mut self, event: &mut Event) -> io::Result<bool>;
+
+    /// What was found missing since this was last asked. Ask until the stream has ended.
+    fn take_losses(&mut self) -> Vec<Loss>;
 }

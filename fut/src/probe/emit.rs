@@ -1,0 +1,132 @@
+//! Recording one event. The hot path is here; making room and attaching are not.
+
+use std::{
+    ptr::NonNull,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use sigmund_model::Ticks;
+
+use super::current::current;
+use crate::{
+    clock,
+    session::{self, Attached},
+    shm::{
+        PACKET_LEN,
+        local::local_fetch_add,
+        ring::{Control, Ring, Room},
+    },
+    trace::{CPU_UNKNOWN, RECORD_HEAD_LEN, RecordHead},
+};
+
+/// Records one event of `words` parameter words, which `write` stores; 255 words at most, more are not recorded.
+///
+/// This is what the functions made by [`events!`](crate::events) call. The event is recorded whatever the key mask
+/// says: ask [`enabled`](super::keys::enabled) first.
+///
+/// # Safety
+/// `write` stores `words` words at the place it is given, and nothing else.
+#[inline(always)]
+pub unsafe fn record(code: u32, words: usize, write: impl FnOnce(*mut u64)) {
+    let control = current();
+    let tick = clock::ticks();
+    let len = RECORD_HEAD_LEN + 8 * words;
+    // SAFETY: `current` gives a control block that is mapped as long as its LWP is attached, and fully atomic.
+    let fields = unsafe { control.as_ref() };
+    let position = local_fetch_add(&fields.cursor, len as u64);
+    let (sequence, offset) = (position >> 32, position as u32 as usize);
+    // Rule 2 of the ring: granted if it ends inside the packet.
+    if offset + len > PACKET_LEN {
+        // SAFETY: the caller's promise about `write` is handed on.
+        unsafe { record_slowly(code, words, write, control, position, tick) };
+        return;
+    }
+    let place = (sequence & fields.mask.load(Ordering::Relaxed)) as usize * PACKET_LEN + offset;
+    let packets = fields.base.load(Ordering::Relaxed) as *mut u8;
+    // SAFETY: rule 2: `place..place + len` is inside the packets at `packets`, and reserved for us.
+    let record = unsafe { packets.add(place) }.cast::<u64>();
+    // SAFETY: as above; records are aligned to 8 bytes. The caller vouches for `write`.
+    unsafe { commit(record, code, words, write, cpu_of(fields), tick) };
+}
+
+/// Writes a granted record (rule 3 of the ring).
+///
+/// # Safety
+/// `record` is a granted place for a record of `words` words; `write` stores so many and nothing else.
+#[inline(always)]
+unsafe fn commit(
+    record: *mut u64,
+    code: u32,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    cpu: u16,
+    tick: u64,
+) {
+    // SAFETY: the parameters are behind the head of 16 bytes.
+    write(unsafe { record.add(2) });
+    let head = RecordHead { code, words: words as u8, flags: 0, cpu };
+    // SAFETY: the second word of the record.
+    let word = unsafe { record.add(1) };
+    // SAFETY: aligned, ours.
+    unsafe { AtomicU64::from_ptr(word) }.store(head.to_word(), Ordering::Relaxed);
+    // SAFETY: the first word of the record: aligned, ours.
+    // Release: pairs with the Acquire in `Ring::copy_packet`; commits the record.
+    unsafe { AtomicU64::from_ptr(record) }.store(tick, Ordering::Release);
+}
+
+#[inline(always)]
+fn cpu_of(fields: &Control) -> u16 {
+    let cpu = fields.cpu.load(Ordering::Relaxed) as *const u32;
+    // SAFETY: `attach` stored the address of the CPU number of this very LWP, or of a constant. The kernel writes it
+    // behind the compiler's back, hence volatile.
+    let cpu = unsafe { cpu.read_volatile() };
+    cpu.min(u32::from(CPU_UNKNOWN)) as u16
+}
+
+/// The rest of [`record`]: the packet is full, or the LWP has no ring yet.
+///
+/// # Safety
+/// As of [`record`].
+#[cold]
+#[inline(never)]
+unsafe fn record_slowly(
+    code: u32,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    mut control: NonNull<Control>,
+    mut position: u64,
+    tick: u64,
+) {
+    if words > crate::trace::MAX_RECORD_WORDS {
+        return;
+    }
+    if control == NonNull::from(&super::CURRENT_NONE) {
+        match session::attach() {
+            Attached::Now(attached) => control = attached,
+            Attached::Not => return,
+        }
+    } else {
+        // SAFETY: it is not the stand-in, so an attached ring of this LWP.
+        let ring = unsafe { Ring::of_producer(control) };
+        if ring.make_room(position, Ticks(tick)) == Room::Lost {
+            return;
+        }
+    }
+    let len = RECORD_HEAD_LEN + 8 * words;
+    loop {
+        // SAFETY: an attached ring of this LWP.
+        let ring = unsafe { Ring::of_producer(control) };
+        let fields = ring.control();
+        position = local_fetch_add(&fields.cursor, len as u64);
+        let offset = position as u32 as usize;
+        if offset + len <= PACKET_LEN {
+            let record = ring.place(position >> 32, offset);
+            // SAFETY: rule 2 of the ring. The caller vouches for `write`.
+            unsafe { commit(record, code, words, write, cpu_of(fields), tick) };
+            return;
+        }
+        if ring.make_room(position, Ticks(tick)) == Room::Lost {
+            return;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The key mask: groups of events that are switched together, while the program runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Scheduling decisions of a runtime.
+pub const SCHEDULER: u64 = 1;
+/// LWPs that begin and stop recording. Without them the merge cannot tell whose user threads an LWP carries.
+pub const LWP: u64 = 1 << 1;
+/// Synchronisation: who blocks on what.
+pub const SYNC: u64 = 1 << 2;
+/// What the program declares itself, unless it says otherwise.
+pub const PROGRAM: u64 = 1 << 8;
+/// Everything.
+pub const ALL: u64 = u64::MAX;
+
+/// 0 as long as nothing is recorded: then a probe is a load, a test and a branch.
+static MASK: AtomicU64 = AtomicU64::new(0);
+
+/// Whether events of this key are recorded now.
+#[inline(always)]
+pub fn enabled(key: u64) -> bool {
+    MASK.load(Ordering::Relaxed) & key != 0
+}
+
+/// Switches groups of events: those in `mask` on, all others off. Without a session this records nothing still.
+pub fn set(mask: u64) {
+    if crate::session::is_on() {
+        MASK.store(mask, Ordering::Relaxed);
+    }
+}
+
+/// The mask that is set now.
+pub fn mask() -> u64 {
+    MASK.load(Ordering::Relaxed)
+}
+
+pub(crate) fn switch(mask: u64) {
+    MASK.store(mask, Ordering::Relaxed);
+}

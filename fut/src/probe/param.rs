@@ -1,0 +1,108 @@
+//! What a probe can record: numbers, flags, addresses, texts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sigmund_model::{FieldType, Thread};
+
+/// The longest text that one record keeps; the rest is cut off.
+const MAX_TEXT: usize = 1024;
+
+/// A value that a record can hold.
+///
+/// # Safety
+/// `write` stores exactly `words()` words at `to`, and reads nothing there.
+pub unsafe trait Param: Copy {
+    /// How it is declared.
+    const TYPE: FieldType;
+
+    /// Words it takes.
+    #[inline(always)]
+    fn words(self) -> usize {
+        1
+    }
+
+    /// Stores it.
+    ///
+    /// # Safety
+    /// `words()` words at `to` are the caller's to write.
+    unsafe fn write(self, to: *mut u64);
+}
+
+/// Stores one word of a record that is not committed yet.
+///
+/// # Safety
+/// `to` is aligned, and the caller's to write.
+#[inline(always)]
+unsafe fn store(to: *mut u64, word: u64) {
+    // SAFETY: as the caller vouches.
+    let to = unsafe { AtomicU64::from_ptr(to) };
+    to.store(word, Ordering::Relaxed);
+}
+
+macro_rules! number {
+    ($($ty:ty => $field:ident, $this:ident => $bits:expr;)*) => { $(
+        // SAFETY: one word is declared and one is stored.
+        unsafe impl Param for $ty {
+            const TYPE: FieldType = FieldType::$field;
+
+            #[inline(always)]
+            unsafe fn write(self, to: *mut u64) {
+                let $this = self;
+                // SAFETY: the caller gives one word.
+                unsafe { store(to, $bits) };
+            }
+        }
+    )* };
+}
+
+number! {
+    u8 => U8, n => u64::from(n);
+    u16 => U16, n => u64::from(n);
+    u32 => U32, n => u64::from(n);
+    u64 => U64, n => n;
+    usize => U64, n => n as u64;
+    i8 => I64, n => i64::from(n) as u64;
+    i16 => I64, n => i64::from(n) as u64;
+    i32 => I64, n => i64::from(n) as u64;
+    i64 => I64, n => n as u64;
+    isize => I64, n => n as u64;
+    f64 => F64, x => x.to_bits();
+    bool => Bool, b => u64::from(b);
+    Thread => Thread, t => t.0;
+}
+
+// SAFETY: one word is declared and one is stored.
+unsafe impl<T> Param for *const T {
+    const TYPE: FieldType = FieldType::Pointer;
+
+    #[inline(always)]
+    unsafe fn write(self, to: *mut u64) {
+        // SAFETY: the caller gives one word.
+        unsafe { store(to, self as usize as u64) };
+    }
+}
+
+// SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
+unsafe impl Param for &str {
+    const TYPE: FieldType = FieldType::Text;
+
+    #[inline]
+    fn words(self) -> usize {
+        1 + self.len().min(MAX_TEXT).div_ceil(8)
+    }
+
+    #[inline]
+    unsafe fn write(self, to: *mut u64) {
+        let bytes = &self.as_bytes()[..self.len().min(MAX_TEXT)];
+        // SAFETY: the first of the words the caller gives.
+        unsafe { store(to, bytes.len() as u64) };
+        for (index, chunk) in bytes.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            // SAFETY: `index + 1` is below `words()`.
+            let place = unsafe { to.add(index + 1) };
+            // SAFETY: as above.
+            unsafe { store(place, u64::from_le_bytes(word)) };
+        }
+    }
+}

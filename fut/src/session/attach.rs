@@ -1,0 +1,101 @@
+//! Attaching an LWP to the session: it gets a ring, and keeps it until it ends.
+
+use std::{cell::Cell, ptr::NonNull};
+
+use sigmund_model::{Lwp, Ticks};
+
+use super::{Session, current as session};
+use crate::{
+    clock,
+    probe::{CURRENT_NONE, clear_current, cpu_number, current, set_current},
+    shm::{
+        RingState,
+        ring::{Control, Ring},
+    },
+};
+
+crate::events! {
+    /// The LWP records from now on. Its time on CPUs so far.
+    fn LWP_ATTACH(cpu_time_ns: u64) in crate::keys::LWP => "attached, after {cpu_time_ns} ns on CPUs";
+    /// The LWP records no more. Its time on CPUs so far.
+    fn LWP_DETACH(cpu_time_ns: u64) in crate::keys::LWP => "detached, after {cpu_time_ns} ns on CPUs";
+}
+
+/// What attaching came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Attached {
+    /// The LWP has this ring now.
+    Now(NonNull<Control>),
+    /// It has none: nothing is recorded, or there is no ring left, or it is about to end.
+    Not,
+}
+
+/// Detaches its LWP when that ends.
+struct AtLwpEnd;
+
+impl Drop for AtLwpEnd {
+    fn drop(&mut self) {
+        detach();
+    }
+}
+
+thread_local! {
+    /// Probes of a signal handler that comes in the middle of attaching do not attach once more.
+    static ATTACHING: Cell<bool> = const { Cell::new(false) };
+    static AT_LWP_END: AtLwpEnd = const { AtLwpEnd };
+}
+
+/// Attaches the calling LWP, if there is a session and it is not attached yet.
+#[inline(never)]
+pub(crate) fn attach_now() {
+    if session().is_some() && current() == NonNull::from(&CURRENT_NONE) {
+        let _ = attach();
+    }
+}
+
+/// Attaches the calling LWP, which is not. The record that it wanted to write is counted as lost if it cannot be.
+#[inline(never)]
+pub(crate) fn attach() -> Attached {
+    CURRENT_NONE.stay_full();
+    let Some(session) = session() else { return Attached::Not };
+    if ATTACHING.replace(true) {
+        session.arena.count_unattached();
+        return Attached::Not;
+    }
+    let attached = take_ring(session);
+    ATTACHING.set(false);
+    if attached == Attached::Not {
+        session.arena.count_unattached();
+    } else {
+        LWP_ATTACH(clock::lwp_cpu_time());
+    }
+    attached
+}
+
+fn take_ring(session: &'static Session) -> Attached {
+    // An LWP whose thread-locals are being destroyed would never be detached.
+    if AT_LWP_END.try_with(|_| ()).is_err() {
+        return Attached::Not;
+    }
+    let Some(ring) = session.arena.use_ring() else { return Attached::Not };
+    // SAFETY: takes no argument and cannot fail.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    ring.begin(session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
+    ring.set_state(RingState::Live);
+    let control = NonNull::from(ring.control());
+    set_current(control);
+    Attached::Now(control)
+}
+
+fn detach() {
+    let control = current();
+    if control == NonNull::from(&CURRENT_NONE) {
+        return;
+    }
+    LWP_DETACH(clock::lwp_cpu_time());
+    clear_current();
+    // SAFETY: not the stand-in, so a ring of the session's arena, which is never unmapped.
+    let ring = unsafe { Ring::of_producer(control) };
+    ring.set_state(RingState::Ended);
+}

@@ -1,0 +1,151 @@
+//! A session: this process records, into an arena, until it ends.
+//!
+//! `sigmund record` names a directory in the environment, and [`init`] makes the arena there. Without a recorder,
+//! a `Recording` (feature `drain`) does both in one process. Threads attach themselves at their first probe.
+
+mod attach;
+mod fork;
+#[cfg(feature = "drain")]
+mod recording;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use sigmund_model::{Lwp, Pid, Ticks};
+
+pub(crate) use attach::{Attached, attach, attach_now};
+#[cfg(feature = "drain")]
+pub use recording::{Recording, RecordingSummary};
+
+use crate::{
+    clock, keys,
+    probe::declared,
+    shm::{Arena, ArenaError, Geometry},
+    trace::{PacketFlags, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+};
+
+/// The directory in which `sigmund record` wants the arenas of the processes it records.
+pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
+/// Packets of 64 KiB for each LWP, if not 64; a power of two.
+pub const ENV_PACKETS: &str = "FUT_PACKETS";
+
+/// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
+static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    arena: Arena,
+    pid: Pid,
+}
+
+/// What became of [`init`].
+#[derive(Debug)]
+#[must_use]
+pub enum Init {
+    /// Events are recorded from now on.
+    Recording,
+    /// They were already.
+    AlreadyRecording,
+    /// Nobody records this process.
+    NotAsked,
+    /// Somebody wants to, and it is not possible.
+    Failed(ArenaError),
+}
+
+/// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A
+/// [`Runtime`](crate::Runtime) does this itself. Costs nothing when called again.
+pub fn init() -> Init {
+    if is_on() {
+        return Init::AlreadyRecording;
+    }
+    let Some(dir) = std::env::var_os(ENV_ARENA_DIR) else { return Init::NotAsked };
+    match start(Path::new(&dir)) {
+        Ok(()) => Init::Recording,
+        Err(error) => Init::Failed(error),
+    }
+}
+
+/// Whether this process records.
+pub(crate) fn is_on() -> bool {
+    current().is_some()
+}
+
+fn current() -> Option<&'static Session> {
+    // Acquire: pairs with the Release in `install`.
+    let session = SESSION.load(Ordering::Acquire);
+    // SAFETY: null, or a session that was leaked in `install`.
+    unsafe { session.as_ref() }
+}
+
+fn start(dir: &Path) -> Result<(), ArenaError> {
+    let pid = Pid(std::process::id());
+    let path = dir.join(format!("{pid}.arena"));
+    let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
+    let geometry =
+        Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
+    install(Session { arena: arena(&path, geometry, pid)?, pid });
+    Ok(())
+}
+
+/// The arena file appears under its name when it is whole, so that a recorder never sees half a one.
+fn arena(path: &PathBuf, geometry: Geometry, pid: Pid) -> Result<Arena, ArenaError> {
+    let unfinished = path.with_extension("new");
+    let arena = Arena::create(&unfinished, geometry, pid)?;
+    push_metadata(&arena, pid);
+    std::fs::rename(&unfinished, path).map_err(|error| ArenaError::Io(path.clone(), error))?;
+    Ok(arena)
+}
+
+fn install(session: Session) {
+    fork::register();
+    // Release: pairs with the Acquire in `current`.
+    SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
+    keys::switch(keys::ALL);
+}
+
+/// Forgets the session of the parent, in a child that `fork` made.
+fn forget() {
+    keys::switch(0);
+    SESSION.store(ptr::null_mut(), Ordering::Release);
+    crate::probe::clear_current();
+}
+
+fn push_metadata(arena: &Arena, pid: Pid) {
+    let comm = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    let declarations = declared();
+    let packets = [
+        (PacketKind::PROCESS, encode_text(comm.trim_end())),
+        (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
+        (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
+    ];
+    for (kind, payload) in packets {
+        arena.push_metadata(&metadata_head(kind, pid).encode(&payload));
+    }
+}
+
+fn metadata_head(kind: PacketKind, pid: Pid) -> PacketHead {
+    let now = Ticks(clock::ticks());
+    PacketHead {
+        kind,
+        flags: PacketFlags::default(),
+        length: 0,
+        pid,
+        lwp: Lwp(0),
+        sequence: 0,
+        first_tick: now,
+        thread: None,
+        lost: 0,
+        last_tick: now,
+    }
+}
+
+/// For callers that want an `io::Error`.
+impl From<ArenaError> for io::Error {
+    fn from(error: ArenaError) -> io::Error {
+        io::Error::other(error.to_string())
+    }
+}

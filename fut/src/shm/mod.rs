@@ -1,0 +1,22 @@
+//! The shared memory of a traced process: where probes write and the drain reads.
+//!
+//! One file on tmpfs for a process, the **arena**, mapped by the process and by whoever records it. So a program
+//! that is killed loses nothing that it had committed: the recorder holds the same pages.
+//!
+//! ```text
+//! arena   0        4 KiB                1 MiB        + ring length …
+//!         | head   | metadata packets   | ring 0     | ring 1 | …
+//!
+//! ring    0        64 KiB
+//!         | control | packet 0 | packet 1 | … | packet n-1 |        each packet 64 KiB, head included
+//! ```
+//! Pages that nobody touched take no memory.
+
+mod arena;
+#[cfg(feature = "probes")]
+pub(crate) mod local;
+mod mapping;
+pub(crate) mod ring;
+
+pub use arena::{Arena, ArenaError, Geometry};
+pub use ring::{PACKET_LEN, Ring, RingState};

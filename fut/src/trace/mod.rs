@@ -1,0 +1,43 @@
+//! The user trace: what probes write, as bytes. It does not decide who ran where; the merge does.
+//!
+//! A file is a head and packets; a packet is a head and records; everything is little-endian.
+//!
+//! ```text
+//! file     0         8         12         16
+//!          | FUTTRACE| version | reserved | packet | packet | …
+//!
+//! packet   0      4      6       8        12      16    20    24    32           40       48     56          64
+//!          | FUTP | kind | flags | length | crc32 | pid | lwp | seq | first tick | thread | lost | last tick | payload …
+//!
+//! record   0      8      12      13      14    16
+//!          | tick | code | words | flags | cpu | word | word | …
+//! ```
+//!
+//! * A packet can be read alone: its head says which LWP of which process wrote it, the how-manieth of that LWP
+//!   it is, which user thread was mounted when it was begun, and how many records that LWP had lost until then.
+//!   `length` counts the payload; `crc32` covers head (with that field 0) and payload.
+//! * A record is 16 bytes and 8 a parameter word. A text is a word with its length in bytes, then its bytes, padded
+//!   with zeros to whole words. `cpu` is 0xffff where the probe could not see it.
+//! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
+//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots.
+
+mod declaration;
+mod packet;
+mod reader;
+mod record;
+mod stream;
+mod wire;
+
+pub use declaration::{Declaration, decode_declarations, encode_declarations};
+pub use packet::{
+    FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketFlags, PacketHead, PacketKind, VERSION,
+    file_head,
+};
+#[cfg(feature = "shm")]
+pub(crate) use reader::encode_clocks;
+pub use reader::{LwpPackets, Packet, ProcessInfo, UserTrace};
+pub use record::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, Record, RecordHead, Records};
+pub use stream::UserStream;
+#[cfg(feature = "probes")]
+pub(crate) use wire::encode_text;
+pub use wire::{Cut, TraceError};

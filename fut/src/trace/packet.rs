@@ -1,0 +1,140 @@
+//! The head of a packet, and the head of a file.
+
+use sigmund_model::{Lwp, Pid, Thread, Ticks};
+
+use super::wire::{Cut, TraceError};
+
+/// First bytes of a user trace.
+pub const FILE_MAGIC: &[u8; 8] = b"FUTTRACE";
+/// Version of the layout; a reader refuses others.
+pub const VERSION: u32 = 1;
+/// Length of the head of a file.
+pub const FILE_HEAD_LEN: usize = 16;
+/// First bytes of a packet.
+pub const PACKET_MAGIC: [u8; 4] = *b"FUTP";
+/// Length of the head of a packet.
+pub const PACKET_HEAD_LEN: usize = 64;
+
+/// The head of a file.
+pub fn file_head() -> [u8; FILE_HEAD_LEN] {
+    let mut head = [0; FILE_HEAD_LEN];
+    head[..8].copy_from_slice(FILE_MAGIC);
+    head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    head
+}
+
+/// What a packet carries. A number with names, not a closed list: unknown kinds are skipped and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketKind(pub u16);
+
+impl PacketKind {
+    /// Records of one LWP.
+    pub const EVENTS: PacketKind = PacketKind(1);
+    /// Declarations of events; see [`encode_declarations`](super::encode_declarations).
+    pub const DECLARATIONS: PacketKind = PacketKind(2);
+    /// Clock snapshots: `{u32 length, name} {u64 before, u64 after, u64 ns}`, repeated.
+    pub const CLOCKS: PacketKind = PacketKind(3);
+    /// The process: its command name as a text.
+    pub const PROCESS: PacketKind = PacketKind(4);
+    /// The end of an LWP's packets: the head alone, with the final count of lost records.
+    pub const LWP_END: PacketKind = PacketKind(5);
+}
+
+/// Bits about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketFlags(pub u16);
+
+impl PacketFlags {
+    /// Its writer did not live to finish it; records that were begun and not committed are left out.
+    pub const UNFINISHED: PacketFlags = PacketFlags(1);
+
+    /// Whether all bits of `other` are set.
+    pub fn contains(self, other: PacketFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The head of a packet, parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketHead {
+    /// What it carries.
+    pub kind: PacketKind,
+    /// Bits about it.
+    pub flags: PacketFlags,
+    /// Bytes of payload behind the head.
+    pub length: u32,
+    /// The process that wrote it.
+    pub pid: Pid,
+    /// The LWP that wrote it; 0 for packets about the whole process.
+    pub lwp: Lwp,
+    /// The how-manieth packet of that LWP, from 0.
+    pub sequence: u64,
+    /// When it was begun.
+    pub first_tick: Ticks,
+    /// The user thread that was mounted then.
+    pub thread: Option<Thread>,
+    /// Records that the LWP had lost by then, from its start.
+    pub lost: u64,
+    /// The largest tick in it.
+    pub last_tick: Ticks,
+}
+
+impl PacketHead {
+    /// The bytes of a packet with this head and payload. `length` and the checksum are filled in.
+    pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(PACKET_HEAD_LEN + payload.len());
+        out.extend_from_slice(&PACKET_MAGIC);
+        out.extend_from_slice(&self.kind.0.to_le_bytes());
+        out.extend_from_slice(&self.flags.0.to_le_bytes());
+        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.pid.0.to_le_bytes());
+        out.extend_from_slice(&self.lwp.0.to_le_bytes());
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+        out.extend_from_slice(&self.first_tick.0.to_le_bytes());
+        out.extend_from_slice(&self.thread.map_or(0, |t| t.0).to_le_bytes());
+        out.extend_from_slice(&self.lost.to_le_bytes());
+        out.extend_from_slice(&self.last_tick.0.to_le_bytes());
+        out.extend_from_slice(payload);
+        let crc = crc32fast::hash(&out);
+        out[12..16].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Parses the head at the start of `bytes`, which stand at `at` in their file; also gives the checksum.
+    ///
+    /// # Errors
+    /// When there are fewer than 64 bytes, or they do not begin with `FUTP`.
+    pub fn parse(bytes: &[u8], at: u64) -> Result<(PacketHead, u32), TraceError> {
+        let mut cut = Cut::new(bytes, at);
+        let magic = cut.bytes(4, "packet head")?;
+        if magic != PACKET_MAGIC {
+            return Err(Cut::new(bytes, at).bad("a packet (\"FUTP\")".into(), format!("{magic:02x?}")));
+        }
+        let kind_and_flags = cut.u32("packet head")?;
+        let length = cut.u32("packet head")?;
+        let crc = cut.u32("packet head")?;
+        let head = PacketHead {
+            kind: PacketKind(kind_and_flags as u16),
+            flags: PacketFlags((kind_and_flags >> 16) as u16),
+            length,
+            pid: Pid(cut.u32("packet head")?),
+            lwp: Lwp(cut.u32("packet head")?),
+            sequence: cut.u64("packet head")?,
+            first_tick: Ticks(cut.u64("packet head")?),
+            thread: Thread::from_switch(cut.u64("packet head")?),
+            lost: cut.u64("packet head")?,
+            last_tick: Ticks(cut.u64("packet head")?),
+        };
+        Ok((head, crc))
+    }
+
+    /// Whether `packet`, head and payload, has the checksum `crc`.
+    pub fn checks(packet: &[u8], crc: u32) -> bool {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&packet[..12]);
+        hasher.update(&[0; 4]);
+        hasher.update(&packet[16..]);
+        hasher.finalize() == crc
+    }
+}

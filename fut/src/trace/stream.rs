@@ -1,0 +1,286 @@
+//! The packets of one LWP as a stream of events, in the order of their ticks.
+//!
+//! Records stand in the order in which they were reserved. A probe that a signal handler interrupted between reading
+//! the clock and reserving is late by the handler's records; so a packet is held back until the next one is known.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+};
+
+use sigmund_model::{
+    Context, Effect, Event, EventStream, EventType, LeaveReason, Level, Loss, LossKind, Pid, Said, Severity,
+    Thread, Ticks, names,
+};
+
+use super::{
+    declaration::Declaration,
+    packet::PacketHead,
+    reader::{LwpPackets, Packet, UserTrace},
+    record::{RECORD_HEAD_LEN, Record, Records},
+};
+
+/// What the merge has to know about an event, by the name under which a runtime declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Plain,
+    UserSwitch,
+    ThreadNew,
+    ThreadReady,
+    LwpAttach,
+    LwpDetach,
+}
+
+impl Role {
+    fn of(name: &str) -> Role {
+        match name {
+            names::USER_CONTEXT_SWITCH => Role::UserSwitch,
+            "USER_THREAD_NEW" => Role::ThreadNew,
+            "USER_THREAD_READY" => Role::ThreadReady,
+            "LWP_ATTACH" => Role::LwpAttach,
+            "LWP_DETACH" => Role::LwpDetach,
+            _ => Role::Plain,
+        }
+    }
+
+    fn effect(self, pid: Pid, record: &Record<'_>) -> Effect {
+        let word = |index| record.word(index);
+        let thread = word(0).and_then(Thread::from_switch);
+        match self {
+            Role::UserSwitch => Effect::UserSwitch {
+                next: thread,
+                reason: LeaveReason::from_number(word(1).unwrap_or(0)),
+                on: word(2).filter(|on| *on != 0),
+            },
+            Role::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
+            Role::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
+            Role::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
+            Role::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
+            Role::Plain => Effect::None,
+        }
+    }
+}
+
+/// The events of one LWP.
+#[derive(Debug)]
+pub struct UserStream {
+    packets: LwpPackets,
+    kinds: Vec<(Role, EventType)>,
+    kind_of_code: HashMap<u32, u32>,
+    next_packet: usize,
+    /// Packets that `queue` points into, each with the number of entries that do; the first has the number
+    /// `first_loaded`.
+    loaded: VecDeque<(Packet, usize)>,
+    first_loaded: u32,
+    queue: VecDeque<Entry>,
+    /// Entries of the newest packet: they wait for the next one.
+    newest: usize,
+    losses: Vec<Loss>,
+    last: Option<PacketHead>,
+}
+
+/// One record that waits in the queue.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tick: Ticks,
+    packet: u32,
+    offset: u32,
+}
+
+impl UserTrace {
+    /// The event types of its streams: the declared ones in their order, and one for codes that nobody declared.
+    pub fn event_types(&self) -> Vec<EventType> {
+        let unknown = EventType {
+            level: Level::User,
+            code: None,
+            name: "undeclared".into(),
+            key: 0,
+            fields: Vec::new(),
+            format: String::new(),
+        };
+        self.declarations().iter().map(|d| d.event.clone()).chain([unknown]).collect()
+    }
+
+    /// A stream for each LWP.
+    pub fn streams(&self) -> Vec<UserStream> {
+        self.lwps().iter().map(|lwp| UserStream::new(lwp.clone(), self.declarations())).collect()
+    }
+}
+
+impl UserStream {
+    fn new(packets: LwpPackets, declarations: &[Declaration]) -> UserStream {
+        let kind = |d: &Declaration| (Role::of(&d.event.name), d.event.clone());
+        let codes = declarations.iter().zip(0..).filter_map(|(d, index)| Some((d.event.code?, index)));
+        UserStream {
+            packets,
+            kinds: declarations.iter().map(kind).collect(),
+            kind_of_code: codes.collect(),
+            next_packet: 0,
+            loaded: VecDeque::new(),
+            first_loaded: 0,
+            queue: VecDeque::new(),
+            newest: 0,
+            losses: Vec::new(),
+            last: None,
+        }
+    }
+
+    /// The LWP.
+    pub fn lwp(&self) -> sigmund_model::Lwp {
+        self.packets.lwp
+    }
+
+    /// Reads the next packet into the queue; `false` if there is none.
+    fn load(&mut self) -> io::Result<bool> {
+        let Some(packet) = self.packets.packet(self.next_packet) else {
+            self.newest = 0;
+            return Ok(false);
+        };
+        self.next_packet += 1;
+        let packet = match packet? {
+            Ok(packet) => packet,
+            Err(loss) => {
+                self.losses.push(loss);
+                return Ok(true);
+            }
+        };
+        self.note_losses(&packet.head);
+        let number = self.first_loaded + self.loaded.len() as u32;
+        let mut records = packet.records();
+        let (mut offset, before) = (0, self.queue.len());
+        let mut sorted = true;
+        for record in records.by_ref() {
+            sorted &= self.queue.back().is_none_or(|last| last.tick <= record.tick);
+            self.queue.push_back(Entry { tick: record.tick, packet: number, offset });
+            offset += (RECORD_HEAD_LEN + 8 * usize::from(record.head.words)) as u32;
+        }
+        if records.left() > 0 {
+            let detail = format!(
+                "{}: packet {} of LWP {}: expected whole records, found {} bytes behind the last",
+                self.packets.path().display(),
+                packet.head.sequence,
+                packet.head.lwp,
+                records.left()
+            );
+            self.losses.push(self.loss(LossKind::Damaged, &packet.head, None, detail, ""));
+        }
+        if !sorted {
+            self.queue.make_contiguous().sort_by_key(|entry| entry.tick);
+        }
+        self.newest = self.queue.len() - before;
+        self.loaded.push_back((packet, self.newest));
+        Ok(true)
+    }
+
+    fn note_losses(&mut self, head: &PacketHead) {
+        let path = self.packets.path().display().to_string();
+        if let Some(last) = self.last {
+            if head.lost > last.lost {
+                let count = head.lost - last.lost;
+                let detail =
+                    format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
+                let advice = "record with a larger --user-buffer";
+                self.losses.push(self.loss(LossKind::Dropped, head, Some(count), detail, advice));
+            }
+            if head.sequence != last.sequence + 1 && head.sequence != 0 {
+                let expected = last.sequence + 1;
+                let detail =
+                    format!("{path}: LWP {}: expected packet {expected}, found {}", head.lwp, head.sequence);
+                self.losses.push(self.loss(LossKind::Damaged, head, None, detail, ""));
+            }
+        }
+        if head.flags.contains(super::PacketFlags::UNFINISHED) {
+            let detail = format!("{path}: LWP {}: packet {} was never finished", head.lwp, head.sequence);
+            let loss = self.loss(LossKind::Unfinished, head, None, detail, "");
+            self.losses.push(Loss { severity: Severity::Note, ..loss });
+        }
+        self.last = Some(*head);
+    }
+
+    fn loss(
+        &self,
+        kind: LossKind,
+        head: &PacketHead,
+        count: Option<u64>,
+        detail: String,
+        advice: &'static str,
+    ) -> Loss {
+        Loss {
+            kind,
+            level: Level::User,
+            severity: Severity::Gap,
+            cpu: None,
+            lwp: Some(head.lwp),
+            from: self.last.map(|last| last.last_tick),
+            to: Some(head.first_tick),
+            count,
+            detail,
+            advice,
+        }
+    }
+
+    /// Records lost after the last packet: nothing but the final count tells of them.
+    fn note_final_losses(&mut self) {
+        if let Some(last) = self.last.take()
+            && self.packets.lost > last.lost
+        {
+            let count = self.packets.lost - last.lost;
+            let detail =
+                format!("{}: LWP {}: no free packet at its end", self.packets.path().display(), last.lwp);
+            let end = PacketHead { first_tick: last.last_tick, ..last };
+            let loss =
+                self.loss(LossKind::Dropped, &end, Some(count), detail, "record with a larger --user-buffer");
+            self.losses.push(Loss { from: Some(last.last_tick), to: None, ..loss });
+        }
+    }
+
+    fn fill(&self, event: &mut Event, entry: Entry) {
+        let (packet, _) = &self.loaded[(entry.packet - self.first_loaded) as usize];
+        let Some(record) = Records::of(packet.payload_from(entry.offset as usize)).next() else { return };
+        event.tick = entry.tick;
+        event.cpu = record.cpu();
+        event.lwp = Some(packet.head.lwp);
+        event.context = Context::Task;
+        event.thread = match packet.head.thread {
+            _ if entry.offset != 0 => Said::Nothing,
+            Some(thread) => Said::Some(thread),
+            None => Said::None,
+        };
+        event.params.clear();
+        event.kind = self.kind_of_code.get(&record.head.code).copied().unwrap_or(self.kinds.len() as u32);
+        event.effect = Effect::None;
+        let fields = match self.kinds.get(event.kind as usize) {
+            Some((role, event_type)) => {
+                event.effect = role.effect(packet.head.pid, &record);
+                event_type.fields.as_slice()
+            }
+            None => &[],
+        };
+        record.params(fields.iter().map(|f| f.ty), &mut event.params);
+    }
+}
+
+impl EventStream for UserStream {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        while self.queue.len() <= self.newest {
+            if !self.load()? {
+                break;
+            }
+        }
+        let Some(entry) = self.queue.pop_front() else {
+            self.note_final_losses();
+            return Ok(false);
+        };
+        self.fill(event, entry);
+        self.loaded[(entry.packet - self.first_loaded) as usize].1 -= 1;
+        while matches!(self.loaded.front(), Some((_, 0))) {
+            self.loaded.pop_front();
+            self.first_loaded += 1;
+        }
+        Ok(true)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        std::mem::take(&mut self.losses)
+    }
+}
