@@ -1,2 +1,76 @@
-//! The `sigmund` command.
-fn main() {}
+//! The `sigmund` command: one file a subcommand. What it knows, the crates beside it know; here is only how a person
+//! asks, and how the answer looks.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod check;
+mod cli;
+mod demo;
+mod info;
+mod merge;
+mod output;
+mod record;
+mod sql;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Command};
+
+/// What a command found; the exit status says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Something. Status 0.
+    Something,
+    /// Nothing matched, or a check is broken. Status 1.
+    Nothing,
+    /// What was readable; something was damaged, and was told. Status 2.
+    Damaged,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(Found::Something) => ExitCode::SUCCESS,
+        Ok(Found::Nothing) => ExitCode::from(1),
+        Ok(Found::Damaged) => ExitCode::from(2),
+        // Whoever reads our output has seen enough.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Found> {
+    match cli.command {
+        Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Merge(args)) => merge::run(&args),
+        Some(Command::Info(args)) => wait_for(info::run(args)),
+        Some(Command::Check(args)) => wait_for(check::run(args)),
+        Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Hold(args)) => record::hold(&args),
+        Some(Command::Sumtime(args)) => demo::sumtime(&args),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut std::io::stdout());
+            Ok(Found::Something)
+        }
+        Some(Command::Man) => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            Ok(Found::Something)
+        }
+        None => wait_for(answer::run(cli.question)),
+    }
+}
+
+/// Runs a question to its end. Queries use all CPUs.
+fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().build().context("starting threads for the query")?;
+    runtime.block_on(question)
+}

@@ -1,1 +1,47 @@
-//! The kernel side of a trace: live recording, and trace files of other tools, as one stream of events
+//! The kernel side of a trace: trace files, and live recording, as streams of kernel events.
+//!
+//! [`TraceDat`] reads what trace-cmd, KernelShark or our own recorder wrote; [`PerfData`] reads the context switches
+//! in a perf.data. [`live`] records, with tracefs or with perf events.
+//!
+//! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
+//! page costs that page and a [`Loss`](sigmund_model::Loss).
+//!
+//! ```no_run
+//! use fkt_ingest::TraceDat;
+//! use sigmund_model::{Event, EventStream};
+//!
+//! let trace = TraceDat::open("trace.dat".as_ref())?;
+//! let mut event = Event::default();
+//! for mut stream in trace.streams() {
+//!     while stream.next_into(&mut event)? {
+//!         println!("{} {}", event.tick.0, trace.event_types()[event.kind as usize].name);
+//!     }
+//!     for loss in stream.take_losses() {
+//!         eprintln!("{}", loss.detail);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `unsafe` is in [`live`], and once in `input`, where files are mapped.
+
+#[forbid(unsafe_code)]
+mod cut;
+#[forbid(unsafe_code)]
+mod error;
+#[forbid(unsafe_code)]
+mod format;
+mod input;
+pub mod live;
+#[forbid(unsafe_code)]
+mod losses;
+#[forbid(unsafe_code)]
+mod perf_data;
+#[forbid(unsafe_code)]
+mod ring_buffer;
+#[forbid(unsafe_code)]
+mod trace_dat;
+
+pub use error::{Error, ErrorKind};
+pub use perf_data::{PerfData, PerfStream};
+pub use trace_dat::{KernelStream, TraceDat, TscToNanos};

@@ -21,7 +21,7 @@ pub mod shm;
 pub mod sync;
 
 #[cfg(feature = "probes")]
-pub use probe::{EventDecl, Param, keys, record};
+pub use probe::{EventDecl, Fields, Param, keys, record};
 #[cfg(feature = "runtime")]
 pub use runtime::{Builder, JoinHandle, Runtime, RuntimeBuilder, current, spawn, yield_now};
 #[cfg(feature = "probes")]

@@ -1,1 +1,31 @@
-//! Puts user and kernel events on one time line, and says who was on what
+//! The merge: user events and kernel events on one time line, and for each of them who was on what.
+//!
+//! ```text
+//!   run directory, trace.dat, user trace, listing             source/   what an input is, its streams, its clock
+//!          │ streams of events, each in the order of time
+//!          ▼
+//!   one stream, in the order of time                           order.rs  k-way merge
+//!          │
+//!          ▼
+//!   CPU → LWP → user thread, kept by the switch events         machine/  the state, the intervals, the witnesses
+//!          │ rows
+//!          ▼
+//!   NAME.supertrace/TABLE/part-00000.parquet                   tables/   writers
+//! ```
+//!
+//! Everything streams: memory holds the LWPs and user threads that live at one time, not the trace.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod listing;
+mod machine;
+mod merge;
+mod order;
+mod run;
+mod source;
+mod tables;
+
+pub use error::Error;
+pub use merge::{MergeOptions, Summary, merge};
+pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};

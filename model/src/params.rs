@@ -72,7 +72,7 @@ impl Params {
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Param<'_>> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Param<'_>> + ExactSizeIterator {
         self.slots.iter().map(|slot| self.param(slot))
     }
 

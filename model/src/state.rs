@@ -38,6 +38,8 @@ named! {
         Mounted = "mounted",
         /// Unmounted, waiting for something.
         Blocked = "blocked",
+        /// Unmounted, and the trace does not say whether ready or blocked.
+        Unmounted = "unmounted",
         /// Gone.
         Exited = "exited",
     }

@@ -1,1 +1,39 @@
-//! Sigmund's filters and measures, as plans on a super-trace's session
+//! Sigmund's filters and measures, as plans on a super-trace's session.
+//!
+//! ```no_run
+//! use sigmund_query::{Filter, Format, active_time, list};
+//!
+//! # async fn answer() -> Result<(), Box<dyn std::error::Error>> {
+//! let trace = sigmund_sql::SuperTrace::open("demo.supertrace").await?;
+//! let filter = Filter { threads: vec!["15".parse()?], events: vec!["CONTEXT_SWITCH".parse()?], ..Filter::default() };
+//! let rows = list(&trace, &filter, Format::Human, &mut std::io::stdout()).await?;
+//! let who = Filter { threads: filter.threads, ..Filter::default() };
+//! println!("{rows} events, {} cycles", active_time(&trace, &who).await?[0].active.0);
+//! # Ok(()) }
+//! ```
+//!
+//! | what | answers |
+//! |---|---|
+//! | [`Filter`] | which threads, LWPs, CPUs, events, side, time |
+//! | [`list`], [`list_events`] | what happened, in the order of time |
+//! | [`active_time`] | how long each user thread really executed |
+//! | [`reactivity`] | how long from an event to its treatment |
+//! | [`check`] | whether the super-trace holds what it promises |
+//!
+//! Values of users reach a plan as literals, never as SQL text. The library prints nothing.
+
+#![forbid(unsafe_code)]
+
+mod active_time;
+mod check;
+mod error;
+mod filter;
+mod listing;
+mod reactivity;
+
+pub use active_time::{ActiveTime, active_time};
+pub use check::{Figure, Item, Report, Verdict, check};
+pub use error::{Error, ErrorKind};
+pub use filter::{EventPattern, Filter, Instant, ThreadRef};
+pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
+pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};

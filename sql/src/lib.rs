@@ -1,1 +1,46 @@
-//! A super-trace as a DataFusion session: tables, views, functions
+//! A super-trace as a DataFusion session: its tables, views with times in nanoseconds, a view per event type.
+//!
+//! ```no_run
+//! # async fn answer() -> Result<(), sigmund_sql::Error> {
+//! let trace = sigmund_sql::SuperTrace::open("demo.supertrace").await?;
+//! let longest = trace.sql("SELECT thread, max(dur_ns) FROM active GROUP BY thread").await?;
+//! println!("{}", longest.to_text().await?);
+//! # Ok(()) }
+//! ```
+//!
+//! | name in SQL | what it is |
+//! |---|---|
+//! | `events`, `active`, … | the tables of `sigmund_model::tables`; a view that adds `X_ns` beside each `X_tick` |
+//! | `raw_events`, `raw_active`, … | the same tables as they lie in Parquet, without the nanoseconds |
+//! | `event_types`, `info` | tables without ticks: no view needed |
+//! | `sched_switch`, `USER_CONTEXT_SWITCH`, … | a view per event type, its declared fields as columns |
+//! | `sched_slice`, `thread_state` | Perfetto's names for when an LWP ran, and for what it did |
+//! | `u64_bits(n)`, `f64_bits(n)` | the unsigned or floating-point value whose bits a number keeps |
+//!
+//! Names are as written: `SELECT * FROM USER_CONTEXT_SWITCH` needs no quotes, and `EVENTS` is not `events`.
+//! `_ns` of an instant counts from the first event; all `_ns` are NULL when nobody knows the rate of the clock.
+//!
+//! This crate reads; it filters and measures nothing (see `sigmund-query`).
+
+#![forbid(unsafe_code)]
+
+mod declared;
+mod error;
+mod event_views;
+mod field_columns;
+mod files;
+pub mod functions;
+mod info;
+mod nanos;
+mod perfetto;
+mod result;
+mod supertrace;
+mod tables;
+mod threads;
+
+pub use declared::DeclaredEvent;
+pub use error::{Error, ErrorKind};
+pub use info::Info;
+pub use result::QueryResult;
+pub use supertrace::SuperTrace;
+pub use threads::ThreadNames;

@@ -7,7 +7,7 @@ use std::{
 
 use sigmund_model::Ticks;
 
-use super::current::current;
+use super::{Fields, current::current, event::EventDecl};
 use crate::{
     clock,
     session::{self, Attached},
@@ -16,54 +16,52 @@ use crate::{
         local::local_fetch_add,
         ring::{Control, Ring, Room},
     },
-    trace::{CPU_UNKNOWN, RECORD_HEAD_LEN, RecordHead},
+    trace::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, RecordHead},
 };
 
-/// Records one event of `words` parameter words, which `write` stores; 255 words at most, more are not recorded.
+/// Records one event, whatever the key mask says: ask [`enabled`](super::keys::enabled) first.
 ///
-/// This is what the functions made by [`events!`](crate::events) call. The event is recorded whatever the key mask
-/// says: ask [`enabled`](super::keys::enabled) first.
-///
-/// # Safety
-/// `write` stores `words` words at the place it is given, and nothing else.
+/// This is what the functions made by [`events!`](crate::events) call. An event with more than 255 words of
+/// parameters (four long texts) is counted as lost.
 #[inline(always)]
-pub unsafe fn record(code: u32, words: usize, write: impl FnOnce(*mut u64)) {
+pub fn record(event: &EventDecl, params: impl Fields) {
     let control = current();
     let tick = clock::ticks();
+    let words = params.words();
     let len = RECORD_HEAD_LEN + 8 * words;
     // SAFETY: `current` gives a control block that is mapped as long as its LWP is attached, and fully atomic.
     let fields = unsafe { control.as_ref() };
+    // Known to the compiler, and gone, for events without texts.
+    if words > MAX_RECORD_WORDS {
+        local_fetch_add(&fields.lost, 1);
+        return;
+    }
     let position = local_fetch_add(&fields.cursor, len as u64);
     let (sequence, offset) = (position >> 32, position as u32 as usize);
     // Rule 2 of the ring: granted if it ends inside the packet.
     if offset + len > PACKET_LEN {
-        // SAFETY: the caller's promise about `write` is handed on.
-        unsafe { record_slowly(code, words, write, control, position, tick) };
+        record_slowly(event.code(), params, control, position, tick);
         return;
     }
     let place = (sequence & fields.mask.load(Ordering::Relaxed)) as usize * PACKET_LEN + offset;
     let packets = fields.base.load(Ordering::Relaxed) as *mut u8;
     // SAFETY: rule 2: `place..place + len` is inside the packets at `packets`, and reserved for us.
     let record = unsafe { packets.add(place) }.cast::<u64>();
-    // SAFETY: as above; records are aligned to 8 bytes. The caller vouches for `write`.
-    unsafe { commit(record, code, words, write, cpu_of(fields), tick) };
+    // SAFETY: as above; records are aligned to 8 bytes.
+    unsafe { commit(record, event.code(), params, cpu_of(fields), tick) };
 }
 
 /// Writes a granted record (rule 3 of the ring).
 ///
 /// # Safety
-/// `record` is a granted place for a record of `words` words; `write` stores so many and nothing else.
+/// `record` is a granted place for a record with these parameters.
 #[inline(always)]
-unsafe fn commit(
-    record: *mut u64,
-    code: u32,
-    words: usize,
-    write: impl FnOnce(*mut u64),
-    cpu: u16,
-    tick: u64,
-) {
+unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tick: u64) {
+    let words = params.words();
     // SAFETY: the parameters are behind the head of 16 bytes.
-    write(unsafe { record.add(2) });
+    let behind_head = unsafe { record.add(2) };
+    // SAFETY: the granted place is long enough for them.
+    unsafe { params.write(behind_head) };
     let head = RecordHead { code, words: words as u8, flags: 0, cpu };
     // SAFETY: the second word of the record.
     let word = unsafe { record.add(1) };
@@ -84,22 +82,9 @@ fn cpu_of(fields: &Control) -> u16 {
 }
 
 /// The rest of [`record`]: the packet is full, or the LWP has no ring yet.
-///
-/// # Safety
-/// As of [`record`].
 #[cold]
 #[inline(never)]
-unsafe fn record_slowly(
-    code: u32,
-    words: usize,
-    write: impl FnOnce(*mut u64),
-    mut control: NonNull<Control>,
-    mut position: u64,
-    tick: u64,
-) {
-    if words > crate::trace::MAX_RECORD_WORDS {
-        return;
-    }
+fn record_slowly(code: u32, params: impl Fields, mut control: NonNull<Control>, position: u64, tick: u64) {
     if control == NonNull::from(&super::CURRENT_NONE) {
         match session::attach() {
             Attached::Now(attached) => control = attached,
@@ -112,17 +97,17 @@ unsafe fn record_slowly(
             return;
         }
     }
-    let len = RECORD_HEAD_LEN + 8 * words;
+    let len = RECORD_HEAD_LEN + 8 * params.words();
     loop {
         // SAFETY: an attached ring of this LWP.
         let ring = unsafe { Ring::of_producer(control) };
         let fields = ring.control();
-        position = local_fetch_add(&fields.cursor, len as u64);
+        let position = local_fetch_add(&fields.cursor, len as u64);
         let offset = position as u32 as usize;
         if offset + len <= PACKET_LEN {
             let record = ring.place(position >> 32, offset);
-            // SAFETY: rule 2 of the ring. The caller vouches for `write`.
-            unsafe { commit(record, code, words, write, cpu_of(fields), tick) };
+            // SAFETY: rule 2 of the ring.
+            unsafe { commit(record, code, params, cpu_of(fields), tick) };
             return;
         }
         if ring.make_room(position, Ticks(tick)) == Room::Lost {

@@ -104,17 +104,7 @@ macro_rules! events {
                 line!(),
             );
             if $crate::keys::enabled(KEY) {
-                let words = 0 $(+ $crate::Param::words($field))*;
-                #[allow(unused_mut, unused_variables, unused_assignments)]
-                let write = |mut to: *mut u64| {
-                    $(
-                        // SAFETY: `record` gives as many words as the parameters take together.
-                        unsafe { $crate::Param::write($field, to) };
-                        to = to.wrapping_add($crate::Param::words($field));
-                    )*
-                };
-                // SAFETY: `write` stores the words counted above.
-                unsafe { $crate::record(EVENT.code(), words, write) };
+                $crate::record(&EVENT, ($($field,)*));
             }
         }
     )* };

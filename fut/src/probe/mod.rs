@@ -13,7 +13,7 @@ pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_c
 pub use emit::record;
 pub use event::EventDecl;
 pub(crate) use event::declared;
-pub use param::Param;
+pub use param::{Fields, Param};
 
 #[doc(hidden)]
 pub use event::DECLARED;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sigmund_model::{FieldType, Thread};
 
 /// The longest text that one record keeps; the rest is cut off.
-const MAX_TEXT: usize = 1024;
+const MAX_TEXT: usize = 512;
 
 /// A value that a record can hold.
 ///
@@ -106,3 +106,54 @@ unsafe impl Param for &str {
         }
     }
 }
+
+/// The parameters of one event, together: a tuple of up to eight [`Param`]s.
+///
+/// # Safety
+/// `write` stores exactly `words()` words at `to`, and reads nothing there.
+pub unsafe trait Fields: Copy {
+    /// Words they take.
+    fn words(self) -> usize;
+
+    /// Stores them.
+    ///
+    /// # Safety
+    /// `words()` words at `to` are the caller's to write.
+    unsafe fn write(self, to: *mut u64);
+}
+
+macro_rules! tuple {
+    ($($param:ident)*) => {
+        // SAFETY: each parameter stores the words it declares, one behind the other.
+        unsafe impl<$($param: Param),*> Fields for ($($param,)*) {
+            #[inline(always)]
+            fn words(self) -> usize {
+                #[allow(non_snake_case)]
+                let ($($param,)*) = self;
+                0 $(+ $param.words())*
+            }
+
+            #[inline(always)]
+            #[allow(unused_mut, unused_variables, unused_assignments)]
+            unsafe fn write(self, mut to: *mut u64) {
+                #[allow(non_snake_case)]
+                let ($($param,)*) = self;
+                $(
+                    // SAFETY: the caller gives as many words as all parameters take; this one's are at `to`.
+                    unsafe { $param.write(to) };
+                    to = to.wrapping_add($param.words());
+                )*
+            }
+        }
+    };
+}
+
+tuple!();
+tuple!(A);
+tuple!(A B);
+tuple!(A B C);
+tuple!(A B C D);
+tuple!(A B C D E);
+tuple!(A B C D E F);
+tuple!(A B C D E F G);
+tuple!(A B C D E F G H);

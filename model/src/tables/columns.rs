@@ -76,13 +76,21 @@ pub const THREAD_STATES: Table = Table {
     doc: "One row is a user thread in one state. The states of a thread leave no holes: they sum to its life.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
-        maybe("dur_tick", Int64, "Its length; NULL if it had not ended when the trace did."),
+        maybe(
+            "dur_tick",
+            Int64,
+            "Its length, to the end of the trace if nothing ended it; NULL for exited, which never ends.",
+        ),
         known("thread", Int64, "The user thread."),
-        known("state", Word, "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked or exited."),
+        known(
+            "state",
+            Word,
+            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted or exited.",
+        ),
         maybe("lwp", Int32, "The LWP it is mounted on."),
         maybe("cpu", Int32, "The CPU, if it is active."),
         maybe("blocked_on", Int64, "The object it waits for, if it is blocked and the runtime said."),
-        maybe("end_reason", Word, "What ended it; NULL if nothing did."),
+        maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],
 };
 
@@ -92,11 +100,15 @@ pub const LWP_STATES: Table = Table {
     doc: "One row is an LWP in one state.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
-        maybe("dur_tick", Int64, "Its length; NULL if it had not ended when the trace did."),
-        known("lwp", Int32, "The LWP; 0 is the idle task of the CPU."),
+        maybe(
+            "dur_tick",
+            Int64,
+            "Its length, to the end of the trace if nothing ended it; NULL for exited, which never ends.",
+        ),
+        known("lwp", Int32, "The LWP."),
         known("state", Word, "running, runnable, sleeping, disk-sleep, stopped, exited or off-cpu."),
         maybe("cpu", Int32, "The CPU it runs on, or left."),
-        maybe("end_reason", Word, "What ended it; NULL if nothing did."),
+        maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],
 };
 

@@ -1,0 +1,44 @@
+//! Sumtime: a complete binary tree of user threads. Each spawns two, joins both, and returns the sum of what they
+//! return; a leaf returns 1. The program that the paper measures its runtime with.
+
+use std::io;
+
+use fut::{Builder, Runtime};
+
+fut::events! {
+    /// A thread of the tree begins: how many levels are below it.
+    fn node_begin(height: u32) => "{height} levels below";
+    /// It has its sum.
+    fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
+}
+
+/// Runs a tree with `2^height` leaves on `lwps` LWPs; each leaf computes for about `work` steps. Gives the sum.
+pub fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
+    let runtime = Runtime::builder().lwps(lwps).build()?;
+    Ok(runtime.run(move || node(height, work)))
+}
+
+fn node(height: u32, work: u32) -> u64 {
+    node_begin(height);
+    let sum = if height == 0 {
+        compute(work)
+    } else {
+        let child = |side| {
+            let name = format!("{side}/{}", height - 1);
+            Builder::new().name(name).spawn(move || node(height - 1, work)).expect("memory for a stack")
+        };
+        let children = [child("left"), child("right")];
+        children.into_iter().map(|child| child.join().expect("a thread of the tree panicked")).sum()
+    };
+    node_end(height, sum);
+    sum
+}
+
+/// Something that takes time and gives 1.
+fn compute(work: u32) -> u64 {
+    let mut x = 1_u64;
+    for step in 0..u64::from(work) {
+        x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(step));
+    }
+    u64::from(x != 0 || work == 0)
+}

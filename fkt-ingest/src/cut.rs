@@ -1,0 +1,128 @@
+//! Takes bytes from the front of a slice. Each cut has a name and fails by it; none looks past the end.
+//!
+//! Numbers are little endian. A big-endian reader would give [`Cut`] a byte order; nothing else turns the
+//! bytes of a file's head into numbers.
+
+use crate::error::Misfit;
+
+/// The bytes that are left, and where in the file they begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut<'a> {
+    bytes: &'a [u8],
+    at: u64,
+}
+
+impl<'a> Cut<'a> {
+    /// All of `bytes`, which begin at byte `at` of the file.
+    pub(crate) fn new(bytes: &'a [u8], at: u64) -> Cut<'a> {
+        Cut { bytes, at }
+    }
+
+    /// What follows byte `at` of the file; empty when the file ends before.
+    pub(crate) fn of_file(file: &'a [u8], at: u64) -> Cut<'a> {
+        let bytes = usize::try_from(at).ok().and_then(|at| file.get(at..)).unwrap_or_default();
+        Cut { bytes, at }
+    }
+
+    /// Where in the file the next byte is.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// What is left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub(crate) fn bytes(&mut self, len: u64, part: &'static str) -> Result<&'a [u8], Misfit> {
+        let cut = usize::try_from(len).ok().and_then(|len| self.bytes.split_at_checked(len));
+        let Some((taken, rest)) = cut else {
+            return Err(self.misfit(part, format!("{len} bytes"), format!("{} bytes", self.bytes.len())));
+        };
+        self.bytes = rest;
+        self.at += len;
+        Ok(taken)
+    }
+
+    /// The next `len` bytes, to be cut further.
+    pub(crate) fn part(&mut self, len: u64, part: &'static str) -> Result<Cut<'a>, Misfit> {
+        let at = self.at;
+        Ok(Cut { bytes: self.bytes(len, part)?, at })
+    }
+
+    pub(crate) fn u8(&mut self, part: &'static str) -> Result<u8, Misfit> {
+        Ok(self.array::<1>(part)?[0])
+    }
+
+    pub(crate) fn u16(&mut self, part: &'static str) -> Result<u16, Misfit> {
+        Ok(u16::from_le_bytes(self.array(part)?))
+    }
+
+    pub(crate) fn u32(&mut self, part: &'static str) -> Result<u32, Misfit> {
+        Ok(u32::from_le_bytes(self.array(part)?))
+    }
+
+    pub(crate) fn u64(&mut self, part: &'static str) -> Result<u64, Misfit> {
+        Ok(u64::from_le_bytes(self.array(part)?))
+    }
+
+    /// The bytes up to the next NUL, as text; the NUL is taken too.
+    pub(crate) fn text(&mut self, part: &'static str) -> Result<String, Misfit> {
+        let Some(len) = self.bytes.iter().position(|b| *b == 0) else {
+            let found = format!("none in {} bytes", self.bytes.len());
+            return Err(self.misfit(part, "a NUL".to_owned(), found));
+        };
+        let text = String::from_utf8_lossy(self.bytes(len as u64, part)?).into_owned();
+        self.bytes(1, part)?;
+        Ok(text)
+    }
+
+    /// Exactly these bytes.
+    pub(crate) fn tag(&mut self, tag: &[u8], part: &'static str) -> Result<(), Misfit> {
+        let mut ahead = self.clone();
+        let found = ahead.bytes(tag.len() as u64, part)?;
+        if found != tag {
+            return Err(self.misfit(part, format!("{:?}", tag.escape_ascii().to_string()), quoted(found)));
+        }
+        *self = ahead;
+        Ok(())
+    }
+
+    pub(crate) fn misfit(&self, part: &'static str, expected: String, found: String) -> Misfit {
+        Misfit { at: self.at, part, expected, found }
+    }
+
+    fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], Misfit> {
+        let Some((taken, rest)) = self.bytes.split_first_chunk::<N>() else {
+            return Err(self.misfit(part, format!("{N} bytes"), format!("{} bytes", self.bytes.len())));
+        };
+        self.bytes = rest;
+        self.at += N as u64;
+        Ok(*taken)
+    }
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    format!("{:?}", bytes.escape_ascii().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_that_does_not_fit_says_where_and_leaves_the_rest() {
+        let mut cut = Cut::new(&[1, 0, 2], 4096);
+        assert_eq!(cut.u16("length").unwrap(), 1);
+        let misfit = cut.u32("body").unwrap_err();
+        assert_eq!(misfit.to_string(), "at byte 4098 (body): expected 4 bytes, found 1 bytes");
+        assert_eq!(cut.rest(), [2]);
+    }
+
+    #[test]
+    fn a_text_ends_at_its_nul() {
+        let mut cut = Cut::new(b"zstd\x001.5", 0);
+        assert_eq!(cut.text("compression").unwrap(), "zstd");
+        assert!(cut.text("version").is_err());
+    }
+}

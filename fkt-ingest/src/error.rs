@@ -1,0 +1,97 @@
+//! What can go wrong: which input, where in it, what was expected and what was there.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why an input could not be used, or a recording not be made.
+///
+/// Its text reads `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    input: PathBuf,
+    place: Option<Misfit>,
+    source: Option<io::Error>,
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused something.
+    Io,
+    /// The input is of another kind altogether.
+    NotThisFormat,
+    /// The input is of the right kind, in a variant that is not read yet.
+    Unsupported,
+    /// The input contradicts its own format, or ends where its head should be.
+    Damaged,
+}
+
+/// A place where the bytes are not what the format says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// Byte in the file; for compressed data, the byte where the compressed part begins.
+    pub(crate) at: u64,
+    /// What was being read.
+    pub(crate) part: &'static str,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {} ({}): expected {}, found {}", self.at, self.part, self.expected, self.found)
+    }
+}
+
+impl Error {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file, or the kernel's control file, that it is about.
+    pub fn input(&self) -> &Path {
+        &self.0.input
+    }
+
+    /// The byte in the file, where there is one.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.place.as_ref().map(|p| p.at)
+    }
+
+    pub(crate) fn io(input: &Path, source: io::Error) -> Error {
+        Error(Box::new(Inner {
+            kind: ErrorKind::Io,
+            input: input.to_owned(),
+            place: None,
+            source: Some(source),
+        }))
+    }
+
+    pub(crate) fn at(kind: ErrorKind, input: &Path, place: Misfit) -> Error {
+        Error(Box::new(Inner { kind, input: input.to_owned(), place: Some(place), source: None }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.0.input.display())?;
+        match (&self.0.place, &self.0.source) {
+            (Some(place), _) => place.fmt(f),
+            (None, Some(source)) => source.fmt(f),
+            (None, None) => f.write_str("unknown failure"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|s| s as _)
+    }
+}

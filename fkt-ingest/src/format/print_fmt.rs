@@ -1,0 +1,54 @@
+//! The kernel's `print fmt`, as a format for people: `irq={irq} name={name}`.
+//!
+//! Only a format that names its fields one by one is translated: `"pid=%d", REC->pid`. One that computes
+//! (flags, symbols, addresses) would be translated wrongly, so it is left out.
+
+/// The format for people; empty when it computes something.
+pub(super) fn for_people(print_fmt: &str, known: impl Fn(&str) -> bool) -> String {
+    translate(print_fmt, known).unwrap_or_default()
+}
+
+fn translate(print_fmt: &str, known: impl Fn(&str) -> bool) -> Option<String> {
+    let (quoted, arguments) = print_fmt.strip_prefix('"')?.split_once('"')?;
+    let mut arguments = arguments.strip_prefix(',').unwrap_or(arguments).split(',').map(str::trim);
+    let mut people = String::new();
+    let mut rest = quoted;
+    while let Some((before, conversion)) = rest.split_once('%') {
+        people.push_str(before);
+        let end = conversion.find(|c: char| c.is_alphabetic() && !matches!(c, 'l' | 'h' | 'z' | 'L'))?;
+        let kind = conversion.get(end..=end)?;
+        let plain = conversion.get(..end)?.chars().all(|c| matches!(c, 'l' | 'h' | 'z' | 'L'));
+        let argument = arguments.next()?;
+        let field = match kind {
+            "d" | "u" | "i" if plain => argument.strip_prefix("REC->")?,
+            "s" if plain => argument
+                .strip_prefix("__get_str(")
+                .and_then(|a| a.strip_suffix(')'))
+                .or_else(|| argument.strip_prefix("REC->"))?,
+            _ => return None,
+        };
+        if !known(field) {
+            return None;
+        }
+        people.push_str(&format!("{{{field}}}"));
+        rest = conversion.get(end + 1..)?;
+    }
+    people.push_str(rest);
+    let nothing_left = arguments.all(str::is_empty);
+    (nothing_left && !people.contains('\\')).then_some(people)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_that_names_its_fields_is_translated_and_one_that_computes_is_not() {
+        let irq = "\"irq=%d name=%s\", REC->irq, __get_str(name)";
+        assert_eq!(for_people(irq, |_| true), "irq={irq} name={name}");
+        let softirq = "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" })";
+        assert_eq!(for_people(softirq, |_| true), "");
+        assert_eq!(for_people("\"%lx\", REC->ip", |_| true), "");
+        assert_eq!(for_people("\"pid=%d\", REC->pid", |_| false), "");
+    }
+}

@@ -1,0 +1,112 @@
+//! All events a trace declares, found by the ID in a record.
+
+use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level};
+
+use super::decode::{self, Decoder};
+use super::text::{EventFormat, FieldFormat};
+
+/// Declarations, and the plan for each ID.
+#[derive(Debug)]
+pub(crate) struct EventTable {
+    types: Vec<EventType>,
+    decoders: Vec<Decoder>,
+    /// Index in `decoders` by ID; `u16::MAX` is none.
+    by_id: Vec<u16>,
+    /// Where `common_type` is; the same in every event of a kernel.
+    type_offset: usize,
+    pid_offset: usize,
+}
+
+const NO_DECODER: u16 = u16::MAX;
+
+impl EventTable {
+    /// A table of these events, and one more kind at the end: `unknown`, for records of no declared ID.
+    pub(crate) fn new(formats: &[EventFormat]) -> EventTable {
+        let mut table = EventTable {
+            types: Vec::with_capacity(formats.len() + 1),
+            decoders: Vec::with_capacity(formats.len()),
+            by_id: Vec::new(),
+            type_offset: common_offset(formats, "common_type").unwrap_or(0),
+            pid_offset: common_offset(formats, "common_pid").unwrap_or(4),
+        };
+        for format in formats.iter().take(usize::from(NO_DECODER)) {
+            let (event_type, decoder) = decode::plan(format, table.types.len() as u32);
+            let id = usize::from(format.id);
+            if table.by_id.len() <= id {
+                table.by_id.resize(id + 1, NO_DECODER);
+            }
+            table.by_id[id] = table.decoders.len() as u16;
+            table.types.push(event_type);
+            table.decoders.push(decoder);
+        }
+        table.types.push(unknown());
+        table
+    }
+
+    pub(crate) fn types(&self) -> &[EventType] {
+        &self.types
+    }
+
+    /// Fills all of `event` that the record itself says.
+    #[inline]
+    pub(crate) fn fill(&self, record: &[u8], event: &mut Event) {
+        let id =
+            record.get(self.type_offset..).and_then(|r| r.first_chunk()).copied().map(u16::from_le_bytes);
+        let known = id.and_then(|id| self.by_id.get(usize::from(id))).copied();
+        match known.and_then(|index| self.decoders.get(usize::from(index))) {
+            Some(decoder) => decoder.fill(record, event),
+            None => self.fill_unknown(id, record, event),
+        }
+    }
+
+    #[cold]
+    fn fill_unknown(&self, id: Option<u16>, record: &[u8], event: &mut Event) {
+        event.kind = self.decoders.len() as u32;
+        let pid =
+            record.get(self.pid_offset..).and_then(|r| r.first_chunk()).copied().map(u32::from_le_bytes);
+        event.lwp = pid.filter(|pid| *pid <= i32::MAX as u32).map(sigmund_model::Lwp);
+        let flags = record.get(self.type_offset + 2).copied().unwrap_or(0);
+        event.context = decode::context(flags, event.lwp);
+        event.effect = Effect::None;
+        event.params.clear();
+        match id {
+            Some(id) => event.params.push_number(i64::from(id)),
+            None => event.params.push_unknown(),
+        }
+        event.params.push_number(record.len() as i64);
+    }
+}
+
+fn common_offset(formats: &[EventFormat], name: &str) -> Option<usize> {
+    let fields: &[FieldFormat] = &formats.first()?.fields;
+    fields.iter().find(|f| f.name == name).map(|f| f.offset as usize)
+}
+
+fn unknown() -> EventType {
+    let field = |name: &str| Field { name: name.to_owned(), ty: FieldType::U32 };
+    EventType {
+        level: Level::Kern,
+        code: None,
+        name: "unknown".to_owned(),
+        key: 0,
+        fields: vec![field("id"), field("size")],
+        format: "event {id} of {size} bytes".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_an_undeclared_id_is_kept_with_its_number_and_size() {
+        let table = EventTable::new(&[]);
+        let mut event = Event::default();
+        table.fill(&[0x74, 1, 0x08, 0, 70, 0, 0, 0, 1, 2, 3, 4], &mut event);
+        assert_eq!(table.types()[event.kind as usize].name, "unknown");
+        assert_eq!(event.lwp, Some(sigmund_model::Lwp(70)));
+        assert_eq!(event.context, sigmund_model::Context::Irq);
+        let printed: Vec<String> = event.params.iter().map(|p| p.to_string()).collect();
+        assert_eq!(printed, ["372", "12"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! One tracefs instance: a ring buffer of our own, with its own clock, size, events and pid filter. Nobody
+//! else's tracing is touched, and the function tracer's files are not even opened.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use sigmund_model::{Cpu, Pid};
+
+use super::tracefs::{INSTANCE_PREFIX, read, write};
+use crate::error::Error;
+
+/// An instance; removed when dropped.
+#[derive(Debug)]
+pub(super) struct Instance {
+    path: PathBuf,
+    cpus: Vec<Cpu>,
+}
+
+impl Instance {
+    /// Makes an instance, off and without events.
+    pub(super) fn create(tracefs: &Path, purpose: &str) -> Result<Instance, Error> {
+        let name = format!("{INSTANCE_PREFIX}{}-{purpose}", std::process::id());
+        let path = tracefs.join("instances").join(name);
+        fs::create_dir(&path).map_err(|e| Error::io(&path, e))?;
+        let mut instance = Instance { path, cpus: Vec::new() };
+        instance.set("tracing_on", "0")?;
+        instance.cpus = instance.find_cpus()?;
+        Ok(instance)
+    }
+
+    /// Writes a control file of this instance.
+    pub(super) fn set(&self, file: &str, value: &str) -> Result<(), Error> {
+        write(&self.path.join(file), value)
+    }
+
+    /// Reads a control file of this instance.
+    pub(super) fn get(&self, file: &str) -> Result<String, Error> {
+        read(&self.path.join(file))
+    }
+
+    /// Switches on `system:event`.
+    pub(super) fn enable(&self, event: &str) -> Result<(), Error> {
+        let (system, name) = event.split_once(':').unwrap_or(("", event));
+        self.set(&format!("events/{system}/{name}/enable"), "1")
+    }
+
+    /// Only events of this process, of the LWPs it has now and those it makes later, and of its children.
+    pub(super) fn follow(&self, program: Pid) -> Result<(), Error> {
+        self.set("options/event-fork", "1")?;
+        let tasks = Path::new("/proc").join(program.to_string()).join("task");
+        let entries = fs::read_dir(&tasks).map_err(|e| Error::io(&tasks, e))?;
+        let tids: Vec<String> =
+            entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        self.set("set_event_pid", &tids.join(" "))
+    }
+
+    pub(super) fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
+    /// Opens the pages of a CPU; reading them takes them out of the buffer, and never waits.
+    pub(super) fn open_pages(&self, cpu: Cpu) -> Result<File, Error> {
+        let path = self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        options.open(&path).map_err(|e| Error::io(&path, e))
+    }
+
+    /// Size of a page ("sub-buffer") in bytes. Kernels before 6.8 have no file for it: 4096.
+    pub(super) fn page_size(&self) -> usize {
+        let kb = self.get("buffer_subbuf_size_kb").ok().and_then(|kb| kb.trim().parse::<usize>().ok());
+        kb.filter(|kb| (1..=1024).contains(kb)).map_or(4096, |kb| kb * 1024)
+    }
+
+    fn find_cpus(&self) -> Result<Vec<Cpu>, Error> {
+        let folder = self.path.join("per_cpu");
+        let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, e))?;
+        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let mut cpus: Vec<Cpu> =
+            names.filter_map(|n| Some(Cpu(n.strip_prefix("cpu")?.parse().ok()?))).collect();
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // The kernel switches an instance's events off when it removes it. A removal that fails (somebody
+        // has one of its files open) is retried by `remove_leftovers` at the next start.
+        let _ = fs::remove_dir(&self.path);
+    }
+}

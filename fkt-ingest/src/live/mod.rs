@@ -1,0 +1,36 @@
+//! Recording the kernel while a program runs.
+//!
+//! There are three levels, and [`plan()`] says which one this process may use:
+//!
+//! 1. [`Recorder`]: tracepoints of the whole machine, stamped with the TSC. Needs root and tracefs.
+//! 2. [`PerfRecorder`]: context switches of the program's own LWPs. Ordinary users may do that, where
+//!    `kernel.perf_event_paranoid` is at most 2.
+//! 3. Nothing: only the program's own trace.
+//!
+//! ```no_run
+//! use fkt_ingest::live::{Recorder, RecorderOptions, available, remove_leftovers};
+//!
+//! available()?;
+//! remove_leftovers();
+//! let recorder = Recorder::start(RecorderOptions::default(), None, "/tmp".as_ref())?;
+//! std::thread::sleep(std::time::Duration::from_secs(1));
+//! let summary = recorder.stop()?.write_trace_dat("trace.dat".as_ref())?;
+//! println!("{} bytes, {} events lost", summary.bytes, summary.lost());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod instance;
+mod perf;
+mod plan;
+mod pump;
+mod recorded;
+mod recorder;
+mod system;
+mod tracefs;
+mod writer;
+
+pub use perf::{PerfRecorder, PerfSummary, perf_fallback_available};
+pub use plan::{Plan, plan};
+pub use recorded::{CpuSummary, Recorded, Summary};
+pub use recorder::{Progress, Recorder, RecorderOptions};
+pub use tracefs::{Unavailable, available, remove_leftovers};

@@ -1,0 +1,157 @@
+//! Records the context switches of one program's LWPs, for people who may not use tracefs.
+//!
+//! ```text
+//!   perf_event_open(dummy event, LWP, CPU), for each LWP the program has and each CPU; inherited by later ones
+//!        │ context switches, comm, fork, exit: records with (pid, tid, time, cpu, id) behind them
+//!        ▼
+//!   one ring in shared memory for each CPU  ──drained every 10 ms──▶  perf.data
+//! ```
+//!
+//! The clock is `CLOCK_MONOTONIC_RAW`: linear in the TSC, so two snapshots turn it into ticks. What this cannot
+//! say: who else was on the CPU, interrupts, who woke whom, and why an LWP slept.
+
+mod drain;
+mod event;
+mod ring;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use sigmund_model::{Cpu, Pid};
+
+use self::drain::{Drain, PerfFile};
+use self::event::{SwitchEvent, refusal};
+use self::ring::Ring;
+use super::tracefs::Unavailable;
+use crate::error::Error;
+
+/// Whether context switches of one's own LWPs can be recorded.
+///
+/// # Errors
+/// The reason why not.
+pub fn perf_fallback_available() -> Result<(), Unavailable> {
+    SwitchEvent::open(0, -1).map(drop).map_err(|error| Unavailable(refusal(&error)))
+}
+
+/// A recording by perf events that runs. Dropped, it stops and completes the file.
+#[derive(Debug)]
+pub struct PerfRecorder {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<PerfSummary>>>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerfSummary {
+    /// Size of the file, in bytes.
+    pub bytes: u64,
+}
+
+impl PerfRecorder {
+    /// Starts recording `program`, the LWPs it has now and those it makes later, to a perf.data at `path`.
+    ///
+    /// # Errors
+    /// When the program is not ours, [`perf_fallback_available`] would say no, or the file cannot be made.
+    pub fn start(program: Pid, path: &Path) -> Result<PerfRecorder, Error> {
+        let fail = |error| Error::io(path, error);
+        let cpus = online_cpus()?;
+        let mut rings: Vec<Ring> = Vec::new();
+        let mut events = Vec::new();
+        let mut seen: Vec<u32> = Vec::new();
+        // Until a look finds no new LWP: one made in between by an LWP that is not followed yet would be missed.
+        loop {
+            let new: Vec<u32> = tids(program)?.into_iter().filter(|tid| !seen.contains(tid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for tid in new {
+                seen.push(tid);
+                for (index, cpu) in cpus.iter().enumerate() {
+                    let event = match SwitchEvent::open(tid as i32, cpu.0 as i32) {
+                        Ok(event) => event,
+                        // It has ended meanwhile.
+                        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                        Err(error) => return Err(fail(error)),
+                    };
+                    match rings.get(index) {
+                        None => rings.push(Ring::map(&event).map_err(fail)?),
+                        Some(ring) => event.output_to(ring.event()).map_err(fail)?,
+                    }
+                    events.push(event);
+                }
+            }
+        }
+        let ids = events.iter().map(SwitchEvent::id).collect::<Result<Vec<u64>, _>>().map_err(fail)?;
+        let mut file = PerfFile::create(File::create(path).map_err(fail)?, &ids).map_err(fail)?;
+        for tid in &seen {
+            let comm = fs::read(format!("/proc/{program}/task/{tid}/comm")).unwrap_or_default();
+            file.comm(program, *tid, comm.trim_ascii_end()).map_err(fail)?;
+        }
+        for event in &events {
+            event.enable().map_err(fail)?;
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let drain = Drain { rings, events, file, stop: Arc::clone(&stop) };
+        let thread = std::thread::Builder::new().name("sigmund-perf".to_owned());
+        let thread = thread.spawn(move || drain.run()).map_err(fail)?;
+        Ok(PerfRecorder { path: path.to_owned(), stop, thread: Some(thread) })
+    }
+
+    /// Stops recording, and completes the file.
+    ///
+    /// # Errors
+    /// When the file could not be written.
+    pub fn stop(mut self) -> Result<PerfSummary, Error> {
+        self.finish().map_err(|e| Error::io(&self.path, e))
+    }
+
+    fn finish(&mut self) -> std::io::Result<PerfSummary> {
+        let Some(thread) = self.thread.take() else { return Ok(PerfSummary::default()) };
+        // Release: pairs with the Acquire in Drain::run.
+        self.stop.store(true, Ordering::Release);
+        thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the draining thread panicked")))
+    }
+}
+
+impl Drop for PerfRecorder {
+    fn drop(&mut self) {
+        // Who drops a recorder instead of stopping it does not want to know.
+        let _ = self.finish();
+    }
+}
+
+fn tids(program: Pid) -> Result<Vec<u32>, Error> {
+    let folder = PathBuf::from(format!("/proc/{program}/task"));
+    let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, e))?;
+    Ok(entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect())
+}
+
+fn online_cpus() -> Result<Vec<Cpu>, Error> {
+    let path = Path::new("/sys/devices/system/cpu/online");
+    let text = fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+    Ok(cpu_list(&text))
+}
+
+/// `0-1,4` → 0, 1, 4.
+fn cpu_list(text: &str) -> Vec<Cpu> {
+    let ranges = text.trim().split(',').filter_map(|range| {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        Some(from.parse::<u32>().ok()?..=to.parse::<u32>().ok()?)
+    });
+    ranges.flatten().map(Cpu).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_list_is_ranges_and_numbers() {
+        assert_eq!(cpu_list("0-1,4\n"), [Cpu(0), Cpu(1), Cpu(4)]);
+        assert_eq!(cpu_list("0\n"), [Cpu(0)]);
+    }
+}

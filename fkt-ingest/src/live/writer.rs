@@ -1,0 +1,246 @@
+//! Writes a trace.dat of version 7, not compressed; [`crate::TraceDat`] draws the format.
+//!
+//! ```text
+//!   | head | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
+//!   | options, all of them | strings | buffer "" : pages of cpu 0, cpu 1, … | buffer "program": … |
+//! ```
+//!
+//! The options are before the pages, which trace-cmd has behind them: a file that is cut off keeps the table
+//! of where its pages are. Each section and each CPU's first page begin on a page border.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+
+use super::recorded::{BufferFiles, CpuSummary, Summary};
+use super::system::System;
+use crate::trace_dat::{MAGIC, option, section};
+
+const SECTION_HEAD: u64 = 16;
+
+/// Where the pages of a buffer will be.
+struct Region {
+    offset: u64,
+    size: u64,
+}
+
+/// Where a buffer's section will be.
+struct Placed {
+    section: u64,
+    regions: Vec<Region>,
+    end: u64,
+}
+
+pub(super) fn write(system: &System, buffers: &mut [BufferFiles], out: &mut File) -> io::Result<Summary> {
+    let mut strings = Strings::default();
+    let names: Vec<u32> =
+        buffers.iter().map(|b| strings.add(&format!("buffer flyrecord {}", b.name))).collect();
+    let mut head = head(system, buffers, &mut strings);
+
+    // The table of the pages' places is before them, so it is written twice: its length does not depend on them.
+    let mut places = Vec::new();
+    let start = head.with_options(system, buffers, &places, &strings).len() as u64;
+    let mut at = start;
+    for buffer in buffers.iter() {
+        let placed = place(buffer, at)?;
+        at = placed.end;
+        places.push(placed);
+    }
+    out.write_all(&head.with_options(system, buffers, &places, &strings))?;
+
+    let mut summary = Summary { bytes: at, ..Summary::default() };
+    for ((buffer, placed), name) in buffers.iter_mut().zip(&places).zip(names) {
+        out.seek(SeekFrom::Start(placed.section))?;
+        let size = placed.end - placed.section - SECTION_HEAD;
+        out.write_all(&section_head(section::FLYRECORD, name, size))?;
+        for (cpu, region) in buffer.cpus.iter_mut().zip(&placed.regions) {
+            out.seek(SeekFrom::Start(region.offset))?;
+            cpu.file.rewind()?;
+            // Within the kernel: std uses copy_file_range(2) for two files.
+            let copied = io::copy(&mut cpu.file, out)?;
+            if copied != region.size {
+                return Err(io::Error::other(format!("{} bytes of pages became {copied}", region.size)));
+            }
+            let (bytes, lost) = (region.size, cpu.lost);
+            summary.cpus.push(CpuSummary { buffer: buffer.name, cpu: cpu.cpu, bytes, lost });
+        }
+    }
+    out.set_len(summary.bytes)?;
+    Ok(summary)
+}
+
+fn place(buffer: &BufferFiles, section: u64) -> io::Result<Placed> {
+    let page = buffer.page_size as u64;
+    let mut at = section + SECTION_HEAD;
+    let mut regions = Vec::new();
+    for cpu in &buffer.cpus {
+        let offset = at.next_multiple_of(page);
+        let size = cpu.file.metadata()?.len() / page * page;
+        regions.push(Region { offset, size });
+        at = offset + size;
+    }
+    Ok(Placed { section, regions, end: at })
+}
+
+/// Everything before the options.
+struct Head {
+    bytes: Vec<u8>,
+    /// Where the offset of the options goes.
+    options_at: usize,
+    /// Options that refer to the sections written so far.
+    references: Vec<(u16, u64)>,
+    options_name: u32,
+    strings_name: u32,
+}
+
+fn head(system: &System, buffers: &[BufferFiles], strings: &mut Strings) -> Head {
+    let page_size = buffers.first().map_or(4096, |b| b.page_size) as u32;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(b"7\0\0\x08");
+    bytes.extend(page_size.to_le_bytes());
+    bytes.extend(b"none\0\0");
+    let options_at = bytes.len();
+    bytes.extend(0u64.to_le_bytes());
+    let (options_name, strings_name) = (strings.add("options"), strings.add("strings"));
+    let mut head = Head { bytes, options_at, references: Vec::new(), options_name, strings_name };
+
+    let mut content = b"header_page\0".to_vec();
+    sized(&mut content, &system.header_page);
+    content.extend(b"header_event\0");
+    sized(&mut content, &system.header_event);
+    head.section(section::HEADER_INFO, strings.add("headers"), &content);
+
+    let mut content = (system.ftrace_events.len() as u32).to_le_bytes().to_vec();
+    system.ftrace_events.iter().for_each(|format| sized(&mut content, format));
+    head.section(section::FTRACE_EVENTS, strings.add("ftrace events"), &content);
+
+    let mut content = (system.events.len() as u32).to_le_bytes().to_vec();
+    for (name, formats) in &system.events {
+        text(&mut content, name);
+        content.extend((formats.len() as u32).to_le_bytes());
+        formats.iter().for_each(|format| sized(&mut content, format));
+    }
+    head.section(section::EVENT_FORMATS, strings.add("events format"), &content);
+
+    head.section(section::KALLSYMS, strings.add("kallsyms"), &0u32.to_le_bytes());
+
+    let mut content = (system.printk_formats.len() as u32).to_le_bytes().to_vec();
+    content.extend(system.printk_formats.bytes());
+    head.section(section::PRINTK, strings.add("printk"), &content);
+
+    let mut content = Vec::new();
+    sized(&mut content, &system.cmdlines());
+    head.section(section::CMDLINES, strings.add("command lines"), &content);
+    head
+}
+
+impl Head {
+    fn section(&mut self, id: u16, name: u32, content: &[u8]) {
+        self.references.push((id, self.bytes.len() as u64));
+        self.bytes.extend(section_head(id, name, content.len() as u64));
+        self.bytes.extend(content);
+    }
+
+    /// The head and the options, up to the page border where the first buffer begins. `places` may be empty:
+    /// then all places are 0.
+    fn with_options(
+        &mut self,
+        system: &System,
+        buffers: &[BufferFiles],
+        places: &[Placed],
+        strings: &Strings,
+    ) -> Vec<u8> {
+        let mut content = Vec::new();
+        for (id, offset) in &self.references {
+            push_option(&mut content, *id, &offset.to_le_bytes());
+        }
+        let clock = buffers.first().map_or("", |b| b.clock.as_str());
+        push_text_option(&mut content, option::TRACECLOCK, clock);
+        push_text_option(&mut content, option::UNAME, &system.uname);
+        push_text_option(&mut content, option::VERSION, concat!("sigmund ", env!("CARGO_PKG_VERSION")));
+        for cpu in buffers.iter().flat_map(|b| &b.cpus) {
+            push_text_option(&mut content, option::CPUSTAT, &format!("CPU: {}\n{}", cpu.cpu, cpu.stats));
+        }
+        let cpus = buffers.first().map_or(0, |b| b.cpus.len()) as u32;
+        push_option(&mut content, option::CPUCOUNT, &cpus.to_le_bytes());
+        for (index, buffer) in buffers.iter().enumerate() {
+            push_option(&mut content, option::BUFFER, &buffer_option(buffer, places.get(index)));
+        }
+        push_option(&mut content, option::DONE, &0u64.to_le_bytes());
+
+        let mut bytes = self.bytes.clone();
+        let options = bytes.len() as u64;
+        bytes[self.options_at..self.options_at + 8].copy_from_slice(&options.to_le_bytes());
+        bytes.extend(section_head(section::OPTIONS, self.options_name, content.len() as u64));
+        bytes.extend(&content);
+        // The strings section runs up to the page border, so that no gap is between sections.
+        let page = buffers.first().map_or(4096, |b| b.page_size);
+        let end = (bytes.len() + SECTION_HEAD as usize + strings.0.len()).next_multiple_of(page);
+        let size = end - bytes.len() - SECTION_HEAD as usize;
+        bytes.extend(section_head(section::STRINGS, self.strings_name, size as u64));
+        bytes.extend(&strings.0);
+        bytes.resize(end, 0);
+        bytes
+    }
+}
+
+fn buffer_option(buffer: &BufferFiles, placed: Option<&Placed>) -> Vec<u8> {
+    let mut bytes = placed.map_or(0, |p| p.section).to_le_bytes().to_vec();
+    text(&mut bytes, buffer.name);
+    text(&mut bytes, selected_clock(&buffer.clock));
+    bytes.extend((buffer.page_size as u32).to_le_bytes());
+    bytes.extend((buffer.cpus.len() as u32).to_le_bytes());
+    for (index, cpu) in buffer.cpus.iter().enumerate() {
+        let region = placed.and_then(|p| p.regions.get(index));
+        bytes.extend(cpu.cpu.0.to_le_bytes());
+        bytes.extend(region.map_or(0, |r| r.offset).to_le_bytes());
+        bytes.extend(region.map_or(0, |r| r.size).to_le_bytes());
+    }
+    bytes
+}
+
+/// The strings section: names of sections, by offset.
+#[derive(Default)]
+struct Strings(Vec<u8>);
+
+impl Strings {
+    fn add(&mut self, name: &str) -> u32 {
+        let at = self.0.len() as u32;
+        text(&mut self.0, name);
+        at
+    }
+}
+
+fn section_head(id: u16, name: u32, size: u64) -> Vec<u8> {
+    let mut head = id.to_le_bytes().to_vec();
+    head.extend(0u16.to_le_bytes());
+    head.extend(name.to_le_bytes());
+    head.extend(size.to_le_bytes());
+    head
+}
+
+fn push_option(content: &mut Vec<u8>, id: u16, data: &[u8]) {
+    content.extend(id.to_le_bytes());
+    content.extend((data.len() as u32).to_le_bytes());
+    content.extend(data);
+}
+
+fn push_text_option(content: &mut Vec<u8>, id: u16, value: &str) {
+    let mut data = Vec::new();
+    text(&mut data, value);
+    push_option(content, id, &data);
+}
+
+fn sized(content: &mut Vec<u8>, value: &str) {
+    content.extend((value.len() as u64).to_le_bytes());
+    content.extend(value.bytes());
+}
+
+fn text(content: &mut Vec<u8>, value: &str) {
+    content.extend(value.bytes());
+    content.push(0);
+}
+
+/// `local global [x86-tsc]` → `x86-tsc`.
+fn selected_clock(clocks: &str) -> &str {
+    clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(clock, _)| clock)
+}

@@ -1,0 +1,34 @@
+//! Rows of the table `losses`, as the kernel side writes them.
+
+use sigmund_model::{Cpu, Level, Loss, LossKind, Severity, Ticks};
+
+/// A loss of the kernel side that nobody counted.
+pub(crate) fn kernel_loss(kind: LossKind, severity: Severity, cpu: Option<Cpu>, detail: String) -> Loss {
+    Loss {
+        kind,
+        level: Level::Kern,
+        severity,
+        cpu,
+        lwp: None,
+        from: None,
+        to: None,
+        count: None,
+        detail,
+        advice: "",
+    }
+}
+
+/// Events that the ring buffer did not keep, between two instants.
+pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: Option<u64>) -> Loss {
+    let detail = match count {
+        Some(count) => format!("{count} events lost in the kernel's buffer of cpu {cpu}"),
+        None => format!("events lost in the kernel's buffer of cpu {cpu}, not counted"),
+    };
+    Loss {
+        from,
+        to,
+        count,
+        advice: "record with a larger kernel buffer, or fewer kernel events",
+        ..kernel_loss(LossKind::Dropped, Severity::Gap, Some(cpu), detail)
+    }
+}

@@ -1,0 +1,140 @@
+//! One page ("sub-buffer") of the ring buffer: `struct buffer_data_page`, kernel/trace/ring_buffer.c, v6.12.
+//!
+//! ```text
+//!   0        8        16                                      16+length            page size
+//!   | time   | commit | record | record | …          | record | lost u64 | garbage |
+//! ```
+//!
+//! `time` is the clock's value that the deltas of the records start from. `commit` is sign-extended from
+//! 32 bits:
+//!
+//! ```text
+//!   bits 0..20   length of the records, in bytes
+//!   bit 30       MISSED_STORED: `lost`, behind the records, is the number of events lost
+//!   bit 31       MISSED_EVENTS: events were lost before this page
+//! ```
+//!
+//! Offsets are those that `events/header_page` gives on x86-64; a trace carries that text, and it is used.
+
+use crate::error::Misfit;
+use crate::format;
+
+const MISSED_STORED: u64 = 1 << 30;
+const MISSED_EVENTS: u64 = 1 << 31;
+const LENGTH: u64 = (1 << 20) - 1;
+
+/// Where the parts of a page are, from `events/header_page`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageLayout {
+    commit: usize,
+    data: usize,
+    /// Size of a whole page.
+    pub(crate) page_size: u64,
+}
+
+impl Default for PageLayout {
+    fn default() -> PageLayout {
+        PageLayout { commit: 8, data: 16, page_size: 4096 }
+    }
+}
+
+impl PageLayout {
+    /// The same layout in pages of this size.
+    pub(crate) fn with_page_size(self, page_size: u64) -> PageLayout {
+        PageLayout { page_size, ..self }
+    }
+
+    /// From the text of `header_page`; `Err` says what of it is not readable yet.
+    pub(crate) fn parse(text: &str) -> Result<PageLayout, String> {
+        let fields = format::fields(text);
+        let find = |name: &str| fields.iter().find(|f| f.name == name).ok_or(format!("no field {name}"));
+        let (timestamp, commit, data) = (find("timestamp")?, find("commit")?, find("data")?);
+        if (timestamp.offset, timestamp.size) != (0, 8) {
+            return Err(format!("timestamp of {} bytes at {}", timestamp.size, timestamp.offset));
+        }
+        if commit.size != 8 {
+            return Err(format!("commit of {} bytes (a 32-bit kernel)", commit.size));
+        }
+        if commit.offset > 64 || data.offset < commit.offset + 8 || data.offset > 128 {
+            return Err(format!("commit at {}, data at {}", commit.offset, data.offset));
+        }
+        let page_size = u64::from(data.offset) + u64::from(data.size);
+        Ok(PageLayout { commit: commit.offset as usize, data: data.offset as usize, page_size })
+    }
+}
+
+/// The head of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// What the records' deltas start from.
+    pub(crate) time: u64,
+    /// The records: bytes `records.0..records.1` of the page.
+    pub(crate) records: (usize, usize),
+    /// Whether events were lost before this page; and how many, if that was stored.
+    pub(crate) lost_before: Option<Option<u64>>,
+    /// Whether the file ends within the records.
+    pub(crate) cut_off: bool,
+}
+
+impl Page {
+    /// Reads the head of a page that begins at byte `at` of the file. `bytes` is shorter than a page only
+    /// where the file ends.
+    pub(crate) fn parse(bytes: &[u8], layout: &PageLayout, at: u64) -> Result<Page, Misfit> {
+        let misfit = |expected: String, found: String| Misfit { at, part: "page head", expected, found };
+        let (Some(time), Some(commit), true) =
+            (u64_at(bytes, 0), u64_at(bytes, layout.commit), bytes.len() >= layout.data)
+        else {
+            return Err(misfit(format!("{} bytes", layout.data), format!("{} bytes", bytes.len())));
+        };
+        let room = layout.page_size.saturating_sub(layout.data as u64);
+        let length = commit & LENGTH;
+        if length > room {
+            return Err(misfit(format!("at most {room} bytes of records"), format!("{length} bytes")));
+        }
+        let end = layout.data + length as usize;
+        let lost_before = (commit & MISSED_EVENTS != 0)
+            .then(|| if commit & MISSED_STORED != 0 { u64_at(bytes, end) } else { None });
+        let cut_off = bytes.len() < end;
+        Ok(Page { time, records: (layout.data, end.min(bytes.len())), lost_before, cut_off })
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(time: u64, commit: u64, behind: &[u8]) -> Vec<u8> {
+        let mut bytes = time.to_le_bytes().to_vec();
+        bytes.extend(commit.to_le_bytes());
+        bytes.extend(behind);
+        bytes.resize(4096, 0xaa);
+        bytes
+    }
+
+    #[test]
+    fn the_length_is_masked_out_of_a_sign_extended_commit() {
+        let read = |commit| Page::parse(&page(5, commit, &[]), &PageLayout::default(), 0).unwrap();
+        assert_eq!(read(0x164).records, (16, 16 + 0x164));
+        assert_eq!(read(0x164).lost_before, None);
+        assert_eq!(read(0xffff_ffff_8000_0008).lost_before, Some(None));
+        assert_eq!(read(0xffff_ffff_8000_0008).records, (16, 24));
+    }
+
+    #[test]
+    fn the_number_of_lost_events_is_behind_the_records() {
+        let behind = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
+        let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &behind), &PageLayout::default(), 0).unwrap();
+        assert_eq!(read.lost_before, Some(Some(38977)));
+    }
+
+    #[test]
+    fn more_records_than_a_page_holds_is_damage() {
+        let damage = Page::parse(&page(5, 4081, &[]), &PageLayout::default(), 8192).unwrap_err();
+        let said = "at byte 8192 (page head): expected at most 4080 bytes of records, found 4081 bytes";
+        assert_eq!(damage.to_string(), said);
+    }
+}

@@ -1,0 +1,159 @@
+//! trace.dat, the file of trace-cmd and KernelShark, versions 6 and 7 (trace-cmd 3.1.6; its manual pages
+//! trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5)).
+//!
+//! ```text
+//!   | 17 08 44 "tracing" | "7\0" | endian u8 | long size u8 | page size u32 | … version-dependent
+//!
+//!   version 6: everything in one fixed order, then the pages of each CPU           see [`v6`]
+//!   version 7: sections that refer to each other by offset; some compressed        see [`v7`]
+//! ```
+//!
+//! Both hold the same things: the page layout, the declarations of all events ([`metadata`]), and for each
+//! buffer (tracefs instance) and CPU a region of ring-buffer pages ([`pages`]), read by [`KernelStream`].
+//!
+//! Little-endian files of 64-bit kernels are read. The others are refused by name.
+
+mod head;
+mod metadata;
+mod pages;
+mod stream;
+mod v6;
+mod v7;
+mod zstd_frame;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sigmund_model::{ClockDomain, EventType, Loss, Lwp};
+
+use self::head::Head;
+pub(crate) use self::head::MAGIC;
+use self::metadata::Metadata;
+pub(crate) use self::metadata::option;
+pub use self::stream::KernelStream;
+pub(crate) use self::v7::section;
+use crate::error::Error;
+use crate::format::EventTable;
+use crate::input::Input;
+
+/// An open trace.dat: its head is read, its events are not.
+#[derive(Debug)]
+pub struct TraceDat {
+    input: Input,
+    metadata: Metadata,
+    table: Arc<EventTable>,
+}
+
+/// How the kernel turns the TSC into nanoseconds: `ns = offset + ((tsc × mult) >> shift)`.
+///
+/// From the option `TSC2NSEC`; many virtual machines do not write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TscToNanos {
+    /// Multiplier.
+    pub mult: u32,
+    /// Binary digits to cut off after multiplying.
+    pub shift: u32,
+    /// Nanoseconds to add.
+    pub offset: u64,
+}
+
+impl TraceDat {
+    /// Whether a file that begins with these bytes is a trace.dat. Twelve bytes suffice.
+    ///
+    /// The tracing data within a perf.data begins with the same magic, and is none.
+    pub fn is_trace_dat(head: &[u8]) -> bool {
+        head.strip_prefix(MAGIC).is_some_and(|rest| rest.starts_with(b"6\0") || rest.starts_with(b"7\0"))
+    }
+
+    /// Maps the file and reads its head. The events are read by [`streams`](Self::streams).
+    ///
+    /// The file must not be made shorter by somebody else while it is open: the system would end this process
+    /// (SIGBUS), as with every mapped file.
+    ///
+    /// # Errors
+    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (big endian,
+    /// 32 bits, zlib), or its head is damaged. What is readable behind a readable head is kept, and what is not
+    /// is among [`losses`](Self::losses).
+    pub fn open(path: &Path) -> Result<TraceDat, Error> {
+        let input = Input::open(path)?;
+        let (head, rest) = Head::parse(&input)?;
+        let metadata = match head.version {
+            6 => v6::read(&input, &head, rest)?,
+            _ => v7::read(&input, &head, rest)?,
+        };
+        let table = Arc::new(EventTable::new(&metadata.formats));
+        Ok(TraceDat { input, metadata, table })
+    }
+
+    /// The events this trace declares, and one more: `unknown(id, size)` for records of no declared event.
+    /// [`Event::kind`](sigmund_model::Event::kind) is an index here.
+    pub fn event_types(&self) -> &[EventType] {
+        self.table.types()
+    }
+
+    /// The clock of the top buffer, if it is one we know.
+    ///
+    /// trace-cmd 3.1.6 writes this clock for instances (`-B`), too, whatever theirs was: let users override it.
+    pub fn clock(&self) -> Option<ClockDomain> {
+        ClockDomain::from_name(self.clock_name()?)
+    }
+
+    /// The clock's name as ftrace writes it: `x86-tsc`, `mono`, `local`, …
+    pub fn clock_name(&self) -> Option<&str> {
+        let of_buffers = self.metadata.buffers.iter().find_map(|b| b.clock.as_deref());
+        self.metadata.clock.as_deref().or(of_buffers)
+    }
+
+    /// One stream for each CPU of each buffer, from its first event. Each call starts anew.
+    pub fn streams(&self) -> Vec<KernelStream> {
+        let buffers = self.metadata.buffers.iter();
+        buffers
+            .flat_map(|buffer| {
+                buffer.regions.iter().map(|region| {
+                    KernelStream::new(
+                        self.input.clone(),
+                        Arc::clone(&self.table),
+                        &self.metadata.layout,
+                        buffer,
+                        region,
+                    )
+                })
+            })
+            .collect()
+    }
+
+    /// The names that the kernel remembered of LWPs: the newest `comm` of each.
+    pub fn lwp_names(&self) -> &[(Lwp, String)] {
+        &self.metadata.lwp_names
+    }
+
+    /// What is missing of the head, and what the kernel counted as lost without marking where.
+    pub fn losses(&self) -> &[Loss] {
+        &self.metadata.losses
+    }
+
+    /// Number of CPUs of the machine.
+    pub fn cpu_count(&self) -> Option<u32> {
+        self.metadata.cpu_count
+    }
+
+    /// `uname` of the machine.
+    pub fn uname(&self) -> Option<&str> {
+        self.metadata.uname.as_deref()
+    }
+
+    /// Version of the program that wrote the file.
+    pub fn writer(&self) -> Option<&str> {
+        self.metadata.writer.as_deref()
+    }
+
+    /// `per_cpu/cpuN/stats` of each CPU and buffer, as the kernel wrote them.
+    pub fn cpu_stats(&self) -> &[String] {
+        &self.metadata.cpu_stats
+    }
+
+    /// The kernel's own conversion of the TSC, if it is in the file.
+    pub fn tsc_to_nanos(&self) -> Option<TscToNanos> {
+        self.metadata.tsc_to_nanos
+    }
+}

@@ -1,0 +1,196 @@
+//! The ring-buffer pages of one CPU, from its region of the file.
+//!
+//! ```text
+//!   uncompressed   offset                                              offset + size
+//!                  | page | page | …                                  |
+//!
+//!   compressed     offset                                              offset + size + 4
+//!                  | u32 chunks | u32 compressed size | u32 size | zstd frame of whole pages | u32 …
+//! ```
+//!
+//! trace-cmd 3.1.6 leaves the leading u32 out of `size`: the chunks are counted, `size` is not relied on.
+
+use std::ops::Range;
+
+use sigmund_model::LossKind;
+
+use super::metadata::Region;
+use super::zstd_frame::ZstdFrames;
+use crate::cut::Cut;
+use crate::error::Misfit;
+use crate::input::Input;
+
+/// Hands out page after page.
+#[derive(Debug)]
+pub(super) struct Pages {
+    input: Input,
+    page_size: u64,
+    /// The next page, or chunk.
+    at: u64,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Pages up to this byte of the file.
+    Plain {
+        end: u64,
+    },
+    Chunks(Chunks),
+}
+
+#[derive(Debug)]
+struct Chunks {
+    /// Chunks not read yet; `None` before their number is read.
+    left: Option<u32>,
+    frames: ZstdFrames,
+    /// The open chunk, decompressed; and where in the file it is.
+    chunk: Vec<u8>,
+    chunk_at: u64,
+    /// The next page in it.
+    next: usize,
+}
+
+/// Where one page is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    bytes: Range<usize>,
+    /// Byte in the file; of the chunk, for compressed pages.
+    pub(super) at: u64,
+    /// The times of the two pages behind it, where they are at hand.
+    pub(super) next_times: [Option<u64>; 2],
+}
+
+/// Pages that could not be had.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    pub(super) kind: LossKind,
+    pub(super) misfit: Misfit,
+}
+
+impl Pages {
+    pub(super) fn new(input: Input, page_size: u64, region: &Region, compressed: bool) -> Pages {
+        let source = match compressed && region.size > 0 {
+            false => Source::Plain { end: region.offset.saturating_add(region.size) },
+            true => Source::Chunks(Chunks {
+                left: None,
+                frames: ZstdFrames::default(),
+                chunk: Vec::new(),
+                chunk_at: region.offset,
+                next: 0,
+            }),
+        };
+        Pages { input, page_size, at: region.offset, source }
+    }
+
+    /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
+    #[inline]
+    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+        self.all().get(place.bytes.clone()).unwrap_or_default()
+    }
+
+    #[inline]
+    fn all(&self) -> &[u8] {
+        match &self.source {
+            Source::Plain { .. } => self.input.bytes(),
+            Source::Chunks(chunks) => &chunks.chunk,
+        }
+    }
+
+    /// The next page; `None` at the end.
+    pub(super) fn next(&mut self) -> Option<Result<Place, Unreadable>> {
+        match &mut self.source {
+            Source::Plain { end } => {
+                if self.at >= *end {
+                    return None;
+                }
+                let file_end = self.input.len();
+                if self.at >= file_end {
+                    let misfit = cut_off(self.at, *end, file_end);
+                    self.at = *end;
+                    return Some(Err(Unreadable { kind: LossKind::Truncated, misfit }));
+                }
+                let to = self.at.saturating_add(self.page_size).min(*end).min(file_end);
+                let place = (self.at as usize..to as usize, self.at);
+                self.at = to;
+                Some(Ok(self.place(place.0, place.1)))
+            }
+            Source::Chunks(chunks) => {
+                while chunks.next >= chunks.chunk.len() {
+                    if let Err(unreadable) = chunks.open_next(&self.input, &mut self.at)? {
+                        return Some(Err(unreadable));
+                    }
+                }
+                let (from, at) = (chunks.next, chunks.chunk_at);
+                chunks.next = chunks.chunk.len().min(from.saturating_add(self.page_size as usize));
+                let bytes = from..chunks.next;
+                Some(Ok(self.place(bytes, at)))
+            }
+        }
+    }
+
+    fn place(&self, bytes: Range<usize>, at: u64) -> Place {
+        let time = |pages_on: usize| {
+            let from = pages_on.checked_mul(self.page_size as usize)?.checked_add(bytes.start)?;
+            let ours = match &self.source {
+                Source::Plain { end } => (from as u64) < *end,
+                Source::Chunks(_) => true,
+            };
+            let time = self.all().get(from..).filter(|_| ours)?.first_chunk();
+            time.copied().map(u64::from_le_bytes)
+        };
+        let next_times = [time(1), time(2)];
+        Place { bytes, at, next_times }
+    }
+}
+
+impl Chunks {
+    /// Decompresses the next chunk; `None` when there is none.
+    fn open_next(&mut self, input: &Input, at: &mut u64) -> Option<Result<(), Unreadable>> {
+        self.chunk.clear();
+        self.next = 0;
+        let mut cut = Cut::of_file(input.bytes(), *at);
+        let opened = self.read_chunk(&mut cut);
+        *at = cut.at();
+        match opened {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err((ends, misfit)) => {
+                let kind = if ends { LossKind::Truncated } else { LossKind::Damaged };
+                if ends {
+                    self.left = Some(0);
+                }
+                self.chunk.clear();
+                Some(Err(Unreadable { kind, misfit }))
+            }
+        }
+    }
+
+    /// `Err` says whether this is the end of what can be read.
+    fn read_chunk(&mut self, cut: &mut Cut<'_>) -> Result<bool, (bool, Misfit)> {
+        let ends = |misfit| (true, misfit);
+        let left = match self.left {
+            Some(left) => left,
+            None => cut.u32("number of chunks").map_err(ends)?,
+        };
+        if left == 0 {
+            self.left = Some(0);
+            return Ok(false);
+        }
+        self.left = Some(left - 1);
+        self.chunk_at = cut.at();
+        let compressed = cut.u32("compressed size of a chunk").map_err(ends)?;
+        let size = cut.u32("size of a chunk").map_err(ends)?;
+        let before = cut.clone();
+        let frame = cut.bytes(u64::from(compressed), "chunk").map_err(ends)?;
+        self.frames.decompress(frame, size, &mut self.chunk).map_err(|found| {
+            (false, before.misfit("chunk", format!("a zstd frame of {size} bytes"), found))
+        })?;
+        Ok(true)
+    }
+}
+
+fn cut_off(at: u64, end: u64, file_end: u64) -> Misfit {
+    let (expected, found) = (format!("pages up to byte {end}"), format!("the end of the file at {file_end}"));
+    Misfit { at, part: "pages", expected, found }
+}

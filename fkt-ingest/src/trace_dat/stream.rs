@@ -1,0 +1,261 @@
+//! The events of one CPU of one buffer, in the order of their ticks.
+//!
+//! What is lost on the way is a row, not an end:
+//!
+//! * a page whose head or records contradict themselves costs what is left of that page;
+//! * a page whose time contradicts both neighbours costs itself (a flipped bit there would otherwise move
+//!   all events of the page, or hide all pages behind it);
+//! * events the kernel's buffer lost are reported where the page says so.
+//!
+//! Time goes on within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
+//! straightened and noted: such an event gets the tick of the one before.
+//!
+//! Cost, one thread of an AMD EPYC at 2.6 GHz, file in the page cache, parameters filled
+//! (`cargo run --release -p fkt-ingest --example read_speed FILE`): system calls, 1.2 M events with 5.5 M
+//! parameters, 42 M events/s; the same compressed with zstd, 21 M events/s; scheduler events with their names,
+//! 22 M events/s.
+
+use std::io;
+use std::sync::Arc;
+
+use sigmund_model::{Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+
+use super::metadata::{Buffer, Region};
+use super::pages::{Pages, Place};
+use crate::error::Misfit;
+use crate::format::EventTable;
+use crate::input::Input;
+use crate::losses::{dropped, kernel_loss};
+use crate::ring_buffer::{Page, PageLayout, Records, Step};
+
+/// A step back in time that is still taken for the same time: 1.6 ms of a 2.6 GHz TSC.
+const JITTER: u64 = 1 << 22;
+
+/// Reads the events of one CPU of one buffer.
+#[derive(Debug)]
+pub struct KernelStream {
+    cpu: Cpu,
+    buffer: String,
+    name: String,
+    table: Arc<EventTable>,
+    layout: PageLayout,
+    pages: Pages,
+    open: Option<OpenPage>,
+    /// Time of the newest event.
+    last: u64,
+    /// Time of the page that was just rejected for being earlier than `last`.
+    rejected: Option<u64>,
+    events: u64,
+    straightened: u64,
+    losses: Vec<Loss>,
+    /// Losses from here on wait for the instant behind their gap.
+    open_losses: usize,
+}
+
+#[derive(Debug)]
+struct OpenPage {
+    place: Place,
+    records: Records,
+    /// Time of the page behind it: no event of this page is later.
+    limit: u64,
+    cut_off: bool,
+}
+
+impl KernelStream {
+    pub(super) fn new(
+        input: Input,
+        table: Arc<EventTable>,
+        layout: &PageLayout,
+        buffer: &Buffer,
+        region: &Region,
+    ) -> KernelStream {
+        let page_size = if buffer.page_size > 16 { buffer.page_size } else { layout.page_size.max(64) };
+        KernelStream {
+            cpu: region.cpu,
+            buffer: buffer.name.clone(),
+            name: input.name(),
+            table,
+            layout: layout.with_page_size(page_size),
+            pages: Pages::new(input, page_size, region, buffer.compressed),
+            open: None,
+            last: 0,
+            rejected: None,
+            events: 0,
+            straightened: 0,
+            losses: Vec::new(),
+            open_losses: 0,
+        }
+    }
+
+    /// The CPU whose events these are.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// The name of the buffer (tracefs instance); empty for the top one.
+    pub fn buffer(&self) -> &str {
+        &self.buffer
+    }
+
+    /// Events read so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Opens the next readable page; `false` at the end.
+    fn open_page(&mut self) -> bool {
+        while let Some(next) = self.pages.next() {
+            let place = match next {
+                Ok(place) => place,
+                Err(unreadable) => {
+                    self.lose(unreadable.kind, &unreadable.misfit);
+                    continue;
+                }
+            };
+            let page = match Page::parse(self.pages.bytes(&place), &self.layout, place.at) {
+                Ok(page) => page,
+                Err(misfit) => {
+                    self.lose(LossKind::Damaged, &misfit);
+                    continue;
+                }
+            };
+            if let Some(misfit) = self.time_misfit(&page, &place) {
+                self.lose(LossKind::Damaged, &misfit);
+                continue;
+            }
+            self.close_gaps(page.time);
+            if let Some(count) = page.lost_before {
+                let from = (self.events > 0).then_some(Ticks(self.last));
+                self.losses.push(dropped(self.cpu, from, Some(Ticks(page.time)), count));
+                self.open_losses = self.losses.len();
+            }
+            let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
+            let records = Records::new(page.records, page.time);
+            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off });
+            return true;
+        }
+        self.note_straightened();
+        false
+    }
+
+    /// Whether a page's time contradicts its neighbours so that the page is the wrong one.
+    fn time_misfit(&mut self, page: &Page, place: &Place) -> Option<Misfit> {
+        let misfit = |expected: String| {
+            let found = format!("time {}", page.time);
+            Some(Misfit { at: place.at, part: "page head", expected, found })
+        };
+        let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
+        if earlier(page.time, self.last) {
+            if self.rejected.is_none_or(|rejected| earlier(page.time, rejected)) {
+                self.rejected = Some(page.time);
+                return misfit(format!("a time of at least {}", self.last));
+            }
+            // The second page in a row that says so: the time before was the wrong one.
+            let at = place.at;
+            let (expected, found) = (format!("a time of at least {}", self.last), page.time.to_string());
+            self.lose(LossKind::Contradiction, &Misfit { at, part: "page head", expected, found });
+            self.last = page.time;
+        }
+        self.rejected = None;
+        let [next, after_next] = place.next_times;
+        let next = next.filter(|next| earlier(*next, page.time) && !earlier(*next, self.last))?;
+        if after_next.is_none_or(|after| earlier(after, page.time)) {
+            return misfit(format!("a time of at most {next}, that of the next page"));
+        }
+        None
+    }
+
+    /// Notes that something could not be read at this point of the stream.
+    #[cold]
+    fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
+        let detail = format!("{}: cpu {}: {misfit}", self.name, self.cpu);
+        let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
+        loss.from = (self.events > 0).then_some(Ticks(self.last));
+        self.losses.push(loss);
+    }
+
+    /// What is missing so far ends where this page begins.
+    fn close_gaps(&mut self, time: u64) {
+        for loss in self.losses.iter_mut().skip(self.open_losses) {
+            loss.to = Some(Ticks(time));
+        }
+        self.open_losses = self.losses.len();
+    }
+
+    fn note_straightened(&mut self) {
+        let count = std::mem::take(&mut self.straightened);
+        if count > 0 {
+            let detail = format!(
+                "{}: cpu {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
+                self.name, self.cpu
+            );
+            let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
+            self.losses.push(Loss { count: Some(count), ..loss });
+            self.open_losses = self.losses.len();
+        }
+    }
+
+    /// What is wrong with the open page ends it.
+    #[cold]
+    fn abandon_page(&mut self, at: usize, expected: String, found: String) {
+        let Some(page) = self.open.take() else { return };
+        let kind = if page.cut_off { LossKind::Truncated } else { LossKind::Damaged };
+        let part = "record, byte of the page";
+        self.lose(kind, &Misfit { at: page.place.at, part, expected, found: format!("{found} at {at}") });
+    }
+}
+
+impl EventStream for KernelStream {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        loop {
+            let Some(page) = &mut self.open else {
+                if !self.open_page() {
+                    return Ok(false);
+                }
+                continue;
+            };
+            let bytes = self.pages.bytes(&page.place);
+            match page.records.next(bytes) {
+                Step::Event { time, from, to } => {
+                    if time > page.limit && time - page.limit > JITTER {
+                        let expected = format!("a time of at most {}, that of the next page", page.limit);
+                        self.abandon_page(from, expected, format!("time {time}"));
+                        continue;
+                    }
+                    self.table.fill(bytes.get(from..to).unwrap_or_default(), event);
+                    if time < self.last {
+                        self.straightened += 1;
+                    } else {
+                        self.last = time;
+                    }
+                    self.events += 1;
+                    event.tick = Ticks(self.last);
+                    event.cpu = Some(self.cpu);
+                    event.thread = Said::Nothing;
+                    return Ok(true);
+                }
+                Step::End if page.cut_off => {
+                    self.abandon_page(
+                        bytes.len(),
+                        "more records".to_owned(),
+                        "the end of the file".to_owned(),
+                    );
+                }
+                Step::End => self.open = None,
+                Step::Overrun { at, len, left } => {
+                    self.abandon_page(
+                        at,
+                        format!("at most {left} bytes"),
+                        format!("a record of {len} bytes"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        self.note_straightened();
+        self.open_losses = 0;
+        std::mem::take(&mut self.losses)
+    }
+}

@@ -1,0 +1,283 @@
+//! Recordings made here and now. They need root and tracefs; without, they say so, and fail on CI.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::{fixture, report};
+use fkt_ingest::TraceDat;
+use fkt_ingest::live::{Recorder, RecorderOptions, Summary, available, remove_leftovers};
+use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, Pid};
+
+/// A process has one recorder at a time: its instances are named after its pid.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Whether to go on; aloud if not.
+fn can_record() -> bool {
+    let Err(why) = available() else { return true };
+    skipped(&why.to_string());
+    false
+}
+
+pub(crate) fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {why}");
+}
+
+pub(crate) fn tool_exists(tool: &str) -> bool {
+    Command::new(tool).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// Starts a load that waits for its standard input to be closed; so it can be recorded from its first step.
+fn load() -> Child {
+    let load = if tool_exists("hackbench") {
+        "hackbench -g 1 -f 3 -l 50"
+    } else {
+        "for i in $(seq 300); do /bin/true; done"
+    };
+    let script = format!("read go; {load}; sleep 0.15; exit 0");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn record_load(path: &Path) -> (Summary, Pid) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = load();
+    let pid = Pid(child.id());
+    // The shell must be at its `read`, or the start of it would be missing from the system calls.
+    std::thread::sleep(Duration::from_millis(50));
+    let recorder = Recorder::start(RecorderOptions::default(), Some(pid), dir.path()).unwrap();
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert!(recorder.progress().lost == 0);
+    let summary = recorder.stop().unwrap().write_trace_dat(path).unwrap();
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "scratch files are left");
+    (summary, pid)
+}
+
+/// The same, with a buffer so small that it overflows.
+fn record_too_much(path: &Path) -> Summary {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sh")
+        .args(["-c", "read go; dd if=/dev/zero of=/dev/null bs=1 count=300000 2>/dev/null"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let options = RecorderOptions { buffer_kb_per_cpu: 16, ..RecorderOptions::default() };
+    let recorder = Recorder::start(options, Some(Pid(child.id())), dir.path()).unwrap();
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    recorder.stop().unwrap().write_trace_dat(path).unwrap()
+}
+
+#[test]
+fn lost_events_are_counted_while_recording_and_found_when_reading() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    let summary = record_too_much(&path);
+    assert!(summary.lost() > 0);
+    let trace = TraceDat::open(&path).unwrap();
+    let (mut events, mut losses) = (0, Vec::new());
+    for mut stream in trace.streams() {
+        events += fixture::drain(&mut stream).len();
+        losses.extend(stream.take_losses());
+    }
+    assert!(losses.iter().all(|loss| loss.kind == LossKind::Dropped), "{losses:?}");
+    // The kernel does not store every count on the pages (no room behind the records), but never too much.
+    let counted: u64 = losses.iter().filter_map(|loss| loss.count).sum();
+    assert!(counted > 0 && counted <= summary.lost(), "{counted} of {}", summary.lost());
+
+    // The table of the pages is before them: a file cut in half has half of its events.
+    let whole = std::fs::read(&path).unwrap();
+    let cut = fixture::file(&dir, "cut.dat", &whole[..whole.len() / 2]);
+    let (streams, losses) = fixture::drain_trace(&TraceDat::open(&cut).unwrap());
+    let kept: usize = streams.iter().map(Vec::len).sum();
+    assert!(kept > events / 8 && kept < events, "{kept} of {events}");
+    assert!(losses.iter().any(|loss| loss.kind == LossKind::Truncated));
+}
+
+#[test]
+fn a_recording_converted_by_trace_cmd_reads_the_same() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    if !tool_exists("trace-cmd") {
+        return skipped("trace-cmd is not installed");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    record_load(&path);
+    let original = count(&TraceDat::open(&path).unwrap());
+    for arguments in [&["--file-version", "6"][..], &["--file-version", "7", "--compression", "zstd"]] {
+        let converted = dir.path().join("converted.dat");
+        let mut command = Command::new("trace-cmd");
+        command.arg("convert").arg("-i").arg(&path).arg("-o").arg(&converted).args(arguments);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+        let trace = TraceDat::open(&converted).unwrap();
+        assert_eq!(count(&trace), original, "{arguments:?}");
+        assert!(trace.streams().iter().any(|stream| stream.buffer() == "program"));
+    }
+}
+
+fn instances(prefix: &str) -> Vec<String> {
+    let names = std::fs::read_dir("/sys/kernel/tracing/instances").unwrap().flatten();
+    names.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(prefix)).collect()
+}
+
+/// Events by name, as we read them.
+fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    let mut event = Event::default();
+    for mut stream in trace.streams() {
+        while stream.next_into(&mut event).unwrap() {
+            *counts.entry(trace.event_types()[event.kind as usize].name.clone()).or_default() += 1;
+        }
+        assert_eq!(stream.take_losses(), []);
+    }
+    counts
+}
+
+/// Events by name, as `trace-cmd report` prints them. Lines of instances begin with the instance's name.
+fn count_report(path: &Path) -> BTreeMap<String, usize> {
+    let output = Command::new("trace-cmd").arg("report").arg("-i").arg(path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (lines, dropped) = report::parse(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(dropped, []);
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        *counts.entry(line.name).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn a_recording_reads_the_same_here_and_in_trace_cmd() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    let (summary, pid) = record_load(&path);
+    assert_eq!(summary.lost(), 0);
+    assert_eq!(summary.failures, Vec::<String>::new());
+    assert_eq!(summary.bytes, std::fs::metadata(&path).unwrap().len());
+    assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
+
+    let trace = TraceDat::open(&path).unwrap();
+    assert_eq!(trace.losses(), []);
+    assert_eq!(trace.clock(), Some(ClockDomain::Tsc));
+    assert!(trace.writer().is_some_and(|w| w.starts_with("sigmund")));
+    assert!(trace.lwp_names().iter().any(|(lwp, _)| *lwp == Lwp(std::process::id())));
+    let ours = count(&trace);
+    for name in ["sched_switch", "sched_waking", "sched_wakeup", "sched_process_fork", "sys_enter"] {
+        assert!(ours.get(name).is_some_and(|n| *n > 5), "{name}: {ours:?}");
+    }
+    switches_are_recorded_by_who_leaves(&trace);
+    only_the_programs_system_calls(&trace, pid);
+
+    if !tool_exists("trace-cmd") {
+        return skipped("trace-cmd is not installed");
+    }
+    assert_eq!(ours, count_report(&path));
+}
+
+/// Who a switch says leaves is who recorded it, and a task, not an interrupt, did it.
+///
+/// It would be good to check as well that who leaves is who the switch before put there. On one virtual machine
+/// (kernel 6.18, 2 CPUs) that does not hold: the kernel itself leaves out some switches, mostly from the idle task
+/// on CPU 1. ftrace's text and `perf record` miss such ones, too. Cause unknown.
+fn switches_are_recorded_by_who_leaves(trace: &TraceDat) {
+    let mut switches = 0;
+    let mut event = Event::default();
+    for mut stream in trace.streams() {
+        while stream.next_into(&mut event).unwrap() {
+            let Effect::KernelSwitch { prev, next, .. } = event.effect else { continue };
+            assert_eq!(event.lwp, prev);
+            assert_ne!(prev, Some(next));
+            assert!(event.context == Context::Task || event.context == Context::Idle);
+            switches += 1;
+        }
+    }
+    assert!(switches > 50);
+}
+
+/// The instance `program` holds system calls of the program and its children, and nothing else.
+fn only_the_programs_system_calls(trace: &TraceDat, pid: Pid) {
+    let mut children = vec![Lwp(pid.0)];
+    let mut callers = Vec::new();
+    for mut stream in trace.streams() {
+        let mut event = Event::default();
+        while stream.next_into(&mut event).unwrap() {
+            match (stream.buffer(), event.effect, event.lwp) {
+                ("program", _, Some(lwp)) => callers.push(lwp),
+                (_, Effect::LwpNew(child), Some(parent)) if children.contains(&parent) => {
+                    children.push(child)
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(callers.contains(&Lwp(pid.0)));
+    callers.sort_unstable();
+    callers.dedup();
+    // Forks on one CPU may be read after those of their children on another: only the count is compared.
+    let strangers: Vec<&Lwp> = callers.iter().filter(|lwp| lwp.0 == std::process::id()).collect();
+    assert_eq!(strangers, Vec::<&Lwp>::new());
+    assert!(callers.len() > 1, "children are followed");
+}
+
+#[test]
+fn an_event_that_does_not_exist_is_named_and_nothing_is_left_behind() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = RecorderOptions { machine_events: vec!["sched:no_such".into()], ..Default::default() };
+    let error = Recorder::start(options, None, dir.path()).unwrap_err();
+    assert!(error.to_string().contains("events/sched/no_such/enable"), "{error}");
+    assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "live::child_that_records", "--ignored", "--nocapture"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let prefix = format!("sigmund-{}-", child.id());
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("RECORDING")), "the child records");
+    assert_eq!(instances(&prefix).len(), 1);
+    remove_leftovers();
+    assert_eq!(instances(&prefix).len(), 1, "a recorder that runs keeps its instance");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(instances(&prefix).len(), 1, "a killed one cannot remove its own");
+    remove_leftovers();
+    assert_eq!(instances(&prefix).len(), 0);
+}
+
+#[test]
+#[ignore = "started by what_a_killed_recorder_left_is_removed_at_the_next_start"]
+fn child_that_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let _recorder = Recorder::start(RecorderOptions::default(), None, dir.path()).unwrap();
+    println!("RECORDING");
+    std::thread::sleep(Duration::from_secs(20));
+}

@@ -1,0 +1,8 @@
+//! One binary for all tests that use the crate as others do.
+
+mod damage;
+mod fixture;
+mod live;
+mod perf;
+mod report;
+mod trace_dat;

@@ -1,0 +1,140 @@
+//! Every event of every fixture, against what `trace-cmd report` printed of it.
+
+use fkt_ingest::{ErrorKind, TraceDat};
+use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, LwpState};
+
+use crate::fixture;
+use crate::report::{self, Line};
+
+/// Opens a fixture and compares it with its report: same events, in the same order on each CPU, with the
+/// same time, pid, name and fields.
+fn compare(name: &str) -> (TraceDat, Vec<Vec<Event>>) {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = TraceDat::open(&fixture::file(&dir, name, &fixture::bytes(&format!("{name}.dat")))).unwrap();
+    let report = String::from_utf8(fixture::bytes(&format!("{name}.report.txt"))).unwrap();
+    let (lines, dropped) = report::parse(&report);
+    let (streams, losses) = fixture::drain_trace(&trace);
+    let nanos = trace.clock() != Some(ClockDomain::Tsc);
+
+    assert_eq!(lines.len(), streams.iter().map(Vec::len).sum::<usize>());
+    let mut compared = 0;
+    for (cpu, events) in streams.iter().enumerate() {
+        let lines: Vec<&Line> = lines.iter().filter(|l| l.cpu as usize == cpu).collect();
+        assert_eq!(lines.len(), events.len(), "cpu {cpu}");
+        for (line, event) in lines.iter().zip(events) {
+            let ty = &trace.event_types()[event.kind as usize];
+            assert_eq!(line.time, printed_time(event.tick.0, nanos), "{line:?}");
+            assert_eq!((line.name.as_str(), Some(Lwp(line.pid))), (ty.name.as_str(), event.lwp), "{line:?}");
+            compared += report::compare_params(line, event, ty);
+        }
+        let ours: Vec<Option<u64>> =
+            losses.iter().filter(|l| l.cpu.is_some_and(|c| c.0 as usize == cpu)).map(|l| l.count).collect();
+        let theirs: Vec<Option<u64>> =
+            dropped.iter().filter(|(c, _)| *c as usize == cpu).map(|(_, count)| *count).collect();
+        assert_eq!(ours, theirs, "events dropped on cpu {cpu}");
+    }
+    assert!(compared > lines.len(), "only {compared} fields compared");
+    assert!(losses.iter().all(|l| l.kind == LossKind::Dropped), "{losses:?}");
+    (trace, streams)
+}
+
+/// trace-cmd prints the TSC as it is, and nanoseconds as seconds, rounded to microseconds.
+fn printed_time(tick: u64, nanos: bool) -> String {
+    if !nanos {
+        return tick.to_string();
+    }
+    let micros = (tick + 500) / 1000;
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+}
+
+#[test]
+fn v7_compressed_reads_as_trace_cmd_reports_it() {
+    let (trace, streams) = compare("small-tsc-v7-zstd");
+    assert_eq!(trace.clock_name(), Some("x86-tsc"));
+    assert_eq!(trace.cpu_count(), Some(2));
+    assert!(trace.uname().is_some_and(|u| u.starts_with("Linux")), "{:?}", trace.uname());
+    assert!(trace.lwp_names().contains(&(Lwp(26776), "hackbench".to_owned())));
+    assert_eq!(trace.cpu_stats().len(), 2);
+
+    // migration/0-18 [000] 2938712459229: sched_switch: migration/0:18 [0] S ==> trace-cmd:26773 [120]
+    let switch = streams[0].iter().find(|e| e.tick.0 == 2938712459229).unwrap();
+    let expected =
+        Effect::KernelSwitch { prev: Some(Lwp(18)), prev_state: Some(LwpState::Sleeping), next: Lwp(26773) };
+    assert_eq!(switch.effect, expected);
+
+    // hackbench-26776 [001] 2938716274482: sched_process_fork: … child_pid=26777
+    let fork = streams[1].iter().find(|e| e.tick.0 == 2938716274482).unwrap();
+    assert_eq!(fork.effect, Effect::LwpNew(Lwp(26777)));
+    assert!(streams.iter().flatten().any(|e| e.context == Context::Softirq));
+    assert!(streams.iter().flatten().any(|e| e.context == Context::Task));
+}
+
+#[test]
+fn v7_uncompressed_reads_as_trace_cmd_reports_it() {
+    compare("small-tsc-v7-none");
+}
+
+#[test]
+fn v6_reads_as_trace_cmd_reports_it() {
+    let (trace, _) = compare("small-tsc-v6");
+    assert_eq!(trace.clock_name(), Some("x86-tsc"));
+}
+
+#[test]
+fn a_monotonic_clock_is_nanoseconds() {
+    let (trace, _) = compare("small-mono-v7");
+    assert_eq!(trace.clock(), Some(ClockDomain::Monotonic));
+}
+
+#[test]
+fn lost_events_are_rows_between_two_instants() {
+    let (trace, streams) = compare("small-tsc-lost-v7");
+    let mut gaps = 0;
+    for (mut stream, events) in trace.streams().into_iter().zip(&streams) {
+        fixture::drain(&mut stream);
+        assert_eq!(stream.events(), events.len() as u64);
+        for loss in stream.take_losses() {
+            let (from, to) = (loss.from.unwrap(), loss.to.unwrap());
+            assert!(from < to);
+            assert!(!events.iter().any(|e| from < e.tick && e.tick < to), "{loss:?}");
+            gaps += 1;
+        }
+    }
+    assert_eq!(gaps, 22);
+}
+
+#[test]
+fn an_event_declares_its_fields_and_a_format_for_people() {
+    let (trace, _) = compare("small-tsc-v6");
+    let ty = trace.event_types().iter().find(|t| t.name == "irq_handler_entry").unwrap();
+    assert_eq!(ty.format, "irq={irq} name={name}");
+    let names: Vec<&str> = ty.fields.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["irq", "name"]);
+    let enter = trace.event_types().iter().find(|t| t.name == "sys_enter").unwrap();
+    assert_eq!(enter.fields.len(), 7);
+    assert_eq!(trace.event_types().last().unwrap().name, "unknown");
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |bytes: &[u8]| TraceDat::open(&fixture::file(&dir, "t.dat", bytes)).unwrap_err();
+    let head = |version: &str, endian: u8, long: u8| {
+        let mut bytes = b"\x17\x08\x44tracing".to_vec();
+        bytes.extend(version.bytes());
+        bytes.extend([0, endian, long, 0, 0x10, 0, 0]);
+        bytes
+    };
+    assert_eq!(open(b"perf").kind(), ErrorKind::NotThisFormat);
+    assert_eq!(open(b"PERFILE2--------").kind(), ErrorKind::NotThisFormat);
+    assert_eq!(open(&head("8", 0, 8)).kind(), ErrorKind::Unsupported);
+    assert_eq!(open(&head("7", 1, 8)).kind(), ErrorKind::Unsupported);
+    assert_eq!(open(&head("6", 0, 4)).kind(), ErrorKind::Unsupported);
+    let zlib = open(&[head("7", 0, 8), b"zlib\x001.2\0".to_vec()].concat());
+    assert!(
+        zlib.to_string().ends_with("t.dat: at byte 18 (compression): expected none or zstd, found \"zlib\""),
+        "{zlib}"
+    );
+    assert!(TraceDat::is_trace_dat(&head("7", 0, 8)));
+    assert!(!TraceDat::is_trace_dat(b"\x17\x08\x44tracing0.6\0"));
+}

@@ -1,0 +1,67 @@
+//! The header line: which column stands where.
+
+use std::path::Path;
+
+use crate::error::Error;
+
+/// A column of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Type,
+    DateTick,
+    Pid,
+    Cpu,
+    Thr,
+    Code,
+    Name,
+    Params,
+}
+
+impl Column {
+    const ALL: [(Column, &'static [&'static str]); 8] = [
+        (Column::Type, &["type"]),
+        (Column::DateTick, &["date_tick"]),
+        (Column::Pid, &["pid"]),
+        (Column::Cpu, &["cpu"]),
+        (Column::Thr, &["thr"]),
+        (Column::Code, &["code"]),
+        (Column::Name, &["name", "event"]),
+        (Column::Params, &["params", "param(s)", "param"]),
+    ];
+
+    fn named(name: &str) -> Option<Column> {
+        Column::ALL.iter().find(|(_, names)| names.contains(&name)).map(|(column, _)| *column)
+    }
+}
+
+/// Where the columns stand.
+#[derive(Debug)]
+pub(super) struct Header {
+    places: Vec<Option<Column>>,
+}
+
+impl Header {
+    /// Reads a header line. Columns that we do not know are passed over.
+    pub(super) fn parse(path: &Path, number: u64, line: &str) -> Result<Header, Error> {
+        let places: Vec<_> = line.split('\t').map(|name| Column::named(name.trim())).collect();
+        for needed in [Column::Type, Column::DateTick, Column::Name] {
+            if !places.contains(&Some(needed)) {
+                let place = format!("line {number}");
+                let expected = "a header with the columns type, date_tick and name (or event), tab separated";
+                return Err(Error::bad(path, &place, expected, format!("{line:?}")));
+            }
+        }
+        Ok(Header { places })
+    }
+
+    /// The cell of a column in a line; empty if the line has none.
+    pub(super) fn cell<'l>(&self, line: &'l str, column: Column) -> &'l str {
+        let cell = line.split('\t').zip(&self.places).find(|(_, place)| **place == Some(column));
+        cell.map_or("", |(cell, _)| cell.trim())
+    }
+
+    /// How many columns there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+}

@@ -1,0 +1,115 @@
+//! Parameters in a cell: `15`, `24(eth0)`, `received_msg`, `next_pid=6152 prev_comm="my prog"`.
+
+/// One parameter, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ListedParam {
+    /// Name of its field; empty if none was written.
+    pub(super) field: String,
+    pub(super) number: Option<i64>,
+    pub(super) text: Option<String>,
+}
+
+/// Reads a cell. Everything is something: what is no number is a text.
+pub(super) fn parse(cell: &str) -> Vec<ListedParam> {
+    tokens(cell).into_iter().map(|token| param(&token)).collect()
+}
+
+/// Splits at blanks and commas that are outside of quotes and parentheses.
+fn tokens(cell: &str) -> Vec<String> {
+    let mut tokens = vec![String::new()];
+    let (mut quoted, mut escaped, mut depth) = (false, false, 0_u32);
+    for c in cell.chars() {
+        let separates = (c.is_whitespace() || c == ',') && !quoted && depth == 0;
+        if separates {
+            tokens.push(String::new());
+            continue;
+        }
+        match c {
+            '"' if !escaped => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        if let Some(token) = tokens.last_mut() {
+            token.push(c);
+        }
+    }
+    tokens.retain(|token| !token.is_empty());
+    tokens
+}
+
+fn param(token: &str) -> ListedParam {
+    let (field, value) = match token.split_once('=') {
+        Some((field, value)) if is_name(field) => (field, value),
+        _ => ("", token),
+    };
+    let (number, text) = value_of(value);
+    ListedParam { field: field.into(), number, text }
+}
+
+fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn value_of(value: &str) -> (Option<i64>, Option<String>) {
+    if let Some(number) = number(value) {
+        return (Some(number), None);
+    }
+    if let Some((before, name)) = value.split_once('(')
+        && let (Some(number), Some(name)) = (number(before), name.strip_suffix(')'))
+    {
+        return (Some(number), Some(unquoted(name)));
+    }
+    if value == "?" { (None, None) } else { (None, Some(unquoted(value))) }
+}
+
+/// Decimal, or hexadecimal with `0x`; wide unsigned values keep their bits.
+fn number(text: &str) -> Option<i64> {
+    if let Some(hex) = text.strip_prefix("0x") {
+        return u64::from_str_radix(hex, 16).ok().map(|n| n as i64);
+    }
+    text.parse::<i64>().ok().or_else(|| text.parse::<u64>().ok().map(|n| n as i64))
+}
+
+fn unquoted(text: &str) -> String {
+    if text.len() >= 2 && text.starts_with('"') && text.ends_with('"') {
+        return serde_json::from_str(text).unwrap_or_else(|_| text[1..text.len() - 1].to_string());
+    }
+    text.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(cell: &str) -> Vec<(String, Option<i64>, Option<String>)> {
+        parse(cell).into_iter().map(|p| (p.field, p.number, p.text)).collect()
+    }
+
+    #[test]
+    fn the_papers_parameters() {
+        assert_eq!(printed("15"), [("".into(), Some(15), None)]);
+        assert_eq!(printed("24(eth0)"), [("".into(), Some(24), Some("eth0".into()))]);
+        assert_eq!(printed("8(work/6)"), [("".into(), Some(8), Some("work/6".into()))]);
+        assert_eq!(printed("received_msg"), [("".into(), None, Some("received_msg".into()))]);
+    }
+
+    #[test]
+    fn named_fields_and_quoted_texts() {
+        let expected = [
+            ("prev_comm".into(), None, Some("my \"prog\"".into())),
+            ("next_pid".into(), Some(6152), None),
+            ("addr".into(), Some(-1), None),
+        ];
+        assert_eq!(printed(r#"prev_comm="my \"prog\"" next_pid=6152 addr=0xffffffffffffffff"#), expected);
+    }
+
+    #[test]
+    fn nothing_is_no_parameter() {
+        assert_eq!(printed(""), []);
+        assert_eq!(printed("  "), []);
+    }
+}

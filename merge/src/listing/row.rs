@@ -1,0 +1,98 @@
+//! One line of a listing.
+
+use sigmund_model::{Cpu, Level, Lwp, Said, Thread};
+
+use super::{
+    header::{Column, Header},
+    params::{self, ListedParam},
+};
+
+/// One line, read.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) level: Level,
+    pub(super) tick: u64,
+    pub(super) lwp: Option<Lwp>,
+    pub(super) cpu: Option<Cpu>,
+    pub(super) thread: Said<Thread>,
+    pub(super) thread_name: Option<String>,
+    pub(super) code: Option<u32>,
+    pub(super) name: String,
+    pub(super) params: Vec<ListedParam>,
+}
+
+/// Why a line cannot be read.
+#[derive(Debug)]
+pub(super) struct BadLine {
+    pub(super) expected: String,
+    pub(super) found: String,
+}
+
+impl Row {
+    pub(super) fn parse(header: &Header, line: &str) -> Result<Row, BadLine> {
+        let cells = line.split('\t').count();
+        // The last cells may be missing when they are empty; one more than the header has is a stray tab.
+        if cells > header.len() {
+            return Err(bad(&format!("{} columns, as the header has", header.len()), &cells.to_string()));
+        }
+        let cell = |column| header.cell(line, column);
+        let level = match cell(Column::Type) {
+            "KERN" => Level::Kern,
+            "USER" => Level::User,
+            other => return Err(bad("KERN or USER in column type", other)),
+        };
+        let name = cell(Column::Name);
+        if name.is_empty() {
+            return Err(bad("a name in column name", name));
+        }
+        let (thread, thread_name) = thread(cell(Column::Thr))?;
+        Ok(Row {
+            level,
+            tick: cell(Column::DateTick)
+                .parse()
+                .ok()
+                .filter(|tick| *tick <= i64::MAX as u64)
+                .ok_or_else(|| bad("a tick in column date_tick", cell(Column::DateTick)))?,
+            lwp: number(cell(Column::Pid), "pid")?.map(Lwp),
+            cpu: number(cell(Column::Cpu), "cpu")?.map(Cpu),
+            thread,
+            thread_name,
+            code: number(cell(Column::Code), "code")?,
+            name: name.to_string(),
+            params: params::parse(cell(Column::Params)),
+        })
+    }
+}
+
+/// A number that may be unknown: `-`, `?` and nothing all say so.
+fn number(cell: &str, column: &str) -> Result<Option<u32>, BadLine> {
+    match cell {
+        "" | "-" | "?" => Ok(None),
+        _ => cell
+            .parse()
+            .ok()
+            .filter(|n| *n <= i32::MAX as u32)
+            .map(Some)
+            .ok_or_else(|| bad(&format!("a number, - or ? in column {column}"), cell)),
+    }
+}
+
+/// `15`, `8(work/6)`, `?` (none), `-` (not known).
+fn thread(cell: &str) -> Result<(Said<Thread>, Option<String>), BadLine> {
+    let error = || bad("a thread such as 15 or 8(work/6), - or ? in column thr", cell);
+    match cell {
+        "" | "-" => return Ok((Said::Nothing, None)),
+        "?" | "0" => return Ok((Said::None, None)),
+        _ => {}
+    }
+    let (number, name) = match cell.split_once('(') {
+        Some((number, name)) => (number, Some(name.strip_suffix(')').ok_or_else(error)?.to_string())),
+        None => (cell, None),
+    };
+    let number: u64 = number.parse().ok().filter(|n| *n <= i64::MAX as u64).ok_or_else(error)?;
+    Ok((Said::Some(Thread(number)), name))
+}
+
+fn bad(expected: &str, found: &str) -> BadLine {
+    BadLine { expected: expected.into(), found: format!("{found:?}") }
+}

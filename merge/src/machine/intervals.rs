@@ -1,0 +1,196 @@
+//! Intervals, as they end: rows of `active`, `thread_states`, `lwp_states`, `threads` and `lwps`.
+
+use std::collections::HashMap;
+
+use sigmund_model::{
+    EndReason, Lwp, Thread, ThreadState, Ticks,
+    tables::{ACTIVE, LWP_STATES, LWPS, THREAD_STATES, THREADS},
+};
+
+use super::{
+    lwp::{LwpEntry, Place, Stretch},
+    thread::ThreadEntry,
+};
+use crate::{
+    error::Error,
+    tables::{Directory, TableWriter},
+};
+
+/// The writers of the tables of intervals, and the names of those in them.
+pub(crate) struct Intervals {
+    active: TableWriter,
+    thread_states: TableWriter,
+    lwp_states: TableWriter,
+    threads: TableWriter,
+    lwps: TableWriter,
+    pub(super) lwp_names: HashMap<Lwp, Box<str>>,
+    pub(super) thread_names: HashMap<Thread, Box<str>>,
+    /// User events that each LWP could not record.
+    pub(crate) lost: HashMap<Lwp, u64>,
+    /// Rows of `threads` so far.
+    pub(crate) threads_written: u64,
+    /// Rows of `lwps` so far, of LWPs that carry threads.
+    pub(crate) carriers_written: u64,
+}
+
+impl Intervals {
+    pub(crate) fn create(directory: &Directory) -> Result<Intervals, Error> {
+        Ok(Intervals {
+            active: directory.table(&ACTIVE)?,
+            thread_states: directory.table(&THREAD_STATES)?,
+            lwp_states: directory.table(&LWP_STATES)?,
+            threads: directory.table(&THREADS)?,
+            lwps: directory.table(&LWPS)?,
+            lwp_names: HashMap::new(),
+            thread_names: HashMap::new(),
+            lost: HashMap::new(),
+            threads_written: 0,
+            carriers_written: 0,
+        })
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        let Intervals { active, thread_states, lwp_states, threads, lwps, .. } = self;
+        [active, thread_states, lwp_states, threads, lwps].into_iter().try_for_each(TableWriter::finish)
+    }
+
+    /// Ends what the LWP does with its CPU. Active time and unmounted time are counted here, and time on CPUs in
+    /// [`close_place`](Self::close_place): three sums, that the check compares.
+    pub(super) fn close_stretch(
+        &mut self,
+        entry: &mut LwpEntry,
+        threads: &mut HashMap<Thread, ThreadEntry>,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        match std::mem::replace(&mut entry.stretch, Stretch::OffCpu) {
+            Stretch::OffCpu => Ok(()),
+            Stretch::Unmounted { since } => {
+                entry.unmounted += tick.0 - since.0;
+                Ok(())
+            }
+            Stretch::Active { thread, cpu, since } => {
+                let length = tick.0 - since.0;
+                entry.active += length;
+                if let Some(thread) = threads.get_mut(&thread) {
+                    thread.active += length;
+                }
+                let lwp = entry.lwp;
+                self.active.row(|mut row| {
+                    row.count(since.0)
+                        .count(length)
+                        .count(thread.0)
+                        .int(lwp.0)
+                        .int(cpu.0)
+                        .text(reason.name());
+                })
+            }
+        }
+    }
+
+    /// Begins what the LWP does with its CPU, if it is on one.
+    pub(super) fn open_stretch(&self, entry: &mut LwpEntry, tick: Ticks) {
+        entry.stretch = match (entry.place, entry.mounted.thread()) {
+            (Place::On(cpu, _), Some(thread)) => Stretch::Active { thread, cpu, since: tick },
+            (Place::On(..), None) => Stretch::Unmounted { since: tick },
+            (Place::Unknown | Place::Off(_), _) => Stretch::OffCpu,
+        };
+    }
+
+    /// Ends the state of an LWP.
+    pub(super) fn close_place(
+        &mut self,
+        entry: &mut LwpEntry,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        let Some(state) = entry.place.lwp_state() else { return Ok(()) };
+        let length = tick.0 - entry.place_since.0;
+        if let Place::On(..) = entry.place {
+            entry.on_cpu += length;
+        }
+        let gone = state == sigmund_model::LwpState::Exited;
+        let (since, lwp, cpu) = (entry.place_since, entry.lwp, entry.last_cpu);
+        self.lwp_states.row(|mut row| {
+            row.count(since.0).maybe_count((!gone).then_some(length)).int(lwp.0).text(state.name());
+            row.maybe_int(cpu.map(|c| c.0.into())).maybe_text((!gone).then_some(reason.name()));
+        })
+    }
+
+    /// Ends the state of a user thread, and begins another.
+    pub(super) fn enter_thread_state(
+        &mut self,
+        entry: &mut ThreadEntry,
+        state: ThreadState,
+        carrier: Option<&LwpEntry>,
+        blocked_on: Option<u64>,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        let is_new = entry.state_since == tick && entry.first == tick && entry.state == state;
+        if !is_new {
+            self.close_thread_state(entry, tick, reason)?;
+        }
+        entry.state = state;
+        entry.state_since = tick;
+        entry.blocked_on = blocked_on.filter(|_| state == ThreadState::Blocked);
+        entry.lwp = carrier.map(|c| c.lwp);
+        entry.cpu = match carrier.map(|c| c.place) {
+            Some(Place::On(cpu, _)) => Some(cpu),
+            _ => None,
+        };
+        Ok(())
+    }
+
+    /// Writes the state of a user thread that ends.
+    pub(super) fn close_thread_state(
+        &mut self,
+        entry: &mut ThreadEntry,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        let gone = entry.state == ThreadState::Exited;
+        let length = tick.0 - entry.state_since.0;
+        self.thread_states.row(|mut row| {
+            row.count(entry.state_since.0).maybe_count((!gone).then_some(length)).count(entry.thread.0);
+            row.text(entry.state.name()).maybe_int(entry.lwp.map(|l| l.0.into()));
+            row.maybe_int(entry.cpu.map(|c| c.0.into())).maybe_count(entry.blocked_on);
+            row.maybe_text((!gone).then_some(reason.name()));
+        })
+    }
+
+    /// An LWP has this command name from now on.
+    pub(super) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
+        if self.lwp_names.get(&lwp).is_none_or(|known| **known != *name) {
+            self.lwp_names.insert(lwp, name.into());
+        }
+    }
+
+    /// Writes a user thread, which ended at `end`, or never.
+    pub(super) fn thread(&mut self, entry: &ThreadEntry, end: Option<Ticks>) -> Result<(), Error> {
+        let name = self.thread_names.remove(&entry.thread);
+        self.threads_written += 1;
+        self.threads.row(|mut row| {
+            row.count(entry.thread.0).maybe_text(name.as_deref()).maybe_int(entry.pid.map(|p| p.0.into()));
+            row.count(entry.first.0).maybe_count(end.map(|end| end.0 - entry.first.0));
+            row.maybe_count(entry.created_by.map(|t| t.0)).count(entry.active);
+            row.count(entry.dispatches).count(entry.migrations).count(entry.stalls);
+        })
+    }
+
+    /// Writes an LWP, which ended at `end`, or never.
+    pub(super) fn lwp(&mut self, entry: &LwpEntry, end: Option<Ticks>) -> Result<(), Error> {
+        let name = self.lwp_names.get(&entry.lwp).cloned();
+        self.carriers_written += u64::from(entry.carries_threads);
+        let lost = self.lost.get(&entry.lwp).copied().unwrap_or(0);
+        self.lwps.row(|mut row| {
+            row.int(entry.lwp.0).maybe_text(name.as_deref()).maybe_int(entry.pid.map(|p| p.0.into()));
+            row.count(entry.first.0)
+                .maybe_count(end.map(|end| end.0 - entry.first.0))
+                .bool(entry.carries_threads);
+            row.count(entry.on_cpu).count(entry.active).count(entry.unmounted);
+            row.maybe_count(entry.cpu_time_ns).maybe_count(entry.attached_on_cpu).count(entry.events);
+            row.count(entry.witness_agree).count(entry.witness_disagree).count(lost);
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! One LWP: where it is, whom it carries, and what its time went to.
+
+use sigmund_model::{Cpu, Lwp, LwpState, Pid, Thread, ThreadState, Ticks};
+
+/// Who says that an LWP is on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The kernel.
+    Kernel,
+    /// A probe of the LWP itself: good until somebody knows better.
+    Probe,
+}
+
+/// Where an LWP is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Unknown,
+    On(Cpu, By),
+    Off(LwpState),
+}
+
+impl Place {
+    /// What a thread that is mounted on an LWP in this place does.
+    pub(super) fn thread_state(self) -> ThreadState {
+        match self {
+            Place::Unknown => ThreadState::Mounted,
+            Place::On(..) => ThreadState::Active,
+            Place::Off(LwpState::Runnable) => ThreadState::Stalled,
+            Place::Off(LwpState::Sleeping | LwpState::DiskSleep | LwpState::Stopped) => ThreadState::InKernel,
+            Place::Off(_) => ThreadState::OffCpu,
+        }
+    }
+
+    /// The word of the table `lwp_states`; `None` if the place is not known.
+    pub(super) fn lwp_state(self) -> Option<LwpState> {
+        match self {
+            Place::Unknown => None,
+            Place::On(..) => Some(LwpState::Running),
+            Place::Off(state) => Some(state),
+        }
+    }
+}
+
+/// Whom an LWP carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mounted {
+    Unknown,
+    Nobody,
+    Thread(Thread),
+}
+
+impl Mounted {
+    pub(super) fn thread(self) -> Option<Thread> {
+        match self {
+            Mounted::Thread(thread) => Some(thread),
+            Mounted::Unknown | Mounted::Nobody => None,
+        }
+    }
+}
+
+impl From<Option<Thread>> for Mounted {
+    fn from(thread: Option<Thread>) -> Mounted {
+        thread.map_or(Mounted::Nobody, Mounted::Thread)
+    }
+}
+
+/// What the LWP does with the CPU it is on, since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stretch {
+    OffCpu,
+    Active { thread: Thread, cpu: Cpu, since: Ticks },
+    Unmounted { since: Ticks },
+}
+
+/// An LWP of which something is known.
+#[derive(Debug)]
+pub(super) struct LwpEntry {
+    pub(super) lwp: Lwp,
+    pub(super) first: Ticks,
+    pub(super) pid: Option<Pid>,
+    pub(super) place: Place,
+    pub(super) place_since: Ticks,
+    pub(super) last_cpu: Option<Cpu>,
+    pub(super) mounted: Mounted,
+    pub(super) stretch: Stretch,
+    pub(super) exiting: bool,
+    pub(super) carries_threads: bool,
+    pub(super) events: u64,
+    pub(super) on_cpu: u64,
+    pub(super) active: u64,
+    pub(super) unmounted: u64,
+    pub(super) witness_agree: u64,
+    pub(super) witness_disagree: u64,
+    pub(super) cpu_time_ns: Option<u64>,
+    pub(super) attached_on_cpu: Option<u64>,
+    attached: Option<(u64, u64)>,
+}
+
+impl LwpEntry {
+    pub(super) fn new(lwp: Lwp, first: Ticks) -> LwpEntry {
+        LwpEntry {
+            lwp,
+            first,
+            pid: None,
+            place: Place::Unknown,
+            place_since: first,
+            last_cpu: None,
+            mounted: Mounted::Unknown,
+            stretch: Stretch::OffCpu,
+            exiting: false,
+            carries_threads: false,
+            events: 0,
+            on_cpu: 0,
+            active: 0,
+            unmounted: 0,
+            witness_agree: 0,
+            witness_disagree: 0,
+            cpu_time_ns: None,
+            attached_on_cpu: None,
+            attached: None,
+        }
+    }
+
+    /// Its time on CPUs until now.
+    fn on_cpu_until(&self, tick: Ticks) -> u64 {
+        match self.place {
+            Place::On(..) => self.on_cpu + (tick.0 - self.place_since.0),
+            Place::Unknown | Place::Off(_) => self.on_cpu,
+        }
+    }
+
+    /// It begins to record; nobody is mounted yet.
+    pub(super) fn attach(&mut self, pid: Pid, cpu_time_ns: Option<u64>, tick: Ticks) {
+        self.pid = Some(pid);
+        self.carries_threads = true;
+        self.attached = cpu_time_ns.map(|ns| (ns, self.on_cpu_until(tick)));
+    }
+
+    /// It stops recording: what it has measured itself is compared with what the switches say.
+    pub(super) fn detach(&mut self, cpu_time_ns: Option<u64>, tick: Ticks) {
+        if let (Some(now_ns), Some((then_ns, then_on_cpu))) = (cpu_time_ns, self.attached.take()) {
+            self.cpu_time_ns = Some(now_ns.saturating_sub(then_ns));
+            self.attached_on_cpu = Some(self.on_cpu_until(tick) - then_on_cpu);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The state of the machine, kept by the switch events: CPU → LWP → user thread.
+//!
+//! Two facts decide everything: which LWP is on which CPU (the kernel's switches say), and which user thread is
+//! mounted on which LWP (the runtime's switches say). Intervals are what lies between two changes of either.
+//!
+//! What contradicts the state (an LWP that runs while it should be off-CPU, say) means that events are missing. The
+//! state then follows the newer evidence, and the contradiction is counted.
+
+mod contradictions;
+mod cpu;
+mod intervals;
+mod lwp;
+mod place;
+mod thread;
+
+use std::collections::{BTreeMap, HashMap};
+
+use sigmund_model::{
+    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Said, Thread, Ticks,
+};
+
+use self::{
+    contradictions::{Contradiction, Contradictions},
+    lwp::{By, LwpEntry, Mounted, Place},
+    thread::ThreadEntry,
+};
+pub(crate) use self::{cpu::CpuEntry, intervals::Intervals};
+use crate::error::Error;
+
+/// Where an event was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) cpu: Option<Cpu>,
+    pub(crate) lwp: Option<Lwp>,
+    pub(crate) thread: Option<Thread>,
+    pub(crate) context: Context,
+    pub(crate) target_lwp: Option<Lwp>,
+    pub(crate) target_thread: Option<Thread>,
+}
+
+/// User events, by what the two witnesses of their CPU say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Witnesses {
+    /// The probe and the kernel's switches agree.
+    pub(crate) agree: u64,
+    /// They do not.
+    pub(crate) disagree: u64,
+    /// One of them is missing.
+    pub(crate) single: u64,
+}
+
+/// What is left when the trace has ended.
+pub(crate) struct Finished {
+    pub(crate) intervals: Intervals,
+    pub(crate) cpus: BTreeMap<Cpu, CpuEntry>,
+    pub(crate) contradictions: Vec<Loss>,
+    pub(crate) witnesses: Witnesses,
+}
+
+/// Who is on what, and for how long.
+pub(crate) struct Machine {
+    cpus: BTreeMap<Cpu, CpuEntry>,
+    lwps: HashMap<Lwp, LwpEntry>,
+    threads: HashMap<Thread, ThreadEntry>,
+    /// Whether a probe's CPU puts its LWP there, if nothing else is known. Not without switches of the kernel: then
+    /// nothing would ever take the LWP off again.
+    probes_place: bool,
+    intervals: Intervals,
+    contradictions: Contradictions,
+    witnesses: Witnesses,
+}
+
+impl Machine {
+    /// A machine of which nothing is known.
+    pub(crate) fn new(intervals: Intervals, probes_place: bool) -> Machine {
+        Machine {
+            cpus: BTreeMap::new(),
+            lwps: HashMap::new(),
+            threads: HashMap::new(),
+            probes_place,
+            intervals,
+            contradictions: Contradictions::default(),
+            witnesses: Witnesses::default(),
+        }
+    }
+
+    /// An LWP has this command name from now on.
+    pub(crate) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
+        self.intervals.name_lwp(lwp, name);
+    }
+
+    /// An LWP could not record so many events.
+    pub(crate) fn lost(&mut self, lwp: Lwp, events: u64) {
+        *self.intervals.lost.entry(lwp).or_default() += events;
+    }
+
+    /// A thread has this name.
+    pub(crate) fn name_thread(&mut self, thread: Thread, name: &str) {
+        self.intervals.thread_names.insert(thread, name.into());
+    }
+
+    /// Says where an event happened, and changes the state by it. `declared` is the thread that one of its declared
+    /// fields names.
+    pub(crate) fn take(
+        &mut self,
+        level: Level,
+        event: &Event,
+        declared: Option<Thread>,
+    ) -> Result<Placed, Error> {
+        let (cpu, lwp) = match level {
+            Level::Kern => self.kernel_place(event)?,
+            Level::User => self.user_place(event)?,
+        };
+        let context = self.context(level, event, cpu, lwp);
+        let thread = self.thread_of(level, event, lwp, context)?;
+        let (target_lwp, target_thread) = self.targets(event, declared);
+        let placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
+        self.count(level, cpu, lwp, event.tick);
+        self.apply(event, &placed)?;
+        Ok(placed)
+    }
+
+    /// A kernel event knows its CPU, and who is on it.
+    fn kernel_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
+        let cpu = event.cpu.or_else(|| event.lwp.and_then(|lwp| self.cpu_of(lwp)));
+        let lwp = event.lwp.or_else(|| cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
+        if let (Some(cpu), Some(lwp)) = (cpu, lwp)
+            && event.effect != Effect::LwpArrive
+            && self.cpu(cpu, event.tick).current != Some(lwp)
+        {
+            self.arrive(lwp, cpu, By::Kernel, event.tick)?;
+        }
+        Ok((cpu, lwp))
+    }
+
+    /// A user event knows its LWP; the kernel's switches say where that is, and the probe is the second witness.
+    fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
+        let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
+        let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
+        let place = self.lwp(lwp, event.tick).place;
+        let witnesses = &mut self.witnesses;
+        match (place, event.cpu) {
+            (Place::On(cpu, By::Kernel), Some(seen)) if seen == cpu => {
+                witnesses.agree += 1;
+                self.lwp(lwp, event.tick).witness_agree += 1;
+            }
+            (Place::On(_, By::Kernel), Some(_)) => {
+                witnesses.disagree += 1;
+                self.lwp(lwp, event.tick).witness_disagree += 1;
+            }
+            (Place::Off(_), Some(seen)) => {
+                witnesses.disagree += 1;
+                self.lwp(lwp, event.tick).witness_disagree += 1;
+                self.contradictions.add(
+                    Contradiction::RanOffCpu,
+                    event.tick,
+                    format!("LWP {lwp} on CPU {seen}"),
+                );
+                self.arrive(lwp, seen, By::Probe, event.tick)?;
+            }
+            (Place::Unknown | Place::On(_, By::Probe), Some(seen)) => {
+                witnesses.single += 1;
+                if self.probes_place {
+                    self.arrive(lwp, seen, By::Probe, event.tick)?;
+                }
+            }
+            (_, None) => witnesses.single += 1,
+        }
+        Ok((self.cpu_of(lwp).or(event.cpu), Some(lwp)))
+    }
+
+    /// What the CPU was doing. Kernel events of most sources say so; for the others, interrupts are counted.
+    fn context(&mut self, level: Level, event: &Event, cpu: Option<Cpu>, lwp: Option<Lwp>) -> Context {
+        let Some(entry) = cpu.map(|cpu| self.cpu(cpu, event.tick)) else { return event.context };
+        let switches = matches!(event.effect, Effect::KernelSwitch { .. });
+        if level == Level::User || switches {
+            // Neither happens in an interrupt: an exit that we did not see is behind us.
+            entry.interrupts.clear();
+        }
+        if let Effect::InterruptEnter(number) = event.effect {
+            entry.interrupts.push(number);
+        }
+        let context = if entry.interrupts.is_empty() { event.context } else { Context::Irq };
+        if let Effect::InterruptExit(number) = event.effect {
+            entry.leave_interrupt(number);
+            return if event.context.is_task() { Context::Irq } else { event.context };
+        }
+        if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context }
+    }
+
+    /// The user thread that executed, and what the event itself says about it.
+    fn thread_of(
+        &mut self,
+        level: Level,
+        event: &Event,
+        lwp: Option<Lwp>,
+        context: Context,
+    ) -> Result<Option<Thread>, Error> {
+        let Some(lwp) = lwp.filter(|_| context.is_task()) else {
+            return Ok(if let Said::Some(thread) = event.thread { Some(thread) } else { None });
+        };
+        let mounted = self.lwps.get(&lwp).map_or(Mounted::Unknown, |entry| entry.mounted);
+        match event.thread {
+            Said::Some(thread) => {
+                self.believe(lwp, mounted, Some(thread), event.tick)?;
+                Ok(Some(thread))
+            }
+            Said::None if level == Level::User => {
+                self.believe(lwp, mounted, None, event.tick)?;
+                Ok(None)
+            }
+            Said::None => Ok(None),
+            Said::Nothing => Ok(mounted.thread()),
+        }
+    }
+
+    /// The source itself says which thread is mounted.
+    fn believe(&mut self, lwp: Lwp, known: Mounted, said: Option<Thread>, tick: Ticks) -> Result<(), Error> {
+        if known == Mounted::from(said) {
+            return Ok(());
+        }
+        if known != Mounted::Unknown {
+            let detail = format!("LWP {lwp}: {:?} by the switches, {said:?} by its packet", known.thread());
+            self.contradictions.add(Contradiction::OtherThread, tick, detail);
+        }
+        self.mount(lwp, said, thread::Left::resync(), tick)
+    }
+
+    fn targets(&self, event: &Event, declared: Option<Thread>) -> (Option<Lwp>, Option<Thread>) {
+        let on = |lwp: Lwp| self.lwps.get(&lwp).and_then(|entry| entry.mounted.thread());
+        match event.effect {
+            Effect::KernelSwitch { next: Lwp::IDLE, .. } => (None, None),
+            Effect::KernelSwitch { next: lwp, .. } | Effect::LwpWaking(lwp) | Effect::LwpWakeup(lwp) => {
+                (Some(lwp), on(lwp))
+            }
+            Effect::LwpNew(lwp) => (Some(lwp), None),
+            Effect::UserSwitch { next, .. } => (None, next),
+            Effect::ThreadNew(thread) | Effect::ThreadReady(thread) => (None, Some(thread)),
+            _ => (None, declared),
+        }
+    }
+
+    fn count(&mut self, level: Level, cpu: Option<Cpu>, lwp: Option<Lwp>, tick: Ticks) {
+        if let (Level::Kern, Some(cpu)) = (level, cpu) {
+            self.cpu(cpu, tick).events += 1;
+        }
+        if let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) {
+            let entry = self.lwp(lwp, tick);
+            entry.events += 1;
+            entry.carries_threads |= level == Level::User;
+        }
+    }
+
+    fn apply(&mut self, event: &Event, placed: &Placed) -> Result<(), Error> {
+        let tick = event.tick;
+        match event.effect {
+            Effect::None | Effect::LwpWaking(_) | Effect::InterruptEnter(_) | Effect::InterruptExit(_) => {
+                Ok(())
+            }
+            Effect::KernelSwitch { prev, prev_state, next } => {
+                let Some(cpu) = placed.cpu else { return Ok(()) };
+                let state = prev_state.unwrap_or(LwpState::OffCpu);
+                if let Some(prev) = prev.or(placed.lwp) {
+                    self.leave(prev, cpu, state, tick)?;
+                }
+                self.arrive(next, cpu, By::Kernel, tick)
+            }
+            Effect::LwpLeave { state } => match (placed.lwp, placed.cpu) {
+                (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state, tick),
+                _ => Ok(()),
+            },
+            Effect::LwpArrive => match (placed.lwp, placed.cpu) {
+                (Some(lwp), Some(cpu)) => self.arrive(lwp, cpu, By::Kernel, tick),
+                _ => Ok(()),
+            },
+            Effect::LwpWakeup(lwp) => self.wake(lwp, tick),
+            Effect::LwpNew(lwp) => self.lwp_new(lwp, tick),
+            Effect::LwpExit => {
+                if let Some(lwp) = placed.lwp.filter(|lwp| *lwp != Lwp::IDLE) {
+                    self.lwp(lwp, tick).exiting = true;
+                }
+                Ok(())
+            }
+            Effect::LwpAttach { pid, cpu_time_ns } => {
+                if let Some(lwp) = placed.lwp {
+                    self.lwp(lwp, tick).attach(pid, cpu_time_ns, tick);
+                }
+                Ok(())
+            }
+            Effect::LwpDetach { cpu_time_ns } => {
+                if let Some(lwp) = placed.lwp {
+                    self.lwp(lwp, tick).detach(cpu_time_ns, tick);
+                }
+                Ok(())
+            }
+            Effect::UserSwitch { next, reason, on } => match placed.lwp {
+                Some(lwp) => self.mount(lwp, next, thread::Left::new(reason, on), tick),
+                None => Ok(()),
+            },
+            Effect::ThreadNew(thread) => self.thread_new(thread, event, placed),
+            Effect::ThreadReady(thread) => self.thread_ready(thread, tick),
+        }
+    }
+
+    /// The trace ends: what is open ends with it.
+    pub(crate) fn finish(mut self, tick: Ticks) -> Result<Finished, Error> {
+        for entry in self.cpus.values_mut() {
+            entry.settle(tick);
+        }
+        let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();
+        lwps.sort_by_key(|entry| entry.lwp);
+        for mut entry in lwps {
+            self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
+            self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
+            self.intervals.lwp(&entry, None)?;
+        }
+        let mut threads: Vec<ThreadEntry> = self.threads.into_values().collect();
+        threads.sort_by_key(|entry| entry.thread);
+        for mut entry in threads {
+            self.intervals.close_thread_state(&mut entry, tick, EndReason::TraceEnd)?;
+            self.intervals.thread(&entry, None)?;
+        }
+        let Machine { intervals, cpus, contradictions, witnesses, .. } = self;
+        Ok(Finished { intervals, cpus, contradictions: contradictions.into_losses(), witnesses })
+    }
+}

@@ -1,0 +1,141 @@
+//! LWPs come to CPUs and leave them.
+
+use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Ticks};
+
+use super::{
+    Machine,
+    contradictions::Contradiction,
+    cpu::CpuEntry,
+    lwp::{By, LwpEntry, Place},
+};
+use crate::error::Error;
+
+impl Machine {
+    pub(super) fn cpu(&mut self, cpu: Cpu, tick: Ticks) -> &mut CpuEntry {
+        self.cpus.entry(cpu).or_insert_with(|| CpuEntry::new(tick))
+    }
+
+    pub(super) fn lwp(&mut self, lwp: Lwp, tick: Ticks) -> &mut LwpEntry {
+        self.lwps.entry(lwp).or_insert_with(|| LwpEntry::new(lwp, tick))
+    }
+
+    /// The CPU that an LWP is on.
+    pub(super) fn cpu_of(&self, lwp: Lwp) -> Option<Cpu> {
+        match self.lwps.get(&lwp)?.place {
+            Place::On(cpu, _) => Some(cpu),
+            Place::Unknown | Place::Off(_) => None,
+        }
+    }
+
+    /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
+    pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
+        match self.cpu(cpu, tick).current {
+            Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
+            Some(other) => {
+                if !self.is_placed_by_probe(other) {
+                    let detail = format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event");
+                    self.contradictions.add(Contradiction::OtherLwp, tick, detail);
+                }
+                self.place(other, Place::Off(LwpState::OffCpu), tick, EndReason::Resync)?;
+            }
+            None => {}
+        }
+        if let Some(before) = self.cpu_of(lwp) {
+            if !self.is_placed_by_probe(lwp) {
+                let detail = format!("LWP {lwp}: on CPU {before}, then on CPU {cpu}");
+                self.contradictions.add(Contradiction::TwoCpus, tick, detail);
+            }
+            self.cpu(before, tick).set_current(None, tick);
+        }
+        self.cpu(cpu, tick).set_current(Some(lwp), tick);
+        self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
+    }
+
+    fn is_placed_by_probe(&self, lwp: Lwp) -> bool {
+        self.lwps.get(&lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
+    }
+
+    /// It is where it was thought to be; perhaps now the kernel says so too.
+    fn confirm(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
+        if by == By::Kernel && lwp != Lwp::IDLE {
+            self.lwp(lwp, tick).place = Place::On(cpu, By::Kernel);
+        }
+        Ok(())
+    }
+
+    /// An LWP leaves its CPU, in a state.
+    pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, state: LwpState, tick: Ticks) -> Result<(), Error> {
+        self.cpu(cpu, tick).set_current(None, tick);
+        if lwp == Lwp::IDLE {
+            return Ok(());
+        }
+        let ends = state == LwpState::Exited || self.lwp(lwp, tick).exiting;
+        let state = if ends { LwpState::Exited } else { state };
+        let reason = match state {
+            LwpState::Runnable => EndReason::Preempted,
+            LwpState::Exited => EndReason::Exit,
+            LwpState::OffCpu => EndReason::KernelSwitch,
+            _ => EndReason::Slept,
+        };
+        self.place(lwp, Place::Off(state), tick, reason)?;
+        if ends { self.lwp_gone(lwp, tick) } else { Ok(()) }
+    }
+
+    /// An LWP becomes runnable.
+    pub(super) fn wake(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        match self.lwp(lwp, tick).place {
+            // It was on its way to sleep, and did not get there.
+            Place::On(..) => Ok(()),
+            Place::Unknown | Place::Off(_) => {
+                self.place(lwp, Place::Off(LwpState::Runnable), tick, EndReason::Woken)
+            }
+        }
+    }
+
+    /// An LWP is created. One that had its number before is gone, seen or not.
+    pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        if self.lwps.contains_key(&lwp) {
+            self.place(lwp, Place::Off(LwpState::Exited), tick, EndReason::Resync)?;
+            self.lwp_gone(lwp, tick)?;
+        }
+        self.intervals.lwp_names.remove(&lwp);
+        self.lwp(lwp, tick);
+        Ok(())
+    }
+
+    fn lwp_gone(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        if let Some(entry) = self.lwps.get(&lwp)
+            && entry.mounted.thread().is_some()
+        {
+            self.mount(lwp, None, super::thread::Left::resync(), tick)?;
+        }
+        let Some(mut entry) = self.lwps.remove(&lwp) else { return Ok(()) };
+        self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
+        self.intervals.lwp(&entry, Some(tick))
+    }
+
+    /// Changes where an LWP is; intervals end and begin.
+    fn place(&mut self, lwp: Lwp, place: Place, tick: Ticks, reason: EndReason) -> Result<(), Error> {
+        if lwp == Lwp::IDLE {
+            return Ok(());
+        }
+        let entry = self.lwps.entry(lwp).or_insert_with(|| LwpEntry::new(lwp, tick));
+        if entry.place == place {
+            return Ok(());
+        }
+        self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
+        self.intervals.close_place(entry, tick, reason)?;
+        entry.place = place;
+        entry.place_since = tick;
+        if let Place::On(cpu, _) = place {
+            entry.last_cpu = Some(cpu);
+        }
+        self.intervals.open_stretch(entry, tick);
+        if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(&t)) {
+            let state = place.thread_state();
+            thread.stalls += u64::from(!matches!(place, Place::On(..)));
+            self.intervals.enter_thread_state(thread, state, Some(entry), None, tick, reason)?;
+        }
+        Ok(())
+    }
+}

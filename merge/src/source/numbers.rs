@@ -1,0 +1,74 @@
+//! User threads of a second process, under numbers that no other process has.
+
+use std::io;
+
+use sigmund_model::{Effect, Event, EventStream, EventType, FieldType, Loss, Params, Said, Thread};
+
+/// Numbers of one process lie this far apart from those of the next.
+const PROCESS_SHIFT: u32 = 40;
+
+/// A stream whose threads have the number of their process in front.
+pub(super) struct Renumbered {
+    stream: Box<dyn EventStream + Send>,
+    first: u64,
+    /// For each kind, which parameters are threads.
+    threads: Vec<Vec<bool>>,
+    spare: Params,
+}
+
+impl Renumbered {
+    pub(super) fn new(stream: Box<dyn EventStream + Send>, process: u64, types: &[EventType]) -> Renumbered {
+        let threads = |t: &EventType| t.fields.iter().map(|f| f.ty == FieldType::Thread).collect();
+        let threads = types.iter().map(threads).collect();
+        Renumbered { stream, first: process << PROCESS_SHIFT, threads, spare: Params::default() }
+    }
+
+    fn thread(&self, thread: Thread) -> Thread {
+        Thread(self.first | thread.0)
+    }
+
+    fn renumber(&mut self, event: &mut Event) {
+        if let Said::Some(thread) = event.thread {
+            event.thread = Said::Some(self.thread(thread));
+        }
+        event.effect = match event.effect {
+            Effect::UserSwitch { next, reason, on } => {
+                Effect::UserSwitch { next: next.map(|next| self.thread(next)), reason, on }
+            }
+            Effect::ThreadNew(thread) => Effect::ThreadNew(self.thread(thread)),
+            Effect::ThreadReady(thread) => Effect::ThreadReady(self.thread(thread)),
+            other => other,
+        };
+        let Some(threads) = self.threads.get(event.kind as usize).filter(|t| t.contains(&true)) else {
+            return;
+        };
+        self.spare.clear();
+        for (index, param) in event.params.iter().enumerate() {
+            let is_thread = threads.get(index) == Some(&true);
+            match (param.number, param.text) {
+                (Some(n), None) if is_thread && n != 0 => {
+                    self.spare.push_number((self.first | n as u64) as i64)
+                }
+                (Some(n), None) => self.spare.push_number(n),
+                (Some(n), Some(name)) => self.spare.push_named(n, name),
+                (None, Some(text)) => self.spare.push_text(text),
+                (None, None) => self.spare.push_unknown(),
+            }
+        }
+        std::mem::swap(&mut self.spare, &mut event.params);
+    }
+}
+
+impl EventStream for Renumbered {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        let more = self.stream.next_into(event)?;
+        if more {
+            self.renumber(event);
+        }
+        Ok(more)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        self.stream.take_losses()
+    }
+}

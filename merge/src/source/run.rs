@@ -1,0 +1,83 @@
+//! A run directory as inputs. One whose recorder was killed has no manifest; its files are taken as they are.
+
+use std::{fs, path::Path};
+
+use sigmund_model::{ClockDomain, Level, Loss, LossKind, Severity};
+
+use super::{Source, open_file};
+use crate::{
+    error::Error,
+    run::{KernelSide, MANIFEST, Manifest},
+};
+
+pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
+    if !run.join(MANIFEST).exists() {
+        return open_without_manifest(run, clock);
+    }
+    let manifest = Manifest::read(run)?;
+    let mut sources = Vec::new();
+    let mut about = about_run(run, &manifest);
+    if let Some(file) = &manifest.kernel_side.file {
+        let mut kernel = open_file(&run.join(file), clock)?;
+        kernel.cpus_lost = manifest.kernel_side.lost.clone();
+        sources.push(kernel);
+    } else {
+        about.losses.push(no_kernel_side(run, &manifest.kernel_side));
+    }
+    for side in &manifest.user_side {
+        sources.push(open_file(&run.join(&side.file), None)?);
+    }
+    // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
+    sources.push(about);
+    Ok(sources)
+}
+
+/// What the manifest says beside the events.
+fn about_run(run: &Path, manifest: &Manifest) -> Source {
+    let mut about = Source::new(run, ClockDomain::Tsc);
+    about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
+    let facts = [
+        ("command", manifest.command.join(" ")),
+        ("ended", manifest.ended.clone()),
+        ("host", manifest.host.clone()),
+        ("kernel", manifest.kernel.clone()),
+        ("cpus", manifest.cpus.to_string()),
+        ("recorder", manifest.recorder.clone()),
+        ("kernel_side", manifest.kernel_side.means.clone()),
+        ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
+    ];
+    about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
+    about
+}
+
+fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
+    let why = side.why.as_deref().unwrap_or("nobody says why");
+    Loss {
+        kind: LossKind::NotRecorded,
+        level: Level::Kern,
+        severity: Severity::Gap,
+        cpu: None,
+        lwp: None,
+        from: None,
+        to: None,
+        count: None,
+        detail: format!("{}: the kernel side was not recorded: {why}", run.display()),
+        advice: "record as root to know when threads really executed",
+    }
+}
+
+fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
+    let mut paths: Vec<_> = fs::read_dir(run)
+        .map_err(Error::io(run))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.is_file() && path.extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
+        })
+        .collect();
+    paths.sort();
+    if paths.is_empty() {
+        let found = "neither that nor a user trace nor a kernel trace";
+        return Err(Error::bad(run, "folder", "a run (with run.json)", found));
+    }
+    paths.iter().map(|path| open_file(path, clock)).collect()
+}

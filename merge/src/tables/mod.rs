@@ -1,0 +1,7 @@
+//! Writing the tables of a super-trace.
+
+mod directory;
+mod writer;
+
+pub(crate) use directory::Directory;
+pub(crate) use writer::TableWriter;

@@ -1,0 +1,187 @@
+//! What a super-trace promises: a sentence and a query each.
+//!
+//! Each query gives one row: `checked`, `broken`, and the `first` that is broken. `$last_tick` is the end of the
+//! trace, where intervals without an end are cut.
+
+/// One promise.
+pub(crate) struct Promise {
+    pub(crate) name: &'static str,
+    pub(crate) sentence: &'static str,
+    /// What the number in `first` is.
+    pub(crate) first_is: &'static str,
+    /// Reads the rows one by one, as they lie in the files.
+    pub(crate) in_file_order: bool,
+    pub(crate) query: &'static str,
+}
+
+/// All that are checked by a query.
+pub(crate) const PROMISES: &[Promise] = &[
+    Promise {
+        name: "events-in-order",
+        sentence: "Events lie in the order of time.",
+        first_is: "at tick",
+        in_file_order: true,
+        query: "
+            WITH with_previous AS (
+                SELECT ts_tick,
+                       max(ts_tick) OVER (ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS previous
+                FROM raw_events)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE ts_tick < previous) AS broken,
+                   min(ts_tick) FILTER (WHERE ts_tick < previous) AS first
+            FROM with_previous",
+    },
+    Promise {
+        name: "one-lwp-per-cpu",
+        sentence: "No CPU runs two LWPs at once.",
+        first_is: "at tick",
+        in_file_order: false,
+        query: "
+            WITH running AS (
+                SELECT cpu, ts_tick, coalesce(ts_tick + dur_tick, $last_tick) AS end_tick
+                FROM raw_lwp_states
+                WHERE state = 'running' AND cpu IS NOT NULL),
+            with_previous AS (
+                SELECT ts_tick,
+                       max(end_tick) OVER (PARTITION BY cpu ORDER BY ts_tick, end_tick
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken_until
+                FROM running)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE ts_tick < taken_until) AS broken,
+                   min(ts_tick) FILTER (WHERE ts_tick < taken_until) AS first
+            FROM with_previous",
+    },
+    Promise {
+        name: "one-cpu-per-lwp",
+        sentence: "No LWP runs on two CPUs at once.",
+        first_is: "at tick",
+        in_file_order: false,
+        query: "
+            WITH running AS (
+                SELECT lwp, ts_tick, coalesce(ts_tick + dur_tick, $last_tick) AS end_tick
+                FROM raw_lwp_states
+                WHERE state = 'running' AND lwp <> 0),
+            with_previous AS (
+                SELECT ts_tick,
+                       max(end_tick) OVER (PARTITION BY lwp ORDER BY ts_tick, end_tick
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS runs_until
+                FROM running)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE ts_tick < runs_until) AS broken,
+                   min(ts_tick) FILTER (WHERE ts_tick < runs_until) AS first
+            FROM with_previous",
+    },
+    Promise {
+        name: "one-place-per-thread",
+        sentence: "No user thread is active in two places at once.",
+        first_is: "at tick",
+        in_file_order: false,
+        query: "
+            WITH with_previous AS (
+                SELECT ts_tick,
+                       max(ts_tick + dur_tick) OVER (PARTITION BY thread ORDER BY ts_tick, dur_tick
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS active_until
+                FROM raw_active)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE ts_tick < active_until) AS broken,
+                   min(ts_tick) FILTER (WHERE ts_tick < active_until) AS first
+            FROM with_previous",
+    },
+    Promise {
+        name: "states-without-holes",
+        sentence: "Each state of a user thread begins where the one before ended.",
+        first_is: "at tick",
+        in_file_order: false,
+        query: "
+            WITH with_previous AS (
+                SELECT ts_tick,
+                       row_number() OVER in_time AS place,
+                       lag(ts_tick + dur_tick) OVER in_time AS previous_end
+                FROM raw_thread_states
+                WINDOW in_time AS (PARTITION BY thread ORDER BY ts_tick, dur_tick NULLS LAST)),
+            judged AS (
+                SELECT ts_tick, place > 1 AND previous_end IS DISTINCT FROM ts_tick AS is_broken
+                FROM with_previous)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE is_broken) AS broken,
+                   min(ts_tick) FILTER (WHERE is_broken) AS first
+            FROM judged",
+    },
+    Promise {
+        name: "states-sum-to-life",
+        sentence: "The states of a user thread sum to its life.",
+        first_is: "thread",
+        in_file_order: false,
+        query: "
+            WITH sums AS (
+                SELECT thread, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS ticks
+                FROM raw_thread_states
+                WHERE state <> 'exited'
+                GROUP BY thread),
+            judged AS (
+                SELECT threads.thread,
+                       coalesce(ticks, 0) <> coalesce(dur_tick, $last_tick - ts_tick) AS is_broken
+                FROM raw_threads AS threads LEFT JOIN sums ON threads.thread = sums.thread)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE is_broken) AS broken,
+                   min(thread) FILTER (WHERE is_broken) AS first
+            FROM judged",
+    },
+    Promise {
+        name: "active-is-active",
+        sentence: "A user thread's active intervals, its active states and its active time are the same sum.",
+        first_is: "thread",
+        in_file_order: false,
+        query: "
+            WITH intervals AS (
+                SELECT thread, sum(dur_tick) AS ticks FROM raw_active GROUP BY thread),
+            states AS (
+                SELECT thread, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS ticks
+                FROM raw_thread_states
+                WHERE state = 'active'
+                GROUP BY thread),
+            judged AS (
+                SELECT threads.thread,
+                       coalesce(intervals.ticks, 0) <> threads.active_tick
+                           OR coalesce(states.ticks, 0) <> threads.active_tick AS is_broken
+                FROM raw_threads AS threads
+                    LEFT JOIN intervals ON threads.thread = intervals.thread
+                    LEFT JOIN states ON threads.thread = states.thread)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE is_broken) AS broken,
+                   min(thread) FILTER (WHERE is_broken) AS first
+            FROM judged",
+    },
+    Promise {
+        name: "lwp-time-is-spent",
+        sentence: "An LWP's time on CPUs is its time with a user thread mounted plus its time without one.",
+        first_is: "LWP",
+        in_file_order: false,
+        query: "
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE on_cpu_tick <> active_tick + unmounted_tick) AS broken,
+                   CAST(min(lwp) FILTER (WHERE on_cpu_tick <> active_tick + unmounted_tick) AS BIGINT) AS first
+            FROM raw_lwps
+            WHERE carries_threads",
+    },
+    Promise {
+        name: "lwp-time-is-running",
+        sentence: "An LWP's time on CPUs is the sum of its running states.",
+        first_is: "LWP",
+        in_file_order: false,
+        query: "
+            WITH running AS (
+                SELECT lwp, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS ticks
+                FROM raw_lwp_states
+                WHERE state = 'running' AND lwp <> 0
+                GROUP BY lwp),
+            judged AS (
+                SELECT lwps.lwp, coalesce(ticks, 0) <> on_cpu_tick AS is_broken
+                FROM raw_lwps AS lwps LEFT JOIN running ON lwps.lwp = running.lwp
+                WHERE lwps.lwp <> 0)
+            SELECT count(*) AS checked,
+                   count(*) FILTER (WHERE is_broken) AS broken,
+                   CAST(min(lwp) FILTER (WHERE is_broken) AS BIGINT) AS first
+            FROM judged",
+    },
+];

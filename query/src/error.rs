@@ -1,0 +1,81 @@
+//! What can go wrong: a word that cannot be understood, the super-trace, or the place the answer goes to.
+
+use std::{fmt, io};
+
+use datafusion::error::DataFusionError;
+use sigmund_sql::SuperTrace;
+
+/// What kind of thing went wrong, for callers that act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A filter, selector or format cannot be understood, or does not go with this measure.
+    Argument,
+    /// A time was given in seconds, and nobody knows the rate of the trace's clock.
+    UnknownClockRate,
+    /// The super-trace could not be read.
+    Trace(sigmund_sql::ErrorKind),
+    /// The answer could not be written.
+    Output(io::ErrorKind),
+}
+
+/// An error of this crate.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn argument(message: impl Into<String>) -> Error {
+        Error { kind: ErrorKind::Argument, message: message.into(), source: None }
+    }
+
+    pub(crate) fn unknown_rate(trace: &SuperTrace, instant: &str) -> Error {
+        let message = format!(
+            "{}: the rate of its clock is not known: expected ticks, found `{instant}`",
+            trace.path().display()
+        );
+        Error { kind: ErrorKind::UnknownClockRate, message, source: None }
+    }
+
+    /// For `map_err` on what DataFusion does with one table.
+    pub(crate) fn on<'t>(trace: &'t SuperTrace, table: &'t str) -> impl Fn(DataFusionError) -> Error + 't {
+        move |e| trace.error(table, e).into()
+    }
+}
+
+impl From<sigmund_sql::Error> for Error {
+    fn from(error: sigmund_sql::Error) -> Error {
+        Error {
+            kind: ErrorKind::Trace(error.kind()),
+            message: error.to_string(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        let message = format!("writing the answer: {error}");
+        Error { kind: ErrorKind::Output(error.kind()), message, source: Some(Box::new(error)) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e.as_ref() as _)
+    }
+}

@@ -1,0 +1,88 @@
+//! How a user names an instant.
+
+use std::{fmt, str::FromStr};
+
+use sigmund_model::{Nanos, Ticks};
+use sigmund_sql::SuperTrace;
+
+use crate::Error;
+
+/// An instant: a tick of the trace's clock (`97615576`), or a time from the first event (`1.5ms`, `+3s`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instant {
+    /// This tick.
+    Tick(Ticks),
+    /// So long after the first event.
+    Since(Nanos),
+}
+
+/// Longest first: `ms` ends with `s` too.
+const UNITS: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+impl Instant {
+    /// The tick of this trace.
+    pub(crate) fn resolve(self, trace: &SuperTrace) -> Result<Ticks, Error> {
+        match self {
+            Instant::Tick(tick) => Ok(tick),
+            Instant::Since(nanos) => {
+                let rate = trace.tick_hz().ok_or_else(|| Error::unknown_rate(trace, &self.to_string()))?;
+                let first = trace.first_tick().unwrap_or_default();
+                Ok(Ticks(first.0.saturating_add(rate.to_ticks(nanos).0)))
+            }
+        }
+    }
+}
+
+impl FromStr for Instant {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Instant, Error> {
+        let wrong = || {
+            Error::argument(format!(
+                "expected ticks, or a time from the first event as `1.5ms`, found `{text}`"
+            ))
+        };
+        if text.starts_with(|c: char| c.is_ascii_digit())
+            && let Ok(tick) = text.parse()
+        {
+            return Ok(Instant::Tick(Ticks(tick)));
+        }
+        let time = text.strip_prefix('+').unwrap_or(text);
+        let (number, nanos) = UNITS
+            .iter()
+            .find_map(|(unit, nanos)| Some((time.strip_suffix(unit)?.trim_end(), nanos)))
+            .ok_or_else(wrong)?;
+        if !number.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        Ok(Instant::Since(Nanos((number * nanos).round() as u64)))
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Instant::Tick(tick) => tick.0.fmt(f),
+            Instant::Since(nanos) => write!(f, "{}ns", nanos.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_ticks_or_a_time_with_its_unit() {
+        let instant = |text: &str| text.parse::<Instant>().ok();
+        assert_eq!(instant("97615576"), Some(Instant::Tick(Ticks(97615576))));
+        assert_eq!(instant("1.5ms"), Some(Instant::Since(Nanos(1_500_000))));
+        assert_eq!(instant("+3s"), Some(Instant::Since(Nanos(3_000_000_000))));
+        assert_eq!(instant("20us"), Some(Instant::Since(Nanos(20_000))));
+        assert_eq!(instant("7 ns"), Some(Instant::Since(Nanos(7))));
+        for wrong in ["", "s", "-3s", "+5", "1.5", "3min", "infs", "1e"] {
+            assert_eq!(instant(wrong), None, "{wrong}");
+        }
+    }
+}

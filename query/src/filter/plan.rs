@@ -1,0 +1,89 @@
+//! A filter as expressions on the columns of `events` and `active`.
+
+use datafusion::logical_expr::{Expr, ident, in_list, lit};
+use sigmund_model::Thread;
+use sigmund_sql::SuperTrace;
+
+use crate::{Error, Filter};
+
+/// The ticks a question is about: `from <= tick < to`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+}
+
+impl Window {
+    /// Conditions on an instant.
+    pub(crate) fn holds(&self, column: &str) -> Vec<Expr> {
+        let from = self.from.map(|from| ident(column).gt_eq(lit(from)));
+        let to = self.to.map(|to| ident(column).lt(lit(to)));
+        from.into_iter().chain(to).collect()
+    }
+}
+
+impl Filter {
+    pub(crate) fn window(&self, trace: &SuperTrace) -> Result<Window, Error> {
+        let tick = |instant: Option<super::Instant>| {
+            instant
+                .map(|i| i.resolve(trace))
+                .transpose()
+                .map(|t| t.map(|t| i64::try_from(t.0).unwrap_or(i64::MAX)))
+        };
+        Ok(Window { from: tick(self.from)?, to: tick(self.to)? })
+    }
+
+    /// The threads it names; `None` if it names none.
+    pub(crate) fn thread_numbers(&self, trace: &SuperTrace) -> Option<Vec<Thread>> {
+        if self.threads.is_empty() {
+            return None;
+        }
+        let mut numbers: Vec<Thread> = self.threads.iter().flat_map(|t| t.resolve(trace.threads())).collect();
+        numbers.sort();
+        numbers.dedup();
+        Some(numbers)
+    }
+
+    /// Conditions on a place: columns `lwp` and `cpu`.
+    pub(crate) fn place(&self) -> Vec<Expr> {
+        let mut conditions = Vec::new();
+        if !self.lwps.is_empty() {
+            conditions.push(number_in("lwp", self.lwps.iter().map(|l| i64::from(l.0))));
+        }
+        if !self.cpus.is_empty() {
+            conditions.push(number_in("cpu", self.cpus.iter().map(|c| i64::from(c.0))));
+        }
+        conditions
+    }
+
+    /// All conditions on a row of `events`.
+    pub(crate) fn events_where(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
+        let mut conditions = self.window(trace)?.holds("ts_tick");
+        conditions.extend(self.place());
+        if let Some(level) = self.level {
+            conditions.push(ident("level").eq(lit(level.name())));
+        }
+        if let Some(threads) = self.thread_numbers(trace) {
+            let is = |column| number_in(column, threads.iter().map(|t| t.0 as i64));
+            conditions.push(is("thread").or(is("target_thread")));
+        }
+        if !self.events.is_empty() {
+            let mut names: Vec<&str> = trace.event_types().iter().map(|e| e.ty.name.as_str()).collect();
+            names.sort();
+            names.dedup();
+            names.retain(|name| self.events.iter().any(|pattern| pattern.fits(name)));
+            conditions.push(one_of("name", names.into_iter().map(lit).collect()));
+        }
+        Ok(conditions)
+    }
+}
+
+/// Whether a column holds one of these numbers; never, if there is none.
+pub(crate) fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
+    one_of(column, numbers.map(lit).collect())
+}
+
+/// Whether a column holds one of these values; never, if there is none.
+fn one_of(column: &str, values: Vec<Expr>) -> Expr {
+    if values.is_empty() { lit(false) } else { in_list(ident(column), values, false) }
+}

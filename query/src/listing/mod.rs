@@ -1,0 +1,139 @@
+//! What happened, in the order of time: the events that a filter lets through, and how they are printed.
+
+mod declarations;
+mod format;
+mod json;
+mod params;
+mod rows;
+mod table;
+
+use std::io::Write;
+
+use datafusion::{
+    error::Result as PlanResult,
+    logical_expr::{Expr, ident},
+    prelude::DataFrame,
+};
+use sigmund_model::{Level, tables::EVENTS};
+use sigmund_sql::{SuperTrace, ThreadNames};
+
+use crate::{Error, Filter};
+
+pub use format::Format;
+pub use rows::{EventBatch, EventRow, EventRows};
+
+use declarations::Declarations;
+
+/// The events that the filter lets through, in the order of time; equal ticks in the order of the merge.
+///
+/// They are read as they are asked for: memory does not grow with the trace.
+///
+/// # Errors
+/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
+pub async fn list_events(trace: &SuperTrace, filter: &Filter) -> Result<EventRows, Error> {
+    let conditions = filter.events_where(trace)?;
+    let plan = plan(trace.raw(&EVENTS).await?, conditions).map_err(Error::on(trace, EVENTS.name))?;
+    let stream = trace.in_file_order(plan).execute_stream().await.map_err(Error::on(trace, EVENTS.name))?;
+    Ok(EventRows::new(stream, trace))
+}
+
+/// Lists the events that the filter lets through. Returns how many.
+///
+/// # Errors
+/// As [`list_events`]; when `out` cannot be written.
+pub async fn list(
+    trace: &SuperTrace,
+    filter: &Filter,
+    format: Format,
+    out: &mut impl Write,
+) -> Result<u64, Error> {
+    let mut rows = list_events(trace, filter).await?;
+    let mut listing = Listing::new(trace, format, out)?;
+    while let Some(batch) = rows.next().await? {
+        for row in batch.rows() {
+            listing.event(&row)?;
+        }
+    }
+    listing.finish()
+}
+
+/// No sort: `events` lies in the order of time, and one task reads it from first to last.
+fn plan(events: DataFrame, conditions: Vec<Expr>) -> PlanResult<DataFrame> {
+    let filtered = conditions.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
+    filtered.select(rows::COLUMNS.map(ident).to_vec())
+}
+
+/// Prints events in one [`Format`].
+pub struct Listing<'t, W: Write> {
+    format: Format,
+    out: W,
+    threads: &'t ThreadNames,
+    declarations: Declarations<'t>,
+    line: String,
+    count: u64,
+}
+
+impl<'t, W: Write> Listing<'t, W> {
+    /// Begins a listing: writes the header, if the format has one.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn new(trace: &'t SuperTrace, format: Format, out: W) -> Result<Listing<'t, W>, Error> {
+        let declarations = Declarations::new(trace.event_types());
+        let line = String::new();
+        let mut listing = Listing { format, out, threads: trace.threads(), declarations, line, count: 0 };
+        listing.line.push_str(&match format {
+            Format::Human => table::human_header(),
+            Format::Tsv => table::HEADER.join("\t") + "\n",
+            Format::Csv => table::HEADER.join(",") + "\n",
+            Format::Json => "[".into(),
+            Format::Ndjson => String::new(),
+        });
+        listing.flush_line()?;
+        Ok(listing)
+    }
+
+    /// Adds one event.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
+        let ty = self.declarations.of(row);
+        match self.format {
+            Format::Human => table::human(&mut self.line, row, ty, self.threads),
+            Format::Tsv => table::tsv(&mut self.line, row, ty, self.threads),
+            Format::Csv => table::csv(&mut self.line, row, ty, self.threads),
+            Format::Ndjson => self.line.push_str(&format!("{}\n", json::object(row, ty, self.threads))),
+            Format::Json => {
+                self.line.push_str(if self.count == 0 { "\n" } else { ",\n" });
+                self.line.push_str(&json::object(row, ty, self.threads).to_string());
+            }
+        }
+        self.count += 1;
+        self.flush_line()
+    }
+
+    /// Ends the listing. Returns how many events it has.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn finish(mut self) -> Result<u64, Error> {
+        if self.format == Format::Json {
+            self.line.push_str(if self.count == 0 { "]\n" } else { "\n]\n" });
+        }
+        self.flush_line()?;
+        self.out.flush()?;
+        Ok(self.count)
+    }
+
+    fn flush_line(&mut self) -> Result<(), Error> {
+        self.out.write_all(self.line.as_bytes())?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// The word of the column `type`.
+fn level_word(level: Option<Level>) -> &'static str {
+    level.map_or("?", Level::name)
+}

@@ -1,0 +1,156 @@
+//! Parameters as text that can be read back.
+//!
+//! ```text
+//! params := param (" " param)*
+//! param  := value                     the field has no name
+//!         | name "=" value            it has one
+//! value  := number | number "(" text ")" | text | "?"      "?" could not be read
+//! number := 24 | -1 | 0xffff | 1.5 | true | false
+//! text   := a word, or a JSON string in double quotes
+//! ```
+//! A text is quoted when it is empty, would read as a number or as `?`, or holds a blank, a control character or
+//! one of `"=,()`. `sigmund_merge::listing` reads this back; it takes `1.5`, `true` and `false` as texts.
+
+use std::fmt::Write;
+
+use sigmund_model::{EventType, FieldType, Param, Thread, names};
+use sigmund_sql::ThreadNames;
+
+use super::EventRow;
+
+/// Appends all parameters of an event.
+pub(crate) fn push(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>, threads: &ThreadNames) {
+    for (index, param) in row.params().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        let field = ty.and_then(|ty| ty.fields.get(index));
+        if let Some(field) = field.filter(|f| !f.name.is_empty()) {
+            push_text(out, &field.name);
+            out.push('=');
+        }
+        let ty = field_type(row, ty, index);
+        push_value(out, param, ty, threads);
+    }
+}
+
+/// The type of a parameter. That of a user switch in a listing is a thread, though nobody declared it.
+pub(crate) fn field_type(row: &EventRow<'_>, ty: Option<&EventType>, index: usize) -> FieldType {
+    let field = ty.and_then(|ty| ty.fields.get(index));
+    let unnamed = field.is_none_or(|f| f.name.is_empty());
+    if unnamed && index == 0 && row.name == names::USER_CONTEXT_SWITCH {
+        return FieldType::Thread;
+    }
+    field.map_or(FieldType::I64, |f| f.ty)
+}
+
+/// The name of a number: its own, or that of the thread it is.
+pub(crate) fn number_name<'a>(param: Param<'a>, ty: FieldType, threads: &'a ThreadNames) -> Option<&'a str> {
+    let thread =
+        || param.number.filter(|_| ty == FieldType::Thread).and_then(|n| threads.name(Thread(n as u64)));
+    param.text.or_else(thread)
+}
+
+fn push_value(out: &mut String, param: Param<'_>, ty: FieldType, threads: &ThreadNames) {
+    match (param.number, param.text) {
+        (None, None) => out.push('?'),
+        (None, Some(text)) => push_text(out, text),
+        (Some(number), _) => {
+            push_number(out, number, ty);
+            if let Some(name) = number_name(param, ty, threads) {
+                push_name(out, name);
+            }
+        }
+    }
+}
+
+fn push_number(out: &mut String, number: i64, ty: FieldType) {
+    let written = match ty {
+        FieldType::U64 => write!(out, "{}", number as u64),
+        FieldType::Pointer => write!(out, "{:#x}", number as u64),
+        FieldType::F64 => write!(out, "{:?}", f64::from_bits(number as u64)),
+        FieldType::Bool => write!(out, "{}", number != 0),
+        _ => write!(out, "{number}"),
+    };
+    written.expect("a String takes everything");
+}
+
+/// Appends `15`, `8(work/6)`, or `?`: a cell of its own, where a name may hold anything but a tab or a line's end.
+pub(crate) fn push_thread(out: &mut String, thread: Option<Thread>, threads: &ThreadNames) {
+    let Some(thread) = thread else { return out.push('?') };
+    out.push_str(&thread.to_string());
+    if let Some(name) = threads.name(thread) {
+        out.push('(');
+        push_cell(out, name);
+        out.push(')');
+    }
+}
+
+/// Appends a text that has a cell of its own; quoted only if it would break the line.
+pub(crate) fn push_cell(out: &mut String, text: &str) {
+    if text.contains(char::is_control) { push_quoted(out, text) } else { out.push_str(text) }
+}
+
+fn push_name(out: &mut String, name: &str) {
+    out.push('(');
+    push_text(out, name);
+    out.push(')');
+}
+
+/// Appends a text, quoted if it could be taken for something else.
+fn push_text(out: &mut String, text: &str) {
+    let special = |c: char| c.is_whitespace() || c.is_control() || "\"=,()".contains(c);
+    if text.is_empty() || text.contains(special) || reads_as_value(text) {
+        push_quoted(out, text);
+    } else {
+        out.push_str(text);
+    }
+}
+
+fn push_quoted(out: &mut String, text: &str) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+/// Whether a bare text would be read as a number or as `?`.
+fn reads_as_value(text: &str) -> bool {
+    matches!(text, "?" | "true" | "false") || text.starts_with("0x") || text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_quoted_when_it_could_be_taken_for_something_else() {
+        let text = |text: &str| {
+            let mut out = String::new();
+            push_text(&mut out, text);
+            out
+        };
+        for plain in ["received_msg", "work/6", "a\\b", "é"] {
+            assert_eq!(text(plain), plain);
+        }
+        assert_eq!(text("my prog"), r#""my prog""#);
+        assert_eq!(text("a\tb\n\"c\""), r#""a\tb\n\"c\"""#);
+        for taken in ["", "15", "24(eth0)", "f(x)", "a,b", "?", "a=b", "0x1", "true", "1e3"] {
+            assert_eq!(text(taken), format!("\"{taken}\""));
+        }
+    }
+
+    #[test]
+    fn values_print_in_their_type() {
+        let threads = ThreadNames::default();
+        let value = |number, text, ty| {
+            let mut out = String::new();
+            push_value(&mut out, Param { number, text }, ty, &threads);
+            out
+        };
+        assert_eq!(value(Some(24), Some("eth0"), FieldType::I64), "24(eth0)");
+        assert_eq!(value(Some(24), Some("my (card)"), FieldType::I64), "24(\"my (card)\")");
+        assert_eq!(value(Some(-1), None, FieldType::U64), "18446744073709551615");
+        assert_eq!(value(Some(-1), None, FieldType::Pointer), "0xffffffffffffffff");
+        assert_eq!(value(Some(1.5f64.to_bits() as i64), None, FieldType::F64), "1.5");
+        assert_eq!(value(Some(1), None, FieldType::Bool), "true");
+        assert_eq!(value(None, None, FieldType::Text), "?");
+    }
+}

@@ -1,0 +1,159 @@
+//! Rows of `events`, batch by batch.
+
+use std::path::PathBuf;
+
+use arrow::{
+    array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray},
+    datatypes::{Int32Type, Int64Type},
+};
+use datafusion::{error::DataFusionError, execution::SendableRecordBatchStream};
+use futures::StreamExt;
+use sigmund_model::{Cpu, Level, Lwp, Param, Thread, Ticks, tables::EVENTS};
+use sigmund_sql::SuperTrace;
+
+use crate::Error;
+
+/// What a listing needs of an event.
+pub(crate) const COLUMNS: [&str; 9] =
+    ["level", "ts_tick", "lwp", "cpu", "thread", "code", "name", "args", "texts"];
+
+/// Events that come as they are read.
+pub struct EventRows {
+    stream: SendableRecordBatchStream,
+    table: PathBuf,
+}
+
+impl EventRows {
+    pub(crate) fn new(stream: SendableRecordBatchStream, trace: &SuperTrace) -> EventRows {
+        EventRows { stream, table: trace.path().join(EVENTS.name) }
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// When a part of the trace cannot be read.
+    pub async fn next(&mut self) -> Result<Option<EventBatch>, Error> {
+        let batch = self.stream.next().await.transpose();
+        let table = self.table.display().to_string();
+        batch
+            .map_err(|e: DataFusionError| sigmund_sql::Error::from_datafusion(table, e).into())
+            .map(|b| b.map(EventBatch::new))
+    }
+}
+
+/// Some rows of `events`, one after the other.
+pub struct EventBatch {
+    level: ArrayRef,
+    tick: Int64Array,
+    lwp: Int32Array,
+    cpu: Int32Array,
+    thread: Int64Array,
+    code: Int64Array,
+    name: ArrayRef,
+    args: ListArray,
+    texts: ListArray,
+}
+
+impl EventBatch {
+    fn new(batch: RecordBatch) -> EventBatch {
+        let column = |i: usize| batch.column(i);
+        EventBatch {
+            level: column(0).clone(),
+            tick: column(1).as_primitive::<Int64Type>().clone(),
+            lwp: column(2).as_primitive::<Int32Type>().clone(),
+            cpu: column(3).as_primitive::<Int32Type>().clone(),
+            thread: column(4).as_primitive::<Int64Type>().clone(),
+            code: column(5).as_primitive::<Int64Type>().clone(),
+            name: column(6).clone(),
+            args: column(7).as_list::<i32>().clone(),
+            texts: column(8).as_list::<i32>().clone(),
+        }
+    }
+
+    /// The rows, in the order of time.
+    pub fn rows(&self) -> impl Iterator<Item = EventRow<'_>> {
+        (0..self.tick.len()).map(|row| self.row(row))
+    }
+
+    fn row(&self, row: usize) -> EventRow<'_> {
+        let level = word(&self.level, row);
+        EventRow {
+            level: Level::ALL.iter().copied().find(|l| l.name() == level),
+            tick: Ticks(self.tick.value(row) as u64),
+            lwp: self.lwp.is_valid(row).then(|| Lwp(self.lwp.value(row) as u32)),
+            cpu: self.cpu.is_valid(row).then(|| Cpu(self.cpu.value(row) as u32)),
+            thread: self.thread.is_valid(row).then(|| Thread(self.thread.value(row) as u64)),
+            code: self.code.is_valid(row).then(|| self.code.value(row)),
+            name: word(&self.name, row),
+            args: Part::of(&self.args, row, self.args.values().as_primitive::<Int64Type>()),
+            texts: Part::of(&self.texts, row, self.texts.values().as_string::<i32>()),
+        }
+    }
+}
+
+/// The text of a `Dictionary(Int32, Utf8)`; empty for NULL, which the tables exclude.
+fn word(words: &ArrayRef, row: usize) -> &str {
+    let words = words.as_dictionary::<Int32Type>();
+    words.key(row).map_or("", |key| words.values().as_string::<i32>().value(key))
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRow<'a> {
+    /// Which side recorded it; `None` if the trace has a word that is no level.
+    pub level: Option<Level>,
+    /// When.
+    pub tick: Ticks,
+    /// The LWP it was on; the paper's `pid`.
+    pub lwp: Option<Lwp>,
+    /// The CPU it was on.
+    pub cpu: Option<Cpu>,
+    /// The user thread that was executing.
+    pub thread: Option<Thread>,
+    /// Its number in its source.
+    pub code: Option<i64>,
+    /// Its name in its source.
+    pub name: &'a str,
+    args: Part<'a, Int64Array>,
+    texts: Part<'a, StringArray>,
+}
+
+impl<'a> EventRow<'a> {
+    /// Its parameters, in order.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
+        let (args, texts) = (self.args, self.texts);
+        (0..args.len.max(texts.len)).map(move |index| Param {
+            number: args.index(index).map(|i| args.values.value(i)),
+            text: texts.index(index).map(|i| texts.values.value(i)),
+        })
+    }
+}
+
+/// The elements of one row's list, where they lie.
+#[derive(Debug)]
+struct Part<'a, A> {
+    values: &'a A,
+    from: usize,
+    len: usize,
+}
+
+impl<A> Clone for Part<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Part<'_, A> {}
+
+impl<'a, A: Array> Part<'a, A> {
+    fn of(list: &ListArray, row: usize, values: &'a A) -> Part<'a, A> {
+        let len = if list.is_valid(row) { list.value_length(row) as usize } else { 0 };
+        Part { values, from: list.value_offsets()[row] as usize, len }
+    }
+
+    /// Where in `values` an element lies; `None` if it is NULL or behind the end.
+    fn index(&self, index: usize) -> Option<usize> {
+        let at = self.from + index;
+        (index < self.len && self.values.is_valid(at)).then_some(at)
+    }
+}

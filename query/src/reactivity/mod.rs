@@ -1,0 +1,71 @@
+//! How long from an event to its treatment: from the kernel's detection (an interrupt) to what the program does
+//! about it (a user event of one thread). It says how long, not who was in the way.
+
+mod pairing;
+mod plan;
+mod selector;
+
+use arrow::{
+    array::{Array, AsArray, RecordBatch},
+    datatypes::{Int32Type, Int64Type},
+};
+use futures::StreamExt;
+use sigmund_model::{Cpu, Lwp, Thread, Ticks, tables::EVENTS};
+use sigmund_sql::SuperTrace;
+
+use crate::{Error, Filter};
+
+pub use pairing::{Moment, Pair, Reactivity};
+pub use selector::Selector;
+
+use pairing::Pairing;
+
+/// Pairs each event that `from` selects with the first one of `to` at a later tick.
+///
+/// Several events may share an answer; those that have none are counted as unanswered. Of the filter only the
+/// window is used: an event and its answer both lie in it. Memory grows with the pairs, not with the trace.
+///
+/// # Errors
+/// When the filter has more than a window; when a selector names a field that the event has not; when the trace
+/// cannot be read.
+pub async fn reactivity(
+    trace: &SuperTrace,
+    from: &Selector,
+    to: &Selector,
+    filter: &Filter,
+) -> Result<Reactivity, Error> {
+    let Filter { threads, lwps, cpus, events, level, .. } = filter;
+    if !(threads.is_empty() && lwps.is_empty() && cpus.is_empty() && events.is_empty() && level.is_none()) {
+        let message =
+            "reactivity: expected no filter but from and to; say whose event it is with NAME@THREAD";
+        return Err(Error::argument(message));
+    }
+    let on_table = Error::on(trace, EVENTS.name);
+    let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
+    let window = filter.window(trace)?.holds("ts_tick");
+    let plan = plan::either(trace.raw(&EVENTS).await?, from, to, window).map_err(&on_table)?;
+    let mut rows = trace.in_file_order(plan).execute_stream().await.map_err(&on_table)?;
+    let mut pairing = Pairing::default();
+    while let Some(batch) = rows.next().await {
+        pair_batch(&mut pairing, &batch.map_err(&on_table)?);
+    }
+    Ok(pairing.finish())
+}
+
+/// Columns: ts_tick, cpu, lwp, thread, is_from, is_to.
+fn pair_batch(pairing: &mut Pairing, batch: &RecordBatch) {
+    let tick = batch.column(0).as_primitive::<Int64Type>();
+    let cpu = batch.column(1).as_primitive::<Int32Type>();
+    let lwp = batch.column(2).as_primitive::<Int32Type>();
+    let thread = batch.column(3).as_primitive::<Int64Type>();
+    let (is_from, is_to) = (batch.column(4).as_boolean(), batch.column(5).as_boolean());
+    for row in 0..batch.num_rows() {
+        let moment = Moment {
+            tick: Ticks(tick.value(row) as u64),
+            cpu: cpu.is_valid(row).then(|| Cpu(cpu.value(row) as u32)),
+            lwp: lwp.is_valid(row).then(|| Lwp(lwp.value(row) as u32)),
+            thread: thread.is_valid(row).then(|| Thread(thread.value(row) as u64)),
+        };
+        pairing.event(moment, is_from.value(row), is_to.value(row));
+    }
+}

@@ -1,0 +1,131 @@
+//! A selector as a condition on the rows of `events`.
+
+use datafusion::{
+    error::Result as PlanResult,
+    functions_nested::expr_fn::array_element,
+    logical_expr::{Expr, ident, lit},
+    prelude::DataFrame,
+};
+use sigmund_model::{EventType, FieldType, Level, names};
+use sigmund_sql::{SuperTrace, ThreadNames};
+
+use super::selector::{Condition, Selector};
+use crate::{Error, filter::number_in};
+
+/// The events of either condition, in their order, and which of both they fulfil.
+pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>) -> PlanResult<DataFrame> {
+    let events = window.into_iter().try_fold(events, |frame, condition| frame.filter(condition))?;
+    let mut columns = ["ts_tick", "cpu", "lwp", "thread"].map(ident).to_vec();
+    columns.push(from.clone().is_true().alias("is_from"));
+    columns.push(to.clone().is_true().alias("is_to"));
+    events.filter(from.or(to))?.select(columns)
+}
+
+/// What a selector selects in this trace.
+///
+/// NAME is an event's whole name or its synonym. An event of the program goes by two names: `USER_EVENT(x)`
+/// selects user events named `x` too, and `x` selects `USER_EVENT` whose parameter is `x`.
+pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, Error> {
+    let names = names::synonyms(&selector.name);
+    let types: Vec<&EventType> =
+        trace.event_types().iter().map(|e| &e.ty).filter(|t| names.contains(&t.name.as_str())).collect();
+    let mut alternatives = Vec::new();
+    match &selector.condition {
+        None => {
+            alternatives.extend(names.into_iter().map(|name| ident("name").eq(lit(name))));
+            let is_text = element("texts", 0).eq(lit(selector.name.as_str()));
+            alternatives.push(ident("name").eq(lit(names::USER_EVENT)).and(is_text));
+        }
+        Some(condition) => {
+            if let Some(field) = &condition.field {
+                check_field(&types, field, selector)?;
+            }
+            for ty in types {
+                let fulfilled = fulfils(ty, condition, trace.threads());
+                alternatives.extend(fulfilled.map(|fulfilled| is_of(ty).and(fulfilled)));
+            }
+            if selector.name == names::USER_EVENT && condition.field.is_none() {
+                let user = ident("level").eq(lit(Level::User.name()));
+                alternatives.push(user.and(ident("name").eq(lit(condition.value.as_str()))));
+            }
+        }
+    }
+    let selected = any(alternatives);
+    Ok(match &selector.thread {
+        None => selected,
+        Some(thread) => {
+            let threads = thread.resolve(trace.threads());
+            selected.and(number_in("thread", threads.into_iter().map(|t| t.0 as i64)))
+        }
+    })
+}
+
+fn check_field(types: &[&EventType], field: &str, selector: &Selector) -> Result<(), Error> {
+    if types.is_empty() || types.iter().any(|ty| ty.field(field).is_some()) {
+        return Ok(());
+    }
+    let mut fields: Vec<&str> = types.iter().flat_map(|ty| &ty.fields).map(|f| f.name.as_str()).collect();
+    fields.retain(|name| !name.is_empty());
+    fields.dedup();
+    let known = if fields.is_empty() { "parameters without names".into() } else { fields.join(", ") };
+    let message = format!("selector `{selector}`: {} has no field `{field}`, it has: {known}", selector.name);
+    Err(Error::argument(message))
+}
+
+fn is_of(ty: &EventType) -> Expr {
+    let code = match ty.code {
+        Some(code) => ident("code").eq(lit(i64::from(code))),
+        None => ident("code").is_null(),
+    };
+    ident("name").eq(lit(ty.name.as_str())).and(ident("level").eq(lit(ty.level.name()))).and(code)
+}
+
+/// The condition on events of one type; `None` if they have no such parameter.
+fn fulfils(ty: &EventType, condition: &Condition, threads: &ThreadNames) -> Option<Expr> {
+    let position = match &condition.field {
+        Some(field) => ty.field(field)?,
+        None => 0,
+    };
+    let field_type = ty.fields.get(position).map_or(FieldType::I64, |f| f.ty);
+    let numbers = if condition.quoted { Vec::new() } else { numbers(&condition.value, field_type, threads) };
+    let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
+    let mut alternatives = vec![is_text(position)];
+    alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
+    // irq_handler_entry has the name of its number in a field of its own: IRQ(eth0) is meant for it too.
+    if condition.field.is_none()
+        && numbers.is_empty()
+        && let Some(name) = ty.field("name")
+    {
+        alternatives.push(is_text(name));
+    }
+    Some(any(alternatives))
+}
+
+/// The slots that a value stands for in a field of this type.
+fn numbers(value: &str, ty: FieldType, threads: &ThreadNames) -> Vec<i64> {
+    let unsigned = || match value.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => value.parse().ok(),
+    };
+    let integer = || value.parse::<i64>().ok().or_else(|| unsigned().map(|n| n as i64));
+    match ty {
+        FieldType::Text => Vec::new(),
+        FieldType::F64 => value.parse().ok().map(|n: f64| n.to_bits() as i64).into_iter().collect(),
+        FieldType::Bool if value == "true" => vec![1],
+        FieldType::Bool if value == "false" => vec![0],
+        FieldType::Thread => match integer() {
+            Some(number) => vec![number],
+            None => threads.named(value).into_iter().map(|t| t.0 as i64).collect(),
+        },
+        _ => integer().into_iter().collect(),
+    }
+}
+
+/// The parameter at a position; SQL counts from 1.
+fn element(list: &str, position: usize) -> Expr {
+    array_element(ident(list), lit(position as i64 + 1))
+}
+
+fn any(alternatives: Vec<Expr>) -> Expr {
+    alternatives.into_iter().reduce(Expr::or).unwrap_or_else(|| lit(false))
+}

@@ -1,0 +1,82 @@
+//! What can go wrong: which input, where, what was expected and what was there.
+
+use std::{fmt, path::Path};
+
+use datafusion::error::DataFusionError;
+
+/// What kind of thing went wrong, for callers that act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The path is not a super-trace: not there, or not a directory.
+    NotASuperTrace,
+    /// A table of the model is not there.
+    MissingTable,
+    /// A file is there and cannot be read as Parquet.
+    Unreadable,
+    /// The super-trace has another schema version than this program.
+    SchemaVersion,
+    /// A table has not the columns, or the values, that its schema version says.
+    Schema,
+    /// The query is wrong: syntax, or a name that does not exist.
+    Query,
+    /// The query would change something, and this session only reads.
+    Refused,
+    /// The query failed while it ran.
+    Execution,
+}
+
+/// An error of this crate.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    input: String,
+    message: String,
+    source: Option<Box<DataFusionError>>,
+}
+
+impl Error {
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The file, directory or query that it is about.
+    pub fn input(&self) -> &str {
+        &self.input
+    }
+
+    pub(crate) fn at(kind: ErrorKind, path: &Path, message: impl Into<String>) -> Error {
+        Error { kind, input: path.display().to_string(), message: message.into(), source: None }
+    }
+
+    pub(crate) fn refused(what: &str) -> Error {
+        let message = format!("a super-trace is only read: expected a SELECT, found {what}");
+        Error { kind: ErrorKind::Refused, input: "query".into(), message, source: None }
+    }
+
+    /// What DataFusion says about a table or a query; tells the user's mistakes from failures while reading.
+    pub fn from_datafusion(input: impl Into<String>, source: DataFusionError) -> Error {
+        let kind = match source.find_root() {
+            DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
+                ErrorKind::Query
+            }
+            DataFusionError::NotImplemented(_) => ErrorKind::Query,
+            _ => ErrorKind::Execution,
+        };
+        let message = source.strip_backtrace();
+        Error { kind, input: input.into(), message, source: Some(Box::new(source)) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.input, self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e as _)
+    }
+}

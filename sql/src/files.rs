@@ -1,0 +1,97 @@
+//! Looks at the files of a super-trace before any query runs, so that what is wrong has a file's name on it.
+//!
+//! Only footers are read. A page that is damaged behind a good footer shows when a query reaches it.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use arrow::datatypes::{DataType, Schema};
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use sigmund_model::tables::Table;
+
+use crate::{Error, ErrorKind};
+
+/// Refuses what is not a directory.
+pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
+    let found = match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => return Ok(()),
+        Ok(_) => "a file".to_string(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("not a super-trace: expected a directory NAME.supertrace, found {found}");
+    Err(Error::at(ErrorKind::NotASuperTrace, path, message))
+}
+
+/// Checks every file of one table: there, readable, with the columns of the model.
+pub(crate) fn check_table(super_trace: &Path, table: &Table) -> Result<(), Error> {
+    for file in parts(super_trace, table)? {
+        let schema = read_schema(&file)?;
+        check_columns(&file, &schema, table)?;
+    }
+    Ok(())
+}
+
+/// The Parquet files of one table, in the order of their names, which is the order of time.
+fn parts(super_trace: &Path, table: &Table) -> Result<Vec<PathBuf>, Error> {
+    let folder = super_trace.join(table.name);
+    let missing = |found: String| {
+        let message =
+            format!("the table `{}` is missing: expected part-00000.parquet, ..., found {found}", table.name);
+        Error::at(ErrorKind::MissingTable, &folder, message)
+    };
+    let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
+    let mut parts = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| missing(e.to_string()))?.path();
+        if path.extension().is_some_and(|e| e == "parquet") {
+            parts.push(path);
+        }
+    }
+    if parts.is_empty() {
+        return Err(missing("no Parquet file".into()));
+    }
+    parts.sort();
+    Ok(parts)
+}
+
+fn read_schema(path: &Path) -> Result<Schema, Error> {
+    let unreadable = |e: String| {
+        Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {e}"))
+    };
+    let file = File::open(path).map_err(|e| unreadable(e.to_string()))?;
+    let metadata =
+        ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(e.to_string()))?;
+    Ok(metadata.schema().as_ref().clone())
+}
+
+fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Error> {
+    for column in table.columns {
+        let expected = column.ty.data_type();
+        let found = match schema.field_with_name(column.name) {
+            Ok(field) if same_values(field.data_type(), &expected) => continue,
+            Ok(field) => field.data_type().to_string(),
+            Err(_) => "no such column".to_string(),
+        };
+        let message = format!("column `{}`: expected {expected}, found {found}", column.name);
+        return Err(Error::at(ErrorKind::Schema, path, message));
+    }
+    Ok(())
+}
+
+/// Whether both types hold the same values. Another writer may have lost a dictionary or widened a text.
+fn same_values(found: &DataType, expected: &DataType) -> bool {
+    let is_text = |t: &DataType| match t {
+        DataType::Dictionary(_, values) => {
+            matches!(**values, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        }
+        _ => matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+    };
+    match (found, expected) {
+        (DataType::List(a) | DataType::LargeList(a), DataType::List(b)) => {
+            same_values(a.data_type(), b.data_type())
+        }
+        _ => found == expected || (is_text(found) && is_text(expected)),
+    }
+}

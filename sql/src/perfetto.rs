@@ -1,0 +1,63 @@
+//! `sched_slice` and `thread_state`: Perfetto's names for when an LWP was on a CPU, and for what it did.
+//!
+//! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread: here the LWP's tid, so it
+//! joins with `lwps.lwp`. What differs: `ts` counts from the first event, the idle task has no slices, and what
+//! never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
+
+use datafusion::{
+    common::TableReference,
+    error::Result,
+    logical_expr::{Expr, ident, lit, when},
+    prelude::SessionContext,
+};
+use sigmund_model::{EndReason, LwpState, tables::LWP_STATES};
+
+use crate::{Info, nanos, tables::raw_name};
+
+/// One row: an LWP (not the idle task) on a CPU.
+pub(crate) const SCHED_SLICE: &str = "sched_slice";
+/// One row: an LWP in one state.
+pub(crate) const THREAD_STATE: &str = "thread_state";
+
+/// Registers both views.
+pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Result<()> {
+    let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;
+    let states = states.filter(ident("lwp").not_eq(lit(0)))?;
+    let place = || {
+        vec![
+            nanos::instant("ts_tick", info).alias("ts"),
+            nanos::length("dur_tick", info).alias("dur"),
+            ident("cpu"),
+            ident("lwp").alias("utid"),
+        ]
+    };
+    let tail = || vec![ident("ts_tick"), ident("dur_tick"), ident("lwp")];
+
+    let running = states.clone().filter(ident("state").eq(lit(LwpState::Running.name())))?;
+    let columns = [place(), vec![end_state()?.alias("end_state"), ident("end_reason")], tail()].concat();
+    context.register_table(TableReference::bare(SCHED_SLICE), running.select(columns)?.into_view())?;
+
+    let columns = [place(), vec![state()?.alias("state")], tail()].concat();
+    context.register_table(TableReference::bare(THREAD_STATE), states.select(columns)?.into_view())?;
+    Ok(())
+}
+
+/// `R+` preempted, `S` slept (interruptibly or not: the slice does not say), `X` exited, else NULL.
+fn end_state() -> Result<Expr> {
+    when(ident("end_reason").eq(lit(EndReason::Preempted.name())), lit("R+"))
+        .when(ident("end_reason").eq(lit(EndReason::Slept.name())), lit("S"))
+        .when(ident("end_reason").eq(lit(EndReason::Exit.name())), lit("X"))
+        .end()
+}
+
+/// The letters of Perfetto; NULL where the trace does not say why the LWP is off-CPU.
+fn state() -> Result<Expr> {
+    let is = |state: LwpState| ident("state").eq(lit(state.name()));
+    when(is(LwpState::Running), lit("Running"))
+        .when(is(LwpState::Runnable), lit("R"))
+        .when(is(LwpState::Sleeping), lit("S"))
+        .when(is(LwpState::DiskSleep), lit("D"))
+        .when(is(LwpState::Stopped), lit("T"))
+        .when(is(LwpState::Exited), lit("X"))
+        .end()
+}

@@ -1,0 +1,56 @@
+//! What a query gives: rows that are computed when they are asked for.
+
+use arrow::{array::RecordBatch, datatypes::SchemaRef};
+use datafusion::{execution::SendableRecordBatchStream, prelude::DataFrame};
+
+use crate::Error;
+
+/// The answer to one query, not computed yet.
+#[derive(Debug)]
+pub struct QueryResult {
+    frame: DataFrame,
+    query: String,
+}
+
+impl QueryResult {
+    pub(crate) fn new(frame: DataFrame, query: &str) -> QueryResult {
+        QueryResult { frame, query: query.to_string() }
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.frame.schema().inner().clone()
+    }
+
+    /// Runs the query; batches come as they are computed.
+    ///
+    /// # Errors
+    /// When it cannot be planned. What goes wrong while it runs comes in the stream.
+    pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
+        let query = self.query;
+        self.frame.execute_stream().await.map_err(|e| Error::from_datafusion(query, e))
+    }
+
+    /// Runs the query and keeps all rows.
+    ///
+    /// # Errors
+    /// When it fails, for instance on a damaged file.
+    pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
+        let query = self.query;
+        self.frame.collect().await.map_err(|e| Error::from_datafusion(query, e))
+    }
+
+    /// Runs the query and draws all rows as a table.
+    ///
+    /// # Errors
+    /// When it fails, for instance on a damaged file.
+    pub async fn to_text(self) -> Result<String, Error> {
+        let query = self.query;
+        self.frame.to_string().await.map_err(|e| Error::from_datafusion(query, e))
+    }
+
+    /// The DataFusion plan, to build on.
+    pub fn into_frame(self) -> DataFrame {
+        self.frame
+    }
+}

@@ -1,0 +1,185 @@
+//! Opens a super-trace: checks it, registers its tables and views, and keeps what is small and often needed.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use arrow::array::AsArray;
+use datafusion::{
+    common::TableReference,
+    error::DataFusionError,
+    logical_expr::ident,
+    prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
+};
+use sigmund_model::{
+    Hertz, Ticks,
+    tables::{ALL, INFO, Table},
+};
+
+use crate::{
+    DeclaredEvent, Error, ErrorKind, Info, QueryResult, ThreadNames, declared, event_views, files, functions,
+    perfetto, tables,
+};
+
+/// An open super-trace. It reads and never writes.
+pub struct SuperTrace {
+    path: PathBuf,
+    context: SessionContext,
+    info: Info,
+    event_types: Vec<DeclaredEvent>,
+    event_views: BTreeMap<String, String>,
+    threads: ThreadNames,
+}
+
+impl SuperTrace {
+    /// Opens the directory `NAME.supertrace`.
+    ///
+    /// Reads the footer of every file and the tables `info`, `event_types` and `threads`.
+    ///
+    /// # Errors
+    /// When it is no super-trace, has another schema version, or a table is missing, unreadable or has other
+    /// columns. The message names the file.
+    pub async fn open(path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
+        let path = path.as_ref();
+        files::check_directory(path)?;
+        // The version first: a table that another version has not is not a missing one.
+        files::check_table(path, &INFO)?;
+        let absolute = std::path::absolute(path)
+            .map_err(|e| Error::at(ErrorKind::NotASuperTrace, path, e.to_string()))?;
+        let context = session();
+        let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
+        tables::register(&context, &absolute, &INFO).map_err(in_path)?;
+        let facts = facts(&context).await.map_err(in_path)?;
+        let info = Info::new(&path.join(INFO.name), facts)?;
+
+        for table in ALL.iter().filter(|t| t.name != INFO.name) {
+            files::check_table(path, table)?;
+            tables::register(&context, &absolute, table).map_err(in_path)?;
+            tables::register_view(&context, table, &info).await.map_err(in_path)?;
+        }
+        perfetto::register_views(&context, &info).await.map_err(in_path)?;
+        let event_types = declared::read(&context, path).await?;
+        let event_views = event_views::register(&context, &event_types, &info).await.map_err(in_path)?;
+        let threads = ThreadNames::read(&context).await.map_err(in_path)?;
+        Ok(SuperTrace { path: path.to_path_buf(), context, info, event_types, event_views, threads })
+    }
+
+    /// The directory, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known about the recording.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// Ticks per second of the main clock; `None` when nobody knows.
+    pub fn tick_hz(&self) -> Option<Hertz> {
+        self.info.tick_hz()
+    }
+
+    /// Tick of the first event; `None` when there is no event.
+    pub fn first_tick(&self) -> Option<Ticks> {
+        self.info.first_tick()
+    }
+
+    /// Tick of the last event; `None` when there is no event.
+    pub fn last_tick(&self) -> Option<Ticks> {
+        self.info.last_tick()
+    }
+
+    /// The declared events, in the order of the table `event_types`.
+    pub fn event_types(&self) -> &[DeclaredEvent] {
+        &self.event_types
+    }
+
+    /// The view that holds the events of this name. It has the event's name, unless that was taken.
+    pub fn event_view(&self, event: &str) -> Option<&str> {
+        self.event_views.get(event).map(String::as_str)
+    }
+
+    /// The user threads and their names.
+    pub fn threads(&self) -> &ThreadNames {
+        &self.threads
+    }
+
+    /// The DataFusion session, to build plans on.
+    pub fn session(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// A table of the model as it lies in Parquet, without nanoseconds.
+    ///
+    /// # Errors
+    /// When the session no longer has it.
+    pub async fn raw(&self, table: &Table) -> Result<DataFrame, Error> {
+        let name = tables::raw_name(table);
+        let frame = self.context.table(TableReference::bare(name.clone())).await;
+        frame.map_err(|e| self.error(&name, e))
+    }
+
+    /// The same plan, but read by one task, file by file: rows keep the order they have in the files.
+    ///
+    /// For `events` that is the order of time, with equal ticks as the merge wrote them. It needs no sort, so
+    /// memory does not grow with the trace; it uses one CPU.
+    pub fn in_file_order(&self, frame: DataFrame) -> DataFrame {
+        let (mut state, plan) = frame.into_parts();
+        state.config_mut().options_mut().execution.target_partitions = 1;
+        DataFrame::new(state, plan)
+    }
+
+    /// Plans a query. It runs when the result is asked for rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`] when it is wrong, [`ErrorKind::Refused`] when it would change anything (DDL, DML,
+    /// COPY, SET).
+    pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
+        let state = self.context.state();
+        let plan = state.create_logical_plan(query).await.map_err(|e| Error::from_datafusion("query", e))?;
+        let read_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        if read_only.verify_plan(&plan).is_err() {
+            let what = plan.display().to_string();
+            return Err(Error::refused(what.split([':', ' ']).next().unwrap_or("a statement")));
+        }
+        Ok(QueryResult::new(DataFrame::new(state, plan), "query"))
+    }
+
+    /// A DataFusion error, with this super-trace and a part of it as its place.
+    pub fn error(&self, part: &str, source: DataFusionError) -> Error {
+        Error::from_datafusion(self.path.join(part).display().to_string(), source)
+    }
+}
+
+fn session() -> SessionContext {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    let options = config.options_mut();
+    // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
+    options.sql_parser.enable_ident_normalization = false;
+    // VARCHAR is what the tables hold: Utf8, not a view of it.
+    options.sql_parser.map_string_types_to_utf8view = false;
+    // Reads the other columns only of rows that pass the filter.
+    options.execution.parquet.pushdown_filters = true;
+    let context = SessionContext::new_with_config(config);
+    for function in functions::all() {
+        context.register_udf(function);
+    }
+    context
+}
+
+async fn facts(context: &SessionContext) -> Result<BTreeMap<String, String>, DataFusionError> {
+    let table = context.table(TableReference::bare(INFO.name)).await?;
+    let batches = table.select(vec![ident("key"), ident("value")])?.collect().await?;
+    let mut facts = BTreeMap::new();
+    for batch in &batches {
+        let (keys, values) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
+        facts.extend(
+            keys.iter()
+                .zip(values)
+                .map(|(k, v)| (k.unwrap_or_default().to_string(), v.unwrap_or_default().to_string())),
+        );
+    }
+    Ok(facts)
+}

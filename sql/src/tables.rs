@@ -1,0 +1,59 @@
+//! Registers the tables of a super-trace and the views that add nanoseconds to them.
+
+use std::{path::Path, sync::Arc};
+
+use datafusion::{
+    common::TableReference,
+    datasource::{
+        file_format::parquet::ParquetFormat,
+        listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
+    },
+    error::{DataFusionError, Result},
+    logical_expr::{Expr, ident},
+    prelude::SessionContext,
+};
+use sigmund_model::tables::{EVENTS, Table};
+use url::Url;
+
+use crate::{Info, nanos};
+
+/// A table's name as it lies in Parquet, without nanoseconds.
+pub(crate) fn raw_name(table: &Table) -> String {
+    if has_ticks(table) { format!("raw_{}", table.name) } else { table.name.to_string() }
+}
+
+fn has_ticks(table: &Table) -> bool {
+    table.columns.iter().any(|c| c.name.ends_with("_tick"))
+}
+
+/// Registers the files of one table.
+pub(crate) fn register(context: &SessionContext, super_trace: &Path, table: &Table) -> Result<()> {
+    let folder = super_trace.join(table.name);
+    let url = Url::from_directory_path(&folder)
+        .map_err(|()| DataFusionError::Plan(format!("{}: expected an absolute path", folder.display())))?;
+    let name = TableReference::bare(raw_name(table));
+    let url = ListingTableUrl::try_new(url, None)?.with_table_ref(name.clone());
+    let format = ParquetFormat::default().with_enable_pruning(true);
+    let mut options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
+    if table.name == EVENTS.name {
+        // A query that wants the order of time, or a range of it, then needs no sort.
+        options = options.with_file_sort_order(vec![vec![ident("ts_tick").sort(true, false)]]);
+    }
+    let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(table.schema());
+    let provider = ListingTable::try_new(config)?
+        .with_cache(context.runtime_env().cache_manager.get_file_statistic_cache());
+    context.register_table(name, Arc::new(provider))?;
+    Ok(())
+}
+
+/// Registers the view that users know by the table's name: its columns, and `X_ns` beside each `X_tick`.
+pub(crate) async fn register_view(context: &SessionContext, table: &Table, info: &Info) -> Result<()> {
+    if !has_ticks(table) {
+        return Ok(());
+    }
+    let mut columns: Vec<Expr> = table.columns.iter().map(|c| ident(c.name)).collect();
+    columns.extend(table.columns.iter().filter_map(|c| nanos::beside(c.name, info)));
+    let view = context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view();
+    context.register_table(TableReference::bare(table.name), view)?;
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! The names a user meets in SQL: tables with nanoseconds, a view per event type, Perfetto's names.
+
+mod support;
+
+use datafusion::{
+    logical_expr::{ident, lit},
+    physical_plan::{ExecutionPlanProperties, displayable},
+};
+use serde_json::json;
+use sigmund_model::tables::EVENTS;
+use sigmund_sql::{ErrorKind, SuperTrace};
+use support::Little;
+
+async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
+    let text = trace.sql(query).await.unwrap().to_text().await.unwrap();
+    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" ");
+    text.lines().filter(|l| l.starts_with('|')).skip(1).map(cells).collect()
+}
+
+fn event_type(level: &str, code: i64, name: &str, fields: &[(&str, &str)]) -> serde_json::Value {
+    let (names, types): (Vec<_>, Vec<_>) = fields.iter().copied().unzip();
+    json!({"level": level, "code": code, "name": name, "field_names": names, "field_types": types})
+}
+
+#[tokio::test]
+async fn tables_have_nanoseconds_beside_ticks() {
+    let mut little = Little::new();
+    little.info("tick_hz", 2e9).info("first_tick", 1000).info("last_tick", 9000);
+    little
+        .row("active", json!({"ts_tick": 3001, "dur_tick": 5, "thread": 1, "lwp": 2, "end_reason": "yield"}));
+    little.row("lwps", json!({"lwp": 2, "ts_tick": 1000, "on_cpu_tick": 8, "unmounted_tick": 4}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT ts_tick, ts_ns, dur_ns FROM active").await, ["3001 1000 2"]);
+    assert_eq!(answer(&trace, "SELECT on_cpu_ns, unmounted_ns, dur_ns FROM lwps").await, ["4 2 "]);
+    assert_eq!(answer(&trace, "SELECT COUNT(*) FROM raw_active").await, ["1"]);
+}
+
+#[tokio::test]
+async fn without_the_rate_of_the_clock_nanoseconds_are_null() {
+    let mut little = Little::new();
+    little.row("active", json!({"ts_tick": 3001, "dur_tick": 5, "thread": 1, "lwp": 2}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT dur_tick, dur_ns FROM active").await, ["5 "]);
+}
+
+#[tokio::test]
+async fn an_event_type_has_a_view_with_its_fields_in_their_types() {
+    let mut little = Little::new();
+    let fields = [
+        ("next_pid", "i64"),
+        ("comm", "text"),
+        ("addr", "pointer"),
+        ("load", "f64"),
+        ("ok", "bool"),
+        ("who", "thread"),
+    ];
+    little.row("event_types", event_type("KERN", 5, "sched_switch", &fields));
+    little.row(
+        "events",
+        json!({"ts_tick": 1, "level": "KERN", "code": 5, "name": "sched_switch", "cpu": 3,
+               "args": [-7, null, -1, 1.5f64.to_bits() as i64, 1, 0], "texts": [null, "my prog"]}),
+    );
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let query = "SELECT cpu, next_pid, comm, addr, load, ok, who FROM sched_switch";
+    assert_eq!(answer(&trace, query).await, ["3 -7 my prog 18446744073709551615 1.5 true "]);
+}
+
+#[tokio::test]
+async fn parameters_of_listings_have_no_names_and_are_numbered() {
+    let mut little = Little::new();
+    little.row("event_types", event_type("KERN", 1, "IRQ", &[("", "i64")]));
+    little.row("events", json!({"level": "KERN", "code": 1, "name": "IRQ", "args": [24], "texts": ["eth0"]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT param1, param1_text FROM IRQ").await, ["24 eth0"]);
+}
+
+#[tokio::test]
+async fn odd_names_of_events_and_fields_are_quoted_and_kept_apart() {
+    let mut little = Little::new();
+    let odd = "a\"b.c; DROP TABLE events --";
+    little.row(
+        "event_types",
+        event_type("USER", 1, odd, &[("x y\"", "i64"), ("cpu", "i64"), ("x y\"", "i64")]),
+    );
+    little.row("event_types", event_type("USER", 2, "events", &[("n", "i64")]));
+    little.row("event_types", event_type("USER", 3, "Events", &[]));
+    little.row("event_types", event_type("USER", 4, "sched_slice", &[]));
+    little.row("events", json!({"level": "USER", "code": 1, "name": odd, "cpu": 2, "args": [7, 8, 9]}));
+    little.row("events", json!({"level": "USER", "code": 2, "name": "events", "args": [5]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let query = r#"SELECT cpu, "x y""", "field_cpu", "field_x y""" FROM "a""b.c; DROP TABLE events --""#;
+    assert_eq!(answer(&trace, query).await, ["2 7 8 9"]);
+    assert_eq!(answer(&trace, "SELECT n FROM event_events").await, ["5"]);
+    assert_eq!(answer(&trace, "SELECT count(*) FROM events").await, ["2"]);
+    assert_eq!(trace.event_view("events"), Some("event_events"));
+    assert_eq!(trace.event_view("sched_slice"), Some("event_sched_slice"));
+    assert_eq!(trace.event_view("Events"), Some("Events"));
+}
+
+#[tokio::test]
+async fn types_of_one_name_share_a_view_with_the_fields_of_all() {
+    let mut little = Little::new();
+    little.row("event_types", event_type("KERN", 1, "tick", &[("a", "i64"), ("b", "i64")]));
+    little.row("event_types", event_type("USER", 1, "tick", &[("b", "text"), ("c", "u64")]));
+    little.row("events", json!({"ts_tick": 1, "level": "KERN", "code": 1, "name": "tick", "args": [1, 2]}));
+    little.row(
+        "events",
+        json!({"ts_tick": 2, "level": "USER", "code": 1, "name": "tick", "args": [null, 4], "texts": ["two"]}),
+    );
+    little.row("event_types", event_type("KERN", 2, "twin", &[("a", "i64")]));
+    little.row("event_types", event_type("USER", 3, "twin", &[("a", "i64")]));
+    little.row("events", json!({"ts_tick": 3, "level": "USER", "code": 3, "name": "twin", "args": [6]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT a, b, c FROM tick ORDER BY ts_tick").await, ["1 2 ", " two 4"]);
+    assert_eq!(answer(&trace, "SELECT a FROM twin").await, ["6"]);
+}
+
+#[tokio::test]
+async fn perfetto_finds_its_own_names() {
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9).info("first_tick", 100);
+    for (tick, lwp, state, reason) in
+        [(100, 7, "running", "preempted"), (110, 7, "runnable", "dispatched"), (100, 0, "running", "slept")]
+    {
+        let row = json!({"ts_tick": tick, "dur_tick": 10, "lwp": lwp, "state": state, "cpu": 1, "end_reason": reason});
+        little.row("lwp_states", row);
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(
+        answer(&trace, "SELECT ts, dur, cpu, utid, end_state FROM sched_slice").await,
+        ["0 10 1 7 R+"]
+    );
+    let states = answer(&trace, "SELECT ts, utid, state FROM thread_state ORDER BY ts").await;
+    assert_eq!(states, ["0 7 Running", "10 7 R"]);
+}
+
+#[tokio::test]
+async fn filters_and_columns_reach_parquet_through_the_views() {
+    let mut little = Little::new();
+    little.info("tick_hz", 1e9).rows_per_group = 10;
+    little.row("event_types", event_type("KERN", 5, "irq", &[("n", "i64")]));
+    for tick in 0..100 {
+        little.row(
+            "events",
+            json!({"ts_tick": tick, "level": "KERN", "code": 5, "name": "irq", "cpu": 1, "args": [tick]}),
+        );
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+
+    let plan = answer(&trace, "EXPLAIN SELECT cpu FROM events WHERE ts_tick >= 95").await.join("\n");
+    assert!(plan.contains("projection=[cpu]"), "{plan}");
+    assert!(plan.contains("predicate=ts_tick") && plan.contains("pruning_predicate"), "{plan}");
+    assert!(!plan.contains("1000000000"), "the nanoseconds are computed though nobody asked:\n{plan}");
+
+    let plan = answer(&trace, "EXPLAIN ANALYZE SELECT n FROM irq WHERE ts_tick >= 95").await.join("\n");
+    assert!(plan.contains("row_groups_pruned_statistics=10 total → 1 matched"), "{plan}");
+
+    let plan = answer(&trace, "EXPLAIN SELECT * FROM events ORDER BY ts_tick").await.join("\n");
+    assert!(!plan.contains("SortExec"), "events lie in the order of time:\n{plan}");
+}
+
+#[tokio::test]
+async fn a_session_only_reads() {
+    let little = Little::new();
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    for query in [
+        "CREATE TABLE t AS SELECT 1",
+        "DROP VIEW events",
+        "INSERT INTO raw_events SELECT * FROM raw_events",
+        "COPY events TO 'x.parquet'",
+        "SET datafusion.execution.batch_size = 1",
+        "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '/tmp'",
+        "EXPLAIN ANALYZE COPY events TO 'x.parquet'",
+        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+    ] {
+        let error = trace.sql(query).await.expect_err(query);
+        assert!(error.to_string().contains("only read"), "{query}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Refused, "{query}");
+    }
+    for query in ["SELEC 1", "SELECT nothing FROM events", "SELECT * FROM '/etc/passwd'"] {
+        assert_eq!(trace.sql(query).await.expect_err(query).kind(), ErrorKind::Query, "{query}");
+    }
+    assert!(trace.sql("SHOW TABLES").await.is_ok());
+    assert!(trace.sql("DESCRIBE events").await.is_ok());
+}
+
+#[tokio::test]
+async fn in_file_order_reads_file_by_file_without_a_sort() {
+    let mut little = Little::new();
+    for file in 0..12i64 {
+        for tick in 0..10 {
+            little.row("events", json!({"ts_tick": file * 9 + tick, "level": "KERN", "name": "e", "cpu": 1}));
+        }
+        little.next_part("events");
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let events = trace.raw(&EVENTS).await.unwrap().filter(ident("cpu").eq(lit(1))).unwrap();
+    let plan = trace.in_file_order(events).create_physical_plan().await.unwrap();
+    assert_eq!(plan.output_partitioning().partition_count(), 1);
+    let plan = displayable(plan.as_ref()).indent(false).to_string();
+    for other in ["Sort", "Repartition", "Merge", "Coalesce"] {
+        assert!(!plan.contains(other), "{plan}");
+    }
+
+    let query = "EXPLAIN SELECT max(ts_tick) OVER (ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) FROM raw_events";
+    let window = trace.sql(query).await.unwrap().into_frame();
+    let plan = trace.in_file_order(window).to_string().await.unwrap();
+    assert!(plan.contains("BoundedWindowAggExec") && !plan.contains("SortExec"), "{plan}");
+}

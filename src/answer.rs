@@ -1,0 +1,169 @@
+//! Questions in the paper's manner: filters and a measure, as flags on a super-trace.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
+use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, reactivity};
+use sigmund_sql::SuperTrace;
+
+use crate::{
+    Found,
+    cli::{FormatArg, LevelArg, Question, Unit},
+    output::{Cell, print_table},
+};
+
+pub(crate) async fn run(question: Question) -> Result<Found> {
+    let trace = open(question.trace_file.as_deref()).await?;
+    let filter = filter(&question);
+    if question.active_time {
+        return print_active_time(&trace, &filter, &question).await;
+    }
+    if !question.reactivity.is_empty() {
+        return print_reactivity(&trace, &filter, &question).await;
+    }
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let rows = list(&trace, &filter, question.format.into(), &mut out).await?;
+    out.flush()?;
+    Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+}
+
+/// Opens a super-trace; the only one in this folder if none is named.
+pub(crate) async fn open(path: Option<&Path>) -> Result<SuperTrace> {
+    let path = match path {
+        Some(path) => path.to_path_buf(),
+        None => only_supertrace()?,
+    };
+    Ok(SuperTrace::open(&path).await?)
+}
+
+fn only_supertrace() -> Result<PathBuf> {
+    let entries = std::fs::read_dir(".").context("looking for a super-trace in this folder")?;
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|e| e == "supertrace");
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_one).collect();
+    found.sort();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => bail!("no super-trace in this folder: name one with --trace-file"),
+        several => {
+            let names: Vec<_> = several.iter().map(|p| p.display().to_string()).collect();
+            bail!("several super-traces in this folder: name one of {} with --trace-file", names.join(", "))
+        }
+    }
+}
+
+fn filter(question: &Question) -> Filter {
+    Filter {
+        threads: question.thread.clone(),
+        lwps: question.lwp.iter().map(|lwp| Lwp(*lwp)).collect(),
+        cpus: question.cpu.iter().map(|cpu| Cpu(*cpu)).collect(),
+        events: question.event.clone(),
+        level: question.level.map(|level| match level {
+            LevelArg::Kern => Level::Kern,
+            LevelArg::User => Level::User,
+        }),
+        from: question.from.clone(),
+        to: question.to.clone(),
+    }
+}
+
+async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
+    let times = active_time(trace, filter).await?;
+    if let ([one], [_], FormatArg::Human) = (times.as_slice(), filter.threads.as_slice(), question.format) {
+        let mut text = format!("{} cycles", one.active.0);
+        if let Some(unit) = question.unit {
+            text += &format!(", {:.6} {}", unit.of(one.active, trace.tick_hz())?, unit.name());
+        }
+        writeln!(io::stdout(), "{text}")?;
+        return Ok(Found::Something);
+    }
+    let in_unit = question.unit.map(|unit| format!("active_{}", unit.name()));
+    let mut columns = vec!["thr", "name", "active_cycles"];
+    columns.extend(in_unit.as_deref());
+    let rows: Result<Vec<_>> = times.iter().map(|t| active_row(t, question.unit, trace.tick_hz())).collect();
+    print_table(&columns, &rows?, question.format)?;
+    Ok(if times.is_empty() { Found::Nothing } else { Found::Something })
+}
+
+fn active_row(time: &ActiveTime, unit: Option<Unit>, tick_hz: Option<Hertz>) -> Result<Vec<Cell>> {
+    let name = time.name.as_deref().map_or(Cell::Nothing, Cell::from);
+    let mut row = vec![Cell::Count(time.thread.0 as i64), name, Cell::Count(time.active.0 as i64)];
+    if let Some(unit) = unit {
+        row.push(Cell::Fraction(unit.of(time.active, tick_hz)?));
+    }
+    Ok(row)
+}
+
+async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
+    let [from, to] = question.reactivity.as_slice() else { bail!("--reactivity: expected FROM and TO") };
+    let found = reactivity(trace, from, to, filter).await?;
+    if question.list_events {
+        print_pairs(trace, &found, question)?;
+    }
+    // A program that reads pairs is not helped by a second table behind them.
+    if !question.list_events || question.format == FormatArg::Human {
+        print_summary(&found, question, trace.tick_hz())?;
+    }
+    Ok(if found.count() > 0 { Found::Something } else { Found::Nothing })
+}
+
+fn print_summary(found: &Reactivity, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {
+    let figures =
+        [("min", found.min()), ("median", found.median()), ("p99", found.p99()), ("max", found.max())];
+    let mut columns = vec!["count".to_string()];
+    let mut row = vec![Cell::Count(found.count() as i64)];
+    for (name, ticks) in figures {
+        columns.push(format!("{name}_cycles"));
+        row.push(ticks.map_or(Cell::Nothing, |t| Cell::Count(t.0 as i64)));
+        if let Some(unit) = question.unit {
+            columns.push(format!("{name}_{}", unit.name()));
+            row.push(ticks.map(|t| unit.of(t, tick_hz)).transpose()?.map_or(Cell::Nothing, Cell::Fraction));
+        }
+    }
+    columns.push("unanswered".into());
+    row.push(Cell::Count(found.unanswered as i64));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    print_table(&columns, &[row], question.format)
+}
+
+fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> Result<()> {
+    let mut columns = vec![
+        "from_tick",
+        "from_pid",
+        "from_cpu",
+        "from_thr",
+        "to_tick",
+        "to_pid",
+        "to_cpu",
+        "to_thr",
+        "cycles",
+    ];
+    columns.extend(question.unit.map(Unit::name));
+    let mut rows = Vec::with_capacity(found.count());
+    for pair in &found.pairs {
+        let mut row = Vec::from(moment(trace, &pair.from));
+        row.extend(moment(trace, &pair.to));
+        row.push(Cell::Count(pair.ticks().0 as i64));
+        if let Some(unit) = question.unit {
+            row.push(Cell::Fraction(unit.of(pair.ticks(), trace.tick_hz())?));
+        }
+        rows.push(row);
+    }
+    print_table(&columns, &rows, question.format)
+}
+
+fn moment(trace: &SuperTrace, moment: &Moment) -> [Cell; 4] {
+    let count = |n: Option<u32>| n.map_or(Cell::Nothing, |n| Cell::Count(n.into()));
+    let Moment { tick: Ticks(tick), cpu, lwp, thread } = *moment;
+    let thread = thread.map_or(Cell::Text("?".into()), |thread| Cell::Text(thread_label(trace, thread)));
+    [Cell::Count(tick as i64), count(lwp.map(|l| l.0)), count(cpu.map(|c| c.0)), thread]
+}
+
+/// `15`, or `8(work/6)`.
+pub(crate) fn thread_label(trace: &SuperTrace, thread: Thread) -> String {
+    trace.threads().name(thread).map_or(thread.to_string(), |name| format!("{thread}({name})"))
+}

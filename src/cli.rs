@@ -1,0 +1,257 @@
+//! The command line: what can be asked, in which words. Completions and the man page are made of it.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
+
+/// Records user threads and the kernel under one clock, and answers who ran where.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(after_help = "Exit status: 0 found, 1 nothing matched (or a check is broken), 2 error.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) question: Question,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record a program and the kernel beneath it, then merge both.
+    Record(RecordArgs),
+    /// Merge runs, kernel traces, user traces or listings into a super-trace.
+    Merge(MergeArgs),
+    /// Say what a super-trace is and holds.
+    Info(TraceArg),
+    /// Say whether a super-trace can be trusted.
+    Check(TraceArg),
+    /// Ask a super-trace in SQL.
+    Sql(SqlArgs),
+    /// Record the bundled Sumtime program, and show what can be asked.
+    Demo(DemoArgs),
+    /// Print completions for a shell.
+    Completions {
+        /// Which.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page.
+    Man,
+    /// Wait for the recorder, then become the program. (Used by `record`.)
+    #[command(hide = true)]
+    Hold(HoldArgs),
+    /// The bundled Sumtime program. (Used by `demo`.)
+    #[command(hide = true)]
+    Sumtime(SumtimeArgs),
+}
+
+/// A question about a super-trace, in the paper's manner: filters and a measure.
+#[derive(Debug, Args)]
+pub(crate) struct Question {
+    /// The super-trace; not needed if there is just one in this folder.
+    #[arg(long, short = 'f', value_name = "T", value_hint = ValueHint::DirPath)]
+    pub(crate) trace_file: Option<PathBuf>,
+    /// A user thread, by number or name.
+    #[arg(long, value_name = "THREAD", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) thread: Vec<ThreadRef>,
+    /// An LWP, by its tid.
+    #[arg(long, value_name = "TID", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) lwp: Vec<u32>,
+    /// A CPU.
+    #[arg(long, value_name = "CPU", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) cpu: Vec<u32>,
+    /// Events whose name contains this, or fits it as a regular expression.
+    #[arg(long, value_name = "PATTERN", help_heading = "Filters")]
+    pub(crate) event: Vec<EventPattern>,
+    /// Events of one side only.
+    #[arg(long, value_enum, ignore_case = true, help_heading = "Filters")]
+    pub(crate) level: Option<LevelArg>,
+    /// From this tick, or this long after the first event (1.5ms, 20us, +3s).
+    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    pub(crate) from: Option<Instant>,
+    /// Up to this tick, or this long after the first event.
+    #[arg(long, value_name = "WHEN", help_heading = "Filters")]
+    pub(crate) to: Option<Instant>,
+    /// List the events; with --reactivity, each pair.
+    #[arg(long, help_heading = "Measures")]
+    pub(crate) list_events: bool,
+    /// For how long the threads really executed.
+    #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
+    pub(crate) active_time: bool,
+    /// From an event to its treatment: NAME, NAME(VALUE) or NAME(field=VALUE), with @THREAD behind it.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
+    pub(crate) reactivity: Vec<Selector>,
+    /// Give times also in this unit.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) unit: Option<Unit>,
+    /// How to print.
+    #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
+    pub(crate) format: FormatArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LevelArg {
+    Kern,
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Columns for people.
+    #[value(alias = "table")]
+    Human,
+    /// Tab separated; `merge` reads listings of it.
+    Tsv,
+    /// Comma separated.
+    Csv,
+    /// One array.
+    Json,
+    /// An object a line.
+    Ndjson,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Human => Format::Human,
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Json => Format::Json,
+            FormatArg::Ndjson => Format::Ndjson,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given.
+    #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite what is at RUN and RUN.supertrace.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Record only; `sigmund merge RUN` can follow later.
+    #[arg(long)]
+    pub(crate) no_merge: bool,
+    /// One more tracepoint of the whole machine, as in sched:sched_stat_runtime.
+    #[arg(long, value_name = "SYSTEM:EVENT")]
+    pub(crate) kernel_event: Vec<String>,
+    /// Size of the kernel's buffer for each CPU.
+    #[arg(long, value_name = "KIB", default_value_t = 16384)]
+    pub(crate) kernel_buffer: usize,
+    /// Size of the program's buffer for each LWP; a power of two, 128 at least.
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = user_buffer)]
+    pub(crate) user_buffer: u32,
+    /// Do not record the kernel, even if that is allowed.
+    #[arg(long)]
+    pub(crate) user_only: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) program: Vec<OsString>,
+}
+
+fn user_buffer(text: &str) -> Result<u32, String> {
+    let kib: u32 = text.parse().map_err(|_| "expected a number of KiB".to_string())?;
+    if kib.is_power_of_two() && (128..=4 << 20).contains(&kib) {
+        Ok(kib)
+    } else {
+        Err(format!("expected a power of two from 128 to 4194304, found {kib}"))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Runs (folders), trace.dat or perf.data files, user traces, listings.
+    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The super-trace to write.
+    #[arg(long, short, value_name = "NAME.supertrace")]
+    pub(crate) output: PathBuf,
+    /// Overwrite it if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// The clock of kernel traces, where the file says a wrong one: x86-tsc, mono, mono_raw, boot, local.
+    #[arg(long, value_name = "CLOCK", value_parser = clock)]
+    pub(crate) clock: Option<sigmund_model::ClockDomain>,
+    /// Ticks per second, where nothing says so.
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    pub(crate) hz: Option<sigmund_model::Hertz>,
+}
+
+fn clock(text: &str) -> Result<sigmund_model::ClockDomain, String> {
+    sigmund_model::ClockDomain::from_name(text)
+        .ok_or_else(|| format!("expected x86-tsc, mono, mono_raw, boot or local, found {text:?}"))
+}
+
+fn hertz(text: &str) -> Result<sigmund_model::Hertz, String> {
+    let (number, factor) = match text.strip_suffix("GHz") {
+        Some(number) => (number, 1e9),
+        None => text.strip_suffix("MHz").map_or((text, 1.0), |number| (number, 1e6)),
+    };
+    let per_second = number.trim().parse::<f64>().ok().map(|n| n * factor);
+    per_second
+        .and_then(sigmund_model::Hertz::new)
+        .ok_or_else(|| format!("expected a rate such as 2.8GHz, 2600MHz or 2800000000, found {text:?}"))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArg {
+    /// The super-trace; not needed if there is just one in this folder.
+    #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// The super-trace.
+    #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
+    pub(crate) trace: PathBuf,
+    /// The query. `SHOW TABLES` lists what can be asked.
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: String,
+    /// How to print.
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where the run and the super-trace go.
+    #[arg(long, short, value_name = "FOLDER", default_value = "sigmund-demo")]
+    pub(crate) output: PathBuf,
+    /// Height of the tree: 2^(HEIGHT+1) - 1 user threads.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=13))]
+    pub(crate) height: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HoldArgs {
+    /// The recorder's socket.
+    pub(crate) gate: PathBuf,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SumtimeArgs {
+    /// Levels of the tree.
+    pub(crate) height: u32,
+    /// LWPs that carry it.
+    pub(crate) lwps: usize,
+    /// Steps that each leaf computes.
+    pub(crate) work: u32,
+}

@@ -1,0 +1,81 @@
+//! `sigmund merge`: inputs into a super-trace; and what is said about it afterwards.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use sigmund_merge::{MergeOptions, Summary};
+use sigmund_model::{Severity, Ticks};
+
+use crate::{
+    Found,
+    cli::MergeArgs,
+    output::{self, Progress, counted},
+};
+
+/// Losses that are told one by one; the rest is in the table `losses`.
+const TOLD: usize = 10;
+
+pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
+    let options = MergeOptions { force: args.force, clock: args.clock, tick_hz: args.hz };
+    let summary = merge(&args.inputs, &args.output, &options)?;
+    Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
+}
+
+/// Merges, and tells what came out.
+pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
+    let progress = Progress::new();
+    let merged = sigmund_merge::merge(inputs, out, options, |events| {
+        progress.show(&format!("merging, {events} events"));
+    });
+    progress.clear();
+    let summary = merged?;
+    tell_losses(&summary);
+    output::say(&describe(out, &summary));
+    Ok(summary)
+}
+
+fn describe(out: &Path, summary: &Summary) -> String {
+    let span = summary.span.map_or(Ticks(0), |(first, last)| Ticks(last.0 - first.0));
+    let mut text = format!(
+        "{}: {} and {}, {}, {}, over {}",
+        out.display(),
+        counted(summary.kernel_events, "kernel event"),
+        counted(summary.user_events, "user event"),
+        counted(summary.threads, "user thread"),
+        counted(summary.carriers, "traced LWP"),
+        output::length(span, summary.tick_hz),
+    );
+    let both = summary.witness_agree + summary.witness_disagree;
+    if both > 0 {
+        let percent = 100.0 * summary.witness_agree as f64 / both as f64;
+        text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
+    }
+    let lost: u64 = summary.losses.iter().filter_map(|loss| loss.count).sum();
+    text += if summary.losses.is_empty() { "; nothing is lost" } else { "; see `losses`" };
+    if lost > 0 {
+        text += &format!(" ({lost} counted)");
+    }
+    text
+}
+
+/// What was damaged is an error, what is missing a warning.
+fn tell_losses(summary: &Summary) {
+    use sigmund_model::LossKind::{Damaged, Truncated};
+    let mut told = 0;
+    for loss in summary.losses.iter().filter(|loss| loss.severity != Severity::Note) {
+        told += 1;
+        if told > TOLD {
+            continue;
+        }
+        let count = loss.count.map_or(String::new(), |count| format!(" ({count})"));
+        let text = format!("{}{count}: {}", loss.kind.name(), loss.detail);
+        if matches!(loss.kind, Damaged | Truncated) {
+            output::complain(&text);
+        } else {
+            output::say(&format!("warning: {text}"));
+        }
+    }
+    if told > TOLD {
+        output::say(&format!("warning: and {} more losses", told - TOLD));
+    }
+}

@@ -1,0 +1,191 @@
+//! How answers look: tables, figures, complaints. Data goes to stdout, everything else to stderr.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anyhow::{Error, Result, bail};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Map, Value};
+use sigmund_model::{Hertz, Ticks};
+
+use crate::cli::{FormatArg, Unit};
+
+/// Says something on stderr.
+pub(crate) fn say(text: &str) {
+    // If stderr is gone, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "sigmund: {text}");
+}
+
+/// Says what went wrong on stderr.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "sigmund: error: {text}");
+}
+
+/// Whether an error is that the reader of our output has gone.
+pub(crate) fn is_broken_pipe(error: &Error) -> bool {
+    let is_output =
+        |e: &sigmund_query::Error| e.kind() == sigmund_query::ErrorKind::Output(ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+            || cause.downcast_ref::<sigmund_query::Error>().is_some_and(is_output)
+    })
+}
+
+/// One cell of a small table.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Count(i64),
+    Fraction(f64),
+    Text(String),
+    Nothing,
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.into())
+    }
+}
+
+impl Cell {
+    fn plain(&self) -> String {
+        match self {
+            Cell::Count(n) => n.to_string(),
+            Cell::Fraction(x) => format!("{x}"),
+            Cell::Text(text) => text.clone(),
+            Cell::Nothing => String::new(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Cell::Count(n) => (*n).into(),
+            Cell::Fraction(x) => (*x).into(),
+            Cell::Text(text) => text.as_str().into(),
+            Cell::Nothing => Value::Null,
+        }
+    }
+}
+
+/// Prints a small table in any format.
+pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
+    let out = &mut io::stdout().lock();
+    let object = |row: &Vec<Cell>| -> Map<String, Value> {
+        columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json())).collect()
+    };
+    match format {
+        FormatArg::Human => writeln!(out, "{}", human(columns, rows))?,
+        FormatArg::Tsv => separated(out, columns, rows, '\t')?,
+        FormatArg::Csv => separated(out, columns, rows, ',')?,
+        FormatArg::Json => {
+            serde_json::to_writer_pretty(&mut *out, &rows.iter().map(object).collect::<Vec<_>>())?;
+            writeln!(out)?;
+        }
+        FormatArg::Ndjson => {
+            for row in rows {
+                serde_json::to_writer(&mut *out, &object(row))?;
+                writeln!(out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn human(columns: &[&str], rows: &[Vec<Cell>]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(columns);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| {
+            let align =
+                if matches!(cell, Cell::Text(_)) { CellAlignment::Left } else { CellAlignment::Right };
+            let text = if let Cell::Fraction(x) = cell { format!("{x:.3}") } else { cell.plain() };
+            comfy_table::Cell::new(text).set_alignment(align)
+        }));
+    }
+    table
+}
+
+/// Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
+fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separator: char) -> io::Result<()> {
+    let quoted = |text: String| {
+        if text.contains([separator, '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
+    };
+    let join =
+        |cells: Vec<String>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(&separator.to_string());
+    writeln!(out, "{}", join(columns.iter().map(|c| (*c).to_string()).collect()))?;
+    for row in rows {
+        writeln!(out, "{}", join(row.iter().map(Cell::plain).collect()))?;
+    }
+    Ok(())
+}
+
+impl Unit {
+    /// As it is written behind a number and in a column's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::Us => "us",
+            Unit::Ms => "ms",
+            Unit::S => "s",
+        }
+    }
+
+    /// A length in this unit.
+    ///
+    /// # Errors
+    /// When nobody knows how long a tick is.
+    pub(crate) fn of(self, length: Ticks, tick_hz: Option<Hertz>) -> Result<f64> {
+        let Some(hz) = tick_hz else {
+            bail!("--unit {}: the trace does not say how long a tick is; merge it with --hz", self.name())
+        };
+        let per_second = match self {
+            Unit::Ns => 1e9,
+            Unit::Us => 1e6,
+            Unit::Ms => 1e3,
+            Unit::S => 1.0,
+        };
+        Ok(length.0 as f64 * per_second / hz.per_second())
+    }
+}
+
+/// A length for people: `1.234 ms`, or cycles if nobody knows how long a tick is.
+pub(crate) fn length(length: Ticks, tick_hz: Option<Hertz>) -> String {
+    let Some(hz) = tick_hz else { return format!("{} cycles", length.0) };
+    let ns = length.0 as f64 * 1e9 / hz.per_second();
+    match ns {
+        _ if ns < 1e3 => format!("{ns:.0} ns"),
+        _ if ns < 1e6 => format!("{:.3} us", ns / 1e3),
+        _ if ns < 1e9 => format!("{:.3} ms", ns / 1e6),
+        _ => format!("{:.3} s", ns / 1e9),
+    }
+}
+
+/// `1 LWP`, `2 LWPs`.
+pub(crate) fn counted(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// A line that is written over and over, on a terminal; nothing elsewhere.
+pub(crate) struct Progress {
+    on: bool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress { on: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn show(&self, text: &str) {
+        if self.on {
+            let _ = write!(io::stderr(), "\r\x1b[Ksigmund: {text}");
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        if self.on {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Where a recording goes.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::RecordArgs;
+
+/// The run directory, and the super-trace beside it.
+pub(crate) struct Target {
+    pub(crate) run: PathBuf,
+    pub(crate) supertrace: PathBuf,
+    pub(crate) force: bool,
+}
+
+impl Target {
+    /// The folder that was asked for, or one named after the program; it is there, and empty, afterwards.
+    pub(super) fn choose(args: &RecordArgs) -> Result<Target> {
+        let run = match &args.output {
+            Some(run) => run.clone(),
+            None => free_name(Path::new(&args.program[0])),
+        };
+        let target = Target { supertrace: beside(&run), run, force: args.force };
+        if args.force && target.run.join("run.json").exists() {
+            fs::remove_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
+        }
+        for path in [&target.run, &target.supertrace] {
+            let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+            if path.exists() && !(args.force && *path == target.supertrace) && !is_empty() {
+                bail!("{}: is there already; --force overwrites a recording", path.display());
+            }
+        }
+        fs::create_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
+        Ok(target)
+    }
+}
+
+/// `RUN.supertrace`, for `RUN` and `RUN.run`.
+fn beside(run: &Path) -> PathBuf {
+    if run.extension().is_some_and(|e| e == "run") { run.with_extension("supertrace") } else { suffixed(run) }
+}
+
+fn suffixed(run: &Path) -> PathBuf {
+    let mut name = run.components().as_path().as_os_str().to_os_string();
+    name.push(".supertrace");
+    PathBuf::from(name)
+}
+
+/// `PROGRAM.run`, or the first of `PROGRAM-2.run`, … that is free.
+fn free_name(program: &Path) -> PathBuf {
+    let name = program.file_name().map_or_else(|| "program".into(), |n| n.to_string_lossy().into_owned());
+    let names = (1..).map(|n| if n == 1 { format!("{name}.run") } else { format!("{name}-{n}.run") });
+    let mut paths = names.map(PathBuf::from);
+    let free = paths.find(|run| !run.exists() && !beside(run).exists());
+    free.unwrap_or_else(|| PathBuf::from("program.run"))
+}
