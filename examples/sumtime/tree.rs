@@ -13,7 +13,7 @@ fut::events! {
 }
 
 /// Runs a tree with `2^height` leaves on `lwps` LWPs; each leaf computes for about `work` steps. Gives the sum.
-pub fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
+pub(crate) fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
     let runtime = Runtime::builder().lwps(lwps).build()?;
     Ok(runtime.run(move || node(height, work)))
 }

@@ -37,8 +37,6 @@ impl Arenas {
         remove_leftovers(&base);
         let folder = base.join(format!("{PREFIX}{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&folder).with_context(|| folder.display().to_string())?;
-        // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask.
-        let _ = rustix::process::setpriority_process(None, -20);
         Ok(Arenas { folder, run: run.to_path_buf(), drains: Vec::new(), look_in: 0, failed: false })
     }
 

@@ -96,6 +96,9 @@ fn wait(
     signals: &Signals,
     manifest: &mut Manifest,
 ) -> Result<ExitStatus> {
+    // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask. Only now:
+    // the program must not inherit it.
+    let _ = rustix::process::setpriority_process(None, -20);
     let progress = Progress::new();
     let start = Instant::now();
     let (mut last_snapshot, mut last_progress) = (start, start);

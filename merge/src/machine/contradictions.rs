@@ -7,6 +7,8 @@ use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
 /// A kind of contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contradiction {
+    /// A CPU left its idle task for an LWP that was runnable, and no switch says so.
+    UnseenSwitch,
     /// A CPU has another LWP than the switches say.
     OtherLwp,
     /// An LWP is on a second CPU.
@@ -22,6 +24,7 @@ pub(super) enum Contradiction {
 impl Contradiction {
     fn what(self) -> &'static str {
         match self {
+            Contradiction::UnseenSwitch => "the kernel did not trace a switch that left the idle task",
             Contradiction::OtherLwp => "a CPU had another LWP than the switches say",
             Contradiction::TwoCpus => "an LWP was put on a second CPU",
             Contradiction::RanOffCpu => "an LWP recorded an event while off-CPU",
@@ -32,7 +35,10 @@ impl Contradiction {
 
     fn level(self) -> Level {
         match self {
-            Contradiction::OtherLwp | Contradiction::TwoCpus | Contradiction::RanOffCpu => Level::Kern,
+            Contradiction::UnseenSwitch
+            | Contradiction::OtherLwp
+            | Contradiction::TwoCpus
+            | Contradiction::RanOffCpu => Level::Kern,
             Contradiction::TwoLwps | Contradiction::OtherThread => Level::User,
         }
     }
@@ -63,7 +69,8 @@ impl Contradictions {
         let loss = |(what, seen): (Contradiction, Seen)| Loss {
             kind: LossKind::Contradiction,
             level: what.level(),
-            severity: Severity::Gap,
+            // What an unseen switch would have said is known, to a few microseconds.
+            severity: if what == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap },
             cpu: None,
             lwp: None,
             from: Some(seen.first),

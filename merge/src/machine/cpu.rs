@@ -26,6 +26,11 @@ impl CpuEntry {
         self.current = lwp;
     }
 
+    /// Since when the one that is on it is there.
+    pub(super) fn since(&self) -> Ticks {
+        self.since
+    }
+
     /// Counts the time until now.
     pub(super) fn settle(&mut self, tick: Ticks) {
         let passed = tick.0 - self.since.0;

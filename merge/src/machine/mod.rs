@@ -128,7 +128,7 @@ impl Machine {
             && event.effect != Effect::LwpArrive
             && self.cpu(cpu, event.tick).current != Some(lwp)
         {
-            self.arrive(lwp, cpu, By::Kernel, event.tick)?;
+            self.shown(lwp, cpu, By::Kernel, event.tick)?;
         }
         Ok((cpu, lwp))
     }
@@ -138,6 +138,7 @@ impl Machine {
         let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
         let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
         let place = self.lwp(lwp, event.tick).place;
+        let unseen = event.cpu.is_some_and(|seen| self.unseen_dispatch(lwp, seen).is_some());
         let witnesses = &mut self.witnesses;
         match (place, event.cpu) {
             (Place::On(cpu, By::Kernel), Some(seen)) if seen == cpu => {
@@ -147,6 +148,10 @@ impl Machine {
             (Place::On(_, By::Kernel), Some(_)) => {
                 witnesses.disagree += 1;
                 self.lwp(lwp, event.tick).witness_disagree += 1;
+            }
+            (Place::Off(_), Some(seen)) if unseen => {
+                witnesses.single += 1;
+                self.shown(lwp, seen, By::Probe, event.tick)?;
             }
             (Place::Off(_), Some(seen)) => {
                 witnesses.disagree += 1;
