@@ -164,7 +164,19 @@ pub enum Effect {
     /// Somebody is about to make this LWP runnable.
     LwpWaking(Lwp),
     /// This LWP became runnable.
-    LwpWakeup(Lwp),
+    LwpWakeup {
+        /// Which.
+        lwp: Lwp,
+        /// In whose run queue, if the source says.
+        cpu: Option<Cpu>,
+    },
+    /// This LWP, which is runnable, was moved to the run queue of another CPU.
+    LwpMigrate {
+        /// Which.
+        lwp: Lwp,
+        /// To where.
+        cpu: Cpu,
+    },
     /// This LWP was created.
     LwpNew(Lwp),
     /// The event's LWP is exiting.

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
+use sigmund_model::{Context, Cpu, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
 
 use super::text::{EventFormat, FieldFormat};
 
@@ -61,7 +61,8 @@ enum EffectPlan {
     None,
     Switch { prev: Number, state: Number, next: Number },
     Waking(Number),
-    Wakeup(Number),
+    Wakeup { pid: Number, target: Option<Number> },
+    Migrate { pid: Number, to: Number },
     New(Number),
     Exit,
 }
@@ -112,7 +113,10 @@ fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<Ef
             next: number("next_pid")?,
         },
         "sched_waking" => EffectPlan::Waking(number("pid")?),
-        "sched_wakeup" | "sched_wakeup_new" => EffectPlan::Wakeup(number("pid")?),
+        "sched_wakeup" | "sched_wakeup_new" => {
+            EffectPlan::Wakeup { pid: number("pid")?, target: number("target_cpu") }
+        }
+        "sched_migrate_task" => EffectPlan::Migrate { pid: number("pid")?, to: number("dest_cpu")? },
         "sched_process_fork" => EffectPlan::New(number("child_pid")?),
         "sched_process_exit" => EffectPlan::Exit,
         _ => EffectPlan::None,
@@ -198,6 +202,10 @@ impl Number {
     fn read_lwp(self, record: &[u8]) -> Option<Lwp> {
         self.read(record).and_then(|pid| u32::try_from(pid).ok()).map(Lwp)
     }
+
+    fn read_cpu(self, record: &[u8]) -> Option<Cpu> {
+        self.read(record).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
+    }
 }
 
 impl Decoder {
@@ -238,7 +246,13 @@ impl EffectPlan {
                 next: next.read_lwp(record)?,
             },
             EffectPlan::Waking(pid) => Effect::LwpWaking(pid.read_lwp(record)?),
-            EffectPlan::Wakeup(pid) => Effect::LwpWakeup(pid.read_lwp(record)?),
+            EffectPlan::Wakeup { pid, target } => Effect::LwpWakeup {
+                lwp: pid.read_lwp(record)?,
+                cpu: target.and_then(|target| target.read_cpu(record)),
+            },
+            EffectPlan::Migrate { pid, to } => {
+                Effect::LwpMigrate { lwp: pid.read_lwp(record)?, cpu: to.read_cpu(record)? }
+            }
             EffectPlan::New(pid) => Effect::LwpNew(pid.read_lwp(record)?),
             EffectPlan::Exit => Effect::LwpExit,
         })

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, io};
 
 use sigmund_model::{
-    Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp, Said,
-    Thread, Ticks, names,
+    Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
+    Said, Thread, Ticks, names,
 };
 
 use super::{params::ListedParam, row::Row};
@@ -112,7 +112,8 @@ fn effect(row: &Row) -> Effect {
             None => Effect::None,
         },
         (Level::Kern, "sched_wakeup" | "sched_wakeup_new") => {
-            lwp("pid").map_or(Effect::None, Effect::LwpWakeup)
+            let cpu = number(usize::MAX, "target_cpu").and_then(|n| u32::try_from(n).ok()).map(Cpu);
+            lwp("pid").map_or(Effect::None, |lwp| Effect::LwpWakeup { lwp, cpu })
         }
         (Level::Kern, "sched_process_fork") => lwp("child_pid").map_or(Effect::None, Effect::LwpNew),
         (Level::Kern, names::IRQ | "irq_handler_entry") => {

@@ -80,7 +80,11 @@ pub(super) struct LwpEntry {
     pub(super) pid: Option<Pid>,
     pub(super) place: Place,
     pub(super) place_since: Ticks,
+    /// When it recorded its last event.
+    pub(super) last_seen: Ticks,
     pub(super) last_cpu: Option<Cpu>,
+    /// The CPU whose run queue it is in, or was in last, and since when.
+    pub(super) queue: Option<(Cpu, Ticks)>,
     pub(super) mounted: Mounted,
     pub(super) stretch: Stretch,
     pub(super) exiting: bool,
@@ -104,7 +108,9 @@ impl LwpEntry {
             pid: None,
             place: Place::Unknown,
             place_since: first,
+            last_seen: first,
             last_cpu: None,
+            queue: None,
             mounted: Mounted::Unknown,
             stretch: Stretch::OffCpu,
             exiting: false,

@@ -235,9 +235,10 @@ impl Machine {
         let on = |lwp: Lwp| self.lwps.get(&lwp).and_then(|entry| entry.mounted.thread());
         match event.effect {
             Effect::KernelSwitch { next: Lwp::IDLE, .. } => (None, None),
-            Effect::KernelSwitch { next: lwp, .. } | Effect::LwpWaking(lwp) | Effect::LwpWakeup(lwp) => {
-                (Some(lwp), on(lwp))
-            }
+            Effect::KernelSwitch { next: lwp, .. }
+            | Effect::LwpWaking(lwp)
+            | Effect::LwpWakeup { lwp, .. }
+            | Effect::LwpMigrate { lwp, .. } => (Some(lwp), on(lwp)),
             Effect::LwpNew(lwp) => (Some(lwp), None),
             Effect::UserSwitch { next, .. } => (None, next),
             Effect::ThreadNew(thread) | Effect::ThreadReady(thread) => (None, Some(thread)),
@@ -252,6 +253,7 @@ impl Machine {
         if let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) {
             let entry = self.lwp(lwp, tick);
             entry.events += 1;
+            entry.last_seen = tick;
             entry.carries_threads |= level == Level::User;
         }
     }
@@ -278,7 +280,8 @@ impl Machine {
                 (Some(lwp), Some(cpu)) => self.arrive(lwp, cpu, By::Kernel, tick),
                 _ => Ok(()),
             },
-            Effect::LwpWakeup(lwp) => self.wake(lwp, tick),
+            Effect::LwpWakeup { lwp, cpu } => self.wake(lwp, cpu, tick),
+            Effect::LwpMigrate { lwp, cpu } => self.queue_on(lwp, cpu, tick),
             Effect::LwpNew(lwp) => self.lwp_new(lwp, tick),
             Effect::LwpExit => {
                 if let Some(lwp) = placed.lwp.filter(|lwp| *lwp != Lwp::IDLE) {

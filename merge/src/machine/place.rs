@@ -44,11 +44,14 @@ impl Machine {
         }
     }
 
-    /// Since when an LWP that was runnable must run on a CPU that was idle.
+    /// Since when an LWP that was runnable in the run queue of a CPU must run there, because the CPU was idle.
     pub(super) fn unseen_dispatch(&self, lwp: Lwp, cpu: Cpu) -> Option<Ticks> {
         let entry = self.lwps.get(&lwp)?;
         let idle = self.cpus.get(&cpu).filter(|cpu| cpu.current == Some(Lwp::IDLE))?;
-        (entry.place == Place::Off(LwpState::Runnable)).then(|| entry.place_since.max(idle.since()))
+        // In the run queue of another CPU, it can wait there as long as nobody moves it.
+        let queued = entry.queue.filter(|(queue, _)| *queue == cpu).map(|(_, since)| since)?;
+        let runnable = entry.place == Place::Off(LwpState::Runnable);
+        runnable.then(|| entry.place_since.max(queued).max(idle.since()))
     }
 
     /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
@@ -60,7 +63,7 @@ impl Machine {
                     let detail = format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event");
                     self.contradictions.add(Contradiction::OtherLwp, tick, detail);
                 }
-                self.place(other, Place::Off(LwpState::OffCpu), tick, EndReason::Resync)?;
+                self.gone_unseen(other, cpu, tick)?;
             }
             None => {}
         }
@@ -77,6 +80,13 @@ impl Machine {
 
     fn is_placed_by_probe(&self, lwp: Lwp) -> bool {
         self.lwps.get(&lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
+    }
+
+    /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, that is certain.
+    fn gone_unseen(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        let certain = self.lwps.get(&lwp).map_or(tick, |entry| entry.last_seen.max(entry.place_since));
+        self.cpu(cpu, tick).set_current(None, certain);
+        self.place(lwp, Place::Off(LwpState::OffCpu), certain, EndReason::Resync)
     }
 
     /// It is where it was thought to be; perhaps now the kernel says so too.
@@ -107,7 +117,10 @@ impl Machine {
     }
 
     /// An LWP becomes runnable.
-    pub(super) fn wake(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+    pub(super) fn wake(&mut self, lwp: Lwp, cpu: Option<Cpu>, tick: Ticks) -> Result<(), Error> {
+        if let Some(cpu) = cpu {
+            self.queue_on(lwp, cpu, tick)?;
+        }
         match self.lwp(lwp, tick).place {
             // It was on its way to sleep, and did not get there.
             Place::On(..) => Ok(()),
@@ -115,6 +128,12 @@ impl Machine {
                 self.place(lwp, Place::Off(LwpState::Runnable), tick, EndReason::Woken)
             }
         }
+    }
+
+    /// An LWP is in the run queue of this CPU from now on.
+    pub(super) fn queue_on(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        self.lwp(lwp, tick).queue = Some((cpu, tick));
+        Ok(())
     }
 
     /// An LWP is created. One that had its number before is gone, seen or not.
@@ -154,6 +173,7 @@ impl Machine {
         entry.place_since = tick;
         if let Place::On(cpu, _) = place {
             entry.last_cpu = Some(cpu);
+            entry.queue = Some((cpu, tick));
         }
         self.intervals.open_stretch(entry, tick);
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(&t)) {

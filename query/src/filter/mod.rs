@@ -30,6 +30,6 @@ pub struct Filter {
     pub level: Option<Level>,
     /// From this instant on.
     pub from: Option<Instant>,
-    /// Up to this instant, which is outside: windows `a..b` and `b..c` share no event.
+    /// Up to this instant, which is inside: the tick of a listed event can be used as it stands.
     pub to: Option<Instant>,
 }

@@ -6,7 +6,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter};
 
-/// The ticks a question is about: `from <= tick < to`.
+/// The ticks a question is about: `from <= tick <= to`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) from: Option<i64>,
@@ -17,7 +17,7 @@ impl Window {
     /// Conditions on an instant.
     pub(crate) fn holds(&self, column: &str) -> Vec<Expr> {
         let from = self.from.map(|from| ident(column).gt_eq(lit(from)));
-        let to = self.to.map(|to| ident(column).lt(lit(to)));
+        let to = self.to.map(|to| ident(column).lt_eq(lit(to)));
         from.into_iter().chain(to).collect()
     }
 }
