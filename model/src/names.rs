@@ -26,6 +26,16 @@ pub fn paper_name(tracepoint: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(kernel, _)| *kernel == tracepoint).map(|(_, paper)| *paper)
 }
 
+/// What the kernel calls the first parameter of an event that the paper has a name for.
+pub fn first_field(name: &str) -> Option<&'static str> {
+    Some(match name {
+        KERN_CONTEXT_SWITCH => "next_pid",
+        IRQ | IRQ_EXIT => "irq",
+        "SYSTEM_CALL" => "id",
+        _ => return None,
+    })
+}
+
 /// Both names of an event, given either. One element if it has only one.
 pub fn synonyms(name: &str) -> Vec<&str> {
     let other = ALIASES.iter().find_map(|(kernel, paper)| match name {

@@ -60,7 +60,7 @@ async fn the_window_holds_for_both_ends() {
     let trace = SuperTrace::open(little.write()).await.unwrap();
     let (from, to) = ("IRQ".parse().unwrap(), "received_msg".parse().unwrap());
     let filter =
-        Filter { from: Some("150".parse().unwrap()), to: Some("324".parse().unwrap()), ..Filter::default() };
+        Filter { from: Some("150".parse().unwrap()), to: Some("323".parse().unwrap()), ..Filter::default() };
     let r = reactivity(&trace, &from, &to, &filter).await.unwrap();
     assert_eq!((r.count(), r.unanswered), (1, 1));
 }

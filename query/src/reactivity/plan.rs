@@ -61,7 +61,7 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
 }
 
 fn check_field(types: &[&EventType], field: &str, selector: &Selector) -> Result<(), Error> {
-    if types.is_empty() || types.iter().any(|ty| ty.field(field).is_some()) {
+    if types.is_empty() || types.iter().any(|ty| position(ty, field).is_some()) {
         return Ok(());
     }
     let mut fields: Vec<&str> = types.iter().flat_map(|ty| &ty.fields).map(|f| f.name.as_str()).collect();
@@ -80,10 +80,18 @@ fn is_of(ty: &EventType) -> Expr {
     ident("name").eq(lit(ty.name.as_str())).and(ident("level").eq(lit(ty.level.name()))).and(code)
 }
 
+/// Where a field stands. Listings do not name their parameters: the first one is what the kernel calls so.
+fn position(ty: &EventType, field: &str) -> Option<usize> {
+    let is_first = || {
+        ty.fields.first().is_some_and(|f| f.name.is_empty()) && names::first_field(&ty.name) == Some(field)
+    };
+    ty.field(field).or_else(|| is_first().then_some(0))
+}
+
 /// The condition on events of one type; `None` if they have no such parameter.
 fn fulfils(ty: &EventType, condition: &Condition, threads: &ThreadNames) -> Option<Expr> {
     let position = match &condition.field {
-        Some(field) => ty.field(field)?,
+        Some(field) => position(ty, field)?,
         None => 0,
     };
     let field_type = ty.fields.get(position).map_or(FieldType::I64, |f| f.ty);
