@@ -29,7 +29,7 @@ const LINES_SHOWN: usize = 40;
 
 /// A thread that shows what only both sides together can: taken off its CPU while mounted, and moved between LWPs.
 const INTERESTING: &str = "SELECT thread FROM threads WHERE stalls > 0 OR migrations > 0 \
-    ORDER BY (stalls > 0 AND migrations > 0) DESC, stalls > 0 DESC, dispatches, active_tick DESC, thread LIMIT 1";
+    ORDER BY (stalls > 0 AND migrations > 0) DESC, stalls > 0 DESC, stalls, dispatches, thread LIMIT 1";
 
 const TRY_NEXT: &str = "SELECT state, count(*) AS times, sum(dur_ns) / 1e6 AS total_ms, max(dur_ns) / 1e3 AS longest_us \
     FROM thread_states WHERE dur_tick IS NOT NULL GROUP BY state ORDER BY total_ms DESC";

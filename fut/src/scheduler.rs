@@ -12,7 +12,7 @@ use crate::{keys, probe};
 
 crate::events! {
     /// The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
-    fn USER_CONTEXT_SWITCH(next: Thread, reason: u8, on: u64) in keys::SCHEDULER
+    fn USER_CONTEXT_SWITCH(next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
         => "next {next}, left because {reason}, on {on}";
     /// The current user thread created another.
     fn USER_THREAD_NEW(new: Thread, name: &str) in keys::SCHEDULER => "created {new} \"{name}\"";
@@ -28,7 +28,7 @@ crate::events! {
 #[inline]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
     let next = next.unwrap_or(Thread(0));
-    USER_CONTEXT_SWITCH(next, reason as u8, on as u64);
+    USER_CONTEXT_SWITCH(next, reason as u8, std::ptr::without_provenance(on));
     let control = probe::current();
     // SAFETY: `current` gives a control block that stays mapped while its LWP is attached, or the stand-in.
     let control = unsafe { control.as_ref() };

@@ -168,6 +168,7 @@ impl Kind {
     fn new(event_type: &EventType, source: &Path) -> Kind {
         let lwp_name_fields = match event_type.name.as_str() {
             "sched_switch" => event_type.field("next_pid").zip(event_type.field("next_comm")),
+            "perf_comm" => event_type.field("tid").zip(event_type.field("comm")),
             "sched_process_fork" => event_type.field("child_pid").zip(event_type.field("child_comm")),
             _ => None,
         };

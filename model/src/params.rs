@@ -56,6 +56,13 @@ impl Params {
         self.slots.push(Slot { number: None, text: None });
     }
 
+    /// Gives the number at `index` a name, if there is a number.
+    pub fn name(&mut self, index: usize, name: &str) {
+        if self.slots.get(index).is_some_and(|slot| slot.number.is_some()) {
+            self.slots[index].text = Some(self.keep(name));
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.slots.len()

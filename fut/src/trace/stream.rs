@@ -257,6 +257,9 @@ impl UserStream {
             None => &[],
         };
         record.params(fields.iter().map(|f| f.ty), &mut event.params);
+        if let Effect::UserSwitch { reason, .. } = event.effect {
+            event.params.name(1, reason.name());
+        }
     }
 }
 
