@@ -1,7 +1,31 @@
-//! The user side of Sigmund: probes that cost what reading the clock costs, the user trace they write, and a
-//! runtime of user threads that records every decision of its scheduler.
-
-pub mod trace;
+//! The user side of Sigmund: probes that cost what reading the clock costs, the user trace they write, and a runtime
+//! of user threads that records every decision of its scheduler.
+//!
+//! ```
+//! fut::events! {
+//!     /// A request came in.
+//!     pub fn request(id: u64, path: &str) => "{path}";
+//! }
+//!
+//! let runtime = fut::Runtime::builder().lwps(2).build()?;
+//! runtime.run(|| {
+//!     let worker = fut::Builder::new().name("worker").spawn(|| request(1, "/index.html"))?;
+//!     worker.join().expect("the worker panicked");
+//!     Ok::<(), std::io::Error>(())
+//! })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Run as it is, this records nothing, and a probe is a load, a test and a branch. Under `sigmund record`, everything is
+//! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
+//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | (none) | [`trace`]: the format of user traces, and its reader |
+//! | `probes` | [`events!`], [`keys`], [`init`], [`scheduler`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
+//! | `drain` | [`drain`], [`Recording`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
@@ -19,6 +43,7 @@ mod session;
 pub mod shm;
 #[cfg(feature = "runtime")]
 pub mod sync;
+pub mod trace;
 
 #[cfg(feature = "probes")]
 pub use probe::{EventDecl, Fields, Param, keys, record};

@@ -47,6 +47,7 @@ thread_local! {
 }
 
 /// Attaches the calling LWP, if there is a session and it is not attached yet.
+#[cfg(feature = "runtime")]
 #[inline(never)]
 pub(crate) fn attach_now() {
     if session().is_some() && current() == NonNull::from(&CURRENT_NONE) {

@@ -17,7 +17,9 @@ use std::{
 
 use sigmund_model::{Lwp, Pid, Ticks};
 
-pub(crate) use attach::{Attached, attach, attach_now};
+#[cfg(feature = "runtime")]
+pub(crate) use attach::attach_now;
+pub(crate) use attach::{Attached, attach};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 

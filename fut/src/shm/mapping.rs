@@ -53,6 +53,7 @@ impl Mapping {
 
     /// Takes the page faults of a range now, so that no probe has to (a first touch of a 4 KiB page costs 3600
     /// ticks, a probe 25). A kernel that cannot (before 5.14) leaves the faults to the probes.
+    #[cfg(feature = "probes")]
     pub(super) fn prefault(&self, offset: usize, len: usize) {
         const MADV_POPULATE_WRITE: i32 = 23;
         assert!(offset + len <= self.len);

@@ -1,0 +1,186 @@
+//! The ring of packets of one LWP: how probes reserve and commit records, and how the drain takes them out.
+//!
+//! Rules of the protocol. "Producer" is the LWP that owns the ring, with the signal handlers that run on it: they
+//! interrupt each other, and each runs to its end before the interrupted one goes on. "Drain" is one other thread,
+//! mostly of another process.
+//!
+//! 1. `cursor` is `sequence << 32 | offset`: the packet being filled, and the next free byte in it. Only the
+//!    producer writes it. A record is *reserved* by adding its length with one `xadd`, which no handler can split.
+//! 2. A reservation whose end is at most [`PACKET_LEN`] is *granted*: these bytes are the reserver's alone.
+//! 3. A granted record is written parameters first, then the head word, and the tick last. A tick is never 0 and
+//!    a free packet is all zeros, so **a record with a tick is committed**; one without is still being written,
+//!    or was never finished.
+//! 4. The first reservation that is not granted begins at an offset of at most `PACKET_LEN`; later ones begin behind
+//!    it. Whoever made the first writes its offset to `end` of the packet: what was reserved is now known for good.
+//! 5. Whoever is not granted moves the cursor to the next packet, if the drain has released that, by a
+//!    compare-and-swap on `cursor`; if a handler did so meanwhile, the swap fails and the reservation is tried
+//!    anew. A packet's head is written before the swap; two that write it at once write the same, except the
+//!    first tick and the losses, of which either is true.
+//! 6. No packet released: the record is *lost*, `lost` counts it. Nothing ever waits.
+//! 7. The drain takes packet `s` when `cursor` has left it, `end` is set, and every record before `end` is
+//!    committed. It copies, fills the packet with zeros, and releases it by storing `s + 1` to `released`.
+//! 8. When the producer is dead, the drain also takes what it left: committed records are kept, holes are counted.
+
+#[cfg(feature = "drain")]
+mod consumer;
+#[cfg(feature = "probes")]
+mod producer;
+
+use std::{
+    marker::PhantomData,
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+};
+
+use sigmund_model::{Lwp, Pid};
+
+use crate::trace::PACKET_HEAD_LEN;
+
+#[cfg(feature = "probes")]
+pub(crate) use producer::Room;
+
+/// Length of a packet in memory, head included.
+pub const PACKET_LEN: usize = 64 << 10;
+
+const OFFSET_MASK: u64 = u32::MAX as u64;
+
+/// The control block of a ring, at its start. A cache line for the producer, one for the drain.
+#[repr(C, align(64))]
+pub(crate) struct Control {
+    /// Rule 1. First, because probes add to it through the thread-local pointer itself.
+    pub(crate) cursor: AtomicU64,
+    /// Address of packet 0 in the producer's memory.
+    pub(crate) base: AtomicU64,
+    /// Number of packets, a power of two, less one.
+    pub(crate) mask: AtomicU64,
+    /// Address of the word that holds the CPU number (rseq) in the producer's memory.
+    pub(crate) cpu: AtomicU64,
+    /// The user thread that is mounted; 0 is none.
+    pub(crate) mounted: AtomicU64,
+    /// Rule 6.
+    pub(crate) lost: AtomicU64,
+    pub(crate) pid: AtomicU32,
+    pub(crate) lwp: AtomicU32,
+    _producer_end: [u64; 1],
+    /// Rule 7.
+    pub(crate) released: AtomicU64,
+    /// A [`RingState`].
+    pub(crate) state: AtomicU32,
+    _drain_end: [u32; 13],
+}
+
+/// Who uses a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RingState {
+    /// Nobody.
+    Free = 0,
+    /// An LWP is being attached, or the drain is cleaning up.
+    Busy = 1,
+    /// An LWP writes to it.
+    Live = 2,
+    /// Its LWP is gone; the drain has not taken everything yet.
+    Ended = 3,
+}
+
+impl RingState {
+    fn from_number(number: u32) -> RingState {
+        match number {
+            0 => RingState::Free,
+            2 => RingState::Live,
+            3 => RingState::Ended,
+            _ => RingState::Busy,
+        }
+    }
+}
+
+/// The head of a packet while it is in memory. `to_head` makes the one of the file of it.
+#[repr(C)]
+struct LivePacketHead {
+    magic: AtomicU32,
+    /// Rule 4; 0 until it is known.
+    end: AtomicU32,
+    sequence: AtomicU64,
+    first_tick: AtomicU64,
+    thread: AtomicU64,
+    lost: AtomicU64,
+}
+
+const _: () = assert!(size_of::<LivePacketHead>() <= PACKET_HEAD_LEN);
+const _: () = assert!(size_of::<Control>() == 128);
+
+/// A ring in an arena.
+#[derive(Clone, Copy)]
+pub struct Ring<'arena> {
+    control: NonNull<Control>,
+    packets: NonNull<u8>,
+    count: u64,
+    _arena: PhantomData<&'arena Control>,
+}
+
+// SAFETY: a `Ring` is two addresses in a mapping that outlives it; what stands there is atomics, or bytes that
+// the protocol gives to one side at a time.
+unsafe impl Send for Ring<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Ring<'_> {}
+
+impl<'arena> Ring<'arena> {
+    /// A ring whose control block is at `control`, with `count` packets at `packets`.
+    ///
+    /// # Safety
+    /// Both stay mapped for `'arena`, are aligned to 64 bytes, zero or left by this protocol, and `count` is a
+    /// power of two.
+    pub(super) unsafe fn from_raw(control: NonNull<u8>, packets: NonNull<u8>, count: u64) -> Ring<'arena> {
+        Ring { control: control.cast(), packets, count, _arena: PhantomData }
+    }
+
+    pub(crate) fn control(&self) -> &'arena Control {
+        // SAFETY: `from_raw` and `of_producer` require a control block that stays mapped; all its fields are atomic.
+        unsafe { self.control.as_ref() }
+    }
+
+    /// Who uses it.
+    pub fn state(&self) -> RingState {
+        // Acquire: pairs with the Release in `set_state`; what was written before the change is seen.
+        RingState::from_number(self.control().state.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_state(&self, state: RingState) {
+        // Release: pairs with the Acquire in `state` and `take_over`.
+        self.control().state.store(state as u32, Ordering::Release);
+    }
+
+    /// The LWP it belongs to.
+    pub fn lwp(&self) -> Lwp {
+        Lwp(self.control().lwp.load(Ordering::Relaxed))
+    }
+
+    /// The process it belongs to.
+    pub fn pid(&self) -> Pid {
+        Pid(self.control().pid.load(Ordering::Relaxed))
+    }
+
+    /// Records lost so far.
+    pub fn lost(&self) -> u64 {
+        self.control().lost.load(Ordering::Relaxed)
+    }
+
+    fn packet(&self, sequence: u64) -> NonNull<u8> {
+        let place = (sequence & (self.count - 1)) as usize;
+        // SAFETY: `place` is below `count`, and `count` packets are mapped at `packets` (`from_raw`).
+        unsafe { self.packets.add(place * PACKET_LEN) }
+    }
+
+    fn head(&self, sequence: u64) -> &'arena LivePacketHead {
+        // SAFETY: a packet is mapped, aligned, and begins with this head, whose fields are all atomic.
+        unsafe { self.packet(sequence).cast().as_ref() }
+    }
+
+    fn word(&self, sequence: u64, offset: usize) -> &'arena AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset < PACKET_LEN);
+        // SAFETY: inside the packet, and records begin and end at multiples of 8.
+        let address = unsafe { self.packet(sequence).add(offset) };
+        // SAFETY: aligned as said, mapped, and only accessed as an atomic by either side while both may use it.
+        unsafe { address.cast::<AtomicU64>().as_ref() }
+    }
+}
