@@ -17,7 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+mod about;
 mod error;
+mod kinds;
 mod listing;
 mod machine;
 mod merge;

@@ -1,0 +1,117 @@
+//! Rows about the trace itself: CPUs, event types, losses, clocks, facts.
+
+use std::collections::BTreeMap;
+
+use sigmund_model::{
+    Cpu, Level, Loss,
+    tables::{SCHEMA_VERSION, info_keys},
+};
+
+use crate::{
+    error::Error,
+    kinds::Kinds,
+    machine::{CpuEntry, Witnesses},
+    merge::Summary,
+    source::{MainClock, Source},
+    tables::TableWriter,
+};
+
+pub(crate) fn write_cpus(
+    mut table: TableWriter,
+    cpus: &BTreeMap<Cpu, CpuEntry>,
+    sources: &[Source],
+    losses: &[Loss],
+) -> Result<(), Error> {
+    for (cpu, entry) in cpus {
+        let counted =
+            sources.iter().flat_map(|s| &s.cpus_lost).filter(|(c, _)| *c == cpu.0).map(|(_, lost)| lost);
+        let seen =
+            losses.iter().filter(|l| l.level == Level::Kern && l.cpu == Some(*cpu)).filter_map(|l| l.count);
+        // The kernel's own count includes what the pages say; where there is none, the pages are all there is.
+        let lost = counted.sum::<u64>().max(seen.sum());
+        table.row(|mut row| {
+            row.int(cpu.0).count(entry.events).count(lost).count(entry.busy).count(entry.idle);
+        })?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_event_types(mut table: TableWriter, kinds: &Kinds) -> Result<(), Error> {
+    for kind in kinds.iter() {
+        let event_type = &kind.event_type;
+        table.row(|mut row| {
+            row.text(kind.level.name()).maybe_int(event_type.code.map(i64::from)).text(&event_type.name);
+            row.text(&kind.source).count(event_type.key);
+            row.texts(event_type.fields.iter().map(|f| Some(f.name.as_str())));
+            row.texts(event_type.fields.iter().map(|f| Some(f.ty.name())));
+            row.text(&event_type.format).count(kind.events);
+        })?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<(), Error> {
+    for loss in losses {
+        table.row(|mut row| {
+            row.text(loss.kind.name()).text(loss.level.name()).text(loss.severity.name());
+            row.maybe_int(loss.cpu.map(|c| c.0.into())).maybe_int(loss.lwp.map(|l| l.0.into()));
+            row.maybe_count(loss.from.map(|t| t.0)).maybe_count(loss.to.map(|t| t.0)).maybe_count(loss.count);
+            row.text(&loss.detail).text(loss.advice);
+        })?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_clocks(mut table: TableWriter, clock: &MainClock) -> Result<(), Error> {
+    for (domain, snapshot) in &clock.snapshots {
+        let residual = clock.fits.get(domain).map(|fit| {
+            let off = fit.to_tick(snapshot.ns).0.abs_diff(snapshot.tick().0);
+            off as f64 * 1e9 / fit.rate().per_second()
+        });
+        table.row(|mut row| {
+            row.text(domain.name()).count(snapshot.before.0).count(snapshot.after.0).count(snapshot.ns.0);
+            row.maybe_float(residual);
+        })?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_info(
+    mut table: TableWriter,
+    sources: &[Source],
+    clock: &MainClock,
+    summary: &Summary,
+    witnesses: Witnesses,
+    late: u64,
+) -> Result<(), Error> {
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut fact = |key: &str, value: String| facts.push((key.into(), value));
+    fact(info_keys::SCHEMA_VERSION, SCHEMA_VERSION.to_string());
+    fact("writer", concat!("sigmund ", env!("CARGO_PKG_VERSION")).into());
+    fact("main_clock", clock.domain.name().into());
+    if let Some(hz) = clock.tick_hz {
+        fact(info_keys::TICK_HZ, hz.per_second().to_string());
+    }
+    if let Some((first, last)) = summary.span {
+        fact(info_keys::FIRST_TICK, first.0.to_string());
+        fact(info_keys::LAST_TICK, last.0.to_string());
+    }
+    fact("kernel_events", summary.kernel_events.to_string());
+    fact("user_events", summary.user_events.to_string());
+    fact(info_keys::WITNESS_AGREE, witnesses.agree.to_string());
+    fact(info_keys::WITNESS_DISAGREE, witnesses.disagree.to_string());
+    fact(info_keys::WITNESS_SINGLE, witnesses.single.to_string());
+    fact("late_events", late.to_string());
+    for source in sources {
+        if !source.types.is_empty() {
+            fact("source", source.path.display().to_string());
+        }
+        source.facts.iter().for_each(|(key, value)| fact(key, value.clone()));
+    }
+    for (key, value) in facts {
+        table.row(|mut row| {
+            row.text(&key).text(&value);
+        })?;
+    }
+    table.finish()
+}

@@ -1,0 +1,85 @@
+//! The event types of all inputs, and what the merge needs of each at every event.
+
+use std::path::Path;
+
+use sigmund_model::{Event, EventType, FieldType, Level, Lwp, Thread};
+
+use crate::{machine::Machine, source::Source};
+
+/// The event types of all sources.
+pub(crate) struct Kinds {
+    kinds: Vec<Kind>,
+    /// Where those of each source begin.
+    starts: Vec<usize>,
+}
+
+/// One event type, and what the merge needs of it at every event.
+pub(crate) struct Kind {
+    pub(crate) event_type: EventType,
+    pub(crate) level: Level,
+    /// File name of the input that declares it.
+    pub(crate) source: String,
+    pub(crate) events: u64,
+    /// The first field that is a user thread.
+    thread_field: Option<usize>,
+    /// Fields that name an LWP: (its number, its name).
+    lwp_name_fields: Option<(usize, usize)>,
+}
+
+impl Kinds {
+    pub(crate) fn of(sources: &[Source]) -> Kinds {
+        let mut kinds = Kinds { kinds: Vec::new(), starts: Vec::new() };
+        for source in sources {
+            kinds.starts.push(kinds.kinds.len());
+            kinds.kinds.extend(source.types.iter().map(|event_type| Kind::new(event_type, &source.path)));
+        }
+        kinds
+    }
+
+    /// The type of an event, which is counted.
+    pub(crate) fn seen(&mut self, source: usize, event: &Event) -> &Kind {
+        let kind = &mut self.kinds[self.starts[source] + event.kind as usize];
+        kind.events += 1;
+        kind
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter()
+    }
+}
+
+impl Kind {
+    fn new(event_type: &EventType, source: &Path) -> Kind {
+        let lwp_name_fields = match event_type.name.as_str() {
+            "sched_switch" => event_type.field("next_pid").zip(event_type.field("next_comm")),
+            "perf_comm" => event_type.field("tid").zip(event_type.field("comm")),
+            "sched_process_fork" => event_type.field("child_pid").zip(event_type.field("child_comm")),
+            _ => None,
+        };
+        Kind {
+            event_type: event_type.clone(),
+            level: event_type.level,
+            source: source.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            events: 0,
+            thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
+            lwp_name_fields: lwp_name_fields.filter(|_| event_type.level == Level::Kern),
+        }
+    }
+
+    /// The user thread that an event names.
+    pub(crate) fn declared_thread(&self, event: &Event) -> Option<Thread> {
+        let number = event.params.get(self.thread_field?)?.number?;
+        u64::try_from(number).ok().and_then(Thread::from_switch)
+    }
+
+    /// Tells the machine the names of LWPs that an event carries.
+    pub(crate) fn name_lwps(&self, event: &Event, machine: &mut Machine) {
+        let Some((lwp, name)) = self.lwp_name_fields else { return };
+        let lwp = event.params.get(lwp).and_then(|p| p.number).and_then(|n| u32::try_from(n).ok()).map(Lwp);
+        let name = event.params.get(name).and_then(|p| p.text);
+        if let (Some(lwp), Some(name)) = (lwp.filter(|lwp| *lwp != Lwp::IDLE), name) {
+            machine.name_lwp(lwp, name);
+        }
+    }
+}
