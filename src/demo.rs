@@ -83,8 +83,7 @@ async fn show(path: &Path) -> Result<Found> {
     heading("Do the two witnesses agree?", &format!("sigmund check {name}"))?;
     let report = check(&trace).await?;
     if let Some(witnesses) = report.items.first() {
-        let figures: Vec<String> =
-            witnesses.figures.iter().map(|f| format!("{} {}", f.name, f.value)).collect();
+        let figures: Vec<String> = witnesses.figures.iter().map(crate::check::figure).collect();
         writeln!(out, "{}: {}", witnesses.verdict, figures.join(", "))?;
     }
     let holds = if report.is_broken() { "are broken: see there" } else { "hold" };
@@ -127,7 +126,7 @@ async fn show_thread(trace: &SuperTrace, thread: Thread, path: &Path) -> Result<
         let hz = trace.tick_hz();
         writeln!(out, "{} cycles", active.0)?;
         let (active, life) = (output::length(active, hz), output::length(life, hz));
-        writeln!(out, "{active} of a life of {life}: {percent:.1} %")?;
+        writeln!(out, "{active} of a life of {life}: {percent:.3} %")?;
     }
     Ok(())
 }
