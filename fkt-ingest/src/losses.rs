@@ -4,18 +4,7 @@ use sigmund_model::{Cpu, Level, Loss, LossKind, Severity, Ticks};
 
 /// A loss of the kernel side that nobody counted.
 pub(crate) fn kernel_loss(kind: LossKind, severity: Severity, cpu: Option<Cpu>, detail: String) -> Loss {
-    Loss {
-        kind,
-        level: Level::Kern,
-        severity,
-        cpu,
-        lwp: None,
-        from: None,
-        to: None,
-        count: None,
-        detail,
-        advice: "",
-    }
+    Loss { severity, cpu, ..Loss::new(kind, Level::Kern, detail) }
 }
 
 /// Events that the ring buffer did not keep, between two instants.

@@ -11,8 +11,8 @@ use crate::{
     error::Error,
     kinds::Kinds,
     machine::{CpuEntry, Witnesses},
-    merge::Summary,
     source::{MainClock, Source},
+    summary::Summary,
     tables::TableWriter,
 };
 

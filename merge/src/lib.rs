@@ -26,8 +26,10 @@ mod merge;
 mod order;
 mod run;
 mod source;
+mod summary;
 mod tables;
 
 pub use error::Error;
-pub use merge::{MergeOptions, Summary, merge};
+pub use merge::{MergeOptions, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
+pub use summary::Summary;

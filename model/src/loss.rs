@@ -56,3 +56,21 @@ pub struct Loss {
     /// What a user can do about it next time; empty if nothing.
     pub advice: &'static str,
 }
+
+impl Loss {
+    /// A gap of which nothing is known but what it is; fill in the rest with struct update syntax.
+    pub fn new(kind: LossKind, level: Level, detail: impl Into<String>) -> Loss {
+        Loss {
+            kind,
+            level,
+            severity: Severity::Gap,
+            cpu: None,
+            lwp: None,
+            from: None,
+            to: None,
+            count: None,
+            detail: detail.into(),
+            advice: "",
+        }
+    }
+}

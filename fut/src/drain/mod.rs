@@ -10,12 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sigmund_model::{Lwp, Pid, Ticks};
+use sigmund_model::{Pid, Ticks};
 
 use crate::{
     clock,
     shm::{Arena, Ring, RingState},
-    trace::{PACKET_HEAD_LEN, PacketFlags, PacketHead, PacketKind, encode_clocks, file_head},
+    trace::{PACKET_HEAD_LEN, PacketHead, PacketKind, encode_clocks, file_head},
 };
 
 /// Takes packets out of one arena. `A` is the arena, or a way to it.
@@ -101,7 +101,8 @@ impl<A: Borrow<Arena>> Drain<A> {
             }
         }
         let clocks = encode_clocks(&clock::snapshots());
-        write_packet(out, &head(PacketKind::CLOCKS, arena.pid(), Lwp(0)), &clocks, summary)?;
+        let head = PacketHead::about(PacketKind::CLOCKS, arena.pid(), Ticks(clock::ticks()));
+        write_packet(out, &head, &clocks, summary)?;
         summary.lost += arena.unattached_lost();
         out.flush()?;
         Ok(self.summary)
@@ -149,7 +150,8 @@ fn take_ended(ring: &Ring<'_>, out: &mut impl Write, summary: &mut DrainSummary)
         taken += 1;
     }
     summary.lost += ring.lost();
-    let end = PacketHead { lost: ring.lost(), sequence, ..head(PacketKind::LWP_END, ring.pid(), ring.lwp()) };
+    let end = PacketHead::about(PacketKind::LWP_END, ring.pid(), Ticks(clock::ticks()));
+    let end = PacketHead { lwp: ring.lwp(), lost: ring.lost(), sequence, ..end };
     write_packet(out, &end, &[], summary)?;
     ring.set_state(RingState::Busy);
     ring.clear(sequence);
@@ -165,20 +167,4 @@ fn write_packet(
 ) -> io::Result<()> {
     summary.bytes += (PACKET_HEAD_LEN + payload.len()) as u64;
     out.write_all(&head.encode(payload))
-}
-
-fn head(kind: PacketKind, pid: Pid, lwp: Lwp) -> PacketHead {
-    let now = Ticks(clock::ticks());
-    PacketHead {
-        kind,
-        flags: PacketFlags::default(),
-        length: 0,
-        pid,
-        lwp,
-        sequence: 0,
-        first_tick: now,
-        thread: None,
-        lost: 0,
-        last_tick: now,
-    }
 }

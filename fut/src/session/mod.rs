@@ -15,7 +15,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use sigmund_model::{Lwp, Pid, Ticks};
+use sigmund_model::{Pid, Ticks};
 
 #[cfg(feature = "runtime")]
 pub(crate) use attach::attach_now;
@@ -27,7 +27,7 @@ use crate::{
     clock, keys,
     probe::declared,
     shm::{Arena, ArenaError, Geometry},
-    trace::{PacketFlags, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+    trace::{PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
 };
 
 /// The directory in which `sigmund record` wants the arenas of the processes it records.
@@ -125,23 +125,8 @@ fn push_metadata(arena: &Arena, pid: Pid) {
         (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
     ];
     for (kind, payload) in packets {
-        arena.push_metadata(&metadata_head(kind, pid).encode(&payload));
-    }
-}
-
-fn metadata_head(kind: PacketKind, pid: Pid) -> PacketHead {
-    let now = Ticks(clock::ticks());
-    PacketHead {
-        kind,
-        flags: PacketFlags::default(),
-        length: 0,
-        pid,
-        lwp: Lwp(0),
-        sequence: 0,
-        first_tick: now,
-        thread: None,
-        lost: 0,
-        last_tick: now,
+        let head = PacketHead::about(kind, pid, Ticks(clock::ticks()));
+        arena.push_metadata(&head.encode(&payload));
     }
 }
 

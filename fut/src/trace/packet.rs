@@ -80,6 +80,22 @@ pub struct PacketHead {
 }
 
 impl PacketHead {
+    /// The head of a packet that is not about an LWP's records: about the whole process, said at this tick.
+    pub fn about(kind: PacketKind, pid: Pid, now: Ticks) -> PacketHead {
+        PacketHead {
+            kind,
+            flags: PacketFlags::default(),
+            length: 0,
+            pid,
+            lwp: Lwp(0),
+            sequence: 0,
+            first_tick: now,
+            thread: None,
+            lost: 0,
+            last_tick: now,
+        }
+    }
+
     /// The bytes of a packet with this head and payload. `length` and the checksum are filled in.
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(PACKET_HEAD_LEN + payload.len());

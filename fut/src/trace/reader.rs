@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
+use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Snapshot, Ticks};
 
 use super::{
     declaration::{Declaration, decode_declarations},
@@ -367,18 +367,8 @@ impl Source {
     }
 
     fn damage(&self, at: u64, expected: &str, found: &str) -> Loss {
-        Loss {
-            kind: LossKind::Damaged,
-            level: Level::User,
-            severity: Severity::Gap,
-            cpu: None,
-            lwp: None,
-            from: None,
-            to: None,
-            count: None,
-            detail: format!("{}: at byte {at}: expected {expected}, found {found}", self.path.display()),
-            advice: "",
-        }
+        let detail = format!("{}: at byte {at}: expected {expected}, found {found}", self.path.display());
+        Loss::new(LossKind::Damaged, Level::User, detail)
     }
 
     fn truncation(&self, at: u64, expected: &str, found: &str) -> Loss {

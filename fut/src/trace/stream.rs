@@ -205,18 +205,14 @@ impl UserStream {
         detail: String,
         advice: &'static str,
     ) -> Loss {
-        Loss {
-            kind,
-            level: Level::User,
-            severity: Severity::Gap,
-            cpu: None,
+        let from = self.last.map(|last| last.last_tick);
+        let gap = Loss {
             lwp: Some(head.lwp),
-            from: self.last.map(|last| last.last_tick),
+            from,
             to: Some(head.first_tick),
-            count,
-            detail,
-            advice,
-        }
+            ..Loss::new(kind, Level::User, detail)
+        };
+        Loss { count, advice, ..gap }
     }
 
     /// Records lost after the last packet: nothing but the final count tells of them.

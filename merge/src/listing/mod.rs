@@ -16,7 +16,7 @@ mod stream;
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, EventStream, Hertz, Level, Loss, LossKind, Severity};
+use sigmund_model::{ClockDomain, EventStream, Hertz, Level, Loss, LossKind};
 
 use self::{
     header::Header,
@@ -80,16 +80,6 @@ fn tick_hz(comment: &str) -> Option<Hertz> {
 }
 
 fn bad_line(path: &Path, number: u64, expected: &str, found: &str) -> Loss {
-    Loss {
-        kind: LossKind::Damaged,
-        level: Level::User,
-        severity: Severity::Gap,
-        cpu: None,
-        lwp: None,
-        from: None,
-        to: None,
-        count: Some(1),
-        detail: format!("{}: line {number}: expected {expected}, found {found}", path.display()),
-        advice: "",
-    }
+    let detail = format!("{}: line {number}: expected {expected}, found {found}", path.display());
+    Loss { count: Some(1), ..Loss::new(LossKind::Damaged, Level::User, detail) }
 }

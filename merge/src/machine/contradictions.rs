@@ -33,6 +33,11 @@ impl Contradiction {
         }
     }
 
+    /// What an unseen switch would have said is known, to a few microseconds.
+    fn severity(self) -> Severity {
+        if self == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap }
+    }
+
     fn level(self) -> Level {
         match self {
             Contradiction::UnseenSwitch
@@ -66,18 +71,16 @@ impl Contradictions {
     }
 
     pub(super) fn into_losses(self) -> Vec<Loss> {
-        let loss = |(what, seen): (Contradiction, Seen)| Loss {
-            kind: LossKind::Contradiction,
-            level: what.level(),
-            // What an unseen switch would have said is known, to a few microseconds.
-            severity: if what == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap },
-            cpu: None,
-            lwp: None,
-            from: Some(seen.first),
-            to: Some(seen.last),
-            count: Some(seen.count),
-            detail: format!("{}; first {}", what.what(), seen.example),
-            advice: "events are missing, or two clocks differ; see the other losses",
+        let loss = |(what, seen): (Contradiction, Seen)| {
+            let detail = format!("{}; first {}", what.what(), seen.example);
+            Loss {
+                severity: what.severity(),
+                from: Some(seen.first),
+                to: Some(seen.last),
+                count: Some(seen.count),
+                advice: "events are missing, or two clocks differ; see the other losses",
+                ..Loss::new(LossKind::Contradiction, what.level(), detail)
+            }
         };
         self.seen.into_iter().map(loss).collect()
     }

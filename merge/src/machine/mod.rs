@@ -91,7 +91,8 @@ impl Machine {
 
     /// An LWP could not record so many events.
     pub(crate) fn lost(&mut self, lwp: Lwp, events: u64) {
-        *self.intervals.lost.entry(lwp).or_default() += events;
+        let lost = self.intervals.lost.entry(lwp).or_default();
+        *lost = lost.saturating_add(events);
     }
 
     /// A thread has this name.

@@ -169,6 +169,7 @@ impl Machine {
         }
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         self.intervals.close_place(entry, tick, reason)?;
+        let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
         entry.place = place;
         entry.place_since = tick;
         if let Place::On(cpu, _) = place {
@@ -178,7 +179,7 @@ impl Machine {
         self.intervals.open_stretch(entry, tick);
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(&t)) {
             let state = place.thread_state();
-            thread.stalls += u64::from(!matches!(place, Place::On(..)));
+            thread.stalls += u64::from(taken_off);
             self.intervals.enter_thread_state(thread, state, Some(entry), None, tick, reason)?;
         }
         Ok(())

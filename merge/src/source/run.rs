@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, Level, Loss, LossKind, Severity};
+use sigmund_model::{ClockDomain, Level, Loss, LossKind};
 
 use super::{Source, open_file};
 use crate::{
@@ -52,18 +52,9 @@ fn about_run(run: &Path, manifest: &Manifest) -> Source {
 
 fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
     let why = side.why.as_deref().unwrap_or("nobody says why");
-    Loss {
-        kind: LossKind::NotRecorded,
-        level: Level::Kern,
-        severity: Severity::Gap,
-        cpu: None,
-        lwp: None,
-        from: None,
-        to: None,
-        count: None,
-        detail: format!("{}: the kernel side was not recorded: {why}", run.display()),
-        advice: "record as root to know when threads really executed",
-    }
+    let detail = format!("{}: the kernel side was not recorded: {why}", run.display());
+    let advice = "record as root to know when threads really executed";
+    Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) }
 }
 
 fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
