@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use sigmund_merge::{MergeOptions, Summary};
-use sigmund_model::{Severity, Ticks};
+use sigmund_model::{LossKind, Severity, Ticks};
 
 use crate::{
     Found,
@@ -50,17 +50,18 @@ fn describe(out: &Path, summary: &Summary) -> String {
         let percent = 100.0 * summary.witness_agree as f64 / both as f64;
         text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
     }
-    let lost: u64 = summary.losses.iter().filter_map(|loss| loss.count).sum();
-    text += if summary.losses.is_empty() { "; nothing is lost" } else { "; see `losses`" };
-    if lost > 0 {
-        text += &format!(" ({lost} counted)");
+    text += &match summary.lost_events() {
+        0 => "; no event is lost".to_string(),
+        lost => format!("; {} lost", counted(lost, "event")),
+    };
+    if summary.losses.iter().any(|loss| loss.kind != LossKind::Dropped) {
+        text += "; see its table `losses`";
     }
     text
 }
 
 /// What was damaged is an error, what is missing a warning.
 fn tell_losses(summary: &Summary) {
-    use sigmund_model::LossKind::{Damaged, Truncated};
     let mut told = 0;
     for loss in summary.losses.iter().filter(|loss| loss.severity != Severity::Note) {
         told += 1;
@@ -69,7 +70,7 @@ fn tell_losses(summary: &Summary) {
         }
         let count = loss.count.map_or(String::new(), |count| format!(" ({count})"));
         let text = format!("{}{count}: {}", loss.kind.name(), loss.detail);
-        if matches!(loss.kind, Damaged | Truncated) {
+        if matches!(loss.kind, LossKind::Damaged | LossKind::Truncated) {
             output::complain(&text);
         } else {
             output::say(&format!("warning: {text}"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sigmund_model::{
-    Cpu, Level, Loss,
+    Cpu, Level, Loss, LossKind,
     tables::{SCHEMA_VERSION, info_keys},
 };
 
@@ -16,19 +16,37 @@ use crate::{
     tables::TableWriter,
 };
 
+/// Kernel events that the kernel counted as lost and that no page tells of: those after the last page, mostly.
+pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss> {
+    let mut by_cpu: BTreeMap<u32, u64> = BTreeMap::new();
+    for (cpu, lost) in sources.iter().flat_map(|s| &s.cpus_lost) {
+        *by_cpu.entry(*cpu).or_default() += lost;
+    }
+    let rest = |(cpu, lost): (u32, u64)| {
+        let told: u64 = lost_on(losses, Cpu(cpu)).sum();
+        let count = lost.checked_sub(told).filter(|rest| *rest > 0)?;
+        let detail =
+            format!("{count} events lost in the kernel's buffer of cpu {cpu}; its pages do not say where");
+        let advice = "record with a larger --kernel-buffer";
+        let loss = Loss::new(LossKind::Dropped, Level::Kern, detail);
+        Some(Loss { cpu: Some(Cpu(cpu)), count: Some(count), advice, ..loss })
+    };
+    by_cpu.into_iter().filter_map(rest).collect()
+}
+
+fn lost_on(losses: &[Loss], cpu: Cpu) -> impl Iterator<Item = u64> {
+    let dropped =
+        move |l: &&Loss| l.kind == LossKind::Dropped && l.level == Level::Kern && l.cpu == Some(cpu);
+    losses.iter().filter(dropped).filter_map(|l| l.count)
+}
+
 pub(crate) fn write_cpus(
     mut table: TableWriter,
     cpus: &BTreeMap<Cpu, CpuEntry>,
-    sources: &[Source],
     losses: &[Loss],
 ) -> Result<(), Error> {
     for (cpu, entry) in cpus {
-        let counted =
-            sources.iter().flat_map(|s| &s.cpus_lost).filter(|(c, _)| *c == cpu.0).map(|(_, lost)| lost);
-        let seen =
-            losses.iter().filter(|l| l.level == Level::Kern && l.cpu == Some(*cpu)).filter_map(|l| l.count);
-        // The kernel's own count includes what the pages say; where there is none, the pages are all there is.
-        let lost = counted.sum::<u64>().max(seen.sum());
+        let lost = lost_on(losses, *cpu).sum();
         table.row(|mut row| {
             row.int(cpu.0).count(entry.events).count(lost).count(entry.busy).count(entry.idle);
         })?;

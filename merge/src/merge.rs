@@ -8,7 +8,7 @@ use sigmund_model::{
 };
 
 use crate::{
-    about::{write_clocks, write_cpus, write_event_types, write_info, write_losses},
+    about::{self, write_clocks, write_cpus, write_event_types, write_info, write_losses},
     error::Error,
     kinds::{Kind, Kinds},
     machine::{Finished, Intervals, Machine, Placed},
@@ -78,6 +78,7 @@ pub fn merge(
     while ordered.next(&mut take)? {}
 
     losses.append(&mut ordered.take_losses());
+    losses.append(&mut about::uncounted_losses(&sources, &losses));
     events.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
     let Finished { intervals, cpus, mut contradictions, witnesses } = machine.finish(end)?;
@@ -88,7 +89,7 @@ pub fn merge(
     summary.witness_agree = witnesses.agree;
     summary.witness_disagree = witnesses.disagree;
     summary.losses = losses;
-    write_cpus(directory.table(&CPUS)?, &cpus, &sources, &summary.losses)?;
+    write_cpus(directory.table(&CPUS)?, &cpus, &summary.losses)?;
     write_event_types(directory.table(&EVENT_TYPES)?, &kinds)?;
     write_losses(directory.table(&LOSSES)?, &summary.losses)?;
     write_clocks(directory.table(&CLOCKS)?, &clock)?;

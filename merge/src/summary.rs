@@ -1,6 +1,6 @@
 //! What a merge came to, in numbers.
 
-use sigmund_model::{Hertz, Loss, Ticks};
+use sigmund_model::{Hertz, Loss, LossKind, Ticks};
 
 /// What a merge came to.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +26,13 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Events that no buffer had room for, as far as they were counted.
+    pub fn lost_events(&self) -> u64 {
+        self.losses.iter().filter(|loss| loss.kind == LossKind::Dropped).filter_map(|loss| loss.count).sum()
+    }
+
     /// Whether an input was damaged: what was readable is in the super-trace, and the rest is not.
     pub fn is_damaged(&self) -> bool {
-        use sigmund_model::LossKind::{Damaged, Truncated};
-        self.losses.iter().any(|loss| matches!(loss.kind, Damaged | Truncated))
+        self.losses.iter().any(|loss| matches!(loss.kind, LossKind::Damaged | LossKind::Truncated))
     }
 }

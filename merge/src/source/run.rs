@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, Level, Loss, LossKind};
+use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp};
 
 use super::{Source, open_file};
 use crate::{
     error::Error,
-    run::{KernelSide, MANIFEST, Manifest},
+    run::{KernelSide, MANIFEST, Manifest, UserSide},
 };
 
 pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
@@ -25,7 +25,9 @@ pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>
         about.losses.push(no_kernel_side(run, &manifest.kernel_side));
     }
     for side in &manifest.user_side {
-        sources.push(open_file(&run.join(&side.file), None)?);
+        let mut user = open_file(&run.join(&side.file), None)?;
+        user.losses.extend(without_ring(run, side, &user.lost));
+        sources.push(user);
     }
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
@@ -55,6 +57,15 @@ fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
     let detail = format!("{}: the kernel side was not recorded: {why}", run.display());
     let advice = "record as root to know when threads really executed";
     Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) }
+}
+
+/// Records of LWPs for which the arena had no ring: only their number is known.
+fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss> {
+    let of_lwps: u64 = lost.iter().map(|(_, lost)| lost).sum();
+    let count = side.lost.checked_sub(of_lwps).filter(|rest| *rest > 0)?;
+    let detail =
+        format!("{}: {}: more LWPs at one time than the arena has rings for", run.display(), side.file);
+    Some(Loss { count: Some(count), ..Loss::new(LossKind::Dropped, Level::User, detail) })
 }
 
 fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
