@@ -133,12 +133,16 @@ impl UserTrace {
         while at < source.len {
             let here = at;
             match source.head_at(at)? {
-                Ok((head, _)) if head.kind == PacketKind::EVENTS || head.kind == PacketKind::LWP_END => {
-                    self.lwp(&head).add(at, head);
+                // Its checksum is for later: `UserStream` reads the packet when its turn comes.
+                Ok((head, _)) if head.kind == PacketKind::EVENTS => {
+                    self.lwp(&head).packets.push((at, head));
                     at += PACKET_HEAD_LEN as u64 + u64::from(head.length);
                 }
                 Ok((head, _)) => {
                     match source.packet_at(at)? {
+                        Ok(packet) if head.kind == PacketKind::LWP_END => {
+                            self.lwp(&packet.head).end(&packet.head)
+                        }
                         Ok(packet) => self.read_metadata(&packet, at),
                         Err(loss) => self.losses.push(loss),
                     }
@@ -157,7 +161,7 @@ impl UserTrace {
             }
             previous = here;
         }
-        Ok(())
+        self.lwps.iter_mut().try_for_each(LwpPackets::count_lost)
     }
 
     fn lwp(&mut self, head: &PacketHead) -> &mut LwpPackets {
@@ -225,13 +229,20 @@ fn decode_clocks(payload: &[u8], at: u64) -> Result<Vec<(ClockDomain, Snapshot)>
 }
 
 impl LwpPackets {
-    fn add(&mut self, at: u64, head: PacketHead) {
+    fn end(&mut self, head: &PacketHead) {
         self.lost = self.lost.max(head.lost);
-        if head.kind == PacketKind::LWP_END {
-            self.ended = true;
-        } else {
-            self.packets.push((at, head));
+        self.ended = true;
+    }
+
+    /// The count in the last packet whose checksum is right: the heads of the others may be damaged.
+    fn count_lost(&mut self) -> Result<(), TraceError> {
+        for (at, _) in self.packets.iter().rev() {
+            if let Ok(packet) = self.source.packet_at(*at)? {
+                self.lost = self.lost.max(packet.head.lost);
+                break;
+            }
         }
+        Ok(())
     }
 
     /// How many packets there are.

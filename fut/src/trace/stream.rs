@@ -182,8 +182,8 @@ impl UserStream {
                 let advice = "record with a larger --user-buffer";
                 self.losses.push(self.loss(LossKind::Dropped, head, Some(count), detail, advice));
             }
-            if head.sequence != last.sequence + 1 && head.sequence != 0 {
-                let expected = last.sequence + 1;
+            let expected = last.sequence.wrapping_add(1);
+            if head.sequence != expected && head.sequence != 0 {
                 let detail =
                     format!("{path}: LWP {}: expected packet {expected}, found {}", head.lwp, head.sequence);
                 self.losses.push(self.loss(LossKind::Damaged, head, None, detail, ""));

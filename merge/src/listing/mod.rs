@@ -36,6 +36,8 @@ pub(crate) fn is_listing(head: &[u8]) -> bool {
 pub(crate) fn open(path: &Path) -> Result<Source, Error> {
     let bytes = fs::read(path).map_err(Error::io(path))?;
     let text = String::from_utf8_lossy(&bytes);
+    // Some editors begin a file with a byte-order mark.
+    let text = text.trim_start_matches('\u{feff}');
     let mut source = Source::new(path, ClockDomain::Ticks);
     source.probes_place = true;
     let mut header = None;

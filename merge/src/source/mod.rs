@@ -11,8 +11,10 @@ use std::{
 };
 
 use fkt_ingest::{PerfData, TraceDat};
-use fut::trace::UserTrace;
-use sigmund_model::{ClockDomain, EventStream, EventType, Hertz, Loss, Lwp, Snapshot, Thread};
+use fut::trace::{LwpPackets, UserTrace};
+use sigmund_model::{
+    ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Snapshot, Thread,
+};
 
 pub(crate) use clock::MainClock;
 use numbers::Renumbered;
@@ -99,11 +101,20 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.types = trace.event_types();
     source.snapshots = trace.snapshots().to_vec();
     source.losses = trace.losses().to_vec();
+    source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
     source.streams = trace.streams().into_iter().map(boxed).collect();
     Ok(source)
+}
+
+/// A trace that was cut between two packets: only the missing end of its LWPs tells.
+fn not_ended(path: &Path, lwp: &LwpPackets) -> Loss {
+    let detail =
+        format!("{}: expected the end of LWP {}, found the end of the file", path.display(), lwp.lwp);
+    let from = lwp.heads().last().map(|head| head.last_tick);
+    Loss { lwp: Some(lwp.lwp), from, ..Loss::new(LossKind::Truncated, Level::User, detail) }
 }
 
 fn trace_dat(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
@@ -140,8 +151,7 @@ fn perf_data(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
 
 /// User threads are numbered by their process. Of several processes, each but the first gets numbers of its own.
 fn number_processes(sources: &mut [Source]) {
-    let user_side =
-        |s: &&mut Source| s.types.iter().any(|t| t.level == sigmund_model::Level::User && t.code.is_some());
+    let user_side = |s: &&mut Source| s.types.iter().any(|t| t.level == Level::User && t.code.is_some());
     for (index, source) in sources.iter_mut().filter(user_side).enumerate().skip(1) {
         let streams = std::mem::take(&mut source.streams);
         source.streams = streams

@@ -1,0 +1,44 @@
+//! Reads the tables of a super-trace back, for tests: as numbers, or as lines to compare with lines.
+
+use std::{fs::File, path::Path};
+
+use arrow::{
+    array::{Array, RecordBatch},
+    compute::{cast, concat_batches},
+    datatypes::{DataType, Int64Type},
+    util::display::{ArrayFormatter, FormatOptions},
+};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+/// A whole table.
+pub(crate) struct Table(RecordBatch);
+
+impl Table {
+    pub(crate) fn read(trace: &Path, name: &str) -> Table {
+        let file = File::open(trace.join(name).join("part-00000.parquet")).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let schema = reader.schema().clone();
+        let batches: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
+        Table(concat_batches(&schema, &batches).unwrap())
+    }
+
+    /// The numbers of a column; NULL is `None`.
+    pub(crate) fn numbers(&self, column: &str) -> Vec<Option<i64>> {
+        let wide = cast(self.column(column), &DataType::Int64).unwrap();
+        arrow::array::AsArray::as_primitive::<Int64Type>(&wide).iter().collect()
+    }
+
+    /// Its rows, with a blank between the cells of these columns; NULL is `?`, an empty text `""`.
+    pub(crate) fn lines(&self, columns: &[&str]) -> Vec<String> {
+        let options = FormatOptions::default().with_null("?");
+        let cells = |name: &&str| ArrayFormatter::try_new(self.column(name), &options).unwrap();
+        let columns: Vec<_> = columns.iter().map(cells).collect();
+        let cell = |text: String| if text.is_empty() { "\"\"".to_string() } else { text };
+        let line = |row| columns.iter().map(|c| cell(c.value(row).to_string())).collect::<Vec<_>>().join(" ");
+        (0..self.0.num_rows()).map(line).collect()
+    }
+
+    fn column(&self, name: &str) -> &dyn Array {
+        self.0.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"))
+    }
+}

@@ -1,0 +1,112 @@
+//! The right answer, taken down while the simulated machine runs: whenever time passes, everybody is asked where he is.
+
+use std::collections::BTreeMap;
+
+use crate::schedule::{Machine, Off, Reason, Thread};
+
+/// A user thread executes on an LWP on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) lwp: u32,
+    pub(crate) cpu: u32,
+}
+
+/// What is true of one user thread, from its first dispatch on.
+#[derive(Debug)]
+pub(crate) struct ThreadAnswer {
+    pub(crate) first: u64,
+    pub(crate) end: Option<u64>,
+    pub(crate) active: Vec<Interval>,
+    pub(crate) states: BTreeMap<&'static str, u64>,
+    pub(crate) dispatches: u64,
+    pub(crate) migrations: u64,
+    pub(crate) stalls: u64,
+}
+
+impl ThreadAnswer {
+    pub(crate) fn active_time(&self) -> u64 {
+        self.active.iter().map(|i| i.end - i.start).sum()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) end: u64,
+    pub(crate) threads: BTreeMap<u64, ThreadAnswer>,
+    /// Of each LWP: its time on CPUs, and that part of it with a user thread mounted.
+    pub(crate) lwps: BTreeMap<u32, (u64, u64)>,
+    /// Of each CPU, from its first event on: its time with an LWP, and with the idle task.
+    pub(crate) cpus: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Answer {
+    /// The answer about a thread, which is known from `tick` on if it was not before.
+    pub(crate) fn thread(&mut self, thread: u64, tick: u64) -> &mut ThreadAnswer {
+        self.threads.entry(thread).or_insert_with(|| ThreadAnswer {
+            first: tick,
+            end: None,
+            active: Vec::new(),
+            states: BTreeMap::new(),
+            dispatches: 0,
+            migrations: 0,
+            stalls: 0,
+        })
+    }
+
+    /// Nothing happens between these two ticks: everybody stays where he is.
+    pub(crate) fn time_passes(&mut self, machine: &Machine, from: u64, to: u64) {
+        if from == to {
+            return;
+        }
+        for (number, cpu) in (0..).zip(&machine.cpus).filter(|(_, cpu)| cpu.seen) {
+            let (busy, idle) = self.cpus.entry(number).or_default();
+            *if cpu.lwp == 0 { idle } else { busy } += to - from;
+        }
+        for (number, lwp) in machine.lwps.iter().filter(|(_, lwp)| lwp.cpu.is_some()) {
+            let (on_cpu, active) = self.lwps.entry(*number).or_default();
+            *on_cpu += to - from;
+            *active += if lwp.thread.is_some() { to - from } else { 0 };
+        }
+        for (number, answer) in &mut self.threads {
+            let thread = &machine.threads[number];
+            *answer.states.entry(state(machine, thread)).or_default() += to - from;
+            let on = thread.lwp.and_then(|lwp| Some((lwp, machine.lwps[&lwp].cpu?)));
+            if let Some((lwp, cpu)) = on {
+                join(&mut answer.active, Interval { start: from, end: to, lwp, cpu });
+            }
+        }
+    }
+}
+
+/// What a thread does now, in the words of the table `thread_states`.
+fn state(machine: &Machine, thread: &Thread) -> &'static str {
+    let Some(lwp) = thread.lwp.map(|lwp| &machine.lwps[&lwp]) else {
+        return match thread.left {
+            None | Some(Reason::Unknown) => "unmounted",
+            Some(Reason::Yield | Reason::Quantum) => "ready",
+            Some(Reason::Block) => "blocked",
+            Some(Reason::Exit) => "exited",
+        };
+    };
+    match lwp.off {
+        _ if lwp.cpu.is_some() => "active",
+        _ if !machine.detail.kernel_states => "off-cpu",
+        Off::Runnable => "stalled",
+        Off::Sleeping | Off::DiskSleep => "in-kernel",
+    }
+}
+
+/// Adds an interval. One that only goes on where the last one ended is the same; an empty one is none.
+pub(crate) fn join(intervals: &mut Vec<Interval>, next: Interval) {
+    if next.start == next.end {
+        return;
+    }
+    match intervals.last_mut() {
+        Some(last) if (last.end, last.lwp, last.cpu) == (next.start, next.lwp, next.cpu) => {
+            last.end = next.end;
+        }
+        _ => intervals.push(next),
+    }
+}

@@ -1,0 +1,247 @@
+//! The merge against a truth that it cannot see: random schedules of user threads on LWPs on CPUs are simulated, written
+//! down as listings that say little, and everything the merge works out must be what the simulator did.
+//!
+//! ```text
+//!   seed, size ─► schedule ─┬─► listing ─► sigmund_merge::merge ─► Parquet ─► found ─┐
+//!                           └─► answer ─────────────────────────────────────────────┴─► equal?
+//! ```
+
+mod answer;
+mod chance;
+mod listing;
+mod schedule;
+#[path = "../supertrace/mod.rs"]
+mod supertrace;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use proptest::{
+    prelude::{ProptestConfig, TestCaseError, any, proptest},
+    strategy::Strategy,
+};
+use sigmund_merge::{MergeOptions, Summary, merge};
+
+use self::{
+    answer::{Answer, Interval, ThreadAnswer, join},
+    listing::{EVENT_COLUMNS, Listing},
+    schedule::{Detail, Size},
+    supertrace::Table,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_merge_finds_what_the_simulator_did(seed in any::<u64>(), size in sizes(), detail in details()) {
+        let (steps, answer) = schedule::run(seed, size, detail);
+        let listing = listing::write(seed, steps, detail);
+        check(&listing, &answer).map_err(TestCaseError::fail)?;
+    }
+}
+
+#[test]
+fn a_schedule_shows_everything_that_it_is_about() {
+    let size = Size { cpus: 4, carriers: 6, others: 3, threads: 12, events: 2000 };
+    let (steps, answer) = schedule::run(1, size, Detail { kernel_states: true, reasons: true });
+    let states: BTreeSet<&str> = answer.threads.values().flat_map(|t| t.states.keys().copied()).collect();
+    assert_eq!(states, ["active", "blocked", "exited", "in-kernel", "ready", "stalled"].into());
+    assert!(answer.threads.values().any(|t| t.migrations > 0));
+    let intervals = || answer.threads.values().flat_map(|t| &t.active);
+    let cpus_of_one_lwp: BTreeSet<u32> = intervals().filter(|i| i.lwp == 7000).map(|i| i.cpu).collect();
+    assert!(cpus_of_one_lwp.len() > 1, "LWPs migrate");
+    let in_interrupt_of_idle = steps.iter().any(|s| s.context == "irq" && s.lwp == 0);
+    assert!(in_interrupt_of_idle && steps.iter().any(|s| s.context == "irq" && s.lwp != 0));
+    assert!(steps.iter().any(|s| s.context == "task" && s.lwp >= 7000 && s.thread.is_none()));
+    assert!(steps.windows(2).any(|w| w[0].tick == w[1].tick && w[0].cpu != w[1].cpu));
+}
+
+fn sizes() -> impl Strategy<Value = Size> {
+    (1..=8_u32, 1..=10_u32, 0..=6_u32, 1..=24_u64, 1..=2000_usize).prop_map(
+        |(cpus, carriers, others, threads, events)| Size { cpus, carriers, others, threads, events },
+    )
+}
+
+fn details() -> impl Strategy<Value = Detail> {
+    (any::<bool>(), any::<bool>()).prop_map(|(kernel_states, reasons)| Detail { kernel_states, reasons })
+}
+
+fn check(listing: &Listing, answer: &Answer) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (input, trace) = (folder.path().join("drawn.tsv"), folder.path().join("drawn.supertrace"));
+    fs::write(&input, &listing.text).map_err(|error| error.to_string())?;
+    let summary = merge(&[input], &trace, &MergeOptions::default(), |_| {});
+    let summary = summary.map_err(|error| format!("{error}\n{}", listing.text))?;
+    check_events(&trace, listing)?;
+    check_summary(&trace, &summary, listing)?;
+    check_active(&trace, listing, answer)?;
+    // Sums have no place; but a failure shrinks until its cause stands at the end.
+    check_sums(&trace, answer)
+        .map_err(|wrong| format!("{}\n{wrong}", neighbourhood(&listing.lines, listing.lines.len() - 1)))
+}
+
+fn check_sums(trace: &Path, answer: &Answer) -> Result<(), String> {
+    check_thread_states(trace, answer)?;
+    check_threads(trace, answer)?;
+    check_lwps(trace, answer)?;
+    check_lwp_states(trace)?;
+    check_cpus(trace, answer)
+}
+
+/// Every event, in the order of the sorted listing: when, what, and who was on what.
+fn check_events(trace: &Path, listing: &Listing) -> Result<(), String> {
+    let found = Table::read(trace, "events").lines(&EVENT_COLUMNS);
+    for (place, expected) in listing.expected.iter().enumerate() {
+        let found = found.get(place).map_or("nothing", String::as_str);
+        if found != expected {
+            let around = neighbourhood(&listing.lines, place);
+            let columns = EVENT_COLUMNS.join(" ");
+            return Err(format!("{around}\n{columns}\nexpected {expected}\nfound    {found}"));
+        }
+    }
+    equal("number of events", &listing.expected.len(), &found.len())
+}
+
+fn check_summary(trace: &Path, summary: &Summary, listing: &Listing) -> Result<(), String> {
+    let losses = Table::read(trace, "losses").lines(&["kind", "detail"]);
+    equal("losses", &Vec::new(), &losses)?;
+    let found = (summary.witness_agree, summary.witness_disagree);
+    equal("witnesses that agree, and disagree", &(listing.witnesses, 0), &found)
+}
+
+/// Every stretch in which a thread executed. Their sum is compared on its own in `check_threads`.
+fn check_active(trace: &Path, listing: &Listing, answer: &Answer) -> Result<(), String> {
+    let table = Table::read(trace, "active");
+    let mut found: BTreeMap<u64, Vec<Interval>> = BTreeMap::new();
+    let columns = ["thread", "ts_tick", "dur_tick", "lwp", "cpu"].map(|name| known(&table, name));
+    for row in 0..columns[0].len() {
+        let [thread, start, length, lwp, cpu] = columns.each_ref().map(|column| column[row]);
+        let interval = Interval { start, end: start + length, lwp: lwp as u32, cpu: cpu as u32 };
+        join(found.entry(thread).or_default(), interval);
+    }
+    for (thread, expected) in answer.threads.iter().map(|(n, t)| (n, &t.active)) {
+        let none = Vec::new();
+        let found = found.get(thread).unwrap_or(&none);
+        if let Some(place) = first_difference(expected, found) {
+            let (expected, found) = (expected.get(place), found.get(place));
+            let tick = expected.or(found).map_or(0, |i| i.start).to_string();
+            let line = listing.expected.iter().position(|e| e.split(' ').next() == Some(&tick));
+            let around = neighbourhood(&listing.lines, line.unwrap_or(0));
+            return Err(format!("{around}\nthread {thread} active: expected {expected:?}\nfound {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The time in each state, and no holes: each state begins where the one before ended.
+fn check_thread_states(trace: &Path, answer: &Answer) -> Result<(), String> {
+    let table = Table::read(trace, "thread_states");
+    let (threads, starts) = (known(&table, "thread"), known(&table, "ts_tick"));
+    let lengths = table.numbers("dur_tick");
+    let states = table.lines(&["state"]);
+    let mut times: BTreeMap<u64, BTreeMap<&str, u64>> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+    for row in 0..threads.len() {
+        let (thread, start) = (threads[row], starts[row]);
+        let before = ends.get(&thread).copied().unwrap_or(answer.threads.get(&thread).map(|t| t.first));
+        let what = format!("thread {thread}: start of its state {}", states[row]);
+        equal(&what, &before, &Some(start))?;
+        let length = lengths[row].map(|length| length as u64);
+        ends.insert(thread, length.map(|length| start + length));
+        let length = length.unwrap_or(answer.end - start);
+        *times.entry(thread).or_default().entry(&states[row]).or_default() += length;
+    }
+    for (thread, expected) in &answer.threads {
+        let mut found = times.remove(thread).unwrap_or_default();
+        found.retain(|_, time| *time > 0);
+        equal(&format!("thread {thread}: time in each state"), &expected.states, &found)?;
+        let end = expected.end.is_none().then_some(answer.end);
+        equal(&format!("thread {thread}: end of its last state"), &end, &ends[thread])?;
+    }
+    equal("threads that never were", &BTreeMap::new(), &times)
+}
+
+fn check_threads(trace: &Path, answer: &Answer) -> Result<(), String> {
+    let columns =
+        ["thread", "name", "ts_tick", "dur_tick", "active_tick", "dispatches", "migrations", "stalls"];
+    let mut found = Table::read(trace, "threads").lines(&columns);
+    let row = |(n, t): (&u64, &ThreadAnswer)| {
+        let life = t.end.map_or("?".into(), |end| (end - t.first).to_string());
+        let ThreadAnswer { first, dispatches, migrations, stalls, .. } = t;
+        let active = t.active_time();
+        format!("{n} work/{n} {first} {life} {active} {dispatches} {migrations} {stalls}")
+    };
+    let mut expected: Vec<String> = answer.threads.iter().map(row).collect();
+    expected.sort();
+    found.sort();
+    match first_difference(&expected, &found) {
+        None => Ok(()),
+        Some(place) => equal(&columns.join(" "), &expected.get(place), &found.get(place)),
+    }
+}
+
+/// Time on CPUs, and what it went to: it is active or unmounted, and nothing else.
+fn check_lwps(trace: &Path, answer: &Answer) -> Result<(), String> {
+    let table = Table::read(trace, "lwps");
+    let columns = ["lwp", "on_cpu_tick", "active_tick", "unmounted_tick"].map(|name| known(&table, name));
+    for row in 0..columns[0].len() {
+        let [lwp, on_cpu, active, unmounted] = columns.each_ref().map(|column| column[row]);
+        let expected = answer.lwps.get(&(lwp as u32)).copied().unwrap_or_default();
+        equal(&format!("LWP {lwp}: on-CPU and active time"), &expected, &(on_cpu, active))?;
+        equal(&format!("LWP {lwp}: active + unmounted"), &on_cpu, &(active + unmounted))?;
+    }
+    let missing: Vec<_> = answer.lwps.keys().filter(|l| !columns[0].contains(&u64::from(**l))).collect();
+    equal("LWPs that are missing", &Vec::new(), &missing)
+}
+
+/// No two LWPs run on one CPU at once.
+fn check_lwp_states(trace: &Path) -> Result<(), String> {
+    let table = Table::read(trace, "lwp_states");
+    let (starts, lengths, cpus) = (known(&table, "ts_tick"), table.numbers("dur_tick"), table.numbers("cpu"));
+    let states = table.lines(&["state"]);
+    let running = (0..starts.len()).filter(|row| states[*row] == "running");
+    let interval = |row: usize| (cpus[row], starts[row], starts[row] + lengths[row].unwrap_or(0) as u64);
+    let mut running: Vec<_> = running.map(interval).collect();
+    running.sort_unstable();
+    let overlap = running.windows(2).find(|w| w[0].0 == w[1].0 && w[0].2 > w[1].1);
+    equal("two LWPs on one CPU (cpu, from, to)", &None, &overlap)
+}
+
+fn check_cpus(trace: &Path, answer: &Answer) -> Result<(), String> {
+    let table = Table::read(trace, "cpus");
+    let columns = ["cpu", "busy_tick", "idle_tick"].map(|name| known(&table, name));
+    for row in 0..columns[0].len() {
+        let [cpu, busy, idle] = columns.each_ref().map(|column| column[row]);
+        let expected = answer.cpus.get(&(cpu as u32)).copied().unwrap_or_default();
+        equal(&format!("CPU {cpu}: busy and idle time"), &expected, &(busy, idle))?;
+    }
+    Ok(())
+}
+
+/// A column without NULLs, of numbers that are not negative.
+fn known(table: &Table, column: &str) -> Vec<u64> {
+    let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
+    table
+        .numbers(column)
+        .into_iter()
+        .map(|n| number(n).unwrap_or_else(|| panic!("{column}: {n:?}")))
+        .collect()
+}
+
+fn first_difference<T: PartialEq>(expected: &[T], found: &[T]) -> Option<usize> {
+    (0..expected.len().max(found.len())).find(|place| expected.get(*place) != found.get(*place))
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), String> {
+    if expected == found { Ok(()) } else { Err(format!("{what}: expected {expected:?}, found {found:?}")) }
+}
+
+/// The lines around one, which is marked.
+fn neighbourhood(lines: &[String], place: usize) -> String {
+    let around = place.saturating_sub(6)..(place + 4).min(lines.len());
+    let mark = |line| if line == place { ">" } else { " " };
+    around.map(|line| format!("{} {}", mark(line), lines[line])).collect::<Vec<_>>().join("\n")
+}
