@@ -30,7 +30,8 @@ pub(crate) async fn run(args: TraceArg) -> Result<Found> {
     Ok(Found::Something)
 }
 
-fn figure(figure: &Figure) -> String {
+/// `agree 10959`, `percent 99.9909`.
+pub(crate) fn figure(figure: &Figure) -> String {
     let value = figure.value;
     if value.fract() == 0.0 {
         format!("{} {value:.0}", figure.name)

@@ -13,7 +13,7 @@ mod output;
 mod record;
 mod sql;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
+            output::complain(&output::reasons(&error));
             ExitCode::from(2)
         }
     }
@@ -57,7 +57,10 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Hold(args)) => record::hold(&args),
         Some(Command::Sumtime(args)) => demo::sumtime(&args),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut std::io::stdout());
+            // Into memory first: it panics when the reader of our output has gone.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut script);
+            std::io::stdout().write_all(&script)?;
             Ok(Found::Something)
         }
         Some(Command::Man) => {

@@ -20,6 +20,17 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "sigmund: error: {text}");
 }
 
+/// An error and its causes; those that it tells itself are not told again.
+pub(crate) fn reasons(error: &Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
+}
+
 /// Whether an error is that the reader of our output has gone.
 pub(crate) fn is_broken_pipe(error: &Error) -> bool {
     let is_output =

@@ -6,7 +6,10 @@ use anyhow::{Context, Result};
 use arrow::{
     array::RecordBatch,
     json::{ArrayWriter, LineDelimitedWriter},
-    util::display::{ArrayFormatter, FormatOptions},
+    util::{
+        display::{ArrayFormatter, FormatOptions},
+        pretty::pretty_format_batches_with_schema,
+    },
 };
 use futures::StreamExt;
 
@@ -20,8 +23,9 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let result = trace.sql(&args.query).await?;
     let mut out = BufWriter::new(io::stdout().lock());
     if args.format == FormatArg::Human {
+        let schema = result.schema();
         let batches = result.collect().await?;
-        writeln!(out, "{}", arrow::util::pretty::pretty_format_batches(&batches)?)?;
+        writeln!(out, "{}", pretty_format_batches_with_schema(schema, &batches)?)?;
         out.flush()?;
         return Ok(found(batches.iter().map(RecordBatch::num_rows).sum()));
     }
