@@ -66,8 +66,8 @@ fn filter(question: &Question) -> Filter {
             LevelArg::Kern => Level::Kern,
             LevelArg::User => Level::User,
         }),
-        from: question.from.clone(),
-        to: question.to.clone(),
+        from: question.from,
+        to: question.to,
     }
 }
 

@@ -12,6 +12,7 @@ mod signals;
 mod target;
 
 use std::{
+    fs,
     path::Path,
     process::ExitStatus,
     time::{Duration, Instant},
@@ -74,7 +75,12 @@ fn record(args: &RecordArgs, target: &Target) -> Result<()> {
     snapshot(&mut manifest);
     let kernel = Kernel::start(args, program.pid(), &target.run)?;
     output::say(&format!("recording {}; {}", args.program[0].display(), kernel.describe()));
-    program.release()?;
+    if let Err(error) = program.release() {
+        // Nothing was recorded: nothing stays, and the next try finds the place free.
+        drop(kernel);
+        let _ = fs::remove_dir_all(&target.run);
+        return Err(error);
+    }
     let waited = wait(&mut program, &mut arenas, &kernel, &signals, &mut manifest);
     // Whatever happened: what was recorded is kept.
     manifest.user_side = arenas.finish();

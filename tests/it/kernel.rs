@@ -1,0 +1,96 @@
+//! What a test needs to record the real kernel: the right to, the machine for itself, and a look at what is left.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    sync::{Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Tests that record the kernel would disturb each other's load.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Waits until no other test records the kernel.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    // A test that failed has left nothing behind that matters here.
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The machine for itself, and the right to record the kernel; aloud if not.
+pub(crate) fn as_root() -> Option<MutexGuard<'static, ()>> {
+    needs(is_root(), "recording the kernel needs root").then(alone)
+}
+
+/// Whether a test can go on. If not, it says so; on CI it fails.
+pub(crate) fn needs(condition: bool, what: &str) -> bool {
+    if !condition {
+        eprintln!("SKIPPED: {what}");
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {what}");
+    }
+    condition
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+pub(crate) fn has_tool(tool: &str) -> bool {
+    let status = Command::new(tool).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    needs(status.is_ok(), &format!("needs {tool}"))
+}
+
+/// What a recorder has in tracefs and shared memory: while it runs, or left behind.
+pub(crate) fn held_by(recorder: u32) -> Vec<String> {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let instance = format!("sigmund-{recorder}-");
+    let arenas = format!("sigmund-arenas-{recorder}");
+    let instances = names("/sys/kernel/tracing/instances").into_iter().filter(|n| n.starts_with(&instance));
+    instances.chain(names("/dev/shm").into_iter().filter(|n| *n == arenas)).collect()
+}
+
+/// Waits until the recorder's program runs, with this word as its first or second on the command line.
+pub(crate) fn program_of(recorder: u32, word: &str) -> Process {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        let children = fs::read_to_string(format!("/proc/{recorder}/task/{recorder}/children"));
+        for child in children.unwrap_or_default().split_whitespace() {
+            let command = fs::read_to_string(Path::new("/proc").join(child).join("cmdline"));
+            // Before it is the program, it is `sigmund hold GATE -- PROGRAM …`.
+            if command.unwrap_or_default().split('\0').take(2).any(|w| w == word) {
+                return Process(child.parse().unwrap());
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("the recorder {recorder} started no program {word}");
+}
+
+/// A process of ours that may outlive its parent: killed when this goes.
+pub(crate) struct Process(u32);
+
+impl Process {
+    pub(crate) fn kill(&self) {
+        // It may have ended by itself.
+        let _ = kill_process(pid(self.0), Signal::KILL);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn send(process: u32, signal: Signal) {
+    kill_process(pid(process), signal).unwrap();
+}
+
+fn pid(number: u32) -> Pid {
+    Pid::from_raw(number.try_into().unwrap()).unwrap()
+}

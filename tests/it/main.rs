@@ -1,0 +1,8 @@
+//! The command, end to end: what a person types, what comes out, with which status.
+
+mod bad_input;
+mod kernel;
+mod paper;
+mod questions;
+mod record;
+mod sigmund;
