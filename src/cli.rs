@@ -136,6 +136,9 @@ impl From<FormatArg> for Format {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 recorded, 2 error. How the program itself ended is said on stderr, and kept."
+)]
 pub(crate) struct RecordArgs {
     /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given.
     #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]

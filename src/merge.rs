@@ -51,6 +51,7 @@ fn describe(out: &Path, summary: &Summary) -> String {
         text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
     }
     text += &match summary.lost_events() {
+        0 if summary.is_damaged() => "; what is missing, nobody counted".to_string(),
         0 => "; no event is lost".to_string(),
         lost => format!("; {} lost", counted(lost, "event")),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sigmund_model::{
-    Cpu, Level, Loss, LossKind,
+    Cpu, Level, Loss, LossKind, Severity,
     tables::{SCHEMA_VERSION, info_keys},
 };
 
@@ -32,6 +32,13 @@ pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss>
         Some(Loss { cpu: Some(Cpu(cpu)), count: Some(count), advice, ..loss })
     };
     by_cpu.into_iter().filter_map(rest).collect()
+}
+
+/// An input that was damaged or cut is not what was recorded, whatever its format says about the part that is missing.
+pub(crate) fn judge(losses: &mut [Loss]) {
+    for loss in losses.iter_mut().filter(|l| matches!(l.kind, LossKind::Damaged | LossKind::Truncated)) {
+        loss.severity = Severity::Serious;
+    }
 }
 
 fn lost_on(losses: &[Loss], cpu: Cpu) -> impl Iterator<Item = u64> {
@@ -120,10 +127,8 @@ pub(crate) fn write_info(
     fact(info_keys::WITNESS_DISAGREE, witnesses.disagree.to_string());
     fact(info_keys::WITNESS_SINGLE, witnesses.single.to_string());
     fact("late_events", late.to_string());
-    for source in sources {
-        if !source.types.is_empty() {
-            fact("source", source.path.display().to_string());
-        }
+    for (number, source) in (1..).zip(sources) {
+        fact(&format!("input_{number}"), source.path.display().to_string());
         source.facts.iter().for_each(|(key, value)| fact(key, value.clone()));
     }
     for (key, value) in facts {

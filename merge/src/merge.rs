@@ -79,6 +79,7 @@ pub fn merge(
 
     losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
+    about::judge(&mut losses);
     events.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
     let Finished { intervals, cpus, mut contradictions, witnesses } = machine.finish(end)?;

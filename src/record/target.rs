@@ -24,7 +24,7 @@ impl Target {
             None => free_name(Path::new(&args.program[0])),
         };
         let target = Target { supertrace: beside(&run), run, force: args.force };
-        if args.force && target.run.join("run.json").exists() {
+        if args.force && is_run(&target.run) {
             fs::remove_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
         }
         for path in [&target.run, &target.supertrace] {
@@ -36,6 +36,16 @@ impl Target {
         fs::create_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
         Ok(target)
     }
+}
+
+/// Whether a folder holds nothing but what a recorder puts there, one that was killed included.
+fn is_run(folder: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(folder) else { return false };
+    entries.all(|entry| {
+        let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
+        let is_user_side = name.starts_with("user-") && name.ends_with(".fut");
+        is_user_side || ["run.json", "kernel.dat", "kernel.perf"].contains(&name.as_str())
+    })
 }
 
 /// `RUN.supertrace`, for `RUN` and `RUN.run`.

@@ -93,6 +93,8 @@ pub(super) struct LwpEntry {
     pub(super) on_cpu: u64,
     pub(super) active: u64,
     pub(super) unmounted: u64,
+    /// User events of this stay on a CPU that only their probe has put there.
+    pub(super) unconfirmed: u64,
     pub(super) witness_agree: u64,
     pub(super) witness_disagree: u64,
     pub(super) cpu_time_ns: Option<u64>,
@@ -119,6 +121,7 @@ impl LwpEntry {
             on_cpu: 0,
             active: 0,
             unmounted: 0,
+            unconfirmed: 0,
             witness_agree: 0,
             witness_disagree: 0,
             cpu_time_ns: None,

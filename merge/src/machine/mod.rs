@@ -12,6 +12,7 @@ mod intervals;
 mod lwp;
 mod place;
 mod thread;
+mod witness;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,10 +22,10 @@ use sigmund_model::{
 
 use self::{
     contradictions::{Contradiction, Contradictions},
-    lwp::{By, LwpEntry, Mounted, Place},
+    lwp::{By, LwpEntry, Mounted},
     thread::ThreadEntry,
 };
-pub(crate) use self::{cpu::CpuEntry, intervals::Intervals};
+pub(crate) use self::{cpu::CpuEntry, intervals::Intervals, witness::Witnesses};
 use crate::error::Error;
 
 /// Where an event was put.
@@ -36,17 +37,6 @@ pub(crate) struct Placed {
     pub(crate) context: Context,
     pub(crate) target_lwp: Option<Lwp>,
     pub(crate) target_thread: Option<Thread>,
-}
-
-/// User events, by what the two witnesses of their CPU say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Witnesses {
-    /// The probe and the kernel's switches agree.
-    pub(crate) agree: u64,
-    /// They do not.
-    pub(crate) disagree: u64,
-    /// One of them is missing.
-    pub(crate) single: u64,
 }
 
 /// What is left when the trace has ended.
@@ -132,47 +122,6 @@ impl Machine {
             self.shown(lwp, cpu, By::Kernel, event.tick)?;
         }
         Ok((cpu, lwp))
-    }
-
-    /// A user event knows its LWP; the kernel's switches say where that is, and the probe is the second witness.
-    fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
-        let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
-        let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
-        let place = self.lwp(lwp, event.tick).place;
-        let unseen = event.cpu.is_some_and(|seen| self.unseen_dispatch(lwp, seen).is_some());
-        let witnesses = &mut self.witnesses;
-        match (place, event.cpu) {
-            (Place::On(cpu, By::Kernel), Some(seen)) if seen == cpu => {
-                witnesses.agree += 1;
-                self.lwp(lwp, event.tick).witness_agree += 1;
-            }
-            (Place::On(_, By::Kernel), Some(_)) => {
-                witnesses.disagree += 1;
-                self.lwp(lwp, event.tick).witness_disagree += 1;
-            }
-            (Place::Off(_), Some(seen)) if unseen => {
-                witnesses.single += 1;
-                self.shown(lwp, seen, By::Probe, event.tick)?;
-            }
-            (Place::Off(_), Some(seen)) => {
-                witnesses.disagree += 1;
-                self.lwp(lwp, event.tick).witness_disagree += 1;
-                self.contradictions.add(
-                    Contradiction::RanOffCpu,
-                    event.tick,
-                    format!("LWP {lwp} on CPU {seen}"),
-                );
-                self.arrive(lwp, seen, By::Probe, event.tick)?;
-            }
-            (Place::Unknown | Place::On(_, By::Probe), Some(seen)) => {
-                witnesses.single += 1;
-                if self.probes_place {
-                    self.arrive(lwp, seen, By::Probe, event.tick)?;
-                }
-            }
-            (_, None) => witnesses.single += 1,
-        }
-        Ok((self.cpu_of(lwp).or(event.cpu), Some(lwp)))
     }
 
     /// What the CPU was doing. Kernel events of most sources say so; for the others, interrupts are counted.

@@ -59,7 +59,10 @@ impl Machine {
         match self.cpu(cpu, tick).current {
             Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
             Some(other) => {
-                if !self.is_placed_by_probe(other) {
+                if other == Lwp::IDLE {
+                    let detail = format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0);
+                    self.contradictions.add(Contradiction::UnseenSwitch, tick, detail);
+                } else if !self.is_placed_by_probe(other) {
                     let detail = format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event");
                     self.contradictions.add(Contradiction::OtherLwp, tick, detail);
                 }
@@ -93,6 +96,7 @@ impl Machine {
     fn confirm(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
         if by == By::Kernel && lwp != Lwp::IDLE {
             self.lwp(lwp, tick).place = Place::On(cpu, By::Kernel);
+            self.second_witness(lwp, tick);
         }
         Ok(())
     }
@@ -102,6 +106,9 @@ impl Machine {
         self.cpu(cpu, tick).set_current(None, tick);
         if lwp == Lwp::IDLE {
             return Ok(());
+        }
+        if self.cpu_of(lwp) == Some(cpu) {
+            self.second_witness(lwp, tick);
         }
         // An LWP that is exiting may still sleep; only where the source gives no states, leaving is the end.
         let ends = state == LwpState::Exited || (state == LwpState::OffCpu && self.lwp(lwp, tick).exiting);
@@ -172,6 +179,7 @@ impl Machine {
         let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
         entry.place = place;
         entry.place_since = tick;
+        entry.unconfirmed = 0;
         if let Place::On(cpu, _) = place {
             entry.last_cpu = Some(cpu);
             entry.queue = Some((cpu, tick));

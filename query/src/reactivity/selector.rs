@@ -71,8 +71,16 @@ fn parse_condition(text: &str) -> Option<Condition> {
     }
     let unquoted: Option<String> = value.starts_with('"').then(|| serde_json::from_str(value).ok()).flatten();
     let quoted = unquoted.is_some();
-    let value = unquoted.unwrap_or_else(|| value.to_string());
+    let value = unquoted.unwrap_or_else(|| as_listed(value).to_string());
     Some(Condition { field: field.map(String::from), value, quoted })
+}
+
+/// Copied from a listing, `24(eth0)` is a number with its name: the number says it all.
+fn as_listed(value: &str) -> &str {
+    match value.split_once('(') {
+        Some((number, name)) if name.ends_with(')') && number.parse::<i64>().is_ok() => number,
+        _ => value,
+    }
 }
 
 impl fmt::Display for Selector {

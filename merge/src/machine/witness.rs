@@ -1,0 +1,83 @@
+//! The two witnesses of a user event's CPU: the probe, which saw it, and the kernel's switches, which say where the LWP
+//! was.
+
+use sigmund_model::{Cpu, Event, Lwp, Ticks};
+
+use super::{
+    Machine,
+    contradictions::Contradiction,
+    lwp::{By, Place},
+};
+use crate::error::Error;
+
+/// User events, by what the two witnesses of their CPU say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Witnesses {
+    /// They agree.
+    pub(crate) agree: u64,
+    /// They do not.
+    pub(crate) disagree: u64,
+    /// One of them is missing.
+    pub(crate) single: u64,
+}
+
+impl Machine {
+    /// Where a user event happened. It knows its LWP; the switches say where that is.
+    pub(super) fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
+        let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
+        let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
+        match event.cpu {
+            Some(seen) => self.compare(lwp, seen, event.tick)?,
+            None => self.witnesses.single += 1,
+        }
+        Ok((self.cpu_of(lwp).or(event.cpu), Some(lwp)))
+    }
+
+    fn compare(&mut self, lwp: Lwp, seen: Cpu, tick: Ticks) -> Result<(), Error> {
+        let place = self.lwp(lwp, tick).place;
+        match place {
+            Place::On(cpu, By::Kernel) if cpu == seen => {
+                self.witnesses.agree += 1;
+                self.lwp(lwp, tick).witness_agree += 1;
+                Ok(())
+            }
+            Place::On(_, By::Kernel) => {
+                self.disagree(lwp, tick);
+                Ok(())
+            }
+            Place::Off(_) if self.unseen_dispatch(lwp, seen).is_none() => {
+                self.disagree(lwp, tick);
+                let detail = format!("LWP {lwp} on CPU {seen}");
+                self.contradictions.add(Contradiction::RanOffCpu, tick, detail);
+                self.arrive(lwp, seen, By::Probe, tick)
+            }
+            Place::Off(_) => {
+                self.witnesses.single += 1;
+                self.shown(lwp, seen, By::Probe, tick)?;
+                self.lwp(lwp, tick).unconfirmed += 1;
+                Ok(())
+            }
+            Place::Unknown | Place::On(_, By::Probe) => {
+                self.witnesses.single += 1;
+                if self.probes_place {
+                    self.arrive(lwp, seen, By::Probe, tick)?;
+                    self.lwp(lwp, tick).unconfirmed += 1;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn disagree(&mut self, lwp: Lwp, tick: Ticks) {
+        self.witnesses.disagree += 1;
+        self.lwp(lwp, tick).witness_disagree += 1;
+    }
+
+    /// The kernel says too that an LWP is where its probes have put it: their events have a second witness now.
+    pub(super) fn second_witness(&mut self, lwp: Lwp, tick: Ticks) {
+        let confirmed = std::mem::take(&mut self.lwp(lwp, tick).unconfirmed);
+        self.lwp(lwp, tick).witness_agree += confirmed;
+        self.witnesses.agree += confirmed;
+        self.witnesses.single -= confirmed;
+    }
+}
