@@ -217,7 +217,9 @@ fn a_lost_irq_exit_is_forgotten_at_the_next_switch() {
          KERN 113       99  0   SYSTEM_CALL          142
          KERN 120       71  1   IRQ                  24
          USER 121       71  1   USER_EVENT           received_msg
-         KERN 122       71  1   SYSTEM_CALL          142",
+         KERN 122       71  1   SYSTEM_CALL          142
+         KERN 130       71  1   IRQ                  25
+         KERN 131       71  1   IRQ_EXIT             25",
     );
     let expected = [
         "0 70 ? irq",
@@ -228,7 +230,7 @@ fn a_lost_irq_exit_is_forgotten_at_the_next_switch() {
         "1 71 6 task",
         "1 71 6 task",
     ];
-    assert_eq!(merged.places()[4..], expected);
+    assert_eq!(merged.places()[4..11], expected);
 }
 
 #[test]
@@ -447,4 +449,44 @@ fn figure_3_of_the_paper() {
     assert_eq!(events.iter().map(thread).collect::<Vec<_>>(), printed.collect::<Vec<_>>());
     assert_eq!(merged.active_time(1), (5150182646 - 5150163706) + (5322907374 - 5322881710));
     assert_eq!(merged.summary.losses, []);
+}
+
+// CPU 0   |=70= ! =70=|     a listing that shows no exits at all: the entry is in an interrupt, what follows is not
+#[test]
+fn where_no_exit_is_listed_an_interrupt_is_a_point() {
+    let merged = merged(
+        "type date_tick pid cpu thr name                 params
+         KERN 100       0   0   -   KERN_CONTEXT_SWITCH  70
+         USER 110       70  0   -   USER_CONTEXT_SWITCH  5
+         KERN 120       70  0   -   IRQ                  24(eth0)
+         KERN 130       70  0   -   SYSTEM_CALL          142(select)",
+    );
+    assert_eq!(merged.places(), ["0 0 ? idle", "0 70 ? task", "0 70 ? irq", "0 70 5 task"]);
+}
+
+#[test]
+fn two_listings_of_one_machine_speak_of_the_same_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let listing = |name: &str, drawn: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, tsv(drawn)).unwrap();
+        path
+    };
+    let inputs = [
+        listing(
+            "user-70.tsv",
+            "type date_tick pid cpu thr code  name                 params
+             USER 110       70  0   -   23014 USER_CONTEXT_SWITCH  5",
+        ),
+        listing(
+            "user-71.tsv",
+            "type date_tick pid cpu thr code  name                 params
+             USER 120       71  1   -   23014 USER_CONTEXT_SWITCH  6
+             USER 130       70  0   5   23014 USER_CONTEXT_SWITCH  0",
+        ),
+    ];
+    let out = folder.path().join("out.supertrace");
+    let summary = merge(&inputs, &out, &MergeOptions::default(), |_| {}).unwrap();
+    assert_eq!(summary.losses, []);
+    assert_eq!(Table::read(&out, "threads").lines(&["thread", "dispatches"]), ["5 1", "6 1"]);
 }

@@ -142,11 +142,16 @@ fn effect(row: &Row) -> Effect {
 pub(super) struct ListingStream {
     rows: std::vec::IntoIter<Row>,
     types: Types,
+    /// Whether any interrupt's exit is listed. Where none is, nobody can say what is still in an interrupt: then only
+    /// the entry itself is.
+    shows_exits: bool,
 }
 
 impl ListingStream {
     pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
-        ListingStream { rows: rows.into_iter(), types }
+        let is_exit = |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit");
+        let shows_exits = rows.iter().any(is_exit);
+        ListingStream { rows: rows.into_iter(), types, shows_exits }
     }
 }
 
@@ -160,6 +165,9 @@ impl EventStream for ListingStream {
         event.thread = row.thread;
         event.context = Context::Task;
         event.effect = effect(&row);
+        if matches!(event.effect, Effect::InterruptEnter(_)) && !self.shows_exits {
+            (event.effect, event.context) = (Effect::None, Context::Irq);
+        }
         event.params.clear();
         for param in &row.params {
             match (param.number, &param.text) {

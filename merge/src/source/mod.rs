@@ -39,6 +39,8 @@ pub(crate) struct Source {
     pub(crate) losses: Vec<Loss>,
     /// Whether its probes may put LWPs on CPUs: a listing says so, and switches of the kernel allow it.
     pub(crate) probes_place: bool,
+    /// Whether its user threads are numbered by their own process, and not by whoever wrote the input.
+    pub(crate) numbers_its_threads: bool,
     /// Facts for the table `info`.
     pub(crate) facts: Vec<(String, String)>,
 }
@@ -58,6 +60,7 @@ impl Source {
             cpus_lost: Vec::new(),
             losses: Vec::new(),
             probes_place: false,
+            numbers_its_threads: false,
             facts: Vec::new(),
         }
     }
@@ -99,6 +102,7 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     let trace = UserTrace::open(path)?;
     let mut source = Source::new(path, ClockDomain::Tsc);
     source.types = trace.event_types();
+    source.numbers_its_threads = true;
     source.snapshots = trace.snapshots().to_vec();
     source.losses = trace.losses().to_vec();
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
@@ -151,8 +155,7 @@ fn perf_data(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
 
 /// User threads are numbered by their process. Of several processes, each but the first gets numbers of its own.
 fn number_processes(sources: &mut [Source]) {
-    let user_side = |s: &&mut Source| s.types.iter().any(|t| t.level == Level::User && t.code.is_some());
-    for (index, source) in sources.iter_mut().filter(user_side).enumerate().skip(1) {
+    for (index, source) in sources.iter_mut().filter(|s| s.numbers_its_threads).enumerate().skip(1) {
         let streams = std::mem::take(&mut source.streams);
         source.streams = streams
             .into_iter()
