@@ -1,15 +1,18 @@
 //! The arena: the file that holds all rings of a process, and its metadata.
 //!
 //! ```text
+//! arena  0      4 KiB                4 KiB + 16 KiB        1 MiB
+//!        | head | states of the rings | metadata packets    | ring 0 | …
+//!
 //! head   0          8         12    16              20      24           28     32             40
-//!        | FUTARENA | version | pid | packets/ring  | rings | rings used | 0    | metadata len | unattached |
+//!        | FUTARENA | version | pid | packets/ring  | rings | rings used | full | metadata len | unattached |
 //! ```
 
 use std::{
     fmt,
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
@@ -23,7 +26,9 @@ use super::{
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FUTARENA");
 const VERSION: u32 = 1;
-const METADATA_START: usize = 4096;
+const STATES_START: usize = 4096;
+const MAX_RINGS: u32 = 4096;
+const METADATA_START: usize = STATES_START + 4 * MAX_RINGS as usize;
 const RINGS_START: usize = 1 << 20;
 
 /// How large an arena is.
@@ -46,7 +51,7 @@ impl Geometry {
     fn is_valid(self) -> bool {
         self.packets.is_power_of_two()
             && (2..=65536).contains(&self.packets)
-            && (1..=4096).contains(&self.rings)
+            && (1..=MAX_RINGS).contains(&self.rings)
     }
 
     fn ring_len(self) -> usize {
@@ -66,7 +71,8 @@ struct Head {
     packets: AtomicU32,
     rings: AtomicU32,
     rings_used: AtomicU32,
-    reserved: AtomicU32,
+    /// 1 when there is no memory for rings that were never used.
+    full: AtomicU32,
     metadata_len: AtomicU64,
     unattached_lost: AtomicU64,
 }
@@ -125,6 +131,12 @@ impl Arena {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let file = file.map_err(io_error)?;
         file.set_len(geometry.arena_len() as u64).map_err(io_error)?;
+        // Touching a page of tmpfs for which there is no memory would kill the process: better an error now.
+        // SAFETY: the descriptor is open; the call has no other requirement.
+        let allocated = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, RINGS_START as i64) };
+        if allocated != 0 {
+            return Err(io_error(io::Error::from_raw_os_error(allocated)));
+        }
         let arena = Arena::map(&file, path, geometry)?;
         let head = arena.head();
         head.version.store(VERSION, Ordering::Relaxed);
@@ -153,7 +165,7 @@ impl Arena {
             return Err(foreign("an arena of 1 MiB at least", format!("{len} bytes")));
         }
         let geometry = {
-            let head = Mapping::new(&file, METADATA_START).map_err(io_error)?;
+            let head = Mapping::new(&file, STATES_START).map_err(io_error)?;
             let head = head_of(&head);
             // Acquire: pairs with the Release in `create`.
             let magic = head.magic.load(Ordering::Acquire);
@@ -208,9 +220,10 @@ impl Arena {
         assert!(index < self.geometry.rings);
         let start = RINGS_START + self.geometry.ring_len() * index as usize;
         let packets = self.mapping.at(start + PACKET_LEN);
+        let state = self.mapping.at(STATES_START + 4 * index as usize);
         // SAFETY: the ring is inside the mapping, which lives as long as `self`; it starts at a multiple of
         // 64 KiB, and the geometry was checked to be a power of two.
-        unsafe { Ring::from_raw(self.mapping.at(start), packets, u64::from(self.geometry.packets)) }
+        unsafe { Ring::from_raw(state, self.mapping.at(start), packets, u64::from(self.geometry.packets)) }
     }
 
     /// Records that were emitted by LWPs for which there was no ring.
@@ -242,15 +255,25 @@ impl Arena {
     pub(crate) fn use_ring(&self) -> Option<Ring<'_>> {
         use super::ring::RingState;
 
-        for index in 0..self.geometry.rings {
-            let ring = self.ring(index);
-            if ring.take_over(RingState::Free, RingState::Busy) {
-                let start = RINGS_START + self.geometry.ring_len() * index as usize;
-                self.mapping.prefault(start, self.geometry.ring_len());
-                // AcqRel: pairs with the Acquire in `rings`.
-                self.head().rings_used.fetch_max(index + 1, Ordering::AcqRel);
-                return Some(ring);
+        let head = self.head();
+        let full = head.full.load(Ordering::Relaxed) != 0;
+        let tried = if full { head.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
+        for ring_index in 0..tried {
+            let ring = self.ring(ring_index);
+            if !ring.take_over(RingState::Free, RingState::Busy) {
+                continue;
             }
+            let start = RINGS_START + self.geometry.ring_len() * ring_index as usize;
+            if !self.mapping.prefault(start, self.geometry.ring_len()) {
+                // What it did get is given back: others may need it more.
+                self.mapping.discard(start, self.geometry.ring_len());
+                head.full.store(1, Ordering::Relaxed);
+                ring.set_state(RingState::Free);
+                return None;
+            }
+            // AcqRel: pairs with the Acquire in `rings`.
+            head.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
+            return Some(ring);
         }
         None
     }

@@ -52,13 +52,23 @@ impl Mapping {
     }
 
     /// Takes the page faults of a range now, so that no probe has to (a first touch of a 4 KiB page costs 3600
-    /// ticks, a probe 25). A kernel that cannot (before 5.14) leaves the faults to the probes.
+    /// ticks, a probe 25). `false` when there is no memory for it: touching it would kill the process (SIGBUS).
+    /// Before Linux 5.14 nobody can say, and the faults are left to the probes.
     #[cfg(feature = "probes")]
-    pub(super) fn prefault(&self, offset: usize, len: usize) {
+    pub(super) fn prefault(&self, offset: usize, len: usize) -> bool {
         const MADV_POPULATE_WRITE: i32 = 23;
         assert!(offset + len <= self.len);
         // SAFETY: the range is inside our mapping; populating it changes no byte of it.
-        unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, MADV_POPULATE_WRITE) };
+        let done = unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, MADV_POPULATE_WRITE) };
+        done == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    }
+
+    /// Gives the memory of a range back; it reads as zeros afterwards.
+    #[cfg(feature = "probes")]
+    pub(super) fn discard(&self, offset: usize, len: usize) {
+        assert!(offset + len <= self.len);
+        // SAFETY: the range is inside our mapping, and the caller says that nothing in it is needed any more.
+        unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, libc::MADV_REMOVE) };
     }
 }
 

@@ -61,15 +61,15 @@ pub(crate) struct Control {
     pub(crate) lost: AtomicU64,
     pub(crate) pid: AtomicU32,
     pub(crate) lwp: AtomicU32,
-    _producer_end: [u64; 1],
+    /// Address of the ring's state in the producer's memory.
+    pub(crate) state_at: AtomicU64,
     /// Rule 7.
     pub(crate) released: AtomicU64,
-    /// A [`RingState`].
-    pub(crate) state: AtomicU32,
-    _drain_end: [u32; 13],
+    _drain_end: [u64; 7],
 }
 
-/// Who uses a ring.
+/// Who uses a ring. The words that say so stand together in the arena, not in the rings: a ring that was never used
+/// takes no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RingState {
@@ -113,25 +113,36 @@ const _: () = assert!(size_of::<Control>() == 128);
 #[derive(Clone, Copy)]
 pub struct Ring<'arena> {
     control: NonNull<Control>,
+    state: NonNull<AtomicU32>,
     packets: NonNull<u8>,
     count: u64,
     _arena: PhantomData<&'arena Control>,
 }
 
-// SAFETY: a `Ring` is two addresses in a mapping that outlives it; what stands there is atomics, or bytes that
+// SAFETY: a `Ring` is three addresses in a mapping that outlives it; what stands there is atomics, or bytes that
 // the protocol gives to one side at a time.
 unsafe impl Send for Ring<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Ring<'_> {}
 
 impl<'arena> Ring<'arena> {
-    /// A ring whose control block is at `control`, with `count` packets at `packets`.
+    /// A ring whose state is at `state`, its control block at `control`, and `count` packets at `packets`.
     ///
     /// # Safety
-    /// Both stay mapped for `'arena`, are aligned to 64 bytes, zero or left by this protocol, and `count` is a
-    /// power of two.
-    pub(super) unsafe fn from_raw(control: NonNull<u8>, packets: NonNull<u8>, count: u64) -> Ring<'arena> {
-        Ring { control: control.cast(), packets, count, _arena: PhantomData }
+    /// All stay mapped for `'arena`, are aligned to 64 bytes (the state to 4), zero or left by this protocol, and
+    /// `count` is a power of two.
+    pub(super) unsafe fn from_raw(
+        state: NonNull<u8>,
+        control: NonNull<u8>,
+        packets: NonNull<u8>,
+        count: u64,
+    ) -> Ring<'arena> {
+        Ring { control: control.cast(), state: state.cast(), packets, count, _arena: PhantomData }
+    }
+
+    fn state_word(&self) -> &'arena AtomicU32 {
+        // SAFETY: `from_raw` requires a state that stays mapped; `of_producer` gets the address of the same.
+        unsafe { self.state.as_ref() }
     }
 
     pub(crate) fn control(&self) -> &'arena Control {
@@ -142,12 +153,12 @@ impl<'arena> Ring<'arena> {
     /// Who uses it.
     pub fn state(&self) -> RingState {
         // Acquire: pairs with the Release in `set_state`; what was written before the change is seen.
-        RingState::from_number(self.control().state.load(Ordering::Acquire))
+        RingState::from_number(self.state_word().load(Ordering::Acquire))
     }
 
     pub(crate) fn set_state(&self, state: RingState) {
         // Release: pairs with the Acquire in `state` and `take_over`.
-        self.control().state.store(state as u32, Ordering::Release);
+        self.state_word().store(state as u32, Ordering::Release);
     }
 
     /// The LWP it belongs to.

@@ -29,10 +29,9 @@ impl Control {
             lost: AtomicU64::new(0),
             pid: AtomicU32::new(0),
             lwp: AtomicU32::new(0),
-            _producer_end: [0; 1],
+            state_at: AtomicU64::new(0),
             released: AtomicU64::new(0),
-            state: AtomicU32::new(0),
-            _drain_end: [0; 13],
+            _drain_end: [0; 7],
         }
     }
 }
@@ -51,20 +50,22 @@ impl<'arena> Ring<'arena> {
     /// The ring that a probe found through its thread.
     ///
     /// # Safety
-    /// `control` points to a control block that `attach` has filled in, in memory that stays mapped for `'arena`.
+    /// `control` points to a control block that `begin` has filled in, in memory that stays mapped for `'arena`.
     pub(crate) unsafe fn of_producer(control: NonNull<Control>) -> Ring<'arena> {
         // SAFETY: the caller vouches for the pointer.
         let fields = unsafe { control.as_ref() };
         let base = fields.base.load(Ordering::Relaxed) as *mut u8;
         let count = fields.mask.load(Ordering::Relaxed) + 1;
-        // `attach` stored the address of packet 0, which is not null; the block is its own stand-in otherwise.
+        // `begin` stored these addresses, which are not null; the block itself stands in otherwise.
         let packets = NonNull::new(base).unwrap_or(control.cast());
-        Ring { control, packets, count, _arena: PhantomData }
+        let state =
+            NonNull::new(fields.state_at.load(Ordering::Relaxed) as *mut AtomicU32).unwrap_or(control.cast());
+        Ring { control, state, packets, count, _arena: PhantomData }
     }
 
     /// Changes the state from `from` to `to`, if it is `from`.
     pub(crate) fn take_over(&self, from: RingState, to: RingState) -> bool {
-        let state = &self.control().state;
+        let state = self.state_word();
         // AcqRel: pairs with `set_state`; the winner sees what the one before left.
         state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -74,6 +75,7 @@ impl<'arena> Ring<'arena> {
         let control = self.control();
         control.base.store(self.packets.as_ptr() as u64, Ordering::Relaxed);
         control.mask.store(self.count - 1, Ordering::Relaxed);
+        control.state_at.store(self.state.as_ptr() as u64, Ordering::Relaxed);
         control.cpu.store(cpu.as_ptr() as u64, Ordering::Relaxed);
         control.mounted.store(0, Ordering::Relaxed);
         control.lost.store(0, Ordering::Relaxed);
