@@ -21,6 +21,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid as KernelPid, Signal, kill_process};
 use sigmund_model::Pid;
 
+use super::signals::Asked;
 use crate::{
     Found,
     cli::{HoldArgs, RecordArgs},
@@ -31,7 +32,7 @@ use crate::{
 pub(super) struct Held {
     child: Child,
     gate: Option<UnixStream>,
-    interrupted: usize,
+    interrupted: bool,
 }
 
 impl Held {
@@ -58,7 +59,7 @@ impl Held {
                 bail!("the program ended before it began: {status}");
             }
         };
-        Ok(Held { child, gate: Some(gate), interrupted: 0 })
+        Ok(Held { child, gate: Some(gate), interrupted: false })
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -82,17 +83,19 @@ impl Held {
     }
 
     /// The user wants to stop: the program is asked once, and killed when asked again.
-    pub(super) fn interrupt(&mut self, times: usize) {
-        if times == self.interrupted {
-            return;
-        }
-        self.interrupted = times;
-        let signal = if times == 1 { Signal::INT } else { Signal::KILL };
-        output::say(if times == 1 { "stopping; once more kills the program" } else { "killing the program" });
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(KernelPid::from_raw) {
+    pub(super) fn interrupt(&mut self, asked: Asked) {
+        let signal = if self.interrupted { Signal::KILL } else { asked.signal };
+        output::say(if self.interrupted {
+            "killing the program"
+        } else {
+            "stopping; once more kills the program"
+        });
+        let pid = i32::try_from(self.child.id()).ok().and_then(KernelPid::from_raw);
+        if let Some(pid) = pid.filter(|_| self.interrupted || !asked.program_knows) {
             // If it has just ended, that is what was wanted.
             let _ = kill_process(pid, signal);
         }
+        self.interrupted = true;
     }
 }
 

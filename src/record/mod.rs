@@ -114,8 +114,8 @@ fn wait(
             progress.clear();
             return Ok(status);
         }
-        if signals.stop_asked() {
-            program.interrupt(signals.count());
+        if let Some(asked) = signals.next() {
+            program.interrupt(asked);
         }
         if last_snapshot.elapsed() >= SNAPSHOT_EVERY {
             snapshot(manifest);

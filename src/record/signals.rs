@@ -1,45 +1,56 @@
 //! Ctrl-C and friends: the program is asked to stop, the recording is completed.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::mpsc::{Receiver, channel},
+    thread,
 };
 
 use anyhow::{Context, Result};
+use rustix::process::Signal;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
-    low_level,
+    iterator::{SignalsInfo, exfiltrator::WithOrigin},
+    low_level::siginfo::Cause,
 };
 
-/// Signals that ask us to stop, counted.
+/// Signals that ask us to stop, as they come.
 pub(super) struct Signals {
-    count: Arc<AtomicUsize>,
-    _thread: std::thread::JoinHandle<()>,
+    asked: Receiver<Asked>,
+}
+
+/// Somebody asked us to stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// By this signal.
+    pub(super) signal: Signal,
+    /// Whether the program got the same one: a terminal sends Ctrl-C to all that run in its foreground.
+    pub(super) program_knows: bool,
 }
 
 impl Signals {
     pub(super) fn register() -> Result<Signals> {
-        let count = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&count);
         let mut signals =
-            signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signal handlers")?;
+            SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP]).context("signal handlers")?;
+        let (tell, asked) = channel();
         let body = move || {
-            for signal in signals.forever() {
-                let _name = low_level::signal_name(signal);
-                counter.fetch_add(1, Ordering::Relaxed);
+            for origin in signals.forever() {
+                let signal = match origin.signal {
+                    SIGTERM => Signal::TERM,
+                    SIGHUP => Signal::HUP,
+                    _ => Signal::INT,
+                };
+                let program_knows = matches!(origin.cause, Cause::Kernel);
+                if tell.send(Asked { signal, program_knows }).is_err() {
+                    return;
+                }
             }
         };
-        let thread = std::thread::Builder::new().name("signals".into()).spawn(body)?;
-        Ok(Signals { count, _thread: thread })
+        thread::Builder::new().name("signals".into()).spawn(body).context("a thread for signals")?;
+        Ok(Signals { asked })
     }
 
-    /// Whether any came.
-    pub(super) fn stop_asked(&self) -> bool {
-        self.count() > 0
-    }
-
-    /// How many came.
-    pub(super) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+    /// The next one, if any came.
+    pub(super) fn next(&self) -> Option<Asked> {
+        self.asked.try_recv().ok()
     }
 }
