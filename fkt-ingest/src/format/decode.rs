@@ -13,6 +13,7 @@ use std::fmt::Write;
 
 use sigmund_model::{Context, Cpu, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
 
+use super::naming::Naming;
 use super::text::{EventFormat, FieldFormat};
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
@@ -75,10 +76,11 @@ pub(super) struct Decoder {
     pid: Option<Number>,
     plans: Vec<Plan>,
     effect: EffectPlan,
+    naming: Naming,
 }
 
 /// The declaration and the plan of one event; `kind` is its index among its source's event types.
-pub(super) fn plan(format: &EventFormat, kind: u32) -> (EventType, Decoder) {
+pub(super) fn plan(format: &EventFormat, kind: u32, is_x86_64: bool) -> (EventType, Decoder) {
     let mut fields = Vec::new();
     let mut plans = Vec::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")) {
@@ -101,6 +103,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32) -> (EventType, Decoder) {
         pid: number("common_pid"),
         plans,
         effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
+        naming: Naming::of(&event_type, is_x86_64),
     };
     (event_type, decoder)
 }
@@ -221,6 +224,7 @@ impl Decoder {
         for plan in &self.plans {
             plan.push(record, &mut event.params);
         }
+        self.naming.apply(&mut event.params);
     }
 }
 

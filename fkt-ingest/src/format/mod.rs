@@ -14,9 +14,10 @@
 //!
 //! IDs and offsets change from kernel to kernel, so all of them are taken from this text. [`text`] reads it,
 //! [`decode`] turns it into a plan that fills an [`Event`](sigmund_model::Event), [`table`] finds the plan
-//! for an ID.
+//! for an ID, and [`naming`] gives names to numbers that people know by name.
 
 mod decode;
+mod naming;
 mod print_fmt;
 mod table;
 mod text;

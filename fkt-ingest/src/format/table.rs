@@ -21,7 +21,8 @@ const NO_DECODER: u16 = u16::MAX;
 
 impl EventTable {
     /// A table of these events, and one more kind at the end: `unknown`, for records of no declared ID.
-    pub(crate) fn new(formats: &[EventFormat]) -> EventTable {
+    /// Numbers of system calls are those of x86-64, or not known.
+    pub(crate) fn new(formats: &[EventFormat], is_x86_64: bool) -> EventTable {
         let mut table = EventTable {
             types: Vec::with_capacity(formats.len() + 1),
             decoders: Vec::with_capacity(formats.len()),
@@ -30,7 +31,7 @@ impl EventTable {
             pid_offset: common_offset(formats, "common_pid").unwrap_or(4),
         };
         for format in formats.iter().take(usize::from(NO_DECODER)) {
-            let (event_type, decoder) = decode::plan(format, table.types.len() as u32);
+            let (event_type, decoder) = decode::plan(format, table.types.len() as u32, is_x86_64);
             let id = usize::from(format.id);
             if table.by_id.len() <= id {
                 table.by_id.resize(id + 1, NO_DECODER);
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_record_of_an_undeclared_id_is_kept_with_its_number_and_size() {
-        let table = EventTable::new(&[]);
+        let table = EventTable::new(&[], true);
         let mut event = Event::default();
         table.fill(&[0x74, 1, 0x08, 0, 70, 0, 0, 0, 1, 2, 3, 4], &mut event);
         assert_eq!(table.types()[event.kind as usize].name, "unknown");

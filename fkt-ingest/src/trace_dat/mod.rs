@@ -81,7 +81,8 @@ impl TraceDat {
             6 => v6::read(&input, &head, rest)?,
             _ => v7::read(&input, &head, rest)?,
         };
-        let table = Arc::new(EventTable::new(&metadata.formats));
+        let is_x86_64 = metadata.uname.as_deref().is_some_and(|uname| uname.contains("x86_64"));
+        let table = Arc::new(EventTable::new(&metadata.formats, is_x86_64));
         Ok(TraceDat { input, metadata, table })
     }
 

@@ -1,0 +1,75 @@
+//! Names of numbers that people know by name: system calls, and the states of LWPs. The number stays what it is.
+
+use sigmund_model::{EventType, Params};
+use syscalls::x86_64::Sysno;
+
+/// Letters of `prev_state` (`task_state_array`, fs/proc/array.c, v6.12); `R+` is "preempted" (`TASK_REPORT_MAX`).
+const TASK_STATES: [(i64, &str); 10] = [
+    (0, "R"),
+    (0x01, "S"),
+    (0x02, "D"),
+    (0x04, "T"),
+    (0x08, "t"),
+    (0x10, "X"),
+    (0x20, "Z"),
+    (0x40, "P"),
+    (0x80, "I"),
+    (0x100, "R+"),
+];
+
+/// Which parameter of an event has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    None,
+    SystemCall(usize),
+    TaskState(usize),
+}
+
+impl Naming {
+    /// Of this event. System calls have other numbers on other machines, so they are named on x86-64 only.
+    pub(super) fn of(event: &EventType, is_x86_64: bool) -> Naming {
+        let field = |name: &str| event.field(name);
+        let naming = match event.name.as_str() {
+            "sys_enter" | "sys_exit" if is_x86_64 => field("id").map(Naming::SystemCall),
+            "sched_switch" => field("prev_state").map(Naming::TaskState),
+            _ => None,
+        };
+        naming.unwrap_or(Naming::None)
+    }
+
+    #[inline]
+    pub(super) fn apply(self, params: &mut Params) {
+        let (index, name) = match self {
+            Naming::None => return,
+            Naming::SystemCall(index) => (index, number(params, index).and_then(system_call)),
+            Naming::TaskState(index) => (index, number(params, index).and_then(task_state)),
+        };
+        if let Some(name) = name {
+            params.name(index, name);
+        }
+    }
+}
+
+fn number(params: &Params, index: usize) -> Option<i64> {
+    params.get(index)?.number
+}
+
+fn system_call(number: i64) -> Option<&'static str> {
+    usize::try_from(number).ok().and_then(Sysno::new).map(|call| call.name())
+}
+
+fn task_state(number: i64) -> Option<&'static str> {
+    TASK_STATES.iter().find(|(bits, _)| *bits == number).map(|(_, letter)| *letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_numbers_have_names_and_others_have_none() {
+        assert_eq!((system_call(9), system_call(202)), (Some("mmap"), Some("futex")));
+        assert_eq!((system_call(-1), system_call(100_000)), (None, None));
+        assert_eq!((task_state(2), task_state(0x100), task_state(3)), (Some("D"), Some("R+"), None));
+    }
+}
