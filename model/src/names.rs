@@ -21,11 +21,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("sys_enter", "SYSTEM_CALL"),
 ];
 
-/// The paper's name of a kernel tracepoint.
-pub fn paper_name(tracepoint: &str) -> Option<&'static str> {
-    ALIASES.iter().find(|(kernel, _)| *kernel == tracepoint).map(|(_, paper)| *paper)
-}
-
 /// What the kernel calls the first parameter of an event that the paper has a name for.
 pub fn first_field(name: &str) -> Option<&'static str> {
     Some(match name {

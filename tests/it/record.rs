@@ -46,11 +46,9 @@ fn both_witnesses_agree_on_the_cpu_of_999_user_events_in_1000() {
         (count("witness_agree"), count("witness_disagree"), count("witness_single"));
     // Two for each node of the tree at the very least.
     assert!(agree > 2.0 * NODES as f64, "{agree} agree");
-    assert!(agree / (agree + disagree) >= 0.999, "{agree} agree, {disagree} disagree");
-    // Some kernels do not trace every switch that leaves the idle task; until the LWP's next switch, the probe is the
-    // only witness. Seen here: 0 to 37 of 11000 events.
-    let both = (agree + disagree) / (agree + disagree + single);
-    assert!(both >= 0.98, "{single} events have no second witness, {agree} have one that agrees");
+    // Of all user events: one that has a single witness does not count as agreeing.
+    let agreeing = agree / (agree + disagree + single);
+    assert!(agreeing >= 0.999, "{agree} agree, {disagree} disagree, {single} have one witness only");
 }
 
 /// An LWP's time on CPUs by the super-trace against its own `CLOCK_THREAD_CPUTIME_ID`.
