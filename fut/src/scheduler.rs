@@ -4,7 +4,7 @@
 //! as well. The merge knows the events by their names. The order matters where another LWP may act on what was
 //! decided: **record first, then publish**, so that no consequence has an earlier tick than its cause.
 
-use std::sync::atomic::Ordering;
+use std::{ptr::NonNull, sync::atomic::Ordering};
 
 use sigmund_model::{LeaveReason, Thread};
 
@@ -27,15 +27,16 @@ crate::events! {
 /// address of what it waits for (0: nothing).
 #[inline]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
-    // Nothing is recorded: then all LWPs would write to the one block that stands in for their rings.
-    if !keys::enabled(keys::ALL) {
-        return;
-    }
     let next = next.unwrap_or(Thread(0));
     USER_CONTEXT_SWITCH(next, reason as u8, std::ptr::without_provenance(on));
     let control = probe::current();
-    // SAFETY: `current` gives a control block that stays mapped while its LWP is attached, or the stand-in.
+    // All LWPs that do not record share the one that stands in for a ring: writing to it would cost them all.
+    if control == NonNull::from(&probe::CURRENT_NONE) {
+        return;
+    }
+    // SAFETY: `current` gives a control block that stays mapped while its LWP is attached.
     let control = unsafe { control.as_ref() };
+    // Whatever the key mask says: the next packet's head names the thread.
     control.mounted.store(next.0, Ordering::Relaxed);
 }
 
