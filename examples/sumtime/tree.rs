@@ -25,7 +25,7 @@ fn node(height: u32, work: u32) -> u64 {
     } else {
         let child = |side| {
             let name = format!("{side}/{}", height - 1);
-            Builder::new().name(name).spawn(move || node(height - 1, work)).expect("memory for a stack")
+            Builder::new().name(name).spawn(move || node(height - 1, work))
         };
         let children = [child("left"), child("right")];
         children.into_iter().map(|child| child.join().expect("a thread of the tree panicked")).sum()

@@ -9,10 +9,9 @@
 //!
 //! let runtime = fut::Runtime::builder().lwps(2).build()?;
 //! runtime.run(|| {
-//!     let worker = fut::Builder::new().name("worker").spawn(|| request(1, "/index.html"))?;
+//!     let worker = fut::Builder::new().name("worker").spawn(|| request(1, "/index.html"));
 //!     worker.join().expect("the worker panicked");
-//!     Ok::<(), std::io::Error>(())
-//! })?;
+//! });
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -31,6 +30,8 @@
 pub mod clock;
 #[cfg(feature = "drain")]
 pub mod drain;
+#[cfg(feature = "runtime")]
+mod model_check;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]
@@ -48,7 +49,10 @@ pub mod trace;
 #[cfg(feature = "probes")]
 pub use probe::{EventDecl, Fields, Param, keys, record};
 #[cfg(feature = "runtime")]
-pub use runtime::{Builder, JoinHandle, Runtime, RuntimeBuilder, current, spawn, yield_now};
+pub use runtime::{
+    BlockedThread, Builder, Deadlock, JoinHandle, Policy, Priority, Runtime, RuntimeBuilder, UserLocal, WaitKind,
+    blocking, checkpoint, current, spawn, yield_now,
+};
 #[cfg(feature = "probes")]
 pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, init};
 #[cfg(all(feature = "probes", feature = "drain"))]

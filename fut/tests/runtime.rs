@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use fut::{Builder, Runtime, spawn, sync::Mutex, yield_now};
+use fut::{Builder, Policy, Runtime, spawn, sync::Mutex, yield_now};
 
 fn runtime(lwps: usize) -> Runtime {
     Runtime::builder().lwps(lwps).build().unwrap()
@@ -23,7 +23,8 @@ fn join_gives_the_result_or_what_the_thread_panicked_with() {
 
 #[test]
 fn a_thread_that_yields_lets_the_others_go_first() {
-    let order = runtime(1).run(|| {
+    let fifo = Runtime::builder().lwps(1).policy(Policy::SharedFifo).build().unwrap();
+    let order = fifo.run(|| {
         let order = Arc::new(Mutex::new(Vec::new()));
         let threads: Vec<_> = (0..3)
             .map(|n| {
@@ -74,7 +75,7 @@ fn ten_thousand_threads_are_born_and_die() {
             let named = |n| Builder::new().name(format!("batch {batch}, {n}"));
             let count = |_| {
                 let counted = Arc::clone(&counted);
-                named(batch).spawn(move || counted.fetch_add(1, Ordering::Relaxed)).unwrap()
+                named(batch).spawn(move || counted.fetch_add(1, Ordering::Relaxed))
             };
             let threads: Vec<_> = (0..100).map(count).collect();
             let joined: Vec<usize> = threads.into_iter().map(|t| t.join().unwrap()).collect();

@@ -5,10 +5,10 @@ use std::{
     collections::VecDeque,
     fmt,
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError},
+    sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError},
 };
 
-use crate::runtime::{UserThread, block_on, here};
+use crate::runtime::{ThreadRef, WaitKind, WaitsFor, here, park};
 
 /// Mutual exclusion between user threads, first come, first served. It is not poisoned by a panic.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Mutex<T: ?Sized> {
 #[derive(Default)]
 struct State {
     locked: bool,
-    waiters: VecDeque<Arc<UserThread>>,
+    waiters: VecDeque<ThreadRef>,
 }
 
 /// The right to the value, until it is dropped.
@@ -60,13 +60,13 @@ impl<T: ?Sized> Mutex<T> {
             state.locked = true;
             return MutexGuard { mutex: self };
         }
-        let here = here().expect("fut::sync::Mutex is contended outside of a runtime");
-        state.waiters.push_back(Arc::clone(&here));
+        let here = here("fut::sync::Mutex::lock");
+        state.waiters.push_back(here);
         drop(state);
         loop {
-            block_on(&here, std::ptr::from_ref(self).addr());
+            park(&WaitsFor { kind: WaitKind::Mutex, address: std::ptr::from_ref(self).addr(), holder: None });
             // Whoever unlocked has left it locked for the first waiter, and took that from the queue.
-            let still_waiting = self.state().waiters.iter().any(|waiter| Arc::ptr_eq(waiter, &here));
+            let still_waiting = self.state().waiters.iter().any(|waiter| *waiter == here);
             if !still_waiting {
                 return MutexGuard { mutex: self };
             }
