@@ -216,8 +216,8 @@ impl RuntimeBuilder {
         overflow::watch();
         let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
         let queues = || Queues {
-            newest_first: Deque::new(QUEUE_LEN),
-            oldest_first: Deque::new(QUEUE_LEN),
+            newest_first: Deque::new(QUEUE_LEN, lwps == 1),
+            oldest_first: Deque::new(QUEUE_LEN, lwps == 1),
             inbox: SharedQueue::default(),
         };
         let shared: &'static Shared = Box::leak(Box::new(Shared {

@@ -19,7 +19,7 @@ use super::{
     pool::{Policy, Priority, Shared},
     ready::Woke,
     stack::StackCache,
-    thread::{Birth, Body, Doing, Exit, Ids, Leave, Parked, ThreadRef, say_ready, slab, slab::BlockCache},
+    thread::{Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache},
 };
 use crate::{scheduler, session};
 use current::Entered;
@@ -127,11 +127,15 @@ impl Lwp {
     fn carry(&self, mut thread: ThreadRef) {
         loop {
             // SAFETY: it was taken out of a ready queue, here or by the caller.
-            let mut body = unsafe { thread.take_body(|| self.stacks.take()) };
-            let left = self.resume(thread, &mut body);
+            let body = unsafe { thread.body(|| self.stacks.take()) };
+            // SAFETY: at the top of a stack that this LWP has, as long as it has the thread.
+            let left = self.resume(thread, unsafe { &mut *body });
             let next = match left {
                 CoroutineResult::Return(exit) => {
-                    self.stacks.give_back(body.into_stack());
+                    // Not through the thread: its block may be that of another by now.
+                    // SAFETY: the stack is this LWP's until it gives it back, and so is the body on it.
+                    let stack = unsafe { (*body).stack };
+                    self.stacks.give_back(stack);
                     let next = self.handed_over.take().or_else(|| self.take_next());
                     self.switch(next, LeaveReason::Exit, 0);
                     if matches!(exit, Exit::Detached) {
@@ -140,8 +144,7 @@ impl Lwp {
                     next
                 }
                 CoroutineResult::Yield(leave) => {
-                    // SAFETY: as above.
-                    unsafe { thread.put_body(body) };
+                    let leave = Leave::from(leave);
                     let yields = matches!(leave, Leave::Yield | Leave::Quantum);
                     let next = if yields { self.take_for_yield(thread) } else { self.take_next() };
                     if yields && next.is_none() && self.is_worker() && !self.shared.is_shut_down() {
@@ -162,10 +165,10 @@ impl Lwp {
     }
 
     #[inline]
-    fn resume(&self, thread: ThreadRef, body: &mut Body) -> CoroutineResult<Leave, Exit> {
+    fn resume(&self, thread: ThreadRef, body: &mut Body) -> CoroutineResult<LeaveWord, Exit> {
         self.mounted.set(Some(thread));
         thread.set_doing(Doing::Mounted);
-        let left = body.resume(());
+        let left = body.coroutine.resume(());
         self.mounted.set(None);
         left
     }

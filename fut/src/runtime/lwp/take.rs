@@ -9,7 +9,7 @@ use super::{Lwp, Role};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
     ready::Steal,
-    thread::ThreadRef,
+    thread::{ThreadRef, UserThread, prefetch},
 };
 
 /// A prime, so that it does not fall into step with what a program does in rounds.
@@ -70,11 +70,11 @@ impl Lwp {
             return Some(thread);
         }
         queues.newest_first.take_newest().map(ThreadRef::of_block).or_else(|| {
-            let oldest = if queues.oldest_first.is_empty() {
-                None
-            } else {
-                got(|| queues.oldest_first.take_oldest())
-            };
+            if queues.oldest_first.is_empty() {
+                return self.shared.any.pop();
+            }
+            let oldest = got(|| queues.oldest_first.take_oldest());
+            prefetch(queues.oldest_first.hint(1), queues.oldest_first.hint(0));
             oldest.or_else(|| self.shared.any.pop())
         })
     }
@@ -170,7 +170,7 @@ impl Shared {
 }
 
 fn got(
-    mut steal: impl FnMut() -> Steal<crate::runtime::thread::UserThread>,
+    mut steal: impl FnMut() -> Steal<UserThread>,
 ) -> Option<ThreadRef> {
     loop {
         match steal() {

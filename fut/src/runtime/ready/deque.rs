@@ -13,7 +13,8 @@
 //!    `t` has the thread in slot `t`.
 //! 2. Slot `t` is written again only when `top` has left it: the owner pushes only while fewer than all slots lie
 //!    between. So a taker that read the slot too late fails at its compare-and-swap.
-//! 3. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
+//! 3. An owner that is alone (no thief exists) takes with plain loads and stores.
+//! 4. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
 //!    `bottom` then, with full fences between. So both cannot miss each other; for the last thread both go by
 //!    compare-and-swap on `top`.
 
@@ -28,6 +29,7 @@ use crate::model_check::atomic::{AtomicPtr, AtomicUsize, Ordering};
 pub(in crate::runtime) struct Deque<T: 'static> {
     top: OwnLine<AtomicUsize>,
     bottom: OwnLine<AtomicUsize>,
+    alone: bool,
     slots: Box<[AtomicPtr<T>]>,
 }
 
@@ -47,13 +49,14 @@ pub(in crate::runtime) enum Steal<T: 'static> {
 }
 
 impl<T> Deque<T> {
-    /// Room for `slots` threads, a power of two.
-    pub(in crate::runtime) fn new(slots: usize) -> Deque<T> {
+    /// Room for `slots` threads, a power of two. If `alone`, nobody but the owner ever takes.
+    pub(in crate::runtime) fn new(slots: usize, alone: bool) -> Deque<T> {
         const { assert!(size_of::<&T>() == size_of::<*mut T>()) };
         assert!(slots.is_power_of_two());
         Deque {
             top: OwnLine(AtomicUsize::new(0)),
             bottom: OwnLine(AtomicUsize::new(0)),
+            alone,
             slots: (0..slots).map(|_| AtomicPtr::default()).collect(),
         }
     }
@@ -93,7 +96,11 @@ impl<T> Deque<T> {
             return None;
         }
         let newest = bottom.wrapping_sub(1);
-        // Rule 3.
+        if self.alone {
+            self.bottom.0.store(newest, Ordering::Relaxed);
+            return Some(self.item(newest));
+        }
+        // Rule 4.
         self.lower_bottom(newest);
         let top = self.top.0.load(Ordering::SeqCst);
         let left = newest.wrapping_sub(top) as isize;
@@ -133,7 +140,7 @@ impl<T> Deque<T> {
         let top = self.top.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::SeqCst);
-        // SeqCst: pairs with `lower_bottom` (rule 3). Acquire: pairs with the Release in `push`.
+        // SeqCst: pairs with `lower_bottom` (rule 4). Acquire: pairs with the Release in `push`.
         let bottom = self.bottom.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::Acquire);
@@ -141,12 +148,24 @@ impl<T> Deque<T> {
             return Steal::Nothing;
         }
         let item = self.slot(top).load(Ordering::Relaxed);
+        if self.alone {
+            self.top.0.store(top.wrapping_add(1), Ordering::Relaxed);
+            // SAFETY: as below; nobody else takes (rule 3).
+            return Steal::Got(unsafe { &*item });
+        }
         // SeqCst: pairs with the same in `take_newest` (rule 1).
         match self.top.0.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed) {
             // SAFETY: rule 1: the slot is ours, and `push` stored a reference in it.
             Ok(_) => Steal::Got(unsafe { &*item }),
             Err(_) => Steal::Missed,
         }
+    }
+
+    /// The item that stands `behind` places behind the oldest, or did so just now, or null: a hint for the cache.
+    #[inline]
+    pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
+        let top = self.top.0.load(Ordering::Relaxed);
+        self.slot(top.wrapping_add(behind)).load(Ordering::Relaxed)
     }
 
     fn item(&self, position: usize) -> &'static T {
@@ -166,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
-        let (deque, items) = (Deque::new(4), numbers(5));
+        let (deque, items) = (Deque::new(4, false), numbers(5));
         items[..4].iter().for_each(|item| deque.push(item).unwrap());
         assert_eq!(deque.push(items[4]), Err(items[4]), "it has room for four");
         assert_eq!(deque.take_newest(), Some(items[3]));
@@ -194,7 +213,7 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(|| {
-            let deque = Arc::new(Deque::new(2));
+            let deque = Arc::new(Deque::new(2, false));
             let thieves: Vec<_> = (0..2)
                 .map(|_| {
                     let deque = Arc::clone(&deque);

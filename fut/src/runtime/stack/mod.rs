@@ -1,7 +1,7 @@
 //! Stacks of user threads: cut out of large mappings, each above a guard page, and used again.
 //!
 //! ```text
-//! region   | guard | stack 0 … top | guard | stack 1 … top | …      top: the highest address, where a stack begins
+//! region   | guard | stack 0 … top | body | guard | stack 1 … top | body | …      top: where a stack begins
 //! ```
 //! A thread gets its stack when it is dispatched for the first time, and gives it back when it ends: the next thread
 //! of the LWP begins on lines that are in the cache. A stack takes memory only as far as it was ever used.
@@ -26,33 +26,43 @@ use guard::{Guard, install};
 /// Different places for the top within its page, and the bytes between them.
 const COLOURS: usize = 16;
 const COLOUR_STEP: usize = 128;
+/// Bytes above the beginning of a stack: a cache line.
+pub(super) const BODY_LEN: usize = 64;
 /// Stacks an LWP takes from the pool, or gives back to it, at once.
 const BATCH: usize = 16;
 /// Stacks of the first region; each further one has twice as many, up to `MAX_REGION`.
 const FIRST_REGION: usize = 16;
 const MAX_REGION: usize = 1024;
 
-/// One stack, free or in use.
-#[derive(Debug)]
+/// One stack, free or in use. A name for it, which owns nothing: stacks are never unmapped.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
-    /// Where it begins: the highest address.
+    /// Where it begins: the highest address, below [`BODY_LEN`] bytes for what stands on it.
     top: NonZeroUsize,
-    /// The lowest address, where the guard page is.
+    /// The lowest address, where the guard page is; plus [`WATCHED`] if it has none.
     limit: NonZeroUsize,
-    guard: Guard,
 }
 
+/// Marks a stack that no guard page protects.
+const WATCHED: usize = 1;
+
 impl Stack {
+    /// [`BODY_LEN`] bytes above its beginning, for the coroutine that runs on it.
+    #[inline]
+    pub(super) fn place_of_body(&self) -> *mut u8 {
+        self.top.get() as *mut u8
+    }
+
     pub(super) fn limit_address(&self) -> usize {
-        self.limit.get()
+        self.limit.get() & !WATCHED
     }
 
     /// Whether the thread that used it has certainly stayed inside. Only asked where no guard page protects it.
     fn is_intact(&self) -> bool {
-        if self.guard != Guard::Watched {
+        if self.limit.get() & WATCHED == 0 {
             return true;
         }
-        let lowest = self.limit.get() as *const u64;
+        let lowest = self.limit_address() as *const u64;
         // SAFETY: the lowest bytes of a stack without a guard page, readable for the life of the pool. Nobody runs
         // on it now. They were zero in the beginning, and only an overflow comes so far.
         (0..8).all(|word| unsafe { lowest.add(word).read_volatile() } == 0)
@@ -67,7 +77,8 @@ unsafe impl corosensei::stack::Stack for Stack {
     }
 
     fn limit(&self) -> StackPointer {
-        self.limit
+        // A page is longer than the mark: what is left is not 0.
+        NonZeroUsize::new(self.limit_address()).unwrap_or(self.limit)
     }
 }
 
@@ -132,10 +143,11 @@ impl StackPool {
             let guard = unsafe { install(low) };
             let colour = free.colour % COLOURS * COLOUR_STEP;
             free.colour += 1;
-            let (top, limit) = (low + stride - colour, if guard == Guard::Watched { low + GUARD_LEN } else { low });
+            let top = low + stride - colour - BODY_LEN;
+            let limit = if guard == Guard::Watched { low + GUARD_LEN + WATCHED } else { low };
             let addresses = NonZeroUsize::new(top).zip(NonZeroUsize::new(limit));
             let (top, limit) = addresses.ok_or_else(|| io::Error::other("a stack at address 0"))?;
-            free.stacks.push(Stack { top, limit, guard });
+            free.stacks.push(Stack { top, limit });
         }
         // The first that was made is taken first.
         free.stacks.reverse();

@@ -14,9 +14,10 @@ pub(super) mod slab;
 use std::{
     borrow::Cow,
     cell::{Cell, UnsafeCell},
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
     thread,
 };
 
@@ -30,7 +31,7 @@ use super::{
     local::Locals,
     lwp,
     pool::{Priority, Shared},
-    stack::Stack,
+    stack::{BODY_LEN, Stack},
     waits::WaitSlot,
 };
 use crate::scheduler;
@@ -47,12 +48,47 @@ pub(super) enum Leave {
     Quantum,
     /// It blocks until it is unparked; what it waits for stands in its wait slot.
     Park,
-    /// It blocks until this thread has ended.
-    Join(ThreadRef),
     /// It goes on on an LWP that may block in the kernel.
     ToBlocking,
     /// It comes back from there.
     FromBlocking,
+    /// It blocks until this thread has ended.
+    Join(ThreadRef),
+}
+
+/// A [`Leave`] in one word, so that it passes the switch in a register.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct LeaveWord(usize);
+
+impl From<Leave> for LeaveWord {
+    #[inline(always)]
+    fn from(leave: Leave) -> LeaveWord {
+        LeaveWord(match leave {
+            Leave::Yield => 0,
+            Leave::Quantum => 1,
+            Leave::Park => 2,
+            Leave::ToBlocking => 3,
+            Leave::FromBlocking => 4,
+            Leave::Join(other) => ptr::from_ref(other.0).expose_provenance(),
+        })
+    }
+}
+
+impl From<LeaveWord> for Leave {
+    #[inline(always)]
+    fn from(word: LeaveWord) -> Leave {
+        match word.0 {
+            0 => Leave::Yield,
+            1 => Leave::Quantum,
+            2 => Leave::Park,
+            3 => Leave::ToBlocking,
+            4 => Leave::FromBlocking,
+            // SAFETY: no block is at such a low address, so this is the one that was made a word of; blocks live for
+            // ever.
+            other => Leave::Join(ThreadRef(unsafe { &*ptr::with_exposed_provenance(other) })),
+        }
+    }
 }
 
 /// What is left to do for a thread that has ended.
@@ -64,8 +100,15 @@ pub(super) enum Exit {
     Detached,
 }
 
-/// A stack, and where the thread stands on it.
-pub(super) type Body = Coroutine<(), Leave, Exit, Stack>;
+/// What stands above the beginning of a stack that is in use.
+pub(super) struct Body {
+    /// Where the thread stands. It owns nothing but the stack, so it need not be dropped.
+    pub(super) coroutine: ManuallyDrop<Coroutine<(), LeaveWord, Exit, Stack>>,
+    /// The stack once more: the coroutine would have to be moved to get at its own.
+    pub(super) stack: Stack,
+}
+
+const _: () = assert!(size_of::<Body>() <= BODY_LEN && align_of::<Body>() <= 16);
 
 /// What a thread is doing, as those see it who look from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +134,11 @@ pub(super) struct UserThread {
     last_lwp: AtomicU32,
     id: AtomicU64,
     join: JoinWord,
-    /// Taken out while the thread runs: its LWP has it then.
-    body: UnsafeCell<Option<Body>>,
+    /// Its stack and where it stands on it, at the top of that stack; null before the first dispatch.
+    body: AtomicPtr<Body>,
     // Second cache line.
     /// The way back to the LWP. Read only by the thread itself.
-    yielder: Cell<*const Yielder<(), Leave>>,
+    yielder: Cell<*const Yielder<(), LeaveWord>>,
     shared: Cell<Option<&'static Shared>>,
     run: Cell<Option<unsafe fn(ThreadRef) -> Exit>>,
     /// Lowest address of its stack; 0 before the first dispatch.
@@ -152,7 +195,7 @@ impl UserThread {
             last_lwp: AtomicU32::new(0),
             id: AtomicU64::new(0),
             join: JoinWord::new(),
-            body: UnsafeCell::new(None),
+            body: AtomicPtr::new(ptr::null_mut()),
             yielder: Cell::new(ptr::null()),
             shared: Cell::new(None),
             run: Cell::new(None),
@@ -181,6 +224,7 @@ impl ThreadRef {
         self.0.home.set(birth.home);
         self.0.shared.set(Some(birth.shared));
         self.0.run.set(Some(run::<T, F>));
+        self.0.body.store(ptr::null_mut(), Ordering::Relaxed);
         if birth.name.is_some() {
             // SAFETY: the caller has the block, and it is no thread yet.
             unsafe { *name.get() = birth.name };
@@ -190,36 +234,31 @@ impl ThreadRef {
         self.set_doing(Doing::New);
     }
 
-    /// Its stack and where it stands on it; a new thread gets `stack`.
+    /// Where its stack is, and where it stands on it; a new thread gets `stack`.
     ///
     /// # Safety
     /// The caller took the thread out of a ready queue, so nobody else has it.
     #[inline]
-    pub(super) unsafe fn take_body(self, stack: impl FnOnce() -> Stack) -> Body {
-        // SAFETY: as the caller vouches.
-        let body = unsafe { &mut *self.0.body.get() };
-        body.take().unwrap_or_else(|| {
-            let stack = stack();
-            self.0.stack_limit.set(stack.limit_address());
-            Coroutine::with_stack(stack, move |yielder: &Yielder<(), Leave>, ()| {
-                self.0.yielder.set(yielder);
-                match self.0.run.get() {
-                    // SAFETY: `begin` set it together with the payload it is for, and it is called once.
-                    Some(run) => unsafe { run(self) },
-                    None => Exit::Detached,
-                }
-            })
-        })
-    }
-
-    /// Puts it back when the thread has left its LWP.
-    ///
-    /// # Safety
-    /// As for [`take_body`](ThreadRef::take_body).
-    #[inline]
-    pub(super) unsafe fn put_body(self, body: Body) {
-        // SAFETY: as the caller vouches. What was there was taken out, so nothing is dropped.
-        unsafe { ptr::write(self.0.body.get(), Some(body)) };
+    pub(super) unsafe fn body(self, stack: impl FnOnce() -> Stack) -> *mut Body {
+        let body = self.0.body.load(Ordering::Relaxed);
+        if !body.is_null() {
+            return body;
+        }
+        let stack = stack();
+        let place = stack.place_of_body().cast::<Body>();
+        self.0.stack_limit.set(stack.limit_address());
+        self.0.body.store(place, Ordering::Relaxed);
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), LeaveWord>, ()| {
+            self.0.yielder.set(yielder);
+            match self.0.run.get() {
+                // SAFETY: `begin` set it together with the payload it is for, and it is called once.
+                Some(run) => unsafe { run(self) },
+                None => Exit::Detached,
+            }
+        });
+        // SAFETY: the place is above where the stack begins, aligned, and belongs to whoever has the stack.
+        unsafe { place.write(Body { coroutine: ManuallyDrop::new(coroutine), stack }) };
+        place
     }
 
     /// After the switch: it waits, unless it was unparked meanwhile.
@@ -269,13 +308,38 @@ impl ThreadRef {
     }
 }
 
+/// Has the CPU fetch what a thread that waits in a queue will need: first its block, and a turn later its stack.
+#[inline]
+pub(super) fn prefetch(block_soon: *const UserThread, stack_next: *const UserThread) {
+    prefetch_line(block_soon.cast());
+    // SAFETY: null, or a block, which lives for ever. Whose it is by now does not matter.
+    if let Some(next) = unsafe { stack_next.as_ref() } {
+        let body = next.body.load(Ordering::Relaxed).cast::<u8>();
+        // The body, and the frames that leaving has left below it.
+        for line in 0..5 {
+            prefetch_line(body.wrapping_sub(64 * line));
+        }
+    }
+}
+
+#[inline(always)]
+fn prefetch_line(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch accesses nothing and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// What the thread itself does.
 impl ThreadRef {
     /// Leaves the LWP, and returns when the thread is dispatched again, perhaps by another one.
     #[inline]
     pub(super) fn leave(self, leave: Leave) {
         // SAFETY: the thread itself calls this, so its coroutine runs, has set its yielder, and that is alive.
-        unsafe { (*self.0.yielder.get()).suspend(leave) };
+        unsafe { (*self.0.yielder.get()).suspend(leave.into()) };
     }
 
     /// Lowest address of its stack.
