@@ -37,20 +37,23 @@ pub struct BlockedThread {
 impl Deadlock {
     /// Looks at all threads of a runtime whose workers all sleep.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
-        if shared.in_blocking.load(std::sync::atomic::Ordering::Relaxed) > 0 || shared.reactor.is_expected() {
+        if shared.in_blocking.load(std::sync::atomic::Ordering::Relaxed) > 0 {
             return None;
         }
-        let ours = |thread: &ThreadRef| {
-            thread.doing() != Doing::Nothing && std::ptr::eq(thread.shared(), shared)
-        };
+        let ours =
+            |thread: &ThreadRef| thread.doing() != Doing::Nothing && std::ptr::eq(thread.shared(), shared);
         let threads: Vec<ThreadRef> = slab::all().into_iter().filter(ours).collect();
         if threads.is_empty() || threads.iter().any(|thread| thread.doing() != Doing::Blocked) {
             return None;
         }
-        let blocked = threads.into_iter().map(blocked).collect::<Vec<_>>();
         // With a deadline, or waiting for the world: it will go on by itself.
-        let waits_for_world = |t: &BlockedThread| matches!(t.kind, WaitKind::Sleep | WaitKind::Io);
-        (!blocked.iter().any(waits_for_world)).then_some(Deadlock { blocked })
+        let goes_on = |t: &ThreadRef| t.waits().is_timed() || t.waits().kind() == Some(WaitKind::Io);
+        if threads.iter().any(goes_on) {
+            return None;
+        }
+        let mut blocked: Vec<BlockedThread> = threads.into_iter().map(blocked).collect();
+        blocked.sort_by_key(|t| t.thread);
+        Some(Deadlock { blocked })
     }
 
     /// The blocked threads, in the order of their numbers.

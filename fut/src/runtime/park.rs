@@ -1,13 +1,13 @@
 //! What a running user thread can do about itself: yield, block, ask who it is.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sigmund_model::Thread;
 
 use super::{
     lwp,
     thread::{Leave, ThreadRef},
-    waits::WaitsFor,
+    waits::{WaitKind, WaitsFor},
 };
 
 /// The user thread that calls this, if it is one.
@@ -32,7 +32,9 @@ pub(crate) fn here(call: &'static str) -> ThreadRef {
 #[cold]
 #[track_caller]
 fn outside(call: &'static str) -> ! {
-    panic!("{call} was called outside of a runtime: only a user thread can block there; see fut::Runtime::run")
+    panic!(
+        "{call} was called outside of a runtime: only a user thread can block there; see fut::Runtime::run"
+    )
 }
 
 /// The number of the user thread that calls this; `None` outside of a runtime.
@@ -65,11 +67,29 @@ fn leave_at_quantum() {
     }
 }
 
+/// Blocks the calling user thread for at least this time.
+///
+/// # Panics
+/// Outside of a runtime.
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    let thread = here("fut::sleep");
+    // Longer than the clock can say is for ever, as good as.
+    let Some(deadline) = Instant::now().checked_add(duration) else {
+        return sleep(Duration::from_secs(1 << 30));
+    };
+    let on = WaitsFor { kind: WaitKind::Sleep, address: 0, holder: None };
+    while Instant::now() < deadline {
+        thread.park_until(&on, deadline);
+    }
+}
+
 /// Blocks the calling user thread until it is unparked. May return without that: the caller checks its condition
 /// again. An unpark that came before makes it return at once.
 ///
 /// # Panics
 /// Outside of a runtime.
+#[track_caller]
 pub(crate) fn park(on: &WaitsFor<'_>) {
     let thread = here("fut::park");
     if thread.take_token() {
@@ -80,14 +100,20 @@ pub(crate) fn park(on: &WaitsFor<'_>) {
 }
 
 /// The same, and also returns at the deadline.
+#[track_caller]
 pub(crate) fn park_until(on: &WaitsFor<'_>, deadline: Instant) {
-    let thread = here("fut::park_until");
-    if thread.take_token() {
-        return;
+    here("fut::park_until").park_until(on, deadline);
+}
+
+impl ThreadRef {
+    fn park_until(self, on: &WaitsFor<'_>, deadline: Instant) {
+        if self.take_token() {
+            return;
+        }
+        self.waits().set(on, true);
+        let shared = self.shared();
+        let timer = shared.reactor.add_timer(shared, deadline, self);
+        self.leave(Leave::Park);
+        shared.reactor.remove_timer(timer);
     }
-    thread.waits().set(on, true);
-    let shared = thread.shared();
-    let timer = shared.reactor.add_timer(shared, deadline, thread);
-    thread.leave(Leave::Park);
-    shared.reactor.remove_timer(timer);
 }

@@ -81,7 +81,11 @@ impl Builder {
     }
 
     /// Makes the thread, and puts it into no queue yet.
-    pub(super) fn begin<T: Send>(self, shared: &'static Shared, body: impl FnOnce() -> T + Send) -> ThreadRef {
+    pub(super) fn begin<T: Send>(
+        self,
+        shared: &'static Shared,
+        body: impl FnOnce() -> T + Send,
+    ) -> ThreadRef {
         let home = match (shared.policy, self.lwp) {
             (Policy::Affinity, Some(lwp)) => lwp % shared.queues.len(),
             (Policy::Affinity, None) => shared.next_home(),

@@ -19,7 +19,9 @@ use super::{
     pool::{Policy, Priority, Shared},
     ready::Woke,
     stack::StackCache,
-    thread::{Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache},
+    thread::{
+        Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache,
+    },
 };
 use crate::{scheduler, session};
 use current::Entered;
@@ -269,7 +271,7 @@ pub(super) fn make_ready(thread: ThreadRef) {
     say_ready(thread);
     let shared = thread.shared();
     let queued = current::with(|lwp| {
-        let ours = std::ptr::eq(lwp.shared, shared) && lwp.is_worker();
+        let ours = std::ptr::eq(lwp.shared, shared);
         if ours {
             lwp.queue(thread);
         }

@@ -97,8 +97,8 @@ impl Lwp {
             for step in 1..others {
                 // Each begins with its neighbour, so that they do not all go for the same one.
                 let victim = &shared.queues[(number + step) % others];
-                let stolen =
-                    got(|| victim.newest_first.take_oldest()).or_else(|| got(|| victim.oldest_first.take_oldest()));
+                let stolen = got(|| victim.newest_first.take_oldest())
+                    .or_else(|| got(|| victim.oldest_first.take_oldest()));
                 if stolen.is_some() {
                     return stolen;
                 }
@@ -132,6 +132,8 @@ impl Lwp {
                 }
                 self.shared.idle.wake_one();
             }
+            // It runs them itself when it has unparked all that it has to.
+            Role::Reactor if thread.priority() == Priority::Urgent => self.shared.urgent.push(thread),
             _ => self.shared.queue(thread),
         }
     }
@@ -169,9 +171,7 @@ impl Shared {
     }
 }
 
-fn got(
-    mut steal: impl FnMut() -> Steal<UserThread>,
-) -> Option<ThreadRef> {
+fn got(mut steal: impl FnMut() -> Steal<UserThread>) -> Option<ThreadRef> {
     loop {
         match steal() {
             Steal::Got(block) => return Some(ThreadRef::of_block(block)),

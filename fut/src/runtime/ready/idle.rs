@@ -246,7 +246,8 @@ mod model {
                     loom::thread::spawn(move || {
                         idle.begin_search();
                         loop {
-                            let taken = work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+                            let taken =
+                                work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
                             if taken.is_ok() {
                                 idle.found();
                                 if done.fetch_add(1, Ordering::Relaxed) == 1 {

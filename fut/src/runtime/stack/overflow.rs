@@ -83,7 +83,8 @@ impl Default for Text {
 
 impl Text {
     fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("fut: a user thread has overflowed its stack\n")
+        std::str::from_utf8(&self.bytes[..self.len])
+            .unwrap_or("fut: a user thread has overflowed its stack\n")
     }
 }
 
