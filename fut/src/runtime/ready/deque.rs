@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
         let (deque, items) = (Deque::new(4, false), numbers(5));
-        items[..4].iter().for_each(|item| deque.push(item).unwrap());
+        items[..4].iter().for_each(|&item| deque.push(item).unwrap());
         assert_eq!(deque.push(items[4]), Err(items[4]), "it has room for four");
         assert_eq!(deque.take_newest(), Some(items[3]));
         assert_eq!(deque.take_oldest(), Steal::Got(items[0]));
