@@ -25,7 +25,7 @@ fn main() {
     pin_to_one_cpu();
     let folder = std::env::temp_dir().join(format!("fut-bench-{}", std::process::id()));
     let recording = Recording::start(&folder, Geometry::default()).expect("a recording");
-    keys::set(!OFF);
+    keys::set(!OFF).expect("switched");
     none();
 
     let mut buffer = vec![0_u64; 4 * BURST as usize];

@@ -4,16 +4,26 @@
 //! as well. The merge knows the events by their names. The order matters where another LWP may act on what was
 //! decided: **record first, then publish**, so that no consequence has an earlier tick than its cause.
 
-use std::{ptr::NonNull, sync::atomic::Ordering};
+use std::{
+    ptr::{self, NonNull},
+    sync::atomic::Ordering,
+};
 
 use sigmund_model::{LeaveReason, Thread};
 
-use crate::{keys, probe};
+use crate::{
+    keys,
+    probe::{self, Declared, is_on, only_others_are_on},
+};
+
+crate::__event!(
+    // The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
+    Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
+        => "next {next}, left because {reason}, on {on}",
+    || switch(Some(Thread(1)), LeaveReason::Yield, 0)
+);
 
 crate::events! {
-    /// The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
-    fn USER_CONTEXT_SWITCH(next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
-        => "next {next}, left because {reason}, on {on}";
     /// The current user thread created another.
     fn USER_THREAD_NEW(new: Thread, name: &str) in keys::SCHEDULER => "created {new} \"{name}\"";
     /// A user thread was unparked: it waits in the ready queue from now on.
@@ -25,18 +35,34 @@ crate::events! {
 
 /// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, and `on` the
 /// address of what it waits for (0: nothing).
-#[inline]
+#[inline(always)]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
     let next = next.unwrap_or(Thread(0));
-    USER_CONTEXT_SWITCH(next, reason as u8, std::ptr::without_provenance(on));
+    if is_on::<Switch>() {
+        record_switch(next, reason, on);
+    }
+    if only_others_are_on::<Switch>() {
+        set_mounted(next);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record_switch(next: Thread, reason: LeaveReason, on: usize) {
+    probe::record(Switch::event(), (next, reason as u8, ptr::without_provenance::<()>(on)));
+    set_mounted(next);
+}
+
+/// The heads of packets name the thread that is mounted, whether or not switches are recorded.
+#[cold]
+fn set_mounted(next: Thread) {
     let control = probe::current();
-    // All LWPs that do not record share the one that stands in for a ring: writing to it would cost them all.
+    // All LWPs that have no ring share the one that stands in for it: writing to it would cost them all.
     if control == NonNull::from(&probe::CURRENT_NONE) {
         return;
     }
     // SAFETY: `current` gives a control block that stays mapped while its LWP is attached.
     let control = unsafe { control.as_ref() };
-    // Whatever the key mask says: the next packet's head names the thread.
     control.mounted.store(next.0, Ordering::Relaxed);
 }
 

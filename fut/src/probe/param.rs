@@ -15,6 +15,9 @@ pub unsafe trait Param: Copy {
     /// How it is declared.
     const TYPE: FieldType;
 
+    /// A typical value, to measure with what recording it costs.
+    const SAMPLE: Self;
+
     /// Words it takes.
     #[inline(always)]
     fn words(self) -> usize {
@@ -40,10 +43,11 @@ unsafe fn store(to: *mut u64, word: u64) {
 }
 
 macro_rules! number {
-    ($($ty:ty => $field:ident, $this:ident => $bits:expr;)*) => { $(
+    ($($ty:ty => $field:ident, $sample:expr, $this:ident => $bits:expr;)*) => { $(
         // SAFETY: one word is declared and one is stored.
         unsafe impl Param for $ty {
             const TYPE: FieldType = FieldType::$field;
+            const SAMPLE: $ty = $sample;
 
             #[inline(always)]
             unsafe fn write(self, to: *mut u64) {
@@ -56,35 +60,46 @@ macro_rules! number {
 }
 
 number! {
-    u8 => U8, n => u64::from(n);
-    u16 => U16, n => u64::from(n);
-    u32 => U32, n => u64::from(n);
-    u64 => U64, n => n;
-    usize => U64, n => n as u64;
-    i8 => I64, n => i64::from(n) as u64;
-    i16 => I64, n => i64::from(n) as u64;
-    i32 => I64, n => i64::from(n) as u64;
-    i64 => I64, n => n as u64;
-    isize => I64, n => n as u64;
-    f64 => F64, x => x.to_bits();
-    bool => Bool, b => u64::from(b);
-    Thread => Thread, t => t.0;
+    u8 => U8, 1, n => u64::from(n);
+    u16 => U16, 1, n => u64::from(n);
+    u32 => U32, 1, n => u64::from(n);
+    u64 => U64, 1, n => n;
+    usize => U64, 1, n => n as u64;
+    i8 => I64, -1, n => i64::from(n) as u64;
+    i16 => I64, -1, n => i64::from(n) as u64;
+    i32 => I64, -1, n => i64::from(n) as u64;
+    i64 => I64, -1, n => n as u64;
+    isize => I64, -1, n => n as u64;
+    f64 => F64, 1.0, x => x.to_bits();
+    bool => Bool, true, b => u64::from(b);
+    Thread => Thread, Thread(1), t => t.0;
 }
 
-// SAFETY: one word is declared and one is stored.
-unsafe impl<T> Param for *const T {
-    const TYPE: FieldType = FieldType::Pointer;
+macro_rules! pointer {
+    ($($ty:ty => $sample:expr;)*) => { $(
+        // SAFETY: one word is declared and one is stored.
+        unsafe impl<T> Param for $ty {
+            const TYPE: FieldType = FieldType::Pointer;
+            const SAMPLE: $ty = $sample;
 
-    #[inline(always)]
-    unsafe fn write(self, to: *mut u64) {
-        // SAFETY: the caller gives one word.
-        unsafe { store(to, self as usize as u64) };
-    }
+            #[inline(always)]
+            unsafe fn write(self, to: *mut u64) {
+                // SAFETY: the caller gives one word.
+                unsafe { store(to, self.addr() as u64) };
+            }
+        }
+    )* };
+}
+
+pointer! {
+    *const T => std::ptr::null();
+    *mut T => std::ptr::null_mut();
 }
 
 // SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
 unsafe impl Param for &str {
     const TYPE: FieldType = FieldType::Text;
+    const SAMPLE: Self = "sixteen letters.";
 
     #[inline]
     fn words(self) -> usize {
