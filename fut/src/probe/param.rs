@@ -111,15 +111,30 @@ unsafe impl Param for &str {
         let bytes = &self.as_bytes()[..self.len().min(MAX_TEXT)];
         // SAFETY: the first of the words the caller gives.
         unsafe { store(to, bytes.len() as u64) };
-        for (index, chunk) in bytes.chunks(8).enumerate() {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            // SAFETY: `index + 1` is below `words()`.
-            let place = unsafe { to.add(index + 1) };
-            // SAFETY: as above.
-            unsafe { store(place, u64::from_le_bytes(word)) };
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut place = to.wrapping_add(1);
+        for word in words {
+            // SAFETY: one of the words for the bytes, as many as there are chunks.
+            unsafe { store(place, u64::from_le_bytes(*word)) };
+            place = place.wrapping_add(1);
+        }
+        if !rest.is_empty() {
+            // SAFETY: the last of them.
+            unsafe { store(place, last_word(words.last(), rest)) };
         }
     }
+}
+
+/// Fewer than 8 bytes as a word, filled up with zeros. Without a loop or a call: a text costs its probe enough.
+#[inline(always)]
+fn last_word(before: Option<&[u8; 8]>, rest: &[u8]) -> u64 {
+    let missing = 8 - rest.len();
+    if before.is_some() {
+        // SAFETY: `rest` follows 8 bytes of the same text, so the 8 bytes that end with it are all of that text.
+        let whole = unsafe { rest.as_ptr().sub(missing).cast::<u64>().read_unaligned() };
+        return u64::from_le(whole) >> (8 * missing);
+    }
+    rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 /// The parameters of one event, together: a tuple of up to eight [`Param`]s.
