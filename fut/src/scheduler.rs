@@ -4,10 +4,7 @@
 //! as well. The merge knows the events by their names. The order matters where another LWP may act on what was
 //! decided: **record first, then publish**, so that no consequence has an earlier tick than its cause.
 
-use std::{
-    ptr::{self, NonNull},
-    sync::atomic::Ordering,
-};
+use std::{ptr, sync::atomic::Ordering};
 
 use sigmund_model::{LeaveReason, Thread};
 
@@ -41,29 +38,25 @@ pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
     if is_on::<Switch>() {
         record_switch(next, reason, on);
     }
+    // The heads of packets name the thread that is mounted, whether or not switches are recorded.
     if only_others_are_on::<Switch>() {
-        set_mounted(next);
+        note_switch(next);
     }
 }
 
 #[cold]
 #[inline(never)]
 fn record_switch(next: Thread, reason: LeaveReason, on: usize) {
-    probe::record(Switch::event(), (next, reason as u8, ptr::without_provenance::<()>(on)));
-    set_mounted(next);
+    let params = (next, reason as u8, ptr::without_provenance::<()>(on));
+    probe::record_and(Switch::event(), params, |ring| ring.mounted.store(next.0, Ordering::Relaxed));
 }
 
-/// The heads of packets name the thread that is mounted, whether or not switches are recorded.
 #[cold]
-fn set_mounted(next: Thread) {
-    let control = probe::current();
-    // All LWPs that have no ring share the one that stands in for it: writing to it would cost them all.
-    if control == NonNull::from(&probe::CURRENT_NONE) {
-        return;
+#[inline(never)]
+fn note_switch(next: Thread) {
+    if let Some(ring) = probe::ring() {
+        ring.mounted.store(next.0, Ordering::Relaxed);
     }
-    // SAFETY: `current` gives a control block that stays mapped while its LWP is attached.
-    let control = unsafe { control.as_ref() };
-    control.mounted.store(next.0, Ordering::Relaxed);
 }
 
 /// A user thread is created, by the one that is mounted here. It is not ready before this is recorded.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{
-    patch::SwitchError,
+    SwitchError,
     switch::{MASK, set_mask},
 };
 

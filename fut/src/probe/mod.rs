@@ -9,19 +9,22 @@ mod emit;
 mod event;
 pub mod keys;
 mod param;
+#[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
 mod patch;
 mod site;
 mod switch;
+mod switch_error;
 
 pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_current};
 pub use emit::record;
+pub(crate) use emit::{record_and, ring};
 pub(crate) use event::declared;
 pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
-pub use patch::SwitchError;
 pub(crate) use site::only_others_are_on;
 pub use switch::{EventInfo, SwitchEventsError, declared_events, switch_events};
 pub(crate) use switch::{after_fork, before_fork, set_mask};
+pub use switch_error::SwitchError;
 
 #[doc(hidden)]
 pub use event::DECLARED;

@@ -120,21 +120,19 @@ unsafe impl Param for &str {
         }
         if !rest.is_empty() {
             // SAFETY: the last of them.
-            unsafe { store(place, last_word(words.last(), rest)) };
+            unsafe { store(place, last_word(bytes, rest)) };
         }
     }
 }
 
-/// Fewer than 8 bytes as a word, filled up with zeros. Without a loop or a call: a text costs its probe enough.
+/// The last bytes of a text, fewer than 8, as a word, filled up with zeros. Without a call, and for longer texts
+/// without a loop.
 #[inline(always)]
-fn last_word(before: Option<&[u8; 8]>, rest: &[u8]) -> u64 {
-    let missing = 8 - rest.len();
-    if before.is_some() {
-        // SAFETY: `rest` follows 8 bytes of the same text, so the 8 bytes that end with it are all of that text.
-        let whole = unsafe { rest.as_ptr().sub(missing).cast::<u64>().read_unaligned() };
-        return u64::from_le(whole) >> (8 * missing);
+fn last_word(text: &[u8], rest: &[u8]) -> u64 {
+    match text.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }
-    rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 /// The parameters of one event, together: a tuple of up to eight [`Param`]s.
@@ -187,3 +185,25 @@ tuple!(A B C D E);
 tuple!(A B C D E F);
 tuple!(A B C D E F G);
 tuple!(A B C D E F G H);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_its_length_and_its_bytes_filled_up_with_zeros() {
+        let letters: String = ('a'..='z').cycle().take(MAX_TEXT + 100).collect();
+        for len in (0..40).chain([MAX_TEXT - 1, MAX_TEXT, MAX_TEXT + 1, MAX_TEXT + 100]) {
+            let text = &letters[..len];
+            let mut words = [u64::MAX; 2 + MAX_TEXT / 8];
+            // SAFETY: room for the longest text.
+            unsafe { text.write(words.as_mut_ptr()) };
+            let kept = len.min(MAX_TEXT);
+            assert_eq!((words[0], text.words()), (kept as u64, 1 + kept.div_ceil(8)));
+            let bytes: Vec<u8> = words[1..text.words()].iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(&bytes[..kept], &text.as_bytes()[..kept]);
+            assert!(bytes[kept..].iter().all(|byte| *byte == 0));
+            assert_eq!(words[text.words()], u64::MAX, "nothing behind it");
+        }
+    }
+}

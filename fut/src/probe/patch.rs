@@ -24,8 +24,9 @@
 //! with `int3` where we have `test`, and so do others in user space with this very pair of `test` and `jmp`
 //! (github.com/backtrace-labs/dynamic_flag). Intel's errata on unsynchronised cross-modifying code (Core 2: AH33) are
 //! about bytes behind the first; the SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") asks for the serialising
-//! instruction of rules 2 and 4 on the executing CPU before it executes what was modified. What no manual says in so many words is that a first
-//! byte may be seen old or new and nothing else; on that rest the kernel's last step and ours alike.
+//! instruction of rules 2 and 4 on the executing CPU before it executes what was modified. What no manual says in so
+//! many words is that a first byte is seen old or new and nothing else; on that rest the kernel's last step and ours
+//! alike.
 //!
 //! Why not `int3`: its SIGTRAP kills a thread that has the signal blocked, and threads that block all signals are
 //! common; and a debugger would stop at each. Here no thread traps, waits, or sees anything but its own five bytes.
@@ -33,11 +34,11 @@
 //! Not for signal handlers: switching takes a lock and allocates.
 
 use std::{
-    fmt, io,
+    io,
     sync::atomic::{AtomicU8, Ordering},
 };
 
-use super::EventDecl;
+use super::{EventDecl, SwitchError};
 
 /// Bytes of a site.
 pub(super) const SITE_LEN: usize = 5;
@@ -54,57 +55,6 @@ pub(super) struct Change {
     pub(super) distance: i32,
     pub(super) jumps: bool,
     pub(super) event: &'static EventDecl,
-}
-
-/// Why probes could not be switched. None was.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SwitchError {
-    /// The kernel refuses `membarrier`.
-    Membarrier(io::Error),
-    /// The kernel does not make the code writable.
-    Protect(io::Error),
-    /// Something else stands where the site of a probe is: a breakpoint, say.
-    Foreign {
-        /// The event.
-        event: &'static str,
-        /// Where the site is.
-        address: usize,
-        /// What stands there.
-        found: [u8; SITE_LEN],
-    },
-}
-
-impl fmt::Display for SwitchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SwitchError::Membarrier(error) => {
-                write!(
-                    f,
-                    "probes cannot be switched: membarrier with SYNC_CORE (Linux 4.16) is refused: {error}"
-                )?;
-            }
-            SwitchError::Protect(error) => {
-                write!(f, "probes cannot be switched: mprotect does not make the code writable: {error}")?;
-            }
-            SwitchError::Foreign { event, address, found } => {
-                return write!(
-                    f,
-                    "probes cannot be switched: expected a nop or a jump for the event {event} at {address:#x}, found \
-                     {found:02x?} (a breakpoint?)"
-                );
-            }
-        }
-        write!(f, "; a program built with RUSTFLAGS=\"--cfg fut_no_patching\" does without")
-    }
-}
-
-impl std::error::Error for SwitchError {}
-
-impl From<SwitchError> for io::Error {
-    fn from(error: SwitchError) -> io::Error {
-        io::Error::other(error)
-    }
 }
 
 impl Change {

@@ -12,9 +12,8 @@ use std::{
 use sigmund_model::FieldType;
 
 use super::{
-    EventDecl,
+    EventDecl, SwitchError,
     event::{DECLARED, in_order_of_names},
-    patch::SwitchError,
 };
 
 /// 0 as long as nothing is recorded.
