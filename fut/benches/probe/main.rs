@@ -76,6 +76,7 @@ fn probes() -> Vec<Row> {
         }),
         Row::of("off, 16 in a row, each", LONG_BURST, each!(|i| sixteen_off(i))).divided_by(16.0),
         Row::of("keys::enabled, 16 in a row, each", LONG_BURST, each!(|i| sixteen_asked(i))).divided_by(16.0),
+        Row::of("off, 256 in a row, each", LONG_BURST / 10, each!(|i| many_off(i))).divided_by(256.0),
         Row::of("an empty loop", LONG_BURST, each!(|_| black_box(()))),
     ]
 }
@@ -104,6 +105,11 @@ macro_rules! sixteen {
 #[inline(always)]
 fn sixteen_off(i: u64) {
     sixteen!(switched_off(i, i));
+}
+
+#[inline(always)]
+fn many_off(i: u64) {
+    sixteen!(sixteen_off(i));
 }
 
 #[inline(always)]

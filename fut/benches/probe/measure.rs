@@ -77,7 +77,7 @@ impl Cost {
 
     pub(crate) fn print(&self, first: f64) {
         let Cost { name, ticks } = self;
-        println!("{name:<44} {ticks:>8.2} {:>8.2} {:>8.3}", ticks * ns_per_tick(), ticks / first);
+        println!("{name:<44} {ticks:>8.3} {:>8.3} {:>8.3}", ticks * ns_per_tick(), ticks / first);
     }
 }
 
