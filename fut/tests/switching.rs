@@ -1,4 +1,5 @@
-//! Probes that are switched on and off all the time, while threads and signal handlers run through them.
+//! Probes that are switched on and off all the time, while threads, signal handlers and forked children run through
+//! them.
 //!
 //! Nobody drains the rings here. They are full after a moment, and from then on every record is counted as lost, by
 //! the LWP that wanted it: so how often probes were on is known exactly, and nothing has to be stored.
@@ -15,6 +16,7 @@ use fut::{Init, declared_events, keys, shm::Arena, switch_events};
 const THREADS: usize = 3;
 /// A switch takes a quarter of a millisecond beside threads that use both CPUs, and five times that unoptimised.
 const SWITCHES: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
+const FORKS: u64 = 50;
 const GROUPS: u64 = 10;
 /// Probes of one group.
 const EACH: u64 = 20;
@@ -114,6 +116,22 @@ fn interrupt_a_thousand_times_a_second(on: bool) {
     unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut()) };
 }
 
+/// Children that are made while another thread switches have whole probes, and record for themselves.
+fn fork_and_run_through_all_probes() {
+    // SAFETY: the child records events and ends with `_exit`, nothing else.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        all(0);
+        // SAFETY: ends the child at once; the test harness in it must not go on.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is a valid place.
+    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    assert_eq!((waited, status), (pid, 0));
+}
+
 struct Losses(Arena);
 
 impl Losses {
@@ -155,9 +173,11 @@ fn what_is_off_records_nothing_however_often_it_is_switched() {
         assert!(losses.now() > 0, "the rings are full by now");
 
         interrupt_a_thousand_times_a_second(true);
+        let forks = scope.spawn(|| (0..FORKS).for_each(|_| fork_and_run_through_all_probes()));
         for switch in 0..SWITCHES {
             keys::set(switch.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16).unwrap();
         }
+        forks.join().unwrap();
         assert!(SIGNALS.load(Ordering::Relaxed) > 0, "the timer did not fire");
         interrupt_a_thousand_times_a_second(false);
 

@@ -25,7 +25,8 @@ pub fn enabled(key: u64) -> bool {
     mask() & key != 0
 }
 
-/// Switches groups of events: those in `mask` on, all others off. Without a session this changes nothing.
+/// Switches groups of events: those in `mask` on, all others off. As long as the process does
+/// not record, this changes nothing.
 ///
 /// When it returns, no thread begins to record an event that was switched off; one that had begun may still finish.
 /// Takes a lock and makes system calls: not for signal handlers.
@@ -33,7 +34,7 @@ pub fn enabled(key: u64) -> bool {
 /// # Errors
 /// When the kernel does not let code be changed. Then nothing is switched.
 pub fn set(mask: u64) -> Result<(), SwitchError> {
-    if crate::session::is_on() { set_mask(mask) } else { Ok(()) }
+    set_mask(mask)
 }
 
 /// The mask that is set now; 0 when nothing is recorded.

@@ -23,7 +23,7 @@ pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
 pub(crate) use site::only_others_are_on;
 pub use switch::{EventInfo, SwitchEventsError, declared_events, switch_events};
-pub(crate) use switch::{after_fork, before_fork, set_mask};
+pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
 pub use switch_error::SwitchError;
 
 #[doc(hidden)]

@@ -160,16 +160,21 @@ pub(super) use patched::changes;
 #[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
 use patched::site;
 
-/// Load, test, branch. What only concerns single events is asked behind the branch.
+/// Load, test, branch. What concerns single events is asked behind the branch.
 #[cfg(not(all(target_arch = "x86_64", not(fut_no_patching))))]
 #[inline(always)]
 fn site<E: Declared, const WHEN: u32>() -> bool {
+    use std::sync::atomic::Ordering;
+
+    use super::{keys, switch::RECORDING};
+
     #[cold]
     #[inline(never)]
-    fn jumps(event: &EventDecl, when: When, mask: u64) -> bool {
-        when.jumps(mask != 0, mask & event.key() != 0 && !event.is_switched_off())
+    fn jumps(event: &EventDecl, when: When) -> bool {
+        let on = keys::enabled(event.key()) && !event.is_switched_off();
+        when.jumps(RECORDING.load(Ordering::Relaxed), on)
     }
-    let mask = super::keys::mask();
-    let asked = if WHEN == When::EVENT_ON { E::KEY } else { u64::MAX };
-    mask & asked != 0 && jumps(E::event(), When(WHEN), mask)
+    let perhaps =
+        if WHEN == When::EVENT_ON { keys::enabled(E::KEY) } else { RECORDING.load(Ordering::Relaxed) };
+    perhaps && jumps(E::event(), When(WHEN))
 }

@@ -19,6 +19,9 @@ use super::{
 /// 0 as long as nothing is recorded.
 pub(super) static MASK: AtomicU64 = AtomicU64::new(0);
 
+/// Whether the process records; it may do so with an empty mask for a while.
+pub(super) static RECORDING: AtomicBool = AtomicBool::new(false);
+
 /// One switches, the others wait.
 static TURN: AtomicBool = AtomicBool::new(false);
 
@@ -56,25 +59,45 @@ pub(crate) fn after_fork() {
     Turn::give_back();
 }
 
-/// Sets the mask, and whether each event is switched off by name as `choose` says (`None`: as it was).
+/// What decides which events are on, beside their own switches.
+#[derive(Clone, Copy)]
+struct Groups {
+    recording: bool,
+    mask: u64,
+}
+
+/// Sets what `groups` makes of what was, and whether each event is switched off by name as `choose` says (`None`: as
+/// it was).
 fn apply(
-    mask: impl FnOnce(u64) -> u64,
+    groups: impl FnOnce(Groups) -> Groups,
     choose: impl Fn(&EventDecl) -> Option<bool>,
 ) -> Result<(), SwitchError> {
     let _turn = Turn::take();
-    let mask_before = MASK.load(Ordering::Relaxed);
-    let mask = mask(mask_before);
+    let before = Groups { recording: RECORDING.load(Ordering::Relaxed), mask: MASK.load(Ordering::Relaxed) };
+    let Groups { recording, mask } = groups(before);
     let off = |event: &EventDecl| choose(event).unwrap_or(event.is_switched_off());
     #[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
-    super::patch::patch(super::site::changes(mask != 0, |event| mask & event.key() != 0 && !off(event)))?;
+    super::patch::patch(super::site::changes(recording, |event| mask & event.key() != 0 && !off(event)))?;
     DECLARED.iter().for_each(|event| event.switch_off(off(event)));
     MASK.store(mask, Ordering::Relaxed);
+    RECORDING.store(recording, Ordering::Relaxed);
     Ok(())
 }
 
-/// Sets the key mask. 0 when nothing is recorded.
-pub(crate) fn set_mask(mask: u64) -> Result<(), SwitchError> {
-    apply(|_| mask, |_| None)
+/// Switches on what is not switched off by name: there is a session now.
+pub(crate) fn start_recording() -> Result<(), SwitchError> {
+    apply(|_| Groups { recording: true, mask: super::keys::ALL }, |_| None)
+}
+
+/// Switches everything off.
+pub(crate) fn stop_recording() -> Result<(), SwitchError> {
+    apply(|_| Groups { recording: false, mask: 0 }, |_| None)
+}
+
+/// Sets the key mask, if the process records.
+pub(super) fn set_mask(mask: u64) -> Result<(), SwitchError> {
+    let set = |groups: Groups| if groups.recording { Groups { mask, ..groups } } else { groups };
+    apply(set, |_| None)
 }
 
 /// An event that the program declares.
@@ -142,7 +165,7 @@ pub fn declared_events() -> impl Iterator<Item = EventInfo> {
 pub fn switch_events(pattern: &str, on: bool) -> Result<usize, SwitchEventsError> {
     check(pattern)?;
     let fits = |event: &EventDecl| fits(pattern.as_bytes(), event.name().as_bytes());
-    apply(|mask| mask, |event| fits(event).then_some(!on)).map_err(SwitchEventsError::Switch)?;
+    apply(|groups| groups, |event| fits(event).then_some(!on)).map_err(SwitchEventsError::Switch)?;
     Ok(declared_events().filter(|info| fits(info.event)).count())
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Once;
 
 use super::Init;
-use crate::probe::{after_fork, before_fork, set_mask};
+use crate::probe::{after_fork, before_fork, stop_recording};
 
 /// Has the C library call us in every child. `vfork` and `posix_spawn` do not, and need not: they run no probe.
 pub(super) fn register() {
@@ -31,6 +31,6 @@ extern "C" fn in_child() {
     if !matches!(super::init(), Init::Recording) {
         // A child that cannot record runs on without: there is nobody here to tell. Should even this be refused, its
         // probes find no session.
-        let _ = set_mask(0);
+        let _ = stop_recording();
     }
 }

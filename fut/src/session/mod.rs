@@ -25,8 +25,8 @@ pub use error::StartError;
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock, keys,
-    probe::{declared, set_mask},
+    clock,
+    probe::{declared, start_recording},
     shm::{Arena, ArenaError, Geometry},
     trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
 };
@@ -110,7 +110,7 @@ fn install(session: Session) -> Result<(), StartError> {
     fork::register();
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    set_mask(keys::ALL).map_err(|error| {
+    start_recording().map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
         error.into()
     })

@@ -14,7 +14,7 @@ use sigmund_model::Pid;
 use super::{Session, arena, current, install, is_on};
 use crate::{
     drain::{Drain, DrainSummary},
-    probe::set_mask,
+    probe::stop_recording,
     shm::Geometry,
 };
 
@@ -68,7 +68,7 @@ impl Recording {
     /// # Errors
     /// When the file could not be written.
     pub fn finish(mut self) -> io::Result<RecordingSummary> {
-        let switched_off = set_mask(0);
+        let switched_off = stop_recording();
         self.stop.store(true, Ordering::Release);
         match self.drain.take().map(thread::JoinHandle::join) {
             Some(Ok(summary)) => summary.and_then(|summary| Ok(switched_off.map(|()| summary)?)),
