@@ -2,17 +2,18 @@
 //!
 //! Two tables: probes and their peers, and every event that this crate declares. All rows of a table are measured in
 //! turn, nine times over, so that whatever else the machine does falls on all of them; a figure is the median. One
-//! pinned CPU, in bursts that fit into the ring, so that nothing is lost and the drain runs between them. Packet
+//! pinned CPU, in bursts that fit into the ring, so that nothing is lost; packets are drained between them. Packet
 //! switches are included.
 
 mod built_in;
+mod drain;
 mod measure;
 mod peers;
 mod two_cpus;
 
 use std::{cell::RefCell, hint::black_box};
 
-use fut::{Recording, Runtime, clock::ticks, keys, shm::Geometry};
+use fut::{Runtime, clock::ticks, keys};
 
 use measure::{Cost, Row, Table, each, pin_to};
 
@@ -33,8 +34,8 @@ const LONG_BURST: u64 = 400_000;
 
 fn main() {
     pin_to(0);
-    let folder = std::env::temp_dir().join(format!("fut-bench-{}", std::process::id()));
-    let recording = Recording::start(&folder, Geometry::default()).expect("a recording");
+    let folder = tempfile::tempdir().expect("a folder");
+    drain::start(folder.path());
     keys::set(!OFF).expect("switched");
 
     let table = Table::measure(probes());
@@ -47,9 +48,8 @@ fn main() {
     println!("\nevery event that fut declares, with typical parameters\n{}", Cost::heading());
     built_in::measure().print();
 
-    let summary = recording.finish().expect("the trace");
+    let summary = drain::finish();
     println!("\n{} records lost in {} packets", summary.lost, summary.packets);
-    let _ = std::fs::remove_file(folder);
 }
 
 fn probes() -> Vec<Row> {

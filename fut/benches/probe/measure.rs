@@ -5,12 +5,12 @@ use std::{sync::OnceLock, time::Duration};
 use fut::clock::{snapshot, ticks};
 use fut::model::ClockDomain;
 
+use crate::drain;
+
 /// How often every row is measured.
 pub(crate) const ROUNDS: usize = 9;
 /// Bursts of which one measurement is the median.
 const BURSTS: usize = 5;
-/// In which the drain empties the ring.
-const PAUSE: Duration = Duration::from_millis(15);
 
 /// A row of a table that is yet to be measured.
 pub(crate) struct Row {
@@ -51,7 +51,7 @@ pub(crate) use each;
 /// Ticks for one turn of the loop in `body`, the median of several bursts.
 pub(crate) fn burst(calls: u64, body: impl Fn(u64)) -> f64 {
     median((0..BURSTS).map(|_| {
-        std::thread::sleep(PAUSE);
+        drain::empty_the_rings();
         let start = ticks();
         body(calls);
         (ticks() - start) as f64 / calls as f64

@@ -6,13 +6,12 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
 };
 
 use fut::clock::ticks;
 
 use crate::{
-    BURST,
+    BURST, drain,
     measure::{Cost, ROUNDS, Table, median, pin_to},
 };
 
@@ -69,7 +68,7 @@ fn at_once(body: impl Fn(u64) + Copy + Send + 'static) -> [f64; 2] {
 
 fn bursts(body: impl Fn(u64), meet: impl Fn(usize)) -> f64 {
     median((0..BURSTS).map(|burst| {
-        thread::sleep(Duration::from_millis(15));
+        drain::empty_the_rings();
         meet(burst);
         let start = ticks();
         body(BURST);
