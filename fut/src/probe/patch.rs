@@ -19,14 +19,16 @@
 //! 7. One patcher at a time, also against `fork`: a child never inherits text in the middle of a switch.
 //! 8. Text is writable only from rule 1 to rule 5, only the pages with sites to change, and executable all the time.
 //!
-//! **On what this rests.** Only the first byte of an instruction ever changes while others may execute it; the kernel
-//! does the same in `smp_text_poke_batch_finish` (arch/x86/kernel/alternative.c; `text_poke_bp_batch` before 6.16),
-//! with `int3` where we have `test`, and so do others in user space with this very pair of `test` and `jmp`
-//! (github.com/backtrace-labs/dynamic_flag). Intel's errata on unsynchronised cross-modifying code (Core 2: AH33) are
-//! about bytes behind the first; the SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") asks for the serialising
-//! instruction of rules 2 and 4 on the executing CPU before it executes what was modified. What no manual says in so
-//! many words is that a first byte is seen old or new and nothing else; on that rest the kernel's last step and ours
-//! alike.
+//! **On what this rests.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") wants a serialising
+//! instruction on the CPU that executes what another modified, before it does: rules 2 and 4. What is left is that
+//! somebody may execute a site in the moment in which its first byte changes, and must find it old or new and nothing
+//! else. No manual says so in so many words, and the text of Intel's errata (Core 2: AH33) makes no exception for it.
+//! But every patching of running code rests on it, the kernel's too, which goes the same way with `int3` in place of
+//! `test` (`text_poke_bp_batch` in arch/x86/kernel/alternative.c up to v6.15, renamed since): its last step, too,
+//! replaces a first byte that others may be fetching. The kernel's djprobe patches state it as a rule ("except the
+//! first byte of an instruction"); Intel's own word, as R. J. Moore quotes it in the kernel's immediate-values patches,
+//! is for `int3`. This very pair of `test` and `jmp` is what github.com/backtrace-labs/dynamic_flag has toggled in
+//! production, without any `membarrier`.
 //!
 //! Why not `int3`: its SIGTRAP kills a thread that has the signal blocked, and threads that block all signals are
 //! common; and a debugger would stop at each. Here no thread traps, waits, or sees anything but its own five bytes.
