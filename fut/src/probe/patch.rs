@@ -28,7 +28,7 @@
 //! replaces a first byte that others may be fetching. The kernel's djprobe patches state it as a rule ("except the
 //! first byte of an instruction"); Intel's own word, as R. J. Moore quotes it in the kernel's immediate-values patches,
 //! is for `int3`. This very pair of `test` and `jmp` is what github.com/backtrace-labs/dynamic_flag has toggled in
-//! production, without any `membarrier`.
+//! production without stopping other threads.
 //!
 //! Why not `int3`: its SIGTRAP kills a thread that has the signal blocked, and threads that block all signals are
 //! common; and a debugger would stop at each. Here no thread traps, waits, or sees anything but its own five bytes.
