@@ -15,14 +15,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Run as it is, this records nothing, and a probe is a load, a test and a branch. Under `sigmund record`, everything is
+//! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
 //! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
 //! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`keys`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
 //! | `drain` | [`drain`], [`Recording`] |
 
@@ -47,7 +47,10 @@ pub mod sync;
 pub mod trace;
 
 #[cfg(feature = "probes")]
-pub use probe::{EventDecl, Fields, Param, keys, record};
+pub use probe::{
+    DeclaredTwice, EventDecl, EventInfo, Fields, Param, SwitchError, SwitchEventsError, declared_events,
+    keys, record, switch_events,
+};
 #[cfg(feature = "runtime")]
 pub use runtime::{
     BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
@@ -55,7 +58,7 @@ pub use runtime::{
     yield_now,
 };
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, init};
+pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, StartError, init};
 #[cfg(all(feature = "probes", feature = "drain"))]
 pub use session::{Recording, RecordingSummary};
 pub use sigmund_model as model;
@@ -65,4 +68,4 @@ pub use sigmund_model as model;
 pub use linkme as __linkme;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use probe::DECLARED as __DECLARED;
+pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on};

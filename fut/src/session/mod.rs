@@ -4,12 +4,12 @@
 //! a `Recording` (feature `drain`) does both in one process. Threads attach themselves at their first probe.
 
 mod attach;
+mod error;
 mod fork;
 #[cfg(feature = "drain")]
 mod recording;
 
 use std::{
-    io,
     path::{Path, PathBuf},
     ptr,
     sync::atomic::{AtomicPtr, Ordering},
@@ -20,14 +20,15 @@ use sigmund_model::{Pid, Ticks};
 #[cfg(feature = "runtime")]
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
+pub use error::StartError;
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock, keys,
-    probe::declared,
+    clock,
+    probe::{declared, start_recording},
     shm::{Arena, ArenaError, Geometry},
-    trace::{PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+    trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
 };
 
 /// The directory in which `sigmund record` wants the arenas of the processes it records.
@@ -55,7 +56,7 @@ pub enum Init {
     /// Nobody records this process.
     NotAsked,
     /// Somebody wants to, and it is not possible.
-    Failed(ArenaError),
+    Failed(StartError),
 }
 
 /// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A
@@ -83,42 +84,46 @@ fn current() -> Option<&'static Session> {
     unsafe { session.as_ref() }
 }
 
-fn start(dir: &Path) -> Result<(), ArenaError> {
+fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
     let path = dir.join(format!("{pid}.arena"));
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session { arena: arena(&path, geometry, pid)?, pid });
-    Ok(())
+    install(Session { arena: arena(&path, geometry, pid)?, pid }).inspect_err(|_| {
+        // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
+        let _ = std::fs::remove_file(&path);
+    })
 }
 
 /// The arena file appears under its name when it is whole, so that a recorder never sees half a one.
-fn arena(path: &PathBuf, geometry: Geometry, pid: Pid) -> Result<Arena, ArenaError> {
+fn arena(path: &PathBuf, geometry: Geometry, pid: Pid) -> Result<Arena, StartError> {
+    let declarations = declared()?;
     let unfinished = path.with_extension("new");
     let arena = Arena::create(&unfinished, geometry, pid)?;
-    push_metadata(&arena, pid);
+    push_metadata(&arena, pid, &declarations);
     std::fs::rename(&unfinished, path).map_err(|error| ArenaError::Io(path.clone(), error))?;
     Ok(arena)
 }
 
-fn install(session: Session) {
+fn install(session: Session) -> Result<(), StartError> {
     fork::register();
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    keys::switch(keys::ALL);
+    start_recording().map_err(|error| {
+        SESSION.store(ptr::null_mut(), Ordering::Release);
+        error.into()
+    })
 }
 
-/// Forgets the session of the parent, in a child that `fork` made.
+/// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
 fn forget() {
-    keys::switch(0);
     SESSION.store(ptr::null_mut(), Ordering::Release);
     crate::probe::clear_current();
 }
 
-fn push_metadata(arena: &Arena, pid: Pid) {
+fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration]) {
     let comm = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-    let declarations = declared();
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
@@ -127,12 +132,5 @@ fn push_metadata(arena: &Arena, pid: Pid) {
     for (kind, payload) in packets {
         let head = PacketHead::about(kind, pid, Ticks(clock::ticks()));
         arena.push_metadata(&head.encode(&payload));
-    }
-}
-
-/// For callers that want an `io::Error`.
-impl From<ArenaError> for io::Error {
-    fn from(error: ArenaError) -> io::Error {
-        io::Error::other(error.to_string())
     }
 }

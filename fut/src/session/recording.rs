@@ -14,7 +14,7 @@ use sigmund_model::Pid;
 use super::{Session, arena, current, install, is_on};
 use crate::{
     drain::{Drain, DrainSummary},
-    keys,
+    probe::stop_recording,
     shm::Geometry,
 };
 
@@ -45,7 +45,7 @@ impl Recording {
         let arena = arena(&shared, geometry, pid)?;
         // The mapping keeps the memory; nobody else needs the name.
         std::fs::remove_file(&shared)?;
-        install(Session { arena, pid });
+        install(Session { arena, pid })?;
         let Some(session) = current() else { return Err(io::Error::other("the session was not installed")) };
         let mut drain = Drain::new(&session.arena, path)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -68,10 +68,10 @@ impl Recording {
     /// # Errors
     /// When the file could not be written.
     pub fn finish(mut self) -> io::Result<RecordingSummary> {
-        keys::switch(0);
+        let switched_off = stop_recording();
         self.stop.store(true, Ordering::Release);
         match self.drain.take().map(thread::JoinHandle::join) {
-            Some(Ok(summary)) => summary,
+            Some(Ok(summary)) => summary.and_then(|summary| Ok(switched_off.map(|()| summary)?)),
             _ => Err(io::Error::other("the drain panicked")),
         }
     }

@@ -29,6 +29,7 @@ std::thread_local! {
 }
 
 /// Before each execution.
+#[cfg(test)]
 pub(super) fn forget_all() {
     THREADS.with_borrow_mut(Vec::clear);
 }

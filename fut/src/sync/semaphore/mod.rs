@@ -1,14 +1,7 @@
 //! Counted permits, for user threads.
-//!
-//! The word: `CLOSED`, `QUEUED`, and the free permits above them.
-//!
-//! 1. QUEUED is set while the queue is not empty; it is set and cleared under the lock of the queue. While it is set
-//!    there are no free permits: all that come go to the first waiter, until it has what it asked for.
-//! 2. So without QUEUED permits are taken and given by the word alone, and nobody overtakes one who waits.
-//! 3. Who gives up at its deadline gives back what it was given so far, which may be enough for those behind it.
-//! 4. Closing tells all who wait; what they were given so far becomes free.
 
 mod permit;
+mod raw;
 
 use std::{
     fmt,
@@ -18,21 +11,10 @@ use std::{
 
 pub use permit::{AcquireError, OwnedSemaphorePermit, SemaphorePermit, TryAcquireError};
 
-use super::{
-    deadline_after,
-    rt::{WaitKind, WaitsFor, checkpoint, here},
-    spin_lock::SpinLock,
-    wait_list::{Answer, WaitList, Waiter, Wakeups},
-};
-use crate::model_check::{
-    atomic::{AtomicUsize, Ordering},
-    const_unless_loom,
-};
+use raw::RawSemaphore;
 
-const CLOSED: usize = 1;
-const QUEUED: usize = 1 << 1;
-/// Permits stand above the bits.
-const SHIFT: u32 = 2;
+use super::{deadline_after, rt::checkpoint};
+use crate::model_check::const_unless_loom;
 
 /// A number of permits that user threads take and give back, as `tokio::sync::Semaphore`.
 ///
@@ -59,21 +41,12 @@ const SHIFT: u32 = 2;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Semaphore {
-    /// The word of this file; permits need more room than the lock's has.
-    word: AtomicUsize,
-    queue: SpinLock<WaitList<Request>>,
-}
-
-/// What the queue knows of a waiter.
-#[derive(Debug)]
-struct Request {
-    asked: usize,
-    missing: usize,
+    raw: RawSemaphore,
 }
 
 impl Semaphore {
     /// The most permits there can be.
-    pub const MAX_PERMITS: usize = usize::MAX >> 3;
+    pub const MAX_PERMITS: usize = raw::MAX_PERMITS;
 
     const_unless_loom! {
         /// So many permits.
@@ -82,13 +55,13 @@ impl Semaphore {
         /// If that is more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
         pub fn new(permits: usize) -> Semaphore {
             assert!(permits <= Semaphore::MAX_PERMITS, "more permits than Semaphore::MAX_PERMITS");
-            Semaphore { word: AtomicUsize::new(permits << SHIFT), queue: SpinLock::new(WaitList::new()) }
+            Semaphore { raw: RawSemaphore::new(permits) }
         }
     }
 
     /// How many are free now.
     pub fn available_permits(&self) -> usize {
-        self.word.load(Ordering::Relaxed) >> SHIFT
+        self.raw.available()
     }
 
     /// Waits for a permit. It is given back when it is dropped.
@@ -126,7 +99,7 @@ impl Semaphore {
     /// # Errors
     /// When they are not, or the semaphore is closed.
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.take(n as usize)?;
+        self.raw.take(n as usize)?;
         Ok(SemaphorePermit::new(self, n))
     }
 
@@ -205,7 +178,7 @@ impl Semaphore {
     /// # Errors
     /// When they are not free, or the semaphore is closed.
     pub fn try_acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        self.take(n as usize)?;
+        self.raw.take(n as usize)?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
@@ -216,47 +189,22 @@ impl Semaphore {
     pub fn add_permits(&self, n: usize) {
         let room = Semaphore::MAX_PERMITS - self.available_permits();
         assert!(n <= room, "more permits than Semaphore::MAX_PERMITS");
-        self.give(n);
+        self.raw.give(n);
     }
 
     /// Takes up to that many free permits away for good, and says how many those were.
     pub fn forget_permits(&self, n: usize) -> usize {
-        let take = |word: usize| Some(word - (n.min(word >> SHIFT) << SHIFT));
-        // Acquire: as in `take`.
-        match self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, take) {
-            Ok(before) | Err(before) => n.min(before >> SHIFT),
-        }
+        self.raw.take_up_to(n)
     }
 
     /// From now on nobody gets a permit. Those who wait are told.
     pub fn close(&self) {
-        let mut unused = 0;
-        loop {
-            let mut wakeups = Wakeups::new();
-            let mut queue = self.queue.lock();
-            self.word.fetch_or(CLOSED, Ordering::Relaxed);
-            while let Some(request) = queue.front() {
-                if wakeups.is_full() {
-                    break;
-                }
-                unused += request.asked - request.missing;
-                wakeups.push(queue.pop_front(Answer::Closed));
-            }
-            let done = queue.is_empty();
-            if done {
-                self.word.fetch_and(!QUEUED, Ordering::Relaxed);
-            }
-            drop(queue);
-            wakeups.unpark_all();
-            if done {
-                return self.give(unused);
-            }
-        }
+        self.raw.close();
     }
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & CLOSED != 0
+        self.raw.is_closed()
     }
 
     fn acquire_before(
@@ -266,146 +214,9 @@ impl Semaphore {
         call: &'static str,
     ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         checkpoint();
-        match self.take(n as usize) {
-            Err(TryAcquireError::NoPermits) => self.wait_for(n as usize, deadline, call)?,
-            taken => taken?,
-        }
+        self.raw.acquire(n as usize, deadline, call)?;
         Ok(SemaphorePermit::new(self, n))
     }
-
-    /// Rule 2.
-    #[inline]
-    fn take(&self, n: usize) -> Result<(), TryAcquireError> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            if word & CLOSED != 0 {
-                return Err(TryAcquireError::Closed);
-            }
-            if word >> SHIFT < n {
-                return Err(TryAcquireError::NoPermits);
-            }
-            let taken = word - (n << SHIFT);
-            // Acquire: pairs with the Release in `give`; what was done with the permit before is seen.
-            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
-                Err(now) => word = now,
-            }
-        }
-    }
-
-    #[cold]
-    fn wait_for(
-        &self,
-        n: usize,
-        deadline: Option<Instant>,
-        call: &'static str,
-    ) -> Result<(), TryAcquireError> {
-        let waiter = Waiter::new(here(call), Request { asked: n, missing: n });
-        if self.take_or_queue(n, &waiter)? {
-            return Ok(());
-        }
-        let address = std::ptr::from_ref(self).addr();
-        let on = WaitsFor { kind: WaitKind::Semaphore, address, holder: None };
-        loop {
-            match waiter.wait(&on, deadline) {
-                Some(Answer::Closed) => return Err(TryAcquireError::Closed),
-                Some(_granted) => return Ok(()),
-                None if self.leave_queue(&waiter) => return Err(TryAcquireError::NoPermits),
-                // It was answered just before it could leave.
-                None => {}
-            }
-        }
-    }
-
-    /// Takes the permits; otherwise it takes those there are, and the waiter is in the queue for the rest.
-    fn take_or_queue(&self, n: usize, waiter: &Waiter<Request>) -> Result<bool, TryAcquireError> {
-        let mut queue = self.queue.lock();
-        let change = |word: usize| match word {
-            word if word & CLOSED != 0 => None,
-            word if word >> SHIFT >= n => Some(word - (n << SHIFT)),
-            _ => Some(QUEUED),
-        };
-        // Acquire: as in `take`.
-        match self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, change) {
-            Err(_closed) => return Err(TryAcquireError::Closed),
-            Ok(before) if before >> SHIFT >= n => return Ok(true),
-            Ok(before) => {
-                // SAFETY: `wait_for` keeps the waiter where it is until it was answered or has left the queue.
-                unsafe { queue.push_back(waiter) };
-                queue.payload(waiter).missing = n - (before >> SHIFT);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Gives permits to those who wait, and then to all.
-    fn give(&self, n: usize) {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while word & QUEUED == 0 {
-            // Release: pairs with the Acquire in `take`.
-            let more = with_more(word, n);
-            match self.word.compare_exchange_weak(word, more, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => word = now,
-            }
-        }
-        self.give_queued(n);
-    }
-
-    /// Rule 1.
-    #[cold]
-    fn give_queued(&self, mut n: usize) {
-        loop {
-            let mut wakeups = Wakeups::new();
-            let mut queue = self.queue.lock();
-            while let Some(first) = queue.front() {
-                if wakeups.is_full() {
-                    break;
-                }
-                let given = n.min(first.missing);
-                n -= given;
-                first.missing -= given;
-                if first.missing > 0 {
-                    break;
-                }
-                wakeups.push(queue.pop_front(Answer::Granted));
-            }
-            let done = queue.is_empty();
-            if done {
-                let free = |word: usize| Some(with_more(word & !QUEUED, n));
-                // Release: as in `give`. Nothing to look at: the closure never refuses.
-                let _before = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, free);
-            }
-            drop(queue);
-            wakeups.unpark_all();
-            if done || n == 0 {
-                return;
-            }
-        }
-    }
-
-    /// A waiter gives up at its deadline. `false` if it was answered meanwhile.
-    fn leave_queue(&self, waiter: &Waiter<Request>) -> bool {
-        let mut queue = self.queue.lock();
-        if !queue.remove(waiter) {
-            return false;
-        }
-        let request = queue.payload(waiter);
-        let given = request.asked - request.missing;
-        if queue.is_empty() {
-            self.word.fetch_and(!QUEUED, Ordering::Relaxed);
-        }
-        drop(queue);
-        // Rule 3.
-        self.give(given);
-        true
-    }
-}
-
-/// The word with `n` permits more, or with as many as there can be: it does not panic where others wait to be woken.
-fn with_more(word: usize, n: usize) -> usize {
-    let more = n.min(Semaphore::MAX_PERMITS - (word >> SHIFT));
-    word + (more << SHIFT)
 }
 
 impl fmt::Debug for Semaphore {

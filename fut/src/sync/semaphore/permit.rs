@@ -91,7 +91,7 @@ impl OwnedSemaphorePermit {
 impl Drop for SemaphorePermit<'_> {
     fn drop(&mut self) {
         if self.permits > 0 {
-            self.semaphore.give(self.permits as usize);
+            self.semaphore.raw.give(self.permits as usize);
         }
     }
 }
@@ -99,7 +99,7 @@ impl Drop for SemaphorePermit<'_> {
 impl Drop for OwnedSemaphorePermit {
     fn drop(&mut self) {
         if self.permits > 0 {
-            self.semaphore.give(self.permits as usize);
+            self.semaphore.raw.give(self.permits as usize);
         }
     }
 }
