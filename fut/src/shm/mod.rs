@@ -16,7 +16,11 @@ mod arena;
 #[cfg(feature = "probes")]
 pub(crate) mod local;
 mod mapping;
+#[cfg(all(test, loom))]
+mod model;
+mod platform;
 pub(crate) mod ring;
 
-pub use arena::{Arena, ArenaError, Geometry};
-pub use ring::{PACKET_LEN, Ring, RingState};
+pub use arena::{Arena, ArenaError, Geometry, Mode, OverwrittenLwps};
+pub use platform::PACKET_LEN;
+pub use ring::{Ring, RingState};
