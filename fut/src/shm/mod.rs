@@ -15,9 +15,9 @@
 mod arena;
 #[cfg(feature = "probes")]
 pub(crate) mod local;
-mod mapping;
 #[cfg(all(test, loom))]
-mod model;
+mod loom_model;
+mod mapping;
 mod platform;
 pub(crate) mod ring;
 

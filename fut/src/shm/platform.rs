@@ -1,6 +1,6 @@
 //! What the ring stands on: atomics, the length of a packet, and three operations on memory.
 //!
-//! `ring` is compiled against this, and for tests once more against `model::platform`, where the atomics are loom's
+//! `ring` is compiled against this, and for tests once more against `loom_model::platform`, where the atomics are loom's
 //! and packets are tiny.
 
 use std::ptr::NonNull;

@@ -37,7 +37,7 @@
 //!     Nobody checks that: a program that breaks it (15 MiB of events with rings of 16 MiB, from one handler) may find
 //!     the interrupted record written across a newer one.
 //!
-//! `shm/model` checks these rules with loom: it runs this code with small packets, against all interleavings with the
+//! `shm/loom_model` checks these rules with loom: it runs this code with small packets, against all interleavings with the
 //! drain and with handlers at every point where one can come.
 
 #[cfg(feature = "drain")]
@@ -218,7 +218,8 @@ impl<'arena> Ring<'arena> {
 
     /// The packet that is filled now, and the offset behind what is reserved in it.
     pub(crate) fn position(&self) -> (u64, u64) {
-        // Acquire: pairs with the Release in `make_room`: the packet's head is seen, and that those before it are left.
+        // Acquire: pairs with the Release in `make_room`: the packet's head is seen, and that those before it are left;
+        // and with that of `local_fetch_add`: what was committed before the last reservation is seen.
         let cursor = self.control().cursor.load(Ordering::Acquire);
         (cursor >> 32, cursor & OFFSET_MASK)
     }
@@ -241,10 +242,12 @@ impl<'arena> Ring<'arena> {
         unsafe { self.packet(sequence).add(offset / 8) }
     }
 
-    /// Fills the packet with zeros, behind its label.
+    /// Makes a packet one without records, and whose end is not known.
     fn wipe(&self, sequence: u64) {
+        self.head(sequence).end.store(0, Ordering::Relaxed);
+        let records = self.word_at(sequence, PACKET_HEAD_LEN);
         // SAFETY: the packet is mapped. In discard mode rule 7 says that nobody else uses it (or its producer is
         // dead), in overwrite mode rule 9 says that nobody else writes to it.
-        unsafe { platform::fill_with_zeros(self.word_at(sequence, 8), PACKET_LEN - 8) };
+        unsafe { platform::fill_with_zeros(records, PACKET_LEN - PACKET_HEAD_LEN) };
     }
 }

@@ -10,6 +10,9 @@ use super::{
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
 
+/// How often a copy is tried from which everything was overwritten at once.
+const TRIES: usize = 4;
+
 /// What became of one packet.
 #[derive(Debug)]
 enum Copied {
@@ -46,7 +49,14 @@ impl Ring<'_> {
             return None;
         }
         let users = self.control().users.load(Ordering::Relaxed);
-        let snapshot = self.copy_last(state == RingState::Ended);
+        let mut snapshot = self.copy_last(state == RingState::Ended);
+        // Whoever copies was off its CPU, and a whole ring was written meanwhile.
+        for _ in 1..TRIES {
+            if !snapshot.packets.is_empty() {
+                break;
+            }
+            snapshot = self.copy_last(state == RingState::Ended);
+        }
         // Acquire: pairs with the Release fence in `reopen_packet`: had a new LWP's packets been copied, it would be
         // seen here that it has the ring.
         fence(Ordering::Acquire);
