@@ -48,6 +48,10 @@ impl FlightRecorder {
         Some(FlightRecorder { session })
     }
 
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.session.pid.0 == std::process::id()
+    }
+
     /// Writes what is in the rings to a new user trace at `path`. Other threads go on recording meanwhile: what they
     /// overwrite before it is copied is counted as overwritten, and not torn.
     ///

@@ -98,6 +98,10 @@ pub(super) fn on_panic(recorder: FlightRecorder, folder: &Path) {
 
 /// A snapshot that fails is told on standard error: there is nobody to return it to.
 fn take(recorder: FlightRecorder, folder: &Path) {
+    // A child that `fork` made still has the parent's hook, and its rings.
+    if !recorder.is_of_this_process() {
+        return;
+    }
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("snapshot-{}-{number}.fut", std::process::id()));
     if let Err(error) = recorder.snapshot(&path) {

@@ -6,24 +6,24 @@ use std::path::Path;
 use fut::trace::{LwpPackets, Packet, UserTrace};
 
 /// Whether the long variant of a test is asked for.
-pub fn long() -> bool {
+pub(crate) fn long() -> bool {
     std::env::var_os("FUT_LONG").is_some()
 }
 
 /// A trace that is whole.
-pub fn opened(path: &Path) -> UserTrace {
+pub(crate) fn opened(path: &Path) -> UserTrace {
     let trace = UserTrace::open(path).unwrap();
     assert_eq!(trace.losses(), []);
     trace
 }
 
 /// The code of a declared event.
-pub fn code(trace: &UserTrace, name: &str) -> u32 {
+pub(crate) fn code(trace: &UserTrace, name: &str) -> u32 {
     trace.declarations().iter().find(|d| d.event.name == name).unwrap().event.code.unwrap()
 }
 
 /// The packets of an LWP, numbered without a gap.
-pub fn packets(lwp: &LwpPackets) -> impl Iterator<Item = Packet> {
+pub(crate) fn packets(lwp: &LwpPackets) -> impl Iterator<Item = Packet> {
     let first = lwp.heads().next().map_or(0, |head| head.sequence);
     (0..lwp.len()).map(move |index| {
         let packet = lwp.packet(index).unwrap().unwrap().unwrap();
@@ -33,7 +33,7 @@ pub fn packets(lwp: &LwpPackets) -> impl Iterator<Item = Packet> {
 }
 
 /// The words of all records with this code.
-pub fn words(trace: &UserTrace, code: u32) -> Vec<(u64, u64)> {
+pub(crate) fn words(trace: &UserTrace, code: u32) -> Vec<(u64, u64)> {
     let mut words = Vec::new();
     for packet in trace.lwps().iter().flat_map(packets) {
         let records = packet.records().filter(|r| r.head.code == code);

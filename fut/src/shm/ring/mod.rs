@@ -21,7 +21,8 @@
 //!
 //! 7. The drain takes packet `s` when `cursor` has left it, `end` is set, and every record before `end` is
 //!    committed. It copies, fills the packet with zeros, and releases it by storing `s + 1` to `released`. Two
-//!    openers of one packet write the same head, except the first tick and the losses, of which either is true.
+//!    openers of one packet write the same head, except the first tick and the losses, of which either is true. A
+//!    record that is never committed while its LWP lives (a handler left a probe by `longjmp`) holds the drain up there.
 //! 8. When the producer is dead, the drain also takes what it left: committed records are kept, holes are counted.
 //!
 //! In overwrite mode (the flight recorder), the next packet takes the place of the oldest:
