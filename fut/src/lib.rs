@@ -17,14 +17,15 @@
 //!
 //! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
 //! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
-//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace.
+//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
+//! the last events in memory until somebody wants them.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
-//! | `drain` | [`drain`], [`Recording`] |
+//! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
@@ -58,9 +59,9 @@ pub use runtime::{
     yield_now,
 };
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, StartError, init};
+pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, init};
 #[cfg(all(feature = "probes", feature = "drain"))]
-pub use session::{Recording, RecordingSummary};
+pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 
 #[doc(hidden)]

@@ -78,15 +78,15 @@ pub(crate) fn ring() -> Option<&'static Control> {
 #[inline(always)]
 unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tick: u64) {
     let words = params.words();
-    // SAFETY: the parameters are behind the head of 16 bytes.
-    let behind_head = unsafe { record.add(2) };
-    // SAFETY: the granted place is long enough for them.
-    unsafe { params.write(behind_head) };
     let head = RecordHead { code, words: words as u8, flags: 0, cpu };
     // SAFETY: the second word of the record.
     let word = unsafe { record.add(1) };
     // SAFETY: aligned, ours.
     unsafe { AtomicU64::from_ptr(word) }.store(head.to_word(), Ordering::Relaxed);
+    // SAFETY: the parameters are behind the head of 16 bytes.
+    let behind_head = unsafe { record.add(2) };
+    // SAFETY: the granted place is long enough for them.
+    unsafe { params.write(behind_head) };
     // SAFETY: the first word of the record: aligned, ours.
     // Release: pairs with the Acquire in `Ring::copy_packet`; commits the record.
     unsafe { AtomicU64::from_ptr(record) }.store(tick, Ordering::Release);

@@ -1,16 +1,22 @@
 //! A session: this process records, into an arena, until it ends.
 //!
 //! `sigmund record` names a directory in the environment, and [`init`] makes the arena there. Without a recorder,
-//! a `Recording` (feature `drain`) does both in one process. Threads attach themselves at their first probe.
+//! a `Recording` (feature `drain`) does both in one process, and a `FlightRecorder` keeps the last events in memory until
+//! somebody wants them. Threads attach themselves at their first probe.
 
 mod attach;
 mod error;
+#[cfg(feature = "drain")]
+mod flight;
 mod fork;
 #[cfg(feature = "drain")]
 mod recording;
+#[cfg(feature = "drain")]
+mod snapshots;
 
 use std::{
-    path::{Path, PathBuf},
+    io,
+    path::Path,
     ptr,
     sync::atomic::{AtomicPtr, Ordering},
 };
@@ -22,12 +28,14 @@ pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
 pub use error::StartError;
 #[cfg(feature = "drain")]
+pub use flight::FlightRecorder;
+#[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
     clock,
     probe::{declared, start_recording},
-    shm::{Arena, ArenaError, Geometry},
+    shm::{Arena, ArenaError, Geometry, Mode},
     trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
 };
 
@@ -35,6 +43,9 @@ use crate::{
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
 /// Packets of 64 KiB for each LWP, if not 64; a power of two.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
+
+/// What a full buffer does: `discard`, if it does not say `overwrite`.
+pub const ENV_MODE: &str = "FUT_MODE";
 
 /// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
@@ -87,22 +98,51 @@ fn current() -> Option<&'static Session> {
 fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
     let path = dir.join(format!("{pid}.arena"));
+    let mode = mode(&path)?;
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session { arena: arena(&path, geometry, pid)?, pid }).inspect_err(|_| {
+    install(Session { arena: arena(&path, geometry, mode, pid)?, pid }).inspect_err(|_| {
         // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
         let _ = std::fs::remove_file(&path);
     })
 }
 
-/// The arena file appears under its name when it is whole, so that a recorder never sees half a one.
-fn arena(path: &PathBuf, geometry: Geometry, pid: Pid) -> Result<Arena, StartError> {
+fn mode(arena: &Path) -> Result<Mode, ArenaError> {
+    match std::env::var(ENV_MODE).as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("discard") => Ok(Mode::Discard),
+        Ok("overwrite") => Ok(Mode::Overwrite),
+        other => Err(ArenaError::Foreign {
+            file: arena.to_path_buf(),
+            expected: format!("{ENV_MODE} to be discard or overwrite"),
+            found: format!("{other:?}"),
+        }),
+    }
+}
+
+/// The arena file appears under its name when it is whole, so that a recorder never sees half a one. A process that became
+/// another program by `exec` has had that name before; if the recorder has not seen the first one yet, it keeps it, and
+/// this one gets a number.
+fn arena(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, StartError> {
     let declarations = declared()?;
+    let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
-    let arena = Arena::create(&unfinished, geometry, pid)?;
+    // Of a program that did not live to finish it.
+    let _ = std::fs::remove_file(&unfinished);
+    let arena = Arena::create(&unfinished, geometry, mode, pid)?;
     push_metadata(&arena, pid, &declarations);
-    std::fs::rename(&unfinished, path).map_err(|error| ArenaError::Io(path.clone(), error))?;
+    let mut named = Err(io::ErrorKind::AlreadyExists.into());
+    for number in 1..100 {
+        let path =
+            if number == 1 { path.to_path_buf() } else { path.with_extension(format!("{number}.arena")) };
+        // Unlike renaming, it fails if the name is taken.
+        named = std::fs::hard_link(&unfinished, &path);
+        if !matches!(&named, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+            break;
+        }
+    }
+    std::fs::remove_file(&unfinished).map_err(io_error)?;
+    named.map_err(io_error)?;
     Ok(arena)
 }
 
@@ -120,6 +160,8 @@ fn install(session: Session) -> Result<(), StartError> {
 fn forget() {
     SESSION.store(ptr::null_mut(), Ordering::Release);
     crate::probe::clear_current();
+    #[cfg(feature = "drain")]
+    snapshots::forget();
 }
 
 fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration]) {
