@@ -23,7 +23,7 @@
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`keys`], [`init`], [`scheduler`] |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`] |
 
 #[cfg(feature = "shm")]
@@ -32,6 +32,8 @@ pub mod clock;
 pub mod drain;
 #[cfg(feature = "runtime")]
 mod model_check;
+#[cfg(feature = "runtime")]
+pub mod net;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]

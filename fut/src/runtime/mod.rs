@@ -34,7 +34,7 @@ pub use local::UserLocal;
 pub use park::{checkpoint, current, sleep, yield_now};
 pub(crate) use park::{here, park, park_until, try_here};
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
-pub(crate) use reactor::{Direction, Source};
+pub(crate) use reactor::{Direction, Limit, Source};
 pub use spawn::{Builder, spawn};
 pub(crate) use thread::ThreadRef;
 pub use waits::WaitKind;

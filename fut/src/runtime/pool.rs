@@ -45,8 +45,9 @@ pub enum Priority {
     /// In its turn.
     #[default]
     Normal,
-    /// Ahead of all others. When I/O or time readies it, the reactor's LWP runs it at once, even if all others are
-    /// busy. For short treatment of rare events.
+    /// Ahead of all others. When it is unparked, by I/O, time or another thread, the reactor's LWP runs it at once,
+    /// even if all others are busy; so it may run beside the threads of all LWPs. For short treatment of rare events:
+    /// while one runs without coming to a safe point, the reactor serves nobody else.
     Urgent,
 }
 

@@ -70,6 +70,12 @@ impl Lwp {
             return Some(thread);
         }
         queues.newest_first.take_newest().map(ThreadRef::of_block).or_else(|| {
+            // By turns with those of all: else one that the reactor has readied would wait for a fair turn.
+            if turn.is_multiple_of(2)
+                && let Some(thread) = self.shared.any.pop()
+            {
+                return Some(thread);
+            }
             if queues.oldest_first.is_empty() {
                 return self.shared.any.pop();
             }
