@@ -52,8 +52,8 @@ pub mod trace;
 pub use probe::{EventDecl, Fields, Param, keys, record};
 #[cfg(feature = "runtime")]
 pub use runtime::{
-    BlockedThread, Builder, Deadlock, JoinHandle, Policy, Priority, Runtime, RuntimeBuilder, UserLocal,
-    WaitKind, blocking, checkpoint, current, sleep, spawn, yield_now,
+    BlockedThread, Builder, Deadlock, JoinHandle, Policy, Priority, Runtime, RuntimeBuilder, Scope,
+    ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, init};
