@@ -1,4 +1,4 @@
-//! The daemon, in three ways.
+//! The daemon, in four ways.
 
 use std::{
     io::{self, ErrorKind},
@@ -23,6 +23,10 @@ fut::events! {
     fn sent_msg_urgent(number: u32) => "datagram {number}";
     /// That daemon has got it.
     fn received_msg_urgent(number: u32) => "datagram {number}";
+    /// The client is about to send a datagram to the daemon that is urgent, in a runtime with a real-time reactor.
+    fn sent_msg_realtime(number: u32) => "datagram {number}";
+    /// That daemon has got it.
+    fn received_msg_realtime(number: u32) => "datagram {number}";
 }
 
 /// How the daemon waits.
@@ -31,17 +35,23 @@ pub(crate) enum Way {
     Polling,
     Integrated,
     Urgent,
+    Realtime,
 }
 
 impl Way {
-    pub(crate) const ALL: [Way; 3] = [Way::Polling, Way::Integrated, Way::Urgent];
+    pub(crate) const ALL: [Way; 4] = [Way::Polling, Way::Integrated, Way::Urgent, Way::Realtime];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Way::Polling => "polling",
             Way::Integrated => "integrated",
             Way::Urgent => "integrated, urgent",
+            Way::Realtime => "... real-time",
         }
+    }
+
+    pub(crate) fn is_urgent(self) -> bool {
+        matches!(self, Way::Urgent | Way::Realtime)
     }
 
     pub(crate) fn thread_name(self) -> &'static str {
@@ -49,6 +59,7 @@ impl Way {
             Way::Polling => "daemon",
             Way::Integrated => "daemon/integrated",
             Way::Urgent => "daemon/urgent",
+            Way::Realtime => "daemon/realtime",
         }
     }
 
@@ -57,6 +68,7 @@ impl Way {
             Way::Polling => sent_msg(number),
             Way::Integrated => sent_msg_integrated(number),
             Way::Urgent => sent_msg_urgent(number),
+            Way::Realtime => sent_msg_realtime(number),
         }
     }
 
@@ -65,6 +77,7 @@ impl Way {
             Way::Polling => received_msg(number),
             Way::Integrated => received_msg_integrated(number),
             Way::Urgent => received_msg_urgent(number),
+            Way::Realtime => received_msg_realtime(number),
         }
     }
 }

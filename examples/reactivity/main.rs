@@ -1,11 +1,13 @@
 //! Figure 3 of the paper as a program: compute threads, and one daemon that waits for datagrams on loopback. How soon
-//! does it react? Three ways, each under the same load:
+//! does it react? Four ways, each under the same load:
 //!
 //! - **polling**: the daemon calls without blocking, and yields when there is nothing. It reacts when its turn comes:
 //!   after the slices of all compute threads that are before it.
 //! - **integrated**: the daemon blocks, and the reactor of the runtime waits in the kernel. Readied, it has its turn at
 //!   the next yield of any compute thread.
-//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The LWP of the reactor runs it at once.
+//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The LWP of the reactor runs it at once, as
+//!   soon as the kernel lets that LWP have a CPU.
+//! - **… real-time**: the same, and the kernel runs the reactor's LWP ahead of all ordinary ones, if it may.
 //!
 //! ```text
 //! cargo run --release --example reactivity -- [MESSAGES] [COMPUTE_THREADS] [LWPS]
@@ -13,6 +15,7 @@
 //! sigmund -f reactivity.supertrace --reactivity sent_msg 'received_msg@daemon'
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_integrated received_msg_integrated
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_urgent received_msg_urgent
+//! sigmund -f reactivity.supertrace --reactivity sent_msg_realtime received_msg_realtime
 //! ```
 //! Datagrams on loopback arrive by a softirq of the sender's CPU, not by an interrupt of a device: so the detection
 //! is the sending, or `softirq_entry(vec=3)` (3 is NET_RX).
@@ -58,7 +61,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", latencies.row(way.name()));
         measured.push(latencies);
     }
-    println!("\np99 of polling : p99 of integrated, urgent = {:.0}", measured[0].p99() / measured[2].p99());
+    let times_better = |n: usize| measured[0].p99() / measured[n].p99();
+    println!("\np99 of polling is {:.0} times that of integrated, urgent", times_better(2));
+    println!("p99 of polling is {:.0} times that of the same with a real-time reactor", times_better(3));
     Ok(())
 }
 
@@ -67,10 +72,14 @@ fn measure(plan: Plan, way: Way) -> Result<Latencies, Box<dyn Error>> {
     let socket = net::UdpSocket::bind("127.0.0.1:0")?;
     let address = socket.local_addr()?;
     let started = Instant::now();
-    let runtime = Runtime::builder().lwps(plan.lwps as usize).build()?;
+    let realtime = way == Way::Realtime;
+    let runtime = Runtime::builder().lwps(plan.lwps as usize).realtime_reactor(realtime).build()?;
+    if let Err(error) = runtime.is_reactor_realtime() {
+        eprintln!("no real-time reactor here, so an ordinary one: {error}");
+    }
     let measured = runtime.spawn(move || {
         let load = Load::start(plan.compute_threads, plan.unit);
-        let priority = if way == Way::Urgent { Priority::Urgent } else { Priority::Normal };
+        let priority = if way.is_urgent() { Priority::Urgent } else { Priority::Normal };
         let builder = Builder::new().name(way.thread_name()).priority(priority);
         let daemon = builder.spawn(move || daemon::receive(way, socket, plan.messages, started));
         let measured = daemon.join().expect("the daemon panicked");

@@ -718,3 +718,25 @@ fn threads_that_yield_for_ever_do_not_keep_back_one_that_was_readied_from_outsid
         assert!(waited[5] < 50, "the others had {waited:?} turns meanwhile");
     });
 }
+
+/// Whether the kernel allows a real-time reactor or not, the runtime is there, and says which.
+#[test]
+fn a_realtime_reactor_is_an_offer() {
+    let runtime = Runtime::builder().lwps(1).realtime_reactor(true).build().unwrap();
+    match runtime.is_reactor_realtime() {
+        Ok(realtime) => assert!(realtime),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
+    }
+    // What an urgent thread blocks on is no longer on the reactor's LWP, nor is what is made there of its class.
+    let policy = runtime.run(|| {
+        let urgent = Builder::new().priority(Priority::Urgent).spawn(|| {
+            fut::sleep(Duration::from_millis(1));
+            // SAFETY: about the calling thread.
+            fut::blocking(|| unsafe { libc::sched_getscheduler(0) })
+        });
+        yield_now();
+        urgent.join().unwrap()
+    });
+    assert_eq!(policy, libc::SCHED_OTHER);
+    assert!(!Runtime::builder().lwps(1).build().unwrap().is_reactor_realtime().unwrap());
+}

@@ -16,6 +16,7 @@
 //!    something else by then, or is another. So whoever parks looks at its condition again.
 
 mod quanta;
+mod realtime;
 mod sources;
 mod timers;
 
@@ -54,6 +55,8 @@ pub(super) struct Reactor {
     timers: Timers,
     sources: Sources,
     quantum: Option<Duration>,
+    /// What the kernel answers, if it shall be asked: an error's number if it refuses.
+    realtime: Option<OnceLock<Result<(), i32>>>,
     born: Instant,
     /// When the slice of the urgent thread on its LWP is over, in ns since `born`. Only its own thread uses it.
     slice_end: AtomicU64,
@@ -61,13 +64,14 @@ pub(super) struct Reactor {
 }
 
 impl Reactor {
-    pub(super) fn new(quantum: Option<Duration>) -> Reactor {
+    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> Reactor {
         Reactor {
             poller: OnceLock::new(),
             thread: Mutex::default(),
             timers: Timers::default(),
             sources: Sources::default(),
             quantum,
+            realtime: realtime.then(OnceLock::new),
             born: Instant::now(),
             slice_end: AtomicU64::new(0),
             shut_down: AtomicBool::new(false),
@@ -94,6 +98,9 @@ impl Reactor {
     }
 
     fn run(&self, shared: &'static Shared, carry: &dyn Fn(ThreadRef)) {
+        if let Some(answer) = &self.realtime {
+            let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
+        }
         let poller = self.poller.wait();
         let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
         let mut events = Events::new();
@@ -125,6 +132,12 @@ impl Reactor {
                 self.sources.unpark(event);
             }
         }
+    }
+
+    /// Whether its LWP is of the real-time class; waits for the answer, if the reactor was started.
+    pub(super) fn is_realtime(&self) -> io::Result<bool> {
+        let Some(answer) = &self.realtime else { return Ok(false) };
+        answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
     }
 
     fn begin_slice(&self) {
