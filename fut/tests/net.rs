@@ -8,6 +8,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
     },
     time::{Duration, Instant},
 };
@@ -341,25 +342,51 @@ fn two_threads_wait_for_one_socket() {
     }
 }
 
-/// Two messages come in one event, and two threads have found nothing before it: the first to come back takes one
-/// message, and the second must not wait for another event.
+/// ```text
+/// one    finds nothing ──────────────────── returns, tries again, takes a message
+/// other  finds nothing ──────────────────────── returns, tries again, takes a message
+/// reactor               both messages, one event
+/// ```
+/// The first to come back must not use up the event for the second.
 #[test]
 fn one_event_is_enough_for_two_callers() {
-    runtime(4).run(|| {
-        for _ in 0..2000 {
-            let (one, other) = UnixDatagram::pair().unwrap();
-            let other = Arc::new(other);
-            let reader = |_| {
-                let socket = Arc::clone(&other);
-                spawn(move || assert_eq!(socket.recv(&mut [0; 4]).unwrap(), 3))
-            };
-            let readers: Vec<_> = (0..2).map(reader).collect();
+    let (tell, told) = mpsc::channel();
+    let runtime = runtime(2);
+    let main = runtime.spawn(move || {
+        let (sender, receiver) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        receiver.set_nonblocking(true).unwrap();
+        let receiver = Arc::new(Readiness::new(receiver).unwrap());
+        // The event that says that it is writable is not the one we want.
+        fut::sleep(SHORT);
+        let found_nothing = Arc::new(AtomicUsize::new(0));
+        let caller = |_| {
+            let (receiver, found_nothing) = (Arc::clone(&receiver), Arc::clone(&found_nothing));
+            let tell = tell.clone();
+            spawn(move || {
+                let call = |socket: &std::os::unix::net::UnixDatagram| {
+                    let received = socket.recv(&mut [0; 4]);
+                    if received.is_err() && found_nothing.fetch_add(1, Ordering::Relaxed) < 2 {
+                        // The call takes so long that everything happens meanwhile.
+                        fut::sleep(5 * SHORT);
+                    }
+                    received
+                };
+                tell.send(receiver.io(Interest::Readable, call).unwrap()).unwrap();
+            })
+        };
+        let callers: Vec<_> = (0..2).map(caller).collect();
+        while found_nothing.load(Ordering::Relaxed) < 2 {
             yield_now();
-            one.send(b"one").unwrap();
-            one.send(b"two").unwrap();
-            join_all(readers);
         }
+        sender.send(b"one").unwrap();
+        sender.send(b"two").unwrap();
+        join_all(callers);
     });
+    for _ in 0..2 {
+        let received = told.recv_timeout(Duration::from_secs(20)).expect("both receive a message");
+        assert_eq!(received, 3);
+    }
+    main.join().unwrap();
 }
 
 #[test]
