@@ -15,6 +15,7 @@
 //! 4. Unparking is never wrong, only sometimes for nothing: a timer or an event may be late, and its thread waits for
 //!    something else by then, or is another. So whoever parks looks at its condition again.
 
+mod event_count;
 mod quanta;
 mod realtime;
 mod sources;

@@ -24,13 +24,14 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use polling::{Event, PollMode};
 
+use super::event_count::{Enter, EventCount};
 use crate::runtime::{
     WaitKind, WaitsFor, checkpoint, here, park, park_until, pool::Shared, thread::ThreadRef,
 };
@@ -67,17 +68,9 @@ struct Table {
 /// Who waits for one descriptor.
 #[derive(Debug, Default)]
 struct Waiters {
-    sides: [Side; 2],
+    sides: [EventCount<ThreadRef>; 2],
     /// The reactor has (rule 5).
     ended: AtomicBool,
-}
-
-/// One direction.
-#[derive(Debug, Default)]
-struct Side {
-    /// Events so far. Written under the lock of `waiters`.
-    events: AtomicU64,
-    waiters: Mutex<Vec<ThreadRef>>,
 }
 
 /// A descriptor that is registered with the reactor of a runtime, and what owns it.
@@ -133,7 +126,7 @@ impl Sources {
         let Some(waiters) = waiters else { return };
         for (direction, ready) in [(Direction::Read, event.readable), (Direction::Write, event.writable)] {
             if ready {
-                waiters.side(direction).unpark_all();
+                waiters.side(direction).count().into_iter().for_each(ThreadRef::unpark);
             }
         }
     }
@@ -145,35 +138,21 @@ impl Sources {
         let entries: Vec<_> = table.entries.iter().flatten().cloned().collect();
         drop(table);
         for waiters in entries {
-            // Published by the lock of each side.
+            // Published by the locks in `count` and `enter`.
             waiters.ended.store(true, Ordering::Relaxed);
-            waiters.sides.iter().for_each(Side::unpark_all);
+            waiters.sides.iter().flat_map(EventCount::count).for_each(ThreadRef::unpark);
         }
     }
 }
 
 impl Waiters {
-    fn side(&self, direction: Direction) -> &Side {
+    fn side(&self, direction: Direction) -> &EventCount<ThreadRef> {
         &self.sides[direction as usize]
     }
-}
 
-impl Side {
-    fn waiters(&self) -> MutexGuard<'_, Vec<ThreadRef>> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn events(&self) -> u64 {
-        // Acquire: the call that follows is not made before this is read (rule 2).
-        self.events.load(Ordering::Acquire)
-    }
-
-    fn unpark_all(&self) {
-        let mut waiters = self.waiters();
-        self.events.store(self.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        let woken = std::mem::take(&mut *waiters);
-        drop(waiters);
-        woken.into_iter().for_each(ThreadRef::unpark);
+    /// Rule 5.
+    fn check(&self) -> io::Result<()> {
+        if self.ended.load(Ordering::Relaxed) { Err(reactor_ended()) } else { Ok(()) }
     }
 }
 
@@ -268,25 +247,29 @@ impl<T: AsFd> Source<T> {
 
     /// Rule 2. Returns when the call is worth trying again, or at the deadline.
     #[track_caller]
-    fn wait(&self, side: &Side, seen: u64, deadline: Option<Instant>, name: &'static str) -> io::Result<()> {
+    fn wait(
+        &self,
+        side: &EventCount<ThreadRef>,
+        seen: u64,
+        deadline: Option<Instant>,
+        name: &'static str,
+    ) -> io::Result<()> {
         let thread = here(name);
-        let mut waiters = side.waiters();
-        if self.registration.waiters.ended.load(Ordering::Relaxed) {
-            return Err(reactor_ended());
-        }
-        if side.events.load(Ordering::Relaxed) != seen {
+        if side.enter(thread, seen) == Enter::Missed {
             return Ok(());
         }
-        waiters.push(thread);
-        drop(waiters);
+        // Entered before the reactor counts for the last time, it is unparked; after that, it sees this.
+        if let Err(error) = self.registration.waiters.check() {
+            side.leave(&thread);
+            return Err(error);
+        }
         let address = self.io().as_fd().as_raw_fd() as usize;
         let on = WaitsFor { kind: WaitKind::Io, address, holder: None };
         match deadline {
             Some(deadline) => park_until(&on, deadline),
             None => park(&on),
         }
-        // Woken otherwise than by an event, it is there still.
-        side.waiters().retain(|waiter| *waiter != thread);
+        side.leave(&thread);
         Ok(())
     }
 
