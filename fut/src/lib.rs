@@ -15,16 +15,17 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Run as it is, this records nothing, and a probe is a load, a test and a branch. Under `sigmund record`, everything is
+//! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
 //! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
-//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace.
+//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
+//! the last events in memory until somebody wants them.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`keys`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
-//! | `drain` | [`drain`], [`Recording`] |
+//! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
@@ -49,16 +50,20 @@ pub mod sync;
 pub mod trace;
 
 #[cfg(feature = "probes")]
-pub use probe::{EventDecl, Fields, Param, keys, record};
+pub use probe::{
+    DeclaredTwice, EventDecl, EventInfo, Fields, Param, SwitchError, SwitchEventsError, declared_events,
+    keys, record, switch_events,
+};
 #[cfg(feature = "runtime")]
 pub use runtime::{
-    BlockedThread, Builder, Deadlock, JoinHandle, Policy, Priority, Runtime, RuntimeBuilder, Scope,
-    ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current, scope, sleep, spawn, yield_now,
+    BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
+    RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
+    live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, init};
+pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, init};
 #[cfg(all(feature = "probes", feature = "drain"))]
-pub use session::{Recording, RecordingSummary};
+pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 
 #[doc(hidden)]
@@ -66,4 +71,4 @@ pub use sigmund_model as model;
 pub use linkme as __linkme;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use probe::DECLARED as __DECLARED;
+pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on};

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fut::{Builder, Policy, Priority, Runtime, WaitKind, spawn, sync::Mutex, yield_now};
+use fut::{Builder, LiveState, Policy, Priority, Runtime, WaitKind, spawn, sync::Mutex, yield_now};
 
 fn runtime(lwps: usize) -> Runtime {
     Runtime::builder().lwps(lwps).build().unwrap()
@@ -242,4 +242,82 @@ fn a_runtime_call_outside_of_a_runtime_panics_with_its_name() {
     };
     assert!(said(|| drop(spawn(|| ()))).starts_with("fut::spawn was called outside of a runtime"));
     assert!(said(|| fut::sleep(Duration::ZERO)).starts_with("fut::sleep was called outside of a runtime"));
+}
+
+#[test]
+fn live_threads_are_found_with_what_they_wait_for() {
+    let (main, live) = runtime(1).run(|| {
+        let mutex = Arc::new(Mutex::new(()));
+        let (held, waited) = (mutex.lock(), Arc::clone(&mutex));
+        let waits = Builder::new().name("waits").spawn(move || drop(waited.lock()));
+        yield_now();
+        let live = fut::live_threads();
+        let waits_id = waits.id();
+        drop(held);
+        waits.join().unwrap();
+        let state = |id| live.iter().find(|t| t.thread == id).map(|t| (t.name.clone(), t.state));
+        (state(fut::current().unwrap()).unwrap(), state(waits_id).unwrap())
+    });
+    assert_eq!(main, ("main".to_string(), LiveState::Mounted));
+    assert_eq!(live.0, "waits");
+    assert!(matches!(live.1, LiveState::Blocked { kind: WaitKind::Mutex, .. }), "{live:?}");
+}
+
+#[test]
+fn variables_of_user_threads_are_dropped_when_they_end() {
+    struct CountsDrops(Arc<AtomicUsize>);
+    impl Drop for CountsDrops {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    fut::user_local! {
+        static OWNED: std::cell::RefCell<Vec<CountsDrops>> = std::cell::RefCell::default();
+    }
+    let drops = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&drops);
+    runtime(3).run(move || {
+        let threads = (0..20).map(|n| {
+            let counted = Arc::clone(&counted);
+            spawn(move || {
+                for _ in 0..n {
+                    OWNED.with(|owned| owned.borrow_mut().push(CountsDrops(Arc::clone(&counted))));
+                    yield_now();
+                }
+                assert_eq!(OWNED.with(|owned| owned.borrow().len()), n);
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+    assert_eq!(drops.load(Ordering::Relaxed), (0..20).sum::<usize>());
+}
+
+#[test]
+fn detached_threads_drop_what_they_return_and_panics_of_dropping_are_contained() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("on purpose, while it is dropped");
+        }
+    }
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&ran);
+    runtime(2).run(move || {
+        for _ in 0..10 {
+            let counted = Arc::clone(&counted);
+            drop(spawn(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Panics
+            }));
+        }
+        while counted_all(&counted) < 10 {
+            yield_now();
+        }
+    });
+    assert_eq!(ran.load(Ordering::Relaxed), 10);
+
+    fn counted_all(counted: &AtomicUsize) -> usize {
+        counted.load(Ordering::Relaxed)
+    }
 }

@@ -16,6 +16,7 @@
 mod blocking;
 mod deadlock;
 mod join;
+mod live;
 mod local;
 mod lwp;
 mod park;
@@ -31,6 +32,7 @@ mod waits;
 pub use blocking::blocking;
 pub use deadlock::{BlockedThread, Deadlock};
 pub use join::JoinHandle;
+pub use live::{LiveState, LiveThread, live_threads};
 pub use local::UserLocal;
 pub use park::{checkpoint, current, sleep, yield_now};
 pub(crate) use park::{here, park, park_until, try_here};

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
+use sigmund_model::Thread;
+
 /// The kinds of things that block a user thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -90,6 +92,8 @@ pub(super) struct WaitSlot {
     timed: AtomicU8,
     address: AtomicUsize,
     holder: AtomicPtr<AtomicU64>,
+    /// What stood there when the thread began to wait.
+    held_by: AtomicU64,
 }
 
 impl WaitSlot {
@@ -99,6 +103,7 @@ impl WaitSlot {
             timed: AtomicU8::new(0),
             address: AtomicUsize::new(0),
             holder: AtomicPtr::new(std::ptr::null_mut()),
+            held_by: AtomicU64::new(0),
         }
     }
 
@@ -109,6 +114,8 @@ impl WaitSlot {
         self.timed.store(u8::from(timed), Ordering::Relaxed);
         self.address.store(on.address, Ordering::Relaxed);
         self.holder.store(holder.cast_mut(), Ordering::Relaxed);
+        let held_by = on.holder.map_or(0, |holder| holder.load(Ordering::Relaxed));
+        self.held_by.store(held_by, Ordering::Relaxed);
     }
 
     pub(super) fn kind(&self) -> Option<WaitKind> {
@@ -122,6 +129,12 @@ impl WaitSlot {
 
     pub(super) fn address(&self) -> usize {
         self.address.load(Ordering::Relaxed)
+    }
+
+    /// The number of the thread that held it when this one began to wait.
+    pub(super) fn held_by(&self) -> Option<Thread> {
+        let id = self.held_by.load(Ordering::Relaxed);
+        (id != 0).then_some(Thread(id))
     }
 
     /// The number of the thread that holds what is waited for.

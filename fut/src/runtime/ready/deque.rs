@@ -14,7 +14,9 @@
 //! 2. Slot `t` is written again only when `top` has left it: the owner pushes only while fewer than all slots lie
 //!    between. So a taker that read the slot too late fails at its compare-and-swap.
 //! 3. An owner that is alone (no thief exists) takes with plain loads and stores.
-//! 4. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
+//! 4. Every store to `bottom` is a Release: a thief that sees a lower `bottom` after a newer slot was written must see
+//!    that, too. (The model found this; see `model`.)
+//! 5. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
 //!    `bottom` then, with full fences between. So both cannot miss each other; for the last thread both go by
 //!    compare-and-swap on `top`.
 
@@ -100,7 +102,7 @@ impl<T> Deque<T> {
             self.bottom.0.store(newest, Ordering::Relaxed);
             return Some(self.item(newest));
         }
-        // Rule 4.
+        // Rule 5.
         self.lower_bottom(newest);
         let top = self.top.0.load(Ordering::SeqCst);
         let left = newest.wrapping_sub(top) as isize;
@@ -115,11 +117,12 @@ impl<T> Deque<T> {
                 .compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
         let item = won.then(|| self.item(newest));
-        self.bottom.0.store(bottom, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `take_oldest`, as every store to `bottom`: whoever reads it sees the slots.
+        self.bottom.0.store(bottom, Ordering::Release);
         item
     }
 
-    /// Stores, and orders the store before all loads that follow.
+    /// Stores with Release, and orders the store before all loads that follow.
     #[inline]
     fn lower_bottom(&self, bottom: usize) {
         #[cfg(not(loom))]
@@ -128,7 +131,7 @@ impl<T> Deque<T> {
         #[cfg(loom)]
         {
             // Loom takes fences only for what they are.
-            self.bottom.0.store(bottom, Ordering::Relaxed);
+            self.bottom.0.store(bottom, Ordering::Release);
             fence(Ordering::SeqCst);
         }
     }
@@ -140,7 +143,7 @@ impl<T> Deque<T> {
         let top = self.top.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::SeqCst);
-        // SeqCst: pairs with `lower_bottom` (rule 4). Acquire: pairs with the Release in `push`.
+        // SeqCst: pairs with `lower_bottom` (rule 5). Acquire: pairs with the Release in `push`.
         let bottom = self.bottom.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::Acquire);
@@ -186,7 +189,7 @@ mod tests {
     #[test]
     fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
         let (deque, items) = (Deque::new(4, false), numbers(5));
-        items[..4].iter().for_each(|item| deque.push(item).unwrap());
+        items[..4].iter().for_each(|&item| deque.push(item).unwrap());
         assert_eq!(deque.push(items[4]), Err(items[4]), "it has room for four");
         assert_eq!(deque.take_newest(), Some(items[3]));
         assert_eq!(deque.take_oldest(), Steal::Got(items[0]));

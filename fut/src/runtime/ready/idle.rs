@@ -13,11 +13,11 @@
 //! `membarrier`, the light fence is none at all (for the compiler only), and the heavy one a system call that makes
 //! all running threads of the process pass a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use crate::model_check::{
-    atomic::{AtomicBool, AtomicUsize, Ordering, fence},
-    thread::{self, Thread},
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering, fence},
 };
 
 /// See above.
@@ -34,9 +34,8 @@ pub(in crate::runtime) struct Idle {
 /// Where one LWP sleeps.
 #[derive(Debug)]
 struct Seat {
-    woken: AtomicBool,
-    /// Entered by its LWP before it sleeps for the first time.
-    thread: Mutex<Option<Thread>>,
+    woken: Mutex<bool>,
+    wakes: Condvar,
 }
 
 /// How a sleep ended.
@@ -50,11 +49,11 @@ pub(in crate::runtime) enum Woke {
 
 impl Idle {
     pub(in crate::runtime) fn new(lwps: usize, fences: Fences) -> Idle {
-        let seat = |_| Seat { woken: AtomicBool::new(false), thread: Mutex::default() };
+        let seat = |_| Seat { woken: Mutex::new(false), wakes: Condvar::new() };
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
-            sleepers: Mutex::default(),
+            sleepers: Mutex::new(Vec::new()),
             seats: (0..lwps).map(seat).collect(),
             fences,
         }
@@ -99,12 +98,8 @@ impl Idle {
         self.searching.fetch_add(1, Ordering::Relaxed);
         drop(sleepers);
         let seat = &self.seats[lwp];
-        // Release: pairs with the Acquire in `sleep`.
-        seat.woken.store(true, Ordering::Release);
-        let thread = seat.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = &*thread {
-            thread.unpark();
-        }
+        *seat.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        seat.wakes.notify_one();
     }
 
     /// The LWP has run out of work and looks for some.
@@ -128,8 +123,6 @@ impl Idle {
         is_work: impl Fn() -> bool,
         patience: Option<std::time::Duration>,
     ) -> Woke {
-        let seat = &self.seats[lwp];
-        *seat.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
         let all_asleep = sleepers.len() == self.seats.len();
@@ -142,19 +135,17 @@ impl Idle {
             self.searching.fetch_add(1, Ordering::Relaxed);
             return Woke::Search;
         }
-        let patience = patience.filter(|_| all_asleep);
-        // Acquire: pairs with the Release in `wake_slowly`.
-        while !seat.woken.swap(false, Ordering::Acquire) {
-            match patience {
-                None => thread::park(),
-                Some(patience) => {
-                    thread::park_timeout(patience);
-                    let still = self.asleep.load(Ordering::Relaxed) == self.seats.len();
-                    if still && self.leave_list(lwp) {
-                        self.searching.fetch_add(1, Ordering::Relaxed);
-                        return Woke::AllAsleep;
-                    }
-                }
+        let seat = &self.seats[lwp];
+        let mut woken = seat.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        while !std::mem::take(&mut *woken) {
+            let Some(patience) = patience.filter(|_| all_asleep) else {
+                woken = seat.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            woken = seat.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
+            if !*woken && self.asleep.load(Ordering::Relaxed) == self.seats.len() && self.leave_list(lwp) {
+                self.searching.fetch_add(1, Ordering::Relaxed);
+                return Woke::AllAsleep;
             }
         }
         Woke::Search
@@ -234,7 +225,7 @@ mod model {
     #[test]
     fn no_work_is_left_while_all_lwps_sleep() {
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
+        builder.preemption_bound = Some(2);
         builder.check(|| {
             let idle = Arc::new(Idle::new(2, Fences::Symmetric));
             // Stands for the queues: how much work there is, and how much was done.

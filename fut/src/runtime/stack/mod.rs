@@ -26,8 +26,8 @@ use guard::{Guard, install};
 /// Different places for the top within its page, and the bytes between them.
 const COLOURS: usize = 16;
 const COLOUR_STEP: usize = 128;
-/// Bytes above the beginning of a stack: a cache line.
-pub(super) const BODY_LEN: usize = 64;
+/// Bytes above the beginning of a stack: a cache line, or two where a sanitizer keeps its notes there.
+pub(super) const BODY_LEN: usize = 128;
 /// Stacks an LWP takes from the pool, or gives back to it, at once.
 const BATCH: usize = 16;
 /// Stacks of the first region; each further one has twice as many, up to `MAX_REGION`.

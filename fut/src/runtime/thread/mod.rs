@@ -10,6 +10,7 @@ mod join_word;
 mod park_word;
 mod payload;
 pub(super) mod slab;
+mod tag;
 
 use std::{
     borrow::Cow,
@@ -38,6 +39,7 @@ use crate::scheduler;
 use join_word::{Ended, JoinWord};
 use park_word::{ParkWord, Unparked};
 use payload::Payload;
+use tag::NameTag;
 
 /// What a user thread tells the LWP that it leaves.
 #[derive(Clone, Copy)]
@@ -146,6 +148,7 @@ pub(super) struct UserThread {
     pub(super) waits: WaitSlot,
     locals: UnsafeCell<Option<Box<Locals>>>,
     name: UnsafeCell<Option<Cow<'static, str>>>,
+    tag: NameTag,
     payload: Payload,
 }
 
@@ -203,6 +206,7 @@ impl UserThread {
             waits: WaitSlot::new(),
             locals: UnsafeCell::new(None),
             name: UnsafeCell::new(None),
+            tag: NameTag::default(),
             payload: Payload::new(),
         }
     }
@@ -225,6 +229,7 @@ impl ThreadRef {
         self.0.shared.set(Some(birth.shared));
         self.0.run.set(Some(run::<T, F>));
         self.0.body.store(ptr::null_mut(), Ordering::Relaxed);
+        self.0.tag.set(birth.name.as_deref().unwrap_or(""));
         if birth.name.is_some() {
             // SAFETY: the caller has the block, and it is no thread yet.
             unsafe { *name.get() = birth.name };
@@ -386,6 +391,10 @@ impl ThreadRef {
         }
     }
 
+    pub(super) fn name_tag(self) -> String {
+        self.0.tag.get()
+    }
+
     pub(super) fn last_lwp(self) -> u32 {
         self.0.last_lwp.load(Ordering::Relaxed)
     }
@@ -439,6 +448,7 @@ impl ThreadRef {
     /// Its block may be that of another thread from now on.
     pub(super) fn give_back(self) {
         self.set_doing(Doing::Nothing);
+        self.0.id.store(0, Ordering::Relaxed);
         // SAFETY: it has ended and its handle is given up: nobody has the name any more.
         let name = unsafe { &mut *self.0.name.get() };
         if name.is_some() {

@@ -107,7 +107,9 @@ mod model {
     /// A thread waits for `flag`, on an LWP that parks it; two others set the flag and unpark it.
     #[test]
     fn no_unpark_is_lost_and_none_makes_ready_twice() {
-        loom::model(|| {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
             let word = Arc::new(ParkWord::new());
             let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
             let made_ready = Arc::new(AtomicUsize::new(0));
