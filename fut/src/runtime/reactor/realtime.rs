@@ -1,11 +1,18 @@
 //! Asking the kernel to let the reactor's LWP run ahead of all ordinary ones.
 //!
-//! An urgent thread waits for nobody in the runtime, but its LWP still has to get a CPU. Where more LWPs want to run than
-//! there are CPUs, the kernel's fair scheduler lets the woken one wait for slices of others: a p99 of 11 to 32 ms in
-//! `examples/reactivity`, with a sender of the real-time class so that it is not the sender that waits (EPYC guest, 2
-//! CPUs, Linux 6.18, load average 9; 4 runs of 400 messages each). With a shorter slice (`sched_runtime` of 100 µs, which needs no
-//! privilege) it was 16 to 114 ms, with nice −20 it was 8 to 26 ms, with SCHED_FIFO 0.16 to 1.3 ms. So that last one is offered, and
-//! nothing else.
+//! An urgent thread waits for nobody in the runtime, but its LWP still has to get a CPU. Where more LWPs want to run
+//! than there are CPUs, the kernel's fair scheduler lets the woken one wait for slices of others. What that comes to, as
+//! p99 of `examples/reactivity` in 4 runs of 400 messages (EPYC guest, 2 CPUs, Linux 6.18, load average 9; the sender of
+//! the real-time class, so that it is not the sender that waits):
+//!
+//! | the reactor's LWP | p99, ms |
+//! |---|---|
+//! | as any | 11 to 32 |
+//! | a slice of 100 µs (`sched_runtime`, needs no privilege) | 16 to 114 |
+//! | nice −20 | 8 to 26 |
+//! | SCHED_FIFO | 0.16 to 1.3 |
+//!
+//! So the last one is offered, and nothing else.
 
 use std::io;
 
