@@ -24,7 +24,7 @@
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
@@ -33,6 +33,8 @@ pub mod clock;
 pub mod drain;
 #[cfg(feature = "runtime")]
 mod model_check;
+#[cfg(feature = "runtime")]
+pub mod net;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]
@@ -55,8 +57,8 @@ pub use probe::{
 #[cfg(feature = "runtime")]
 pub use runtime::{
     BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
-    RuntimeBuilder, UserLocal, WaitKind, blocking, checkpoint, current, live_threads, sleep, spawn,
-    yield_now,
+    RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
+    live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, init};
