@@ -61,7 +61,7 @@ pub use runtime::{
     live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, init};
+pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, costs, init};
 #[cfg(all(feature = "probes", feature = "drain"))]
 pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;

@@ -31,11 +31,26 @@ pub fn record(event: &EventDecl, params: impl Fields) {
 /// Records one event of moderate length, and then does something with the control block of the LWP, if it has a ring.
 #[inline(always)]
 pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&Control)) {
-    let control = current();
+    // SAFETY: `current` gives a control block that is mapped as long as its LWP is attached, or the stand-in.
+    unsafe { record_to(current(), event.code(), params, then) };
+}
+
+/// As [`record_and`], to the ring with this control block.
+///
+/// # Safety
+/// It is mapped, and a control block of the calling LWP: the one that `current` gives, or one that nobody else uses and
+/// whose packets have room.
+#[inline(always)]
+pub(super) unsafe fn record_to(
+    control: NonNull<Control>,
+    code: u32,
+    params: impl Fields,
+    then: impl Fn(&Control),
+) {
     let tick = clock::ticks();
     let words = params.words();
     let len = RECORD_HEAD_LEN + 8 * words;
-    // SAFETY: `current` gives a control block that is mapped as long as its LWP is attached, and fully atomic.
+    // SAFETY: mapped, as the caller vouches, and fully atomic.
     let fields = unsafe { control.as_ref() };
     // Known to the compiler, and gone, for events without texts.
     if words > MAX_RECORD_WORDS {
@@ -46,7 +61,7 @@ pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&
     let (sequence, offset) = (position >> 32, position as u32 as usize);
     // Rule 2 of the ring: granted if it ends inside the packet.
     if offset + len > PACKET_LEN {
-        record_slowly(event.code(), params, control, position, tick);
+        record_slowly(code, params, control, position, tick);
         // By now it may have one that it had not.
         if let Some(fields) = ring() {
             then(fields);
@@ -58,7 +73,7 @@ pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&
     // SAFETY: rule 2: `place..place + len` is inside the packets at `packets`, and reserved for us.
     let record = unsafe { packets.add(place) }.cast::<u64>();
     // SAFETY: as above; records are aligned to 8 bytes.
-    unsafe { commit(record, event.code(), params, cpu_of(fields), tick) };
+    unsafe { commit(record, code, params, cpu_of(fields), tick) };
     then(fields);
 }
 

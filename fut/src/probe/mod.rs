@@ -4,6 +4,7 @@
 //! of its LWP, reads the TSC and the CPU number, reserves with one `xadd`, stores. No lock, no system call, no
 //! allocation, no loop. `shm::ring` has the protocol.
 
+mod costs;
 mod current;
 mod emit;
 mod event;
@@ -15,6 +16,7 @@ mod site;
 mod switch;
 mod switch_error;
 
+pub(crate) use costs::measure as measure_costs;
 pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_current};
 pub use emit::record;
 pub(crate) use emit::{record_and, ring};

@@ -34,9 +34,12 @@ pub use recording::{Recording, RecordingSummary};
 
 use crate::{
     clock,
-    probe::{declared, start_recording},
+    probe::{declared, measure_costs, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
-    trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+    trace::{
+        Declaration, PacketHead, PacketKind, ProbeCosts, encode_clocks, encode_costs, encode_declarations,
+        encode_text,
+    },
 };
 
 /// The directory in which `sigmund record` wants the arenas of the processes it records.
@@ -54,6 +57,7 @@ static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 pub(crate) struct Session {
     arena: Arena,
     pid: Pid,
+    costs: ProbeCosts,
 }
 
 /// What became of [`init`].
@@ -83,6 +87,11 @@ pub fn init() -> Init {
     }
 }
 
+/// What recording costs this process, measured when it began to; `None` when it does not record.
+pub fn costs() -> Option<ProbeCosts> {
+    current().map(|session| session.costs)
+}
+
 /// Whether this process records.
 pub(crate) fn is_on() -> bool {
     current().is_some()
@@ -102,7 +111,7 @@ fn start(dir: &Path) -> Result<(), StartError> {
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session { arena: arena(&path, geometry, mode, pid)?, pid }).inspect_err(|_| {
+    install(Session::begin(&path, geometry, mode, pid)?).inspect_err(|_| {
         // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
         let _ = std::fs::remove_file(&path);
     })
@@ -120,17 +129,31 @@ fn mode(arena: &Path) -> Result<Mode, ArenaError> {
     }
 }
 
+impl Session {
+    /// Makes the arena, and measures what is said in it.
+    fn begin(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Session, StartError> {
+        let costs = measure_costs();
+        Ok(Session { arena: arena(path, geometry, mode, pid, &costs)?, pid, costs })
+    }
+}
+
 /// The arena file appears under its name when it is whole, so that a recorder never sees half a one. A process that became
 /// another program by `exec` has had that name before; if the recorder has not seen the first one yet, it keeps it, and
 /// this one gets a number.
-fn arena(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, StartError> {
+fn arena(
+    path: &Path,
+    geometry: Geometry,
+    mode: Mode,
+    pid: Pid,
+    costs: &ProbeCosts,
+) -> Result<Arena, StartError> {
     let declarations = declared()?;
     let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
     // Of a program that did not live to finish it.
     let _ = std::fs::remove_file(&unfinished);
     let arena = Arena::create(&unfinished, geometry, mode, pid)?;
-    push_metadata(&arena, pid, &declarations);
+    push_metadata(&arena, pid, &declarations, costs);
     let mut named = Err(io::ErrorKind::AlreadyExists.into());
     for number in 1..100 {
         let path =
@@ -164,11 +187,12 @@ fn forget() {
     snapshots::forget();
 }
 
-fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration]) {
+fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration], costs: &ProbeCosts) {
     let comm = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
+        (PacketKind::COSTS, encode_costs(costs)),
         (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
     ];
     for (kind, payload) in packets {

@@ -12,7 +12,7 @@ use std::{
 
 use sigmund_model::Pid;
 
-use super::{Session, arena, current, install, is_on};
+use super::{Session, current, install, is_on};
 use crate::{
     drain::{Drain, DrainSummary},
     probe::stop_recording,
@@ -94,10 +94,10 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     }
     let pid = Pid(std::process::id());
     let shared = shared_memory_path(pid);
-    let arena = arena(&shared, geometry, mode, pid)?;
+    let session = Session::begin(&shared, geometry, mode, pid)?;
     // The mapping keeps the memory; nobody else needs the name.
     std::fs::remove_file(&shared)?;
-    install(Session { arena, pid })?;
+    install(session)?;
     current().ok_or_else(|| io::Error::other("the session was not installed"))
 }
 

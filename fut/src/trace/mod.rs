@@ -21,8 +21,10 @@
 //! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
 //! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the LWP
 //!   (`LWP_END`) says how many packets and bytes of records that were. What found no room (`lost`) is another thing.
-//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots.
+//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots, what
+//!   recording cost.
 
+mod costs;
 mod declaration;
 mod packet;
 mod reader;
@@ -30,6 +32,7 @@ mod record;
 mod stream;
 mod wire;
 
+pub use costs::{ProbeCosts, decode_costs, encode_costs};
 pub use declaration::{Declaration, decode_declarations, encode_declarations};
 pub use packet::{
     FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketFlags, PacketHead, PacketKind, VERSION,

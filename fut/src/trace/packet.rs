@@ -42,6 +42,8 @@ impl PacketKind {
     /// LWPs of which a flight recorder has overwritten everything, in four words: LWPs, packets, bytes of records,
     /// records that they had lost.
     pub const OVERWRITTEN: PacketKind = PacketKind(7);
+    /// What recording cost the process when it began to; see [`encode_costs`](super::encode_costs).
+    pub const COSTS: PacketKind = PacketKind(9);
 }
 
 /// Bits about a packet.

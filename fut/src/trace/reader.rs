@@ -14,6 +14,7 @@ use std::{
 use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
 use super::{
+    costs::{ProbeCosts, decode_costs},
     declaration::{Declaration, decode_declarations},
     packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketHead, PacketKind, VERSION},
     record::Records,
@@ -39,6 +40,7 @@ pub struct UserTrace {
     declarations: Vec<Declaration>,
     processes: Vec<ProcessInfo>,
     snapshots: Vec<(ClockDomain, Snapshot)>,
+    costs: Vec<(Pid, ProbeCosts)>,
     lwps: Vec<LwpPackets>,
     overwritten_lwps: u64,
     /// What is missing as it should be.
@@ -100,6 +102,7 @@ impl UserTrace {
             declarations: Vec::new(),
             processes: Vec::new(),
             snapshots: Vec::new(),
+            costs: Vec::new(),
             lwps: Vec::new(),
             overwritten_lwps: 0,
             notes: Vec::new(),
@@ -123,6 +126,11 @@ impl UserTrace {
     /// Clock snapshots taken by the program.
     pub fn snapshots(&self) -> &[(ClockDomain, Snapshot)] {
         &self.snapshots
+    }
+
+    /// What recording cost each process, as far as they say.
+    pub fn costs(&self) -> &[(Pid, ProbeCosts)] {
+        &self.costs
     }
 
     /// The LWPs that wrote it, each with its packets.
@@ -208,6 +216,8 @@ impl UserTrace {
             PacketKind::CLOCKS => {
                 decode_clocks(&packet.payload, payload_at).map(|c| self.snapshots.extend(c))
             }
+            PacketKind::COSTS => decode_costs(&packet.payload, payload_at)
+                .map(|costs| self.costs.push((packet.head.pid, costs))),
             PacketKind::OVERWRITTEN => {
                 let [lwps, packets, bytes, lost] = packet.words();
                 let detail = format!(
