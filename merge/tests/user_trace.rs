@@ -9,8 +9,8 @@ use std::{
 };
 
 use fut::trace::{
-    Declaration, FILE_HEAD_LEN, PacketFlags, PacketHead, PacketKind, RecordHead, encode_declarations,
-    file_head,
+    Declaration, FILE_HEAD_LEN, PacketFlags, PacketHead, PacketKind, ProbeCosts, RecordHead, encode_costs,
+    encode_declarations, file_head,
 };
 use sigmund_merge::{Error, MergeOptions, Summary, merge};
 use sigmund_model::{EventType, Field, FieldType, Level, LossKind, Lwp, Pid, Thread, Ticks};
@@ -385,4 +385,33 @@ fn a_run_whose_recorder_was_killed_is_its_files() {
     fs::create_dir(&run).unwrap();
     fs::write(run.join("user-60.fut"), small_trace().concat()).unwrap();
     assert_eq!(merged_into(folder, &run).events(), SMALL_TRACE);
+}
+
+#[test]
+fn what_recording_cost_is_kept_for_each_process_that_says_it() {
+    let folder = TempDir::new().unwrap();
+    let info = |name: &str, packets: &[Vec<u8>]| {
+        let (input, out) =
+            (folder.path().join(format!("{name}.fut")), folder.path().join(format!("{name}.supertrace")));
+        fs::write(&input, packets.concat()).unwrap();
+        let summary = merge(&[input], &out, &MergeOptions::default(), |_| {}).unwrap();
+        let mut costs = Table::read(&out, "info").lines(&["key", "value"]);
+        costs.retain(|fact| fact.starts_with("probe_"));
+        (costs, summary.losses)
+    };
+    assert_eq!(info("silent", &small_trace()), (Vec::new(), Vec::new()));
+
+    let mut packets = small_trace();
+    let costs = ProbeCosts { clock_read: 24.75, record: 26.5, per_word: 0.125 };
+    packets.insert(1, head(PacketKind::COSTS, 0).encode(&encode_costs(&costs)));
+    let expected = ["probe_ticks_60 26.5", "probe_word_ticks_60 0.125", "probe_clock_ticks_60 24.75"];
+    assert_eq!(info("says", &packets), (expected.map(String::from).to_vec(), Vec::new()));
+
+    // A cut one is a loss, and nothing else is lost.
+    packets[1] = head(PacketKind::COSTS, 0).encode(&encode_costs(&costs)[..20]);
+    let (kept, losses) = info("cut", &packets);
+    assert_eq!(kept, Vec::<String>::new());
+    assert_eq!(losses.iter().map(|loss| loss.kind).collect::<Vec<_>>(), [LossKind::Damaged]);
+    let rows = Table::read(&folder.path().join("cut.supertrace"), "events").numbers("ts_tick");
+    assert_eq!(rows.len(), 10);
 }

@@ -11,9 +11,10 @@ use std::{
 };
 
 use fkt_ingest::{PerfData, TraceDat};
-use fut::trace::{LwpPackets, UserTrace};
+use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
-    ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Snapshot, Thread,
+    ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
+    tables::info_keys,
 };
 
 pub(crate) use clock::MainClock;
@@ -108,9 +109,19 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
+    source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
     source.streams = trace.streams().into_iter().map(boxed).collect();
     Ok(source)
+}
+
+fn cost_facts(pid: Pid, costs: &ProbeCosts) -> [(String, String); 3] {
+    let fact = |key: &str, ticks: f64| (format!("{key}{pid}"), ticks.to_string());
+    [
+        fact(info_keys::PROBE_TICKS, costs.record),
+        fact(info_keys::PROBE_WORD_TICKS, costs.per_word),
+        fact(info_keys::PROBE_CLOCK_TICKS, costs.clock_read),
+    ]
 }
 
 /// A trace that was cut between two packets: only the missing end of its LWPs tells.

@@ -36,6 +36,13 @@ pub mod info_keys {
     pub const WITNESS_DISAGREE: &str = "witness_disagree";
     /// User events that have one witness only.
     pub const WITNESS_SINGLE: &str = "witness_single";
+    /// With the number of a process behind it: ticks that a record without parameters cost there, when it began to
+    /// record. Absent where the user trace does not say.
+    pub const PROBE_TICKS: &str = "probe_ticks_";
+    /// With the number of a process behind it: ticks for each word of parameters beyond that.
+    pub const PROBE_WORD_TICKS: &str = "probe_word_ticks_";
+    /// With the number of a process behind it: ticks for reading the clock alone.
+    pub const PROBE_CLOCK_TICKS: &str = "probe_clock_ticks_";
 }
 
 /// What a column holds.
