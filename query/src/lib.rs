@@ -18,6 +18,7 @@
 //! | [`list`], [`list_events`] | what happened, in the order of time |
 //! | [`active_time`] | how long each user thread really executed |
 //! | [`reactivity`] | how long from an event to its treatment |
+//! | [`tracing_cost`] | what recording the program's own events cost it |
 //! | [`check`] | whether the super-trace holds what it promises |
 //!
 //! Values of users reach a plan as literals, never as SQL text. The library prints nothing.
@@ -30,6 +31,7 @@ mod error;
 mod filter;
 mod listing;
 mod reactivity;
+mod tracing_cost;
 
 pub use active_time::{ActiveTime, active_time};
 pub use check::{Figure, Item, Report, Verdict, check};
@@ -37,3 +39,4 @@ pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadRef};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
+pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

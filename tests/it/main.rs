@@ -6,3 +6,4 @@ mod paper;
 mod questions;
 mod record;
 mod sigmund;
+mod tracing;
