@@ -62,10 +62,10 @@ impl Stack {
         if self.limit.get() & WATCHED == 0 {
             return true;
         }
-        let lowest = self.limit_address() as *const u64;
-        // SAFETY: the lowest bytes of a stack without a guard page, readable for the life of the pool. Nobody runs
-        // on it now. They were zero in the beginning, and only an overflow comes so far.
-        (0..8).all(|word| unsafe { lowest.add(word).read_volatile() } == 0)
+        let lowest = std::ptr::with_exposed_provenance::<[u64; 8]>(self.limit_address());
+        // SAFETY: the lowest bytes of a stack without a guard page, aligned to a page, readable for the life of the pool.
+        // Nobody runs on it now. They were zero in the beginning, and only an overflow comes so far.
+        unsafe { lowest.read_volatile() == [0; 8] }
     }
 }
 
