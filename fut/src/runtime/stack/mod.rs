@@ -199,3 +199,22 @@ impl Drop for StackCache {
         self.pool.free().stacks.append(self.free.get_mut());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_without_a_guard_page_is_looked_at() {
+        let pool: &'static StackPool = Box::leak(Box::new(StackPool::new(16 << 10)));
+        let stack = StackCache::new(pool).take();
+        // Its guard page must not be read; the page above stands for the end of a stack that has none.
+        let above = stack.limit_address() + GUARD_LEN;
+        let watched = Stack { limit: NonZeroUsize::new(above + WATCHED).unwrap(), ..stack };
+        assert!(watched.is_intact());
+        // SAFETY: inside the stack, which nobody uses.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u64>(above + 16).write_volatile(1) };
+        assert!(!watched.is_intact());
+        assert!(stack.is_intact(), "a guard page protects it");
+    }
+}
