@@ -23,7 +23,8 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`keys`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`span!`], [`keys`], [`init`], [`scheduler`] |
+//! | `macros` | [`trace`](macro@trace) on functions |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
 //! | `drain` | [`drain`], [`Recording`] |
 
@@ -41,19 +42,28 @@ pub mod scheduler;
 mod session;
 #[cfg(feature = "shm")]
 pub mod shm;
+#[cfg(feature = "probes")]
+mod span;
 #[cfg(feature = "runtime")]
 pub mod sync;
 pub mod trace;
 
+#[cfg(feature = "macros")]
+pub use fut_macros::trace;
 #[cfg(feature = "probes")]
 pub use probe::{EventDecl, Fields, Param, keys, record};
 #[cfg(feature = "runtime")]
 pub use runtime::{Builder, JoinHandle, Runtime, RuntimeBuilder, current, spawn, yield_now};
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_PACKETS, Init, init};
+pub use session::{
+    DeclareError, ENV_ARENA_DIR, ENV_KEYMASK, ENV_KEYMASK_FILE, ENV_PACKETS, Init, KeymaskError, declare,
+    dropped_before_setup, init, note_modules, parse_keymask,
+};
 #[cfg(all(feature = "probes", feature = "drain"))]
 pub use session::{Recording, RecordingSummary};
 pub use sigmund_model as model;
+#[cfg(feature = "probes")]
+pub use span::{Place, Span};
 
 #[doc(hidden)]
 #[cfg(feature = "probes")]
@@ -61,3 +71,9 @@ pub use linkme as __linkme;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use probe::DECLARED as __DECLARED;
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use session::count_before_setup as __count_before_setup;
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use span::{InFunction as __InFunction, PLACES as __PLACES};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sigmund_model::{EventType, Field, FieldType, Level};
 
-use crate::trace::Declaration;
+use crate::trace::{DECLARED_BIT, Declaration};
 
 /// Every event that the program declares, gathered by the linker.
 #[doc(hidden)]
@@ -20,7 +20,7 @@ pub struct EventDecl {
     format: &'static str,
     file: &'static str,
     line: u32,
-    /// Its place among the declarations and 1, given when the session starts; 0 until then.
+    /// `DECLARED_BIT`, and its place among the declarations, from 1: given when the session starts; 0 until then.
     code: AtomicU32,
 }
 
@@ -35,6 +35,14 @@ impl EventDecl {
         line: u32,
     ) -> EventDecl {
         EventDecl { name, fields, key, format, file, line, code: AtomicU32::new(0) }
+    }
+
+    /// An event whose code a program in another language chose; [`declare`](crate::declare) tells of its fields.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn with_code(code: u32) -> EventDecl {
+        let code = AtomicU32::new(code);
+        EventDecl { name: "", fields: &[], key: 0, format: "", file: "", line: 0, code }
     }
 
     /// The code its records carry.
@@ -60,7 +68,7 @@ impl EventDecl {
 /// Numbers the declared events, and gives their declarations.
 pub(crate) fn declared() -> Vec<Declaration> {
     for (index, event) in DECLARED.iter().enumerate() {
-        event.code.store(index as u32 + 1, Ordering::Relaxed);
+        event.code.store(DECLARED_BIT | (index as u32 + 1), Ordering::Relaxed);
     }
     DECLARED.iter().map(EventDecl::declaration).collect()
 }

@@ -8,12 +8,20 @@ pub const SCHEDULER: u64 = 1;
 pub const LWP: u64 = 1 << 1;
 /// Synchronisation: who blocks on what.
 pub const SYNC: u64 = 1 << 2;
+/// Spans that the program names.
+pub const SPANS: u64 = 1 << 7;
 /// What the program declares itself, unless it says otherwise.
 pub const PROGRAM: u64 = 1 << 8;
+/// Functions that are entered and left: `FUT_KEYMASK29` of C programs.
+pub const FUNCTIONS: u64 = 1 << 61;
+/// The keys of C programs: `FUT_KEYMASK0` to `FUT_KEYMASK31` are the upper half.
+pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
 
 /// 0 as long as nothing is recorded: then a probe is a load, a test and a branch.
+/// C programs test its upper half (`fut_keys`, fut.h).
+#[unsafe(export_name = "fut_keys")]
 static MASK: AtomicU64 = AtomicU64::new(0);
 
 /// Whether events of this key are recorded now.

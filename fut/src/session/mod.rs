@@ -4,7 +4,11 @@
 //! a `Recording` (feature `drain`) does both in one process. Threads attach themselves at their first probe.
 
 mod attach;
+mod before;
 mod fork;
+mod keymask;
+mod late;
+mod modules;
 #[cfg(feature = "drain")]
 mod recording;
 
@@ -20,6 +24,9 @@ use sigmund_model::{Pid, Ticks};
 #[cfg(feature = "runtime")]
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
+pub use before::{count_before_setup, dropped_before_setup};
+pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, parse_keymask};
+pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
@@ -27,7 +34,11 @@ use crate::{
     clock, keys,
     probe::declared,
     shm::{Arena, ArenaError, Geometry},
-    trace::{PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+    span::places,
+    trace::{
+        PacketHead, PacketKind, encode_clocks, encode_declarations, encode_modules, encode_places,
+        encode_text,
+    },
 };
 
 /// The directory in which `sigmund record` wants the arenas of the processes it records.
@@ -106,7 +117,7 @@ fn install(session: Session) {
     fork::register();
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    keys::switch(keys::ALL);
+    keys::switch(keymask::from_environment().unwrap_or(keys::ALL));
 }
 
 /// Forgets the session of the parent, in a child that `fork` made.
@@ -118,10 +129,13 @@ fn forget() {
 
 fn push_metadata(arena: &Arena, pid: Pid) {
     let comm = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-    let declarations = declared();
+    let mut declarations = declared();
+    declarations.append(&mut late::declared_before());
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
+        (PacketKind::PLACES, encode_places(&places(pid))),
+        (PacketKind::MODULES, encode_modules(&modules::gather(pid))),
         (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
     ];
     for (kind, payload) in packets {

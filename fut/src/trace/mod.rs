@@ -19,16 +19,22 @@
 //! * A record is 16 bytes and 8 a parameter word. A text is a word with its length in bytes, then its bytes, padded
 //!   with zeros to whole words. `cpu` is 0xffff where the probe could not see it.
 //! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
-//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots.
+//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots,
+//!   where its code lies. Each kind may come more than once.
+//! * The bits of a code are described in `code.rs`.
 
+mod code;
 mod declaration;
+mod module;
 mod packet;
 mod reader;
 mod record;
 mod stream;
 mod wire;
 
+pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, split_code};
 pub use declaration::{Declaration, decode_declarations, encode_declarations};
+pub use module::{Module, NamedPlace, decode_modules, decode_places, encode_modules, encode_places};
 pub use packet::{
     FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketFlags, PacketHead, PacketKind, VERSION,
     file_head,

@@ -38,6 +38,10 @@ impl PacketKind {
     pub const PROCESS: PacketKind = PacketKind(4);
     /// The end of an LWP's packets: the head alone, with the final count of lost records.
     pub const LWP_END: PacketKind = PacketKind(5);
+    /// Where the code of the process lies; see [`encode_modules`](super::encode_modules).
+    pub const MODULES: PacketKind = PacketKind(6);
+    /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
+    pub const PLACES: PacketKind = PacketKind(7);
 }
 
 /// Bits about a packet.
