@@ -57,7 +57,7 @@ pub use runtime::{Builder, JoinHandle, Runtime, RuntimeBuilder, current, spawn, 
 #[cfg(feature = "probes")]
 pub use session::{
     DeclareError, ENV_ARENA_DIR, ENV_KEYMASK, ENV_KEYMASK_FILE, ENV_PACKETS, Init, KeymaskError, declare,
-    dropped_before_setup, init, note_modules, parse_keymask,
+    dropped_before_setup, init, is_recording, note_modules, parse_keymask,
 };
 #[cfg(all(feature = "probes", feature = "drain"))]
 pub use session::{Recording, RecordingSummary};

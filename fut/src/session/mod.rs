@@ -82,10 +82,12 @@ pub fn init() -> Init {
     }
 }
 
-/// Whether this process records.
-pub(crate) fn is_on() -> bool {
+/// Whether this process has begun to record. It still says so when the recording has ended.
+pub fn is_recording() -> bool {
     current().is_some()
 }
+
+pub(crate) use is_recording as is_on;
 
 fn current() -> Option<&'static Session> {
     // Acquire: pairs with the Release in `install`.
