@@ -73,7 +73,7 @@ pub use linkme as __linkme;
 pub use probe::DECLARED as __DECLARED;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use session::count_before_setup as __count_before_setup;
+pub use session::{count_before_setup as __count_before_setup, keymask_is_given as __keymask_is_given};
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use span::{InFunction as __InFunction, PLACES as __PLACES};

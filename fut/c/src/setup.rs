@@ -72,7 +72,7 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
         }
     }
     // The user's mask, from outside, is not the program's to change.
-    if env::var_os(fut::ENV_KEYMASK).is_none() && env::var_os(fut::ENV_KEYMASK_FILE).is_none() {
+    if !fut::__keymask_is_given() {
         set_c_keys(keymask);
     }
     FUT_SETUP(keymask, dropped);

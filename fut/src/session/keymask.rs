@@ -10,7 +10,11 @@
 //! ```
 //! `lwp` is always on: without it nobody knows whose LWPs these are. Text that is not like this changes nothing.
 
-use std::{env, fmt, fs, io::Read};
+use std::{
+    env, fmt, fs,
+    io::Read,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use crate::keys;
 
@@ -21,6 +25,9 @@ pub const ENV_KEYMASK_FILE: &str = "FUT_KEYMASK_FILE";
 
 /// A file with a mask is not longer than this.
 const MAX_LEN: u64 = 64 << 10;
+
+/// Whether the mask of the session came from the environment.
+static GIVEN: AtomicBool = AtomicBool::new(false);
 
 /// Why a key mask cannot be used.
 #[derive(Debug)]
@@ -46,7 +53,15 @@ pub(super) fn from_environment() -> Option<u64> {
         from_file(&env::var_os(ENV_KEYMASK_FILE)?.to_string_lossy())
     };
     // The variable is a message of the user to us, and this is the only place where its answer can go.
-    asked.map_err(|error| eprintln!("fut: {error}; the key mask stays as it is")).ok()
+    let mask = asked.map_err(|error| eprintln!("fut: {error}; the key mask stays as it is")).ok();
+    GIVEN.store(mask.is_some(), Ordering::Relaxed);
+    mask
+}
+
+/// Whether the session began with a mask from the environment, which the program should not change then.
+#[doc(hidden)]
+pub fn keymask_is_given() -> bool {
+    GIVEN.load(Ordering::Relaxed)
 }
 
 fn from_file(path: &str) -> Result<u64, KeymaskError> {

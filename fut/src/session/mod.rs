@@ -25,7 +25,7 @@ use sigmund_model::{Pid, Ticks};
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
 pub use before::{count_before_setup, dropped_before_setup};
-pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, parse_keymask};
+pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, keymask_is_given, parse_keymask};
 pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
