@@ -48,6 +48,17 @@ mod span;
 pub mod sync;
 pub mod trace;
 
+/// ```
+/// #[fut::trace]
+/// fn area(width: u64, height: u64) -> u64 {
+///     width * height
+/// }
+/// assert_eq!(area(6, 7), 42);
+/// ```
+/// ```compile_fail
+/// #[fut::trace]
+/// async fn area() {}
+/// ```
 #[cfg(feature = "macros")]
 pub use fut_macros::trace;
 #[cfg(feature = "probes")]

@@ -3,8 +3,9 @@
 use std::{
     env,
     ffi::{c_char, c_int, c_uint, c_void},
-    fs, io,
+    fs, io, mem,
     path::{Path, PathBuf},
+    process,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -31,7 +32,8 @@ const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
 
 /// What `fut_setup` began.
 struct Begun {
-    recording: Option<Recording>,
+    /// And the process that began it: a child that `fork` made has a copy, without the thread that drains.
+    recording: Option<(u32, Recording)>,
     path: Option<PathBuf>,
 }
 
@@ -81,7 +83,7 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
 
 fn begin(longs: u64) -> io::Result<()> {
     let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if begun.recording.is_some() {
+    if begun.recording.as_ref().is_some_and(|(pid, _)| *pid == process::id()) {
         return Err(io::Error::from_raw_os_error(libc::EALREADY));
     }
     let path = begun.path.get_or_insert_with(default_path).clone();
@@ -90,7 +92,8 @@ fn begin(longs: u64) -> io::Result<()> {
         0 if longs == 0 => Geometry::default().packets,
         packets => packets.next_power_of_two().clamp(2, 65536) as u32,
     };
-    begun.recording = Some(Recording::start(&path, Geometry { packets, ..Geometry::default() })?);
+    let recording = Recording::start(&path, Geometry { packets, ..Geometry::default() })?;
+    begun.recording = Some((process::id(), recording));
     // SAFETY: the function has the right signature, and is not unloaded: this library holds threads.
     unsafe { libc::atexit(at_exit) };
     Ok(())
@@ -150,7 +153,12 @@ pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
 
 fn end(to: &Path) -> io::Result<()> {
     let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let Some(recording) = begun.recording.take() else { return Ok(()) };
+    let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
+    if pid != process::id() {
+        // The parent's, which goes on: neither its file nor its thread is ours.
+        mem::forget(recording);
+        return Ok(());
+    }
     fut::note_modules();
     let RecordingSummary { lost, .. } = recording.finish()?;
     LOST.store(lost, Ordering::Relaxed);

@@ -265,3 +265,45 @@ fn without_its_binary_or_its_symbols_a_function_keeps_its_address_and_the_losses
     let losses = bench.merged(&trace).lines("losses", &["detail"]);
     assert!(losses.len() == 1 && losses[0].contains("No such file"), "{losses:?}");
 }
+
+#[test]
+fn the_child_of_a_program_that_records_itself_leaves_the_trace_to_its_parent() {
+    let Some(bench) = Bench::new() else { return };
+    let forks = bench.program("fut/c/tests/programs/forks.c", Link::Shared, &[]);
+    let trace = bench.path("forks.fut");
+    run(&forks, &[trace.as_os_str()], &[]);
+    let merged = bench.merged(&trace);
+    assert_eq!(merged.events(&["here"], &["args"]), ["here [1]", "here [3]", "here [4]"]);
+    assert!(!merged.summary.is_damaged());
+}
+
+#[test]
+fn an_installed_libfut_is_found_by_pkg_config() {
+    let Some(bench) = Bench::new() else { return };
+    if std::process::Command::new("pkg-config").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: needs pkg-config");
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run");
+        return;
+    }
+    let prefix = bench.installed();
+    for link in [["--shared", ""], ["--static", "-l:libfut.a"]] {
+        let program = bench.path(&format!("sort{}", link[0]));
+        let script = r#"
+            set -e
+            export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig"
+            libs=$(pkg-config --libs $PKG_CONFIG_LINK fut)
+            [ -z "$LIBRARY" ] || libs=$(echo "$libs" | sed "s/-lfut/$LIBRARY/")
+            cc -g -finstrument-functions "$SOURCE" -o "$PROGRAM" $(pkg-config --cflags fut) $libs"#;
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).env("PREFIX", &prefix).env("LIBRARY", link[1]);
+        command.env("PKG_CONFIG_LINK", if link[1].is_empty() { "" } else { "--static" });
+        command.env("SOURCE", root().join(SORT)).env("PROGRAM", &program);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lib = prefix.join("lib");
+        let libraries = [("LD_LIBRARY_PATH", lib.as_os_str())];
+        let environment = if link[1].is_empty() { &libraries[..] } else { &[] };
+        let output = run(&program, &[bench.path("sort.fut").as_os_str()], environment);
+        assert_eq!(text(&output.stdout), "sorted, 2 probes came too early");
+    }
+}

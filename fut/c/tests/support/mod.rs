@@ -70,6 +70,13 @@ impl Bench {
         library
     }
 
+    /// A folder into which `install.sh` has installed libfut.
+    pub(crate) fn installed(&self) -> PathBuf {
+        let (libraries, prefix) = (libraries(), self.path("usr"));
+        done(Command::new(root().join("fut/c/install.sh")).arg(&prefix).arg(libraries));
+        prefix
+    }
+
     fn cc(&self, source: &str, options: &[&str]) -> Command {
         let root = root();
         let mut command = Command::new("cc");
