@@ -22,7 +22,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | (none) | [`trace`]: the format of user traces, and its reader |
+//! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
 //! | `probes` | [`events!`], [`span!`], [`keys`], [`init`], [`scheduler`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |

@@ -14,9 +14,9 @@ struct Matrix(u64);
 
 impl Matrix {
     #[fut::trace]
-    fn factor<T: Into<u64>>(&mut self, by: T) -> Result<u64, String>
+    fn factor<T>(&mut self, by: T) -> Result<u64, String>
     where
-        T: Copy,
+        T: Copy + Into<u64>,
     {
         let _span = fut::span!("divide", by: u64 = by.into(), what: &str = "a matrix");
         if by.into() == 0 {

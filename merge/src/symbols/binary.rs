@@ -110,8 +110,15 @@ impl Binary {
         let mut frames = self.lines.as_ref()?.find_frames(address).skip_all_loads().ok()?;
         let frame = frames.next().ok()??;
         let place = frame.location.as_ref().and_then(|l| Some((l.file?, l.line?)));
-        let function = frame.function.as_ref().and_then(|f| Some(f.demangle().ok()?.into_owned()));
-        let name = function.or_else(|| self.symbol(address).map(|s| demangled(&s.name).into_owned()))?;
+        let inlined = frames.next().is_ok_and(|outer| outer.is_some());
+        let symbol = if inlined { None } else { self.symbol(address).map(|symbol| &*symbol.name) };
+        // Line tables alone have names without their modules and classes; mangled symbols have whole ones.
+        let whole = symbol.map(|symbol| (symbol, demangled(symbol))).filter(|(symbol, name)| symbol != name);
+        let function = || Some(frame.function.as_ref()?.demangle().ok()?.into_owned());
+        let name = match whole {
+            Some((_, name)) => name.into_owned(),
+            None => function().or_else(|| symbol.map(String::from))?,
+        };
         Some(name_with_line(&name, place))
     }
 
