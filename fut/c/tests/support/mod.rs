@@ -117,7 +117,9 @@ impl Merged {
 pub(crate) fn run(program: &Path, arguments: &[&OsStr], environment: &[(&str, &OsStr)]) -> Output {
     let mut command = Command::new(program);
     let ours = [fut::ENV_ARENA_DIR, fut::ENV_KEYMASK, fut::ENV_KEYMASK_FILE, fut::ENV_PACKETS];
-    ours.iter().for_each(|name| drop(command.env_remove(name)));
+    for name in ours {
+        command.env_remove(name);
+    }
     let output = command.args(arguments).envs(environment.iter().copied()).output().unwrap();
     assert!(output.status.success(), "{}: {output:?}", program.display());
     output
