@@ -278,6 +278,44 @@ fn the_child_of_a_program_that_records_itself_leaves_the_trace_to_its_parent() {
 }
 
 #[test]
+fn symbols_that_were_split_off_are_found_by_the_link_to_them() {
+    let Some(bench) = Bench::new() else { return };
+    let sort = bench.program(SORT, Link::Static, &INSTRUMENTED);
+    let objcopy = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("objcopy");
+        let status = command.args(arguments).current_dir(sort.parent().unwrap()).status().unwrap();
+        assert!(status.success(), "{arguments:?}");
+    };
+    let name = sort.file_name().unwrap().to_str().unwrap();
+    objcopy(&["--only-keep-debug", name, "split-off"]);
+    objcopy(&["--strip-all", "--add-gnu-debuglink=split-off", name]);
+    let trace = bench.path("sort.fut");
+    run(&sort, &[trace.as_os_str()], &[]);
+    let entered = || bench.merged(&trace).events(&["FUNC_ENTER"], &["texts"])[0].clone();
+    let line = 1 + line_of(SORT, "static void sort");
+    assert!(entered().starts_with(&format!("FUNC_ENTER [sort at sort.c:{line},")), "{}", entered());
+    std::fs::remove_file(bench.path("split-off")).unwrap();
+    assert_eq!(entered(), "FUNC_ENTER []");
+}
+
+/// LWPs that are born and die, each with its own probes: the library's thread-locals find each of them.
+#[test]
+fn every_probe_of_many_short_lived_threads_is_in_the_trace_or_counted() {
+    let Some(bench) = Bench::new() else { return };
+    for link in [Link::Shared, Link::Static] {
+        let threads = bench.program("fut/c/tests/programs/threads.c", link, &["-pthread"]);
+        let trace = bench.path("threads.fut");
+        let output = run(&threads, &[trace.as_os_str()], &[]);
+        let lost: usize = text(&output.stdout).parse().unwrap();
+        let merged = bench.merged(&trace);
+        let steps = merged.events(&["step"], &["args"]);
+        let distinct: std::collections::HashSet<_> = steps.iter().collect();
+        assert_eq!((steps.len(), distinct.len()), (8000 - lost, 8000 - lost), "{link:?}");
+        assert_eq!(merged.events(&["LWP_DETACH"], &[]).len(), 800, "{link:?}");
+    }
+}
+
+#[test]
 fn an_installed_libfut_is_found_by_pkg_config() {
     let Some(bench) = Bench::new() else { return };
     if std::process::Command::new("pkg-config").arg("--version").output().is_err() {

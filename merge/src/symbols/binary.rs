@@ -19,7 +19,7 @@ use object::{
     read::{ReadCache, elf::ElfFile64},
 };
 
-use super::{Address, name_with_line};
+use super::{Address, debug_file::candidates, name_with_line};
 
 /// A larger file is not opened.
 const MAX_FILE: u64 = 4 << 30;
@@ -82,13 +82,33 @@ impl Binary {
             problem: None,
         };
         match lines(&elf) {
-            Ok(lines) => binary.lines = lines,
+            Ok(Some(lines)) => binary.lines = Some(lines),
+            Ok(None) => {
+                let link = elf.gnu_debuglink().ok().flatten().map(|(name, _)| name);
+                let files = candidates(path, &found, link);
+                files.iter().any(|file| binary.take_split_off(file, &found).is_some());
+            }
             Err(problem) => binary.problem = Some(format!("its source lines cannot be read: {problem}")),
         }
         if binary.symbols.is_empty() && binary.lines.is_none() && binary.problem.is_none() {
             binary.problem = Some("it is stripped".into());
         }
         Ok(binary)
+    }
+
+    /// Takes the symbols and lines that were split off into this file, if it is one of this build.
+    fn take_split_off(&mut self, file: &Path, build_id: &str) -> Option<()> {
+        let cache = ReadCache::new(open_file(file).ok()?);
+        let elf = Elf::parse(&cache).ok()?;
+        if build_id.is_empty() || elf.build_id().ok().flatten().map(hex)? != build_id {
+            return None;
+        }
+        self.lines = lines(&elf).ok()?;
+        let split_off = symbols(&elf);
+        if split_off.len() > self.symbols.len() {
+            self.symbols = split_off;
+        }
+        self.lines.is_some().then_some(())
     }
 
     /// Why it has fewer names than it could.

@@ -5,6 +5,7 @@
 //! at; addresses outside of executable mappings stay numbers. What cannot be named is told once per binary.
 
 mod binary;
+mod debug_file;
 mod modules;
 mod stream;
 
