@@ -7,6 +7,9 @@
 //! ```
 //! C programs choose their numbers themselves, and need not declare them. So that a text can be told from numbers
 //! then, `text` says where it begins: 0 is "no text", 1 + n is "behind n numbers".
+//!
+//! Records and declarations hold all of it. Tables and listings show the number alone: an event of Rust and one of C may
+//! have the same, and are told apart by their names.
 
 /// Codes of events that are declared in Rust have this bit.
 pub const DECLARED_BIT: u32 = 1 << 31;
@@ -29,6 +32,11 @@ pub const fn split_code(code: u32) -> (u32, Option<u32>) {
     (code & MAX_C_CODE, (code >> TEXT_SHIFT).checked_sub(1))
 }
 
+/// The number of an event, as people see it.
+pub const fn shown_code(code: u32) -> u32 {
+    code & !DECLARED_BIT
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +47,6 @@ mod tests {
         assert_eq!(split_code(code_with_text(0x102, 0)), (0x102, Some(0)));
         assert_eq!(split_code(code_with_text(MAX_C_CODE, 6)), (MAX_C_CODE, Some(6)));
         assert_eq!(split_code(DECLARED_BIT | 5), (DECLARED_BIT | 5, None));
+        assert_eq!((shown_code(DECLARED_BIT | 5), shown_code(0x102)), (5, 0x102));
     }
 }

@@ -32,7 +32,7 @@ mod record;
 mod stream;
 mod wire;
 
-pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, split_code};
+pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, shown_code, split_code};
 pub use declaration::{Declaration, decode_declarations, encode_declarations};
 pub use module::{Module, NamedPlace, decode_modules, decode_places, encode_modules, encode_places};
 pub use packet::{

@@ -14,7 +14,7 @@ use sigmund_model::{
 };
 
 use super::{
-    code::split_code,
+    code::{shown_code, split_code},
     declaration::Declaration,
     packet::PacketHead,
     reader::{LwpPackets, Packet, UserTrace},
@@ -100,7 +100,8 @@ impl UserTrace {
             fields: vec![Field { name: "code".into(), ty: FieldType::U32 }],
             format: String::new(),
         };
-        self.declarations().iter().map(|d| d.event.clone()).chain([unknown]).collect()
+        let shown = |d: &Declaration| EventType { code: d.event.code.map(shown_code), ..d.event.clone() };
+        self.declarations().iter().map(shown).chain([unknown]).collect()
     }
 
     /// A stream for each LWP.
