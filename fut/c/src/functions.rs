@@ -1,5 +1,6 @@
 //! Functions that are entered and left: `PROF_IN()`, `PROF_OUT()`, and what `-finstrument-functions` calls.
 //!
+//! These functions are called whether they are switched on or not, so they look at the key mask first themselves.
 //! The records carry addresses; the merge finds names and source lines in the symbols of the binaries.
 
 use std::ffi::c_void;
@@ -34,11 +35,15 @@ pub extern "C" fn fut_prof_out(inside: *const c_void) {
 /// Called by functions built with `-finstrument-functions` when they are entered (GCC manual, 3.12).
 #[unsafe(no_mangle)]
 pub extern "C" fn __cyg_profile_func_enter(function: *const c_void, call_site: *const c_void) {
-    FUNC_ENTER(function, call_site);
+    if keys::enabled(keys::FUNCTIONS) {
+        FUNC_ENTER(function, call_site);
+    }
 }
 
 /// Called by them when they are left.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cyg_profile_func_exit(function: *const c_void, call_site: *const c_void) {
-    FUNC_EXIT(function, call_site);
+    if keys::enabled(keys::FUNCTIONS) {
+        FUNC_EXIT(function, call_site);
+    }
 }

@@ -42,6 +42,11 @@ pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
 }
 
+/// Switches the keys of C programs off, from any context: a store and no more.
+pub(crate) fn clear_c_keys() {
+    MASK.fetch_and(!C_PROGRAM, Ordering::Relaxed);
+}
+
 pub(crate) fn switch(mask: u64) {
     MASK.store(mask, Ordering::Relaxed);
 }

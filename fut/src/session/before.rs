@@ -26,10 +26,10 @@ pub fn count_before_setup() {
     }
 }
 
-/// One came too early.
+/// One came too early. It may be a signal handler's.
 #[cold]
 pub(super) fn count() {
     if DROPPED.fetch_add(1, Ordering::Relaxed) >= MOST && !super::is_on() {
-        keys::switch(0);
+        keys::clear_c_keys();
     }
 }
