@@ -3,6 +3,9 @@
 //! Each place has a [`Place`], a static with its name, file and line, which the linker gathers and the session writes
 //! to the trace once. A record carries its address, one word; readers put the name back. A guard may be dropped on
 //! another LWP than it was made on: user threads migrate.
+//!
+//! Both ends together cost twice what a probe does: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4 (AMD
+//! EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p fut --bench span`).
 
 use std::marker::PhantomData;
 

@@ -32,11 +32,17 @@ pub(crate) unsafe extern "C" fn panics_when(on: bool) {
     assert!(!on, "on purpose");
 }
 
-#[fut::trace]
-fn outer() {
+macro_rules! function {
+    ($name:ident $body:block) => {
+        #[fut::trace]
+        fn $name() $body
+    };
+}
+
+function!(outer {
     // SAFETY: it does nothing.
     unsafe { panics_when(false) };
-}
+});
 
 #[fut::trace]
 fn unwinds() {
@@ -104,7 +110,7 @@ fn guards_record_both_ends_with_name_and_place() {
 
     let factor = format!("spans::factor:{}", line("    fn factor"));
     let divide = format!("divide:{}", line("        let _span = fut::span!(\"divide\""));
-    let (outer, inner) = (line("fn outer"), line("pub(crate) unsafe extern"));
+    let (outer, inner) = (line("function!(outer"), line("pub(crate) unsafe extern"));
     let (unwinds, hopeless) = (line("fn unwinds"), line("    let _span = fut::span!(\"hopeless\")"));
     let call = |by: u64| {
         [

@@ -34,9 +34,8 @@ fn traced(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
     }
     let mut tokens: Vec<TokenTree> = function.into_iter().collect();
     let name = name_of(&tokens)?;
-    let Some(TokenTree::Group(body)) = tokens.pop().filter(is_body) else {
-        return Err((name.span(), "#[fut::trace] needs a function with a body"));
-    };
+    let body = tokens.pop().and_then(body_of);
+    let body = body.ok_or((name.span(), "#[fut::trace] needs a function with a body"))?;
     let probe = format!("::fut::__traced!({:?}, {}u32);", name.to_string(), name.span().line());
     let mut traced: TokenStream = probe.parse().map_err(|_| (name.span(), "#[fut::trace]: not a name"))?;
     traced.extend(body.stream());
@@ -73,8 +72,14 @@ fn word(token: &TokenTree) -> Option<String> {
     if let TokenTree::Ident(ident) = token { Some(ident.to_string()) } else { None }
 }
 
-fn is_body(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+/// The group in braces; where a macro put it in as a `block`, there is a group without delimiters around it.
+fn body_of(token: TokenTree) -> Option<Group> {
+    let TokenTree::Group(group) = token else { return None };
+    match group.delimiter() {
+        Delimiter::Brace => Some(group),
+        Delimiter::None => group.stream().into_iter().last().and_then(body_of),
+        _ => None,
+    }
 }
 
 fn compile_error(span: Span, message: &str) -> TokenStream {

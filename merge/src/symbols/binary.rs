@@ -22,7 +22,7 @@ use object::{
 use super::{Address, debug_file::candidates, name_with_line};
 
 /// A larger file is not opened.
-const MAX_FILE: u64 = 4 << 30;
+const MAX_FILE: u64 = 2 << 30;
 /// DWARF that is longer, all sections together and uncompressed, is not read.
 const MAX_DWARF: u64 = 1 << 30;
 /// Symbols that are kept.
