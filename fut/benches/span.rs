@@ -28,7 +28,7 @@ fn main() {
     row("a plain function", |i| _ = plain(i));
     row("a traced function", |i| _ = traced(i));
     row("a span", |_| drop(fut::span!("span")));
-    row("a span with a field", |i| drop(fut::span!("span", number: u64 = i)));
+    row("a span with a field", |i| drop(fut::span!(counted, number: u64 = i)));
     keys::set(!keys::SPANS & !keys::FUNCTIONS);
     row("a traced function, switched off", |i| _ = traced(i));
     row("a span, switched off", |_| drop(fut::span!("span")));

@@ -19,7 +19,7 @@ use crate::{keys, trace::NamedPlace};
 pub static PLACES: [Place];
 
 crate::events! {
-    /// A span without fields of its own begins.
+    /// A span begins.
     fn SPAN_BEGIN(span: *const Place) in keys::SPANS => "{span} begins";
     /// A span ends.
     fn SPAN_END(span: *const Place) in keys::SPANS => "{span} ends";
@@ -66,18 +66,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// Opens a span without fields.
+    /// Opens a span.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin(place: &'static Place) -> Span {
         SPAN_BEGIN(place);
-        Span::begun(place)
-    }
-
-    /// A span whose beginning is recorded already.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn begun(place: &'static Place) -> Span {
         Span { place, _of_its_thread: PhantomData }
     }
 }
@@ -112,18 +105,20 @@ impl Drop for InFunction {
     }
 }
 
-/// Opens a span with a name, and fields if there are some; it ends where the guard is dropped.
+/// Opens a span; it ends where the guard is dropped.
 ///
-/// Records `SPAN_BEGIN(span, fields…)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). When they are
-/// switched off it costs two disabled probes. Switched on or off in between, it shows one end only.
+/// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
+/// A span with fields has an identifier for a name, and records an event of that name behind its beginning, which is
+/// declared as if by [`events!`](crate::events): spans of one name have the same fields. Switched off, it costs its disabled probes; switched on or off in
+/// between, it shows one end only.
 ///
 /// ```
-/// fn parse(id: u64, path: &str) {
-///     let _span = fut::span!("parse", id: u64 = id, path: &str = path);
+/// fn answer(id: u64, path: &str) {
+///     let _span = fut::span!(request, id: u64 = id, path: &str = path);
 ///     // …
 /// }
-/// let _whole = fut::span!("startup");
-/// parse(7, "/index.html");
+/// let _whole = fut::span!("the whole program");
+/// answer(7, "/index.html");
 /// ```
 #[macro_export]
 macro_rules! span {
@@ -131,14 +126,20 @@ macro_rules! span {
         $crate::__place!(__FUT_PLACE, $name, line!());
         $crate::Span::begin(&__FUT_PLACE)
     }};
-    ($name:literal $(, $field:ident : $ty:ty = $value:expr)+ $(,)?) => {{
-        $crate::__place!(__FUT_PLACE, $name, line!());
-        $crate::events! {
-            fn SPAN_BEGIN(span: *const $crate::Place $(, $field : $ty)+) in $crate::keys::SPANS;
+    ($name:ident $(, $field:ident : $ty:ty = $value:expr)+ $(,)?) => {
+        // The values are not to see what is declared inside.
+        match ($($value,)+) {
+            ($($field,)+) => {
+                $crate::__place!(__FUT_PLACE, stringify!($name), line!());
+                $crate::events! {
+                    fn $name($($field : $ty),+) in $crate::keys::SPANS;
+                }
+                let span = $crate::Span::begin(&__FUT_PLACE);
+                $name($($field),+);
+                span
+            }
         }
-        SPAN_BEGIN(&raw const __FUT_PLACE $(, $value)+);
-        $crate::Span::begun(&__FUT_PLACE)
-    }};
+    };
 }
 
 /// A static [`Place`], gathered with the others.

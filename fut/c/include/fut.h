@@ -69,8 +69,13 @@ extern "C" {
 /* The key of functions built with -finstrument-functions. */
 #define FUT_GCC_INSTRUMENT_KEYMASK FUT_KEYMASK29
 
-/* The largest code of an event; codes begin at 1. */
+/* The largest code of an event; codes begin at 1. These are libfut's own: */
 #define FUT_MAX_CODE 0x0fffffffu
+#define FUT_SETUP_CODE                0xffffu
+#define FUT_GCC_INSTRUMENT_ENTRY_CODE 0x320u
+#define FUT_GCC_INSTRUMENT_EXIT_CODE  0x420u
+#define FUT_PROF_IN_CODE              0x321u
+#define FUT_PROF_OUT_CODE             0x421u
 
 /*
  * Begins to record. `longs`: words of 8 bytes in the buffer of each LWP, 0 for 4 MiB; a power of two of packets of

@@ -6,6 +6,7 @@
 
 pub mod declare;
 pub mod functions;
+mod own_events;
 pub mod probes;
 pub mod setup;
 mod text;

@@ -10,7 +10,7 @@ use fut::{
 use crate::text::Text;
 
 #[inline(always)]
-fn fire(code: u32, params: impl Fields) {
+pub(crate) fn fire(code: u32, params: impl Fields) {
     record(&EventDecl::with_code(code & MAX_C_CODE), params);
 }
 

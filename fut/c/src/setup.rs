@@ -14,13 +14,11 @@ use std::{
 
 use fut::{Init, Recording, RecordingSummary, dropped_before_setup, keys, shm::Geometry};
 
-use crate::declare::text;
-
-fut::events! {
-    /// `fut_setup` began to record: the keys of C that were asked for, and the probes dropped before.
-    fn FUT_SETUP(keymask: u32, dropped_before: u64) in keys::LWP
-        => "set up with keys {keymask}, after {dropped_before} probes that came too early";
-}
+use crate::{
+    declare::text,
+    own_events::{SETUP, declare_own_events},
+    probes::fire,
+};
 
 /// `FUT_ENABLE`, `FUT_DISABLE` and `FUT_SETMASK` of fut.h.
 const ENABLE: c_int = 0xCE03;
@@ -48,6 +46,9 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
+    if let Err(error) = declare_own_events() {
+        eprintln!("fut: its own events have no names: {error}");
+    }
     match fut::init() {
         Init::Recording | Init::AlreadyRecording => {}
         Init::NotAsked => fut::__count_before_setup(),
@@ -77,7 +78,7 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
     if !fut::__keymask_is_given() {
         set_c_keys(keymask);
     }
-    FUT_SETUP(keymask, dropped);
+    fire(SETUP, (keymask, dropped));
     0
 }
 

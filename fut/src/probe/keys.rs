@@ -42,9 +42,13 @@ pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
 }
 
-/// Switches the keys of C programs off, from any context: a store and no more.
-pub(crate) fn clear_c_keys() {
-    MASK.fetch_and(!C_PROGRAM, Ordering::Relaxed);
+/// Switches the keys of C programs before there is a session, from any context: nothing but the mask is changed.
+pub(crate) fn c_keys_before_session(on: bool) {
+    if on {
+        MASK.fetch_or(C_PROGRAM, Ordering::Relaxed);
+    } else {
+        MASK.fetch_and(!C_PROGRAM, Ordering::Relaxed);
+    }
 }
 
 pub(crate) fn switch(mask: u64) {

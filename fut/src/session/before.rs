@@ -22,7 +22,7 @@ pub fn dropped_before_setup() -> u64 {
 #[doc(hidden)]
 pub fn count_before_setup() {
     if !super::is_on() {
-        keys::switch(keys::C_PROGRAM);
+        keys::c_keys_before_session(true);
     }
 }
 
@@ -30,6 +30,6 @@ pub fn count_before_setup() {
 #[cold]
 pub(super) fn count() {
     if DROPPED.fetch_add(1, Ordering::Relaxed) >= MOST && !super::is_on() {
-        keys::clear_c_keys();
+        keys::c_keys_before_session(false);
     }
 }

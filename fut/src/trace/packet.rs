@@ -41,7 +41,7 @@ impl PacketKind {
     /// Where the code of the process lies; see [`encode_modules`](super::encode_modules).
     pub const MODULES: PacketKind = PacketKind(6);
     /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
-    pub const PLACES: PacketKind = PacketKind(7);
+    pub const PLACES: PacketKind = PacketKind(8);
 }
 
 /// Bits about a packet.
