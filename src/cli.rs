@@ -155,9 +155,13 @@ pub(crate) struct RecordArgs {
     /// Size of the kernel's buffer for each CPU.
     #[arg(long, value_name = "KIB", default_value_t = 16384)]
     pub(crate) kernel_buffer: usize,
-    /// Size of the program's buffer for each LWP; a power of two, 128 at least.
+    /// Size of the program's buffer for each LWP; a power of two, 128 at least (256 with --flight).
     #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = user_buffer)]
     pub(crate) user_buffer: u32,
+    /// Keep only the last events of the program: full buffers overwrite their oldest, and are written when it ends,
+    /// however it ends. The kernel is recorded as ever.
+    #[arg(long)]
+    pub(crate) flight: bool,
     /// Do not record the kernel, even if that is allowed.
     #[arg(long)]
     pub(crate) user_only: bool,

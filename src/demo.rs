@@ -53,6 +53,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Found> {
         kernel_event: Vec::new(),
         kernel_buffer: 16384,
         user_buffer: 4096,
+        flight: false,
         user_only: false,
         program: std::iter::once(program.into_os_string()).chain(words).collect(),
     };

@@ -29,7 +29,7 @@ fn main() {
     row("a traced function", |i| _ = traced(i));
     row("a span", |_| drop(fut::span!("span")));
     row("a span with a field", |i| drop(fut::span!(counted, number: u64 = i)));
-    keys::set(!keys::SPANS & !keys::FUNCTIONS);
+    keys::set(!keys::SPANS & !keys::FUNCTIONS).expect("switched");
     row("a traced function, switched off", |i| _ = traced(i));
     row("a span, switched off", |_| drop(fut::span!("span")));
     let summary = recording.finish().expect("the trace");

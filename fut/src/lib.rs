@@ -9,29 +9,33 @@
 //!
 //! let runtime = fut::Runtime::builder().lwps(2).build()?;
 //! runtime.run(|| {
-//!     let worker = fut::Builder::new().name("worker").spawn(|| request(1, "/index.html"))?;
+//!     let worker = fut::Builder::new().name("worker").spawn(|| request(1, "/index.html"));
 //!     worker.join().expect("the worker panicked");
-//!     Ok::<(), std::io::Error>(())
-//! })?;
+//! });
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Run as it is, this records nothing, and a probe is a load, a test and a branch. Under `sigmund record`, everything is
+//! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
 //! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
-//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace.
+//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
+//! the last events in memory until somebody wants them.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`span!`], [`keys`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
-//! | `drain` | [`drain`], [`Recording`] |
+//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
+//! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
 #[cfg(feature = "drain")]
 pub mod drain;
+#[cfg(feature = "runtime")]
+mod model_check;
+#[cfg(feature = "runtime")]
+pub mod net;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]
@@ -62,16 +66,23 @@ pub mod trace;
 #[cfg(feature = "macros")]
 pub use fut_macros::trace;
 #[cfg(feature = "probes")]
-pub use probe::{EventDecl, Fields, Param, keys, record};
+pub use probe::{
+    DeclaredTwice, EventDecl, EventInfo, Fields, Param, SwitchError, SwitchEventsError, declared_events,
+    is_recording, keys, record, switch_events,
+};
 #[cfg(feature = "runtime")]
-pub use runtime::{Builder, JoinHandle, Runtime, RuntimeBuilder, current, spawn, yield_now};
+pub use runtime::{
+    BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
+    RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
+    live_threads, scope, sleep, spawn, yield_now,
+};
 #[cfg(feature = "probes")]
 pub use session::{
-    DeclareError, ENV_ARENA_DIR, ENV_KEYMASK, ENV_KEYMASK_FILE, ENV_PACKETS, Init, KeymaskError, declare,
-    dropped_before_setup, init, is_recording, note_modules, parse_keymask,
+    DeclareError, ENV_ARENA_DIR, ENV_KEYMASK, ENV_KEYMASK_FILE, ENV_MODE, ENV_PACKETS, Init, KeymaskError,
+    StartError, declare, dropped_before_setup, init, note_modules, parse_keymask,
 };
 #[cfg(all(feature = "probes", feature = "drain"))]
-pub use session::{Recording, RecordingSummary};
+pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 #[cfg(feature = "probes")]
 pub use span::{Place, Span};
@@ -81,7 +92,7 @@ pub use span::{Place, Span};
 pub use linkme as __linkme;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use probe::DECLARED as __DECLARED;
+pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on};
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use session::{count_before_setup as __count_before_setup, keymask_is_given as __keymask_is_given};

@@ -4,16 +4,23 @@
 //! as well. The merge knows the events by their names. The order matters where another LWP may act on what was
 //! decided: **record first, then publish**, so that no consequence has an earlier tick than its cause.
 
-use std::{ptr::NonNull, sync::atomic::Ordering};
+use std::{ptr, sync::atomic::Ordering};
 
 use sigmund_model::{LeaveReason, Thread};
 
-use crate::{keys, probe};
+use crate::{
+    keys,
+    probe::{self, Declared, is_on, only_others_are_on},
+};
+
+crate::__event!(
+    // The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
+    Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
+        => "next {next}, left because {reason}, on {on}",
+    || switch(Some(Thread(1)), LeaveReason::Yield, 0)
+);
 
 crate::events! {
-    /// The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
-    fn USER_CONTEXT_SWITCH(next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
-        => "next {next}, left because {reason}, on {on}";
     /// The current user thread created another.
     fn USER_THREAD_NEW(new: Thread, name: &str) in keys::SCHEDULER => "created {new} \"{name}\"";
     /// A user thread was unparked: it waits in the ready queue from now on.
@@ -25,19 +32,31 @@ crate::events! {
 
 /// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, and `on` the
 /// address of what it waits for (0: nothing).
-#[inline]
+#[inline(always)]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
     let next = next.unwrap_or(Thread(0));
-    USER_CONTEXT_SWITCH(next, reason as u8, std::ptr::without_provenance(on));
-    let control = probe::current();
-    // All LWPs that do not record share the one that stands in for a ring: writing to it would cost them all.
-    if control == NonNull::from(&probe::CURRENT_NONE) {
-        return;
+    if is_on::<Switch>() {
+        record_switch(next, reason, on);
     }
-    // SAFETY: `current` gives a control block that stays mapped while its LWP is attached.
-    let control = unsafe { control.as_ref() };
-    // Whatever the key mask says: the next packet's head names the thread.
-    control.mounted.store(next.0, Ordering::Relaxed);
+    // The heads of packets name the thread that is mounted, whether or not switches are recorded.
+    if only_others_are_on::<Switch>() {
+        note_switch(next);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record_switch(next: Thread, reason: LeaveReason, on: usize) {
+    let params = (next, reason as u8, ptr::without_provenance::<()>(on));
+    probe::record_and(Switch::event(), params, |ring| ring.mounted.store(next.0, Ordering::Relaxed));
+}
+
+#[cold]
+#[inline(never)]
+fn note_switch(next: Thread) {
+    if let Some(ring) = probe::ring() {
+        ring.mounted.store(next.0, Ordering::Relaxed);
+    }
 }
 
 /// A user thread is created, by the one that is mounted here. It is not ready before this is recorded.

@@ -109,12 +109,12 @@ impl Drop for InFunction {
 ///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
 /// A span with fields has an identifier for a name, and records an event of that name behind its beginning, which is
-/// declared as if by [`events!`](crate::events): spans of one name have the same fields. Switched off, it costs its disabled probes; switched on or off in
-/// between, it shows one end only.
+/// declared as if by [`events!`](crate::events): spans of one name have the same fields, and no other event has that
+/// name. Switched off, a span costs its probes that are off; switched on or off in between, it shows one end only.
 ///
 /// ```
 /// fn answer(id: u64, path: &str) {
-///     let _span = fut::span!(request, id: u64 = id, path: &str = path);
+///     let _span = fut::span!(answering, id: u64 = id, path: &str = path);
 ///     // …
 /// }
 /// let _whole = fut::span!("the whole program");

@@ -106,9 +106,9 @@ fn guards_record_both_ends_with_name_and_place() {
     assert!(Matrix(12).factor(0_u8).is_err());
     outer();
     std::panic::catch_unwind(unwinds).unwrap_err();
-    keys::set(keys::ALL & !keys::SPANS & !keys::FUNCTIONS);
+    keys::set(keys::ALL & !keys::SPANS & !keys::FUNCTIONS).unwrap();
     assert_eq!(Matrix(12).factor(3_u32), Ok(4));
-    keys::set(keys::ALL);
+    keys::set(keys::ALL).unwrap();
     Runtime::builder().lwps(2).build().unwrap().run(|| {
         let threads: Vec<_> = (0..4).map(|_| fut::spawn(migrates)).collect();
         threads.into_iter().for_each(|t| t.join().unwrap());

@@ -63,6 +63,9 @@ pub struct UserSide {
     pub lost: u64,
     /// Records that were never finished.
     pub unfinished: u64,
+    /// Records that could not be written: the disk was full.
+    #[serde(default)]
+    pub unwritten: u64,
 }
 
 /// A clock snapshot, as the manifest keeps it.

@@ -7,6 +7,8 @@ named! {
     LossKind {
         /// Events that a full buffer did not take.
         Dropped = "dropped",
+        /// Events whose place newer ones took: a flight recorder keeps the last.
+        Overwritten = "overwritten",
         /// A packet, page or line that could not be read.
         Damaged = "damaged",
         /// The input ends before it should.

@@ -1,14 +1,19 @@
 //! The user side: the arenas of the recorded processes, drained into the run directory.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::ErrorKind,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
-use fut::{drain::Drain, shm::Arena};
+use fut::{
+    drain::{Drain, DrainSummary},
+    shm::Arena,
+};
 use sigmund_merge::UserSide;
+use sigmund_model::Pid;
 
 use crate::output;
 
@@ -80,13 +85,15 @@ impl Arenas {
         for drain in std::mem::take(&mut self.drains) {
             let (pid, path) = (drain.pid(), drain.path().to_path_buf());
             let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            match drain.finish() {
-                Ok(summary) => {
-                    let (lost, unfinished) = (summary.lost, summary.unfinished);
-                    sides.push(UserSide { file, pid: pid.0, lost, unfinished });
-                }
-                Err(error) => output::complain(&format!("{}: {error}", path.display())),
+            let (summary, written) = drain.close();
+            if let Err(error) = written {
+                output::complain(&format!("{}: {error}", path.display()));
             }
+            let DrainSummary { lost, unfinished, unwritten, .. } = summary;
+            if unwritten > 0 {
+                output::complain(&format!("{}: {unwritten} events could not be written", path.display()));
+            }
+            sides.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten });
         }
         sides
     }
@@ -107,9 +114,22 @@ impl Arenas {
         // Both sides have it mapped; nobody else needs the name.
         fs::remove_file(path).with_context(|| path.display().to_string())?;
         let arena = arena?;
-        let trace = self.run.join(format!("user-{}.fut", arena.pid()));
-        self.drains.push(Drain::new(arena, &trace).with_context(|| trace.display().to_string())?);
+        let (trace, file) = self.new_trace(arena.pid())?;
+        self.drains.push(Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())?);
         Ok(())
+    }
+
+    /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`.
+    fn new_trace(&self, pid: Pid) -> Result<(PathBuf, File)> {
+        for number in 1.. {
+            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+            let trace = self.run.join(format!("user-{pid}{suffix}.fut"));
+            match File::create_new(&trace) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => return Ok((trace.clone(), made.with_context(|| trace.display().to_string())?)),
+            }
+        }
+        unreachable!("a process becomes another less than 2^31 times")
     }
 }
 

@@ -46,6 +46,7 @@ impl Held {
         command.arg("hold").arg(&path).arg("--").args(&args.program);
         command.env(fut::ENV_ARENA_DIR, arenas);
         command.env(fut::ENV_PACKETS, (args.user_buffer / 64).to_string());
+        command.env(fut::ENV_MODE, if args.flight { "overwrite" } else { "discard" });
         let mut child = command.spawn().context("starting the program")?;
         let gate = loop {
             match listener.accept() {

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
     iterator::{SignalsInfo, exfiltrator::WithOrigin},
     low_level::siginfo::Cause,
 };
@@ -30,11 +30,13 @@ pub(super) struct Asked {
 impl Signals {
     pub(super) fn register() -> Result<Signals> {
         let mut signals =
-            SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP]).context("signal handlers")?;
+            SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGXFSZ]).context("signal handlers")?;
         let (tell, asked) = channel();
         let body = move || {
             for origin in signals.forever() {
                 let signal = match origin.signal {
+                    // A file that must not grow is an error where it is written, and not our end.
+                    SIGXFSZ => continue,
                     SIGTERM => Signal::TERM,
                     SIGHUP => Signal::HUP,
                     _ => Signal::INT,

@@ -76,8 +76,12 @@ pub(crate) struct Process(u32);
 
 impl Process {
     pub(crate) fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
         // It may have ended by itself.
-        let _ = kill_process(pid(self.0), Signal::KILL);
+        let _ = kill_process(pid(self.0), signal);
     }
 }
 

@@ -247,6 +247,51 @@ fn a_program_that_is_killed_leaves_its_events_to_the_last() {
     sigmund.run(["check", TRACE]).found();
 }
 
+#[test]
+fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
+    let Some(_alone) = kernel::as_root() else { return };
+    // A SIGSEGV that somebody sends is caught by the standard library's handler; real ones are in fut/tests/kill.rs.
+    let deaths = [
+        (Signal::KILL, "signal 9", 150),
+        (Signal::QUIT, "signal 3", 310),
+        (Signal::ABORT, "signal 6", 230),
+        (Signal::KILL, "signal 9", 400),
+    ];
+    for (signal, ended, after_ms) in deaths {
+        let sigmund = Sigmund::new();
+        let recorder =
+            sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "2000000"]);
+        let sumtime = kernel::program_of(recorder.pid(), "sumtime");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        sumtime.send(signal);
+        recorder.finish().found();
+        assert_eq!(sigmund.fact(TRACE, "ended"), ended);
+        assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
+        let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
+        assert!(events > 100, "{ended}: {events} events");
+        sigmund.run(["check", TRACE]).found();
+    }
+}
+
+#[test]
+fn a_flight_recording_keeps_the_last_events_and_says_how_many_it_does_not() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    let sumtime = [program(), "sumtime", "13", "4", "100"];
+    let options = ["record", "--flight", "--user-buffer", "256", "-o", "RUN", "--"];
+    let said = sigmund.run(options.iter().chain(&sumtime));
+    assert_eq!((said.status, said.stdout.as_str()), (0, "sumtime: 8192 leaves\n"), "{said:?}");
+    // The root ends last.
+    assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM node_end WHERE height = 13"), 1);
+    let begun = sigmund.number(TRACE, "SELECT count(*) FROM node_begin");
+    assert!((1..16383).contains(&begun), "{begun} of 16383 nodes begin in it");
+    assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0);
+    let overwritten = sigmund.sql(TRACE, "SELECT severity, detail FROM losses WHERE kind = 'overwritten'");
+    assert!((1..=5).contains(&overwritten.len()), "{overwritten:?}");
+    assert!(overwritten.iter().all(|row| row[0] == "note" && row[1].contains("bytes of records")));
+    sigmund.run(["check", TRACE]).found();
+}
+
 /// `record ARGS -- sumtime` by somebody who is not root, in a folder of theirs.
 fn recorded_by_an_ordinary_user(args: &[&str]) -> (Sigmund, Said) {
     let sigmund = Sigmund::new();

@@ -87,7 +87,10 @@ int64_t fut_setup(uint64_t longs, unsigned int keymask, unsigned int thread);
 /* Names the trace; before fut_setup. A file that is there is replaced. */
 void fut_set_filename(const char *filename);
 
-/* Changes the keys that are on: `how` is one of the three above. Returns 0 or a negative error number. */
+/*
+ * Changes the keys that are on: `how` is one of the three above. Returns 0 or a negative error number: nothing is
+ * recorded, another `how`. Takes a lock; not for signal handlers, as fut_setup and fut_endup are not.
+ */
 int fut_keychange(int how, unsigned int keymask, unsigned int thread);
 
 /*

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use fut::{Init, Recording, RecordingSummary, dropped_before_setup, keys, shm::Geometry};
+use fut::{Init, Recording, RecordingSummary, SwitchError, dropped_before_setup, keys, shm::Geometry};
 
 use crate::{
     declare::text,
@@ -65,18 +65,16 @@ extern "C" fn at_load() {
 pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
     let _ = thread;
     let dropped = dropped_before_setup();
-    if env::var_os(fut::ENV_ARENA_DIR).is_none() {
-        match begin(longs) {
-            Ok(()) => {}
-            Err(error) => {
-                eprintln!("fut: fut_setup: {error}");
-                return -i64::from(error.raw_os_error().unwrap_or(libc::EIO));
-            }
-        }
+    if env::var_os(fut::ENV_ARENA_DIR).is_none()
+        && let Err(error) = begin(longs)
+    {
+        return refused("fut_setup", &error).into();
     }
     // The user's mask, from outside, is not the program's to change.
-    if !fut::__keymask_is_given() {
-        set_c_keys(keymask);
+    if !fut::__keymask_is_given()
+        && let Err(error) = set_c_keys(keymask)
+    {
+        return refused("fut_setup", &error.into()).into();
     }
     fire(SETUP, (keymask, dropped));
     0
@@ -142,13 +140,10 @@ pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
 pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
     // SAFETY: the caller gives a C string or null.
     let to = unsafe { text(filename) };
-    set_c_keys(0);
-    match end(Path::new(&to)) {
+    let switched = set_c_keys(0).map_err(io::Error::from);
+    match end(Path::new(&to)).and(switched) {
         Ok(()) => 0,
-        Err(error) => {
-            eprintln!("fut: fut_endup: {error}");
-            -i64::from(error.raw_os_error().unwrap_or(libc::EIO))
-        }
+        Err(error) => refused("fut_endup", &error).into(),
     }
 }
 
@@ -200,18 +195,27 @@ pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> 
         return -libc::EPERM;
     }
     let now = (keys::mask() >> 32) as c_uint;
-    match how {
+    let changed = match how {
         ENABLE => set_c_keys(now | keymask),
         DISABLE => set_c_keys(now & !keymask),
         SETMASK => set_c_keys(keymask),
         _ => return -libc::EINVAL,
+    };
+    match changed {
+        Ok(()) => 0,
+        Err(error) => refused("fut_keychange", &error.into()),
     }
-    0
 }
 
 /// The keys of Rust stay as they are.
-fn set_c_keys(keymask: c_uint) {
-    keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32);
+fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
+    keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
+}
+
+/// Says on stderr what went wrong, and gives its negative number.
+fn refused(function: &str, error: &io::Error) -> c_int {
+    eprintln!("fut: {function}: {error}");
+    -error.raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// Probes that were fired before recording began, and dropped; at most 65536 are counted.

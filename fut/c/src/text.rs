@@ -35,6 +35,7 @@ impl Text<'_> {
 // SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
 unsafe impl Param for Text<'_> {
     const TYPE: FieldType = FieldType::Text;
+    const SAMPLE: Self = Text(b"sixteen letters.");
 
     #[inline]
     fn words(self) -> usize {

@@ -102,7 +102,11 @@ fn keys_change_as_fut_keychange_says_and_a_wrong_change_changes_nothing() {
     let keys = bench.program("fut/c/tests/programs/keys.c", Link::Shared, &[]);
     let trace = bench.path("keys.fut");
     let output = run(&keys, &[trace.as_os_str()], &[]);
-    assert_eq!(text(&output.stdout), "1 0 0 0 1 0 1 0", "too early, ok, …, wrong how, ok, second setup, ok");
+    assert_eq!(
+        text(&output.stdout),
+        "1 0 0 0 1 0 1 0 1",
+        "too early, ok, …, wrong how, ok, second setup, ok, too late"
+    );
 }
 
 /// Events 1 and 2 of `keys.c` in the trace.

@@ -13,7 +13,7 @@ use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 ///
 /// ```ignore
 /// #[fut::trace]
-/// fn factor(matrix: &mut Matrix) { … }
+/// fn factor(matrix: &mut Matrix) { /* … */ }
 /// ```
 #[proc_macro_attribute]
 pub fn trace(arguments: TokenStream, function: TokenStream) -> TokenStream {

@@ -1,44 +1,61 @@
 //! The drain: takes finished packets out of an arena, and appends them to a user trace.
 //!
 //! It runs outside of the traced program, or on a thread of its own in it. Probes never wait for it: when it is too
-//! slow, they count what they lose.
+//! slow, they count what they lose. An arena in overwrite mode is not drained while the program runs, but
+//! [`snapshot`] copies what is there, as often as one likes.
+
+mod output;
+mod snapshot;
 
 use std::{
     borrow::Borrow,
     fs::File,
-    io::{self, BufWriter, Write},
+    io,
     path::{Path, PathBuf},
 };
 
 use sigmund_model::{Pid, Ticks};
 
+pub use snapshot::snapshot;
+
+use self::output::Output;
 use crate::{
     clock,
-    shm::{Arena, Ring, RingState},
-    trace::{PACKET_HEAD_LEN, PacketHead, PacketKind, encode_clocks, file_head},
+    shm::{Arena, Mode, Ring, RingState, ring::Taken},
+    trace::{PacketHead, PacketKind, encode_clocks, file_head},
 };
 
 /// Takes packets out of one arena. `A` is the arena, or a way to it.
 #[derive(Debug)]
 pub struct Drain<A: Borrow<Arena>> {
     arena: A,
-    out: BufWriter<File>,
+    out: Output,
     path: PathBuf,
     metadata_taken: usize,
     summary: DrainSummary,
 }
 
-/// What a drain has done.
+/// What a drain or a snapshot has done. A record that was emitted is in `records`, or it is counted in `lost` or
+/// `unwritten`, or it was in `overwritten_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DrainSummary {
-    /// Packets of events written.
+    /// Packets of events taken.
     pub packets: u64,
+    /// Records in them that were written.
+    pub records: u64,
     /// Bytes written.
     pub bytes: u64,
     /// Records that found no room.
     pub lost: u64,
-    /// Records that were begun and never committed, because their LWP was killed in them.
+    /// Records that were begun and never committed, because their LWP was killed in them; in a snapshot, those that
+    /// were just being written.
     pub unfinished: u64,
+    /// Records that were taken when the trace could not be written any more.
+    pub unwritten: u64,
+    /// In overwrite mode: packets whose place newer ones took.
+    pub overwritten_packets: u64,
+    /// Bytes of records in them.
+    pub overwritten_bytes: u64,
 }
 
 impl<A: Borrow<Arena>> Drain<A> {
@@ -47,10 +64,25 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// # Errors
     /// When the file cannot be made.
     pub fn new(arena: A, path: &Path) -> io::Result<Drain<A>> {
-        let mut out = BufWriter::with_capacity(1 << 18, File::create_new(path)?);
-        out.write_all(&file_head())?;
-        let summary = DrainSummary { bytes: file_head().len() as u64, ..DrainSummary::default() };
-        Ok(Drain { arena, out, path: path.to_path_buf(), metadata_taken: 0, summary })
+        Drain::to_file(arena, File::create_new(path)?, path)
+    }
+
+    /// Begins a user trace in a file that is open already, and empty; `path` is only said in messages.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn to_file(arena: A, file: File, path: &Path) -> io::Result<Drain<A>> {
+        let mut out = Output::new(file);
+        out.append(&file_head());
+        out.flush();
+        out.failure()?;
+        Ok(Drain {
+            arena,
+            out,
+            path: path.to_path_buf(),
+            metadata_taken: 0,
+            summary: DrainSummary::default(),
+        })
     }
 
     /// The process that writes the arena.
@@ -65,106 +97,123 @@ impl<A: Borrow<Arena>> Drain<A> {
 
     /// What was done so far.
     pub fn summary(&self) -> DrainSummary {
-        self.summary
+        let unwritten = self.out.unwritten();
+        let records = self.summary.records - unwritten;
+        DrainSummary { bytes: self.out.bytes(), records, unwritten, ..self.summary }
     }
 
-    /// Takes what is finished, and gives the number of packets that was. Call it again soon if it is not 0.
+    /// Takes what is finished, and gives the number of packets that was. Call it again soon if it is not 0. In overwrite
+    /// mode there is nothing to take before the end.
     ///
     /// # Errors
-    /// When the trace cannot be written. Packets that were not written are not released.
+    /// When the trace cannot be written, once. From then on, packets are still taken, and their records counted.
     pub fn poll(&mut self) -> io::Result<usize> {
-        self.take_metadata()?;
+        self.take_metadata();
         let Drain { arena, out, summary, .. } = self;
         let arena: &Arena = (*arena).borrow();
         let mut taken = 0;
-        for ring in arena.rings() {
+        let rings = arena.rings().filter(|_| arena.mode() == Mode::Discard);
+        for ring in rings {
             taken += match ring.state() {
-                RingState::Live => take_closed(&ring, out, summary, false)?,
-                RingState::Ended => take_ended(&ring, out, summary)?,
+                RingState::Live => take_closed(&ring, out, summary),
+                RingState::Ended => take_left(&ring, out, summary),
                 RingState::Free | RingState::Busy => 0,
             };
         }
+        // What the program emitted is in the file soon, whatever happens to us.
+        out.flush();
+        out.failure()?;
         Ok(taken)
     }
 
     /// Takes everything, the packets that are not full included. Only when the process is dead, or records no more.
     ///
     /// # Errors
-    /// When the trace cannot be written.
-    pub fn finish(mut self) -> io::Result<DrainSummary> {
-        self.take_metadata()?;
-        let Drain { arena, out, summary, .. } = &mut self;
-        let arena: &Arena = (*arena).borrow();
-        for ring in arena.rings() {
-            if ring.state() == RingState::Live || ring.state() == RingState::Ended {
-                take_ended(&ring, out, summary)?;
-            }
-        }
-        let clocks = encode_clocks(&clock::snapshots());
-        let head = PacketHead::about(PacketKind::CLOCKS, arena.pid(), Ticks(clock::ticks()));
-        write_packet(out, &head, &clocks, summary)?;
-        summary.lost += arena.unattached_lost();
-        out.flush()?;
-        Ok(self.summary)
+    /// When the trace cannot be written, and `poll` has not said so before.
+    pub fn finish(self) -> io::Result<DrainSummary> {
+        let (summary, written) = self.close();
+        written.map(|()| summary)
     }
 
-    fn take_metadata(&mut self) -> io::Result<()> {
+    /// As [`finish`](Drain::finish), and what was done is known also if the trace could not be written to its end.
+    pub fn close(mut self) -> (DrainSummary, io::Result<()>) {
+        self.take_metadata();
+        let Drain { arena, out, summary, .. } = &mut self;
+        let arena: &Arena = (*arena).borrow();
+        match arena.mode() {
+            Mode::Overwrite => snapshot::append_last(arena, out, summary),
+            Mode::Discard => arena
+                .rings()
+                .filter(|ring| matches!(ring.state(), RingState::Live | RingState::Ended))
+                .for_each(|ring| _ = take_left(&ring, out, summary)),
+        }
+        summary.lost += arena.unattached_lost();
+        append_clocks(arena.pid(), out);
+        out.flush();
+        let written = out.failure();
+        (self.summary(), written)
+    }
+
+    fn take_metadata(&mut self) {
         let packets = self.arena.borrow().metadata(self.metadata_taken);
         self.metadata_taken += packets.len();
-        self.summary.bytes += packets.len() as u64;
-        self.out.write_all(&packets)
+        self.out.append(&packets);
     }
 }
 
 /// Rule 7 of the ring: what the producer has left behind and committed.
-fn take_closed(
-    ring: &Ring<'_>,
-    out: &mut impl Write,
-    summary: &mut DrainSummary,
-    dead: bool,
-) -> io::Result<usize> {
-    let mut taken = 0;
-    while ring.next_to_take() < ring.cursor_sequence() {
+fn take_closed(ring: &Ring<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+    // Not more than a ring at once: the others want their turn.
+    for packets in 0..ring.count() {
         let sequence = ring.next_to_take();
-        let end = if dead { Some(ring.last_end(sequence)) } else { ring.closed_end(sequence) };
-        let Some(packet) = end.and_then(|end| ring.copy_packet(sequence, end, dead)) else { break };
-        summary.unfinished += packet.holes;
-        summary.packets += 1;
-        write_packet(out, &packet.head, &packet.payload, summary)?;
+        let Some(taken) = ring.take_closed(sequence, out.payload()) else { return packets as usize };
+        out.push(&taken.head, taken.records);
         ring.release(sequence);
-        taken += 1;
+        summary.add(&taken);
     }
-    Ok(taken)
+    ring.count() as usize
 }
 
 /// Rule 8: everything of a producer that is gone. The ring is free afterwards.
-fn take_ended(ring: &Ring<'_>, out: &mut impl Write, summary: &mut DrainSummary) -> io::Result<usize> {
-    let mut taken = take_closed(ring, out, summary, true)?;
-    let sequence = ring.next_to_take();
-    if let Some(packet) = ring.copy_packet(sequence, ring.last_end(sequence), true)
-        && !packet.payload.is_empty()
-    {
-        summary.unfinished += packet.holes;
-        summary.packets += 1;
-        write_packet(out, &packet.head, &packet.payload, summary)?;
-        taken += 1;
+fn take_left(ring: &Ring<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+    let first = ring.next_to_take();
+    // A foreign process wrote the cursor; more than a ring is never left.
+    let last = ring.position().0.min(first.saturating_add(ring.count() - 1));
+    for sequence in first..=last {
+        let taken = ring.take_left(sequence, out.payload());
+        if sequence < last || taken.records > 0 {
+            out.push(&taken.head, taken.records);
+        }
+        ring.release(sequence);
+        summary.add(&taken);
     }
     summary.lost += ring.lost();
-    let end = PacketHead::about(PacketKind::LWP_END, ring.pid(), Ticks(clock::ticks()));
-    let end = PacketHead { lwp: ring.lwp(), lost: ring.lost(), sequence, ..end };
-    write_packet(out, &end, &[], summary)?;
-    ring.set_state(RingState::Busy);
-    ring.clear(sequence);
+    append_words(PacketHead { sequence: last, ..end_of(ring) }, &[], out);
     ring.set_state(RingState::Free);
-    Ok(taken)
+    (last + 1).saturating_sub(first) as usize
 }
 
-fn write_packet(
-    out: &mut impl Write,
-    head: &PacketHead,
-    payload: &[u8],
-    summary: &mut DrainSummary,
-) -> io::Result<()> {
-    summary.bytes += (PACKET_HEAD_LEN + payload.len()) as u64;
-    out.write_all(&head.encode(payload))
+impl DrainSummary {
+    fn add(&mut self, taken: &Taken) {
+        self.packets += 1;
+        self.records += taken.records;
+        self.unfinished += taken.holes;
+    }
+}
+
+/// The packet that ends an LWP.
+fn end_of(ring: &Ring<'_>) -> PacketHead {
+    let end = PacketHead::about(PacketKind::LWP_END, ring.pid(), Ticks(clock::ticks()));
+    PacketHead { lwp: ring.lwp(), lost: ring.lost(), ..end }
+}
+
+fn append_words(head: PacketHead, words: &[u64], out: &mut Output) {
+    let payload: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    out.append(&head.encode(&payload));
+}
+
+fn append_clocks(pid: Pid, out: &mut Output) {
+    let clocks = encode_clocks(&clock::snapshots());
+    let head = PacketHead::about(PacketKind::CLOCKS, pid, Ticks(clock::ticks()));
+    out.append(&head.encode(&clocks));
 }

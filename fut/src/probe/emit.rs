@@ -1,7 +1,7 @@
 //! Recording one event. The hot path is here; making room and attaching are not.
 
 use std::{
-    ptr::NonNull,
+    ptr::{self, NonNull},
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -25,6 +25,12 @@ use crate::{
 /// parameters (four long texts) is counted as lost.
 #[inline(always)]
 pub fn record(event: &EventDecl, params: impl Fields) {
+    record_and(event, params, |_| {});
+}
+
+/// Records one event of moderate length, and then does something with the control block of the LWP, if it has a ring.
+#[inline(always)]
+pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&Control)) {
     let control = current();
     let tick = clock::ticks();
     let words = params.words();
@@ -41,6 +47,10 @@ pub fn record(event: &EventDecl, params: impl Fields) {
     // Rule 2 of the ring: granted if it ends inside the packet.
     if offset + len > PACKET_LEN {
         record_slowly(event.code(), params, control, position, tick);
+        // By now it may have one that it had not.
+        if let Some(fields) = ring() {
+            then(fields);
+        }
         return;
     }
     let place = (sequence & fields.mask.load(Ordering::Relaxed)) as usize * PACKET_LEN + offset;
@@ -49,6 +59,16 @@ pub fn record(event: &EventDecl, params: impl Fields) {
     let record = unsafe { packets.add(place) }.cast::<u64>();
     // SAFETY: as above; records are aligned to 8 bytes.
     unsafe { commit(record, event.code(), params, cpu_of(fields), tick) };
+    then(fields);
+}
+
+/// The control block of this LWP, if it has a ring. All others share the one that stands in: writing to that would
+/// cost them all.
+#[inline(always)]
+pub(crate) fn ring() -> Option<&'static Control> {
+    // SAFETY: `current` gives a control block that stays mapped as long as its LWP is attached.
+    let control: &Control = unsafe { current().as_ref() };
+    (!ptr::eq(control, &super::CURRENT_NONE)).then_some(control)
 }
 
 /// Writes a granted record (rule 3 of the ring).
@@ -58,15 +78,15 @@ pub fn record(event: &EventDecl, params: impl Fields) {
 #[inline(always)]
 unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tick: u64) {
     let words = params.words();
-    // SAFETY: the parameters are behind the head of 16 bytes.
-    let behind_head = unsafe { record.add(2) };
-    // SAFETY: the granted place is long enough for them.
-    unsafe { params.write(behind_head) };
     let head = RecordHead { code, words: words as u8, flags: 0, cpu };
     // SAFETY: the second word of the record.
     let word = unsafe { record.add(1) };
     // SAFETY: aligned, ours.
     unsafe { AtomicU64::from_ptr(word) }.store(head.to_word(), Ordering::Relaxed);
+    // SAFETY: the parameters are behind the head of 16 bytes.
+    let behind_head = unsafe { record.add(2) };
+    // SAFETY: the granted place is long enough for them.
+    unsafe { params.write(behind_head) };
     // SAFETY: the first word of the record: aligned, ours.
     // Release: pairs with the Acquire in `Ring::copy_packet`; commits the record.
     unsafe { AtomicU64::from_ptr(record) }.store(tick, Ordering::Release);
@@ -78,8 +98,11 @@ fn cpu_of(fields: &Control) -> u16 {
     // SAFETY: `attach` stored the address of the CPU number of this very LWP, or of a constant. The kernel writes it
     // behind the compiler's back, hence volatile.
     let cpu = unsafe { cpu.read_volatile() };
-    cpu.min(u32::from(CPU_UNKNOWN)) as u16
+    // No kernel has 65535 CPUs, and -1, which is "unknown" there (RSEQ_CPU_ID_UNINITIALIZED), is `CPU_UNKNOWN` here.
+    cpu as u16
 }
+
+const _: () = assert!(u32::MAX as u16 == CPU_UNKNOWN);
 
 /// The rest of [`record`]: the packet is full, or the LWP has no ring yet.
 #[cold]

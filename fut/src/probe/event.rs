@@ -1,6 +1,9 @@
 //! Declaring events: one readable line each, which becomes a function that records it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+};
 
 use sigmund_model::{EventType, Field, FieldType, Level};
 
@@ -20,8 +23,11 @@ pub struct EventDecl {
     format: &'static str,
     file: &'static str,
     line: u32,
-    /// `DECLARED_BIT`, and its place among the declarations, from 1: given when the session starts; 0 until then.
+    /// `DECLARED_BIT`, and its place among the names, from 1: given when the session starts; 0 until then.
     code: AtomicU32,
+    /// By name, whatever the key mask says.
+    switched_off: AtomicBool,
+    sample: fn(),
 }
 
 impl EventDecl {
@@ -31,24 +37,69 @@ impl EventDecl {
         fields: &'static [(&'static str, FieldType)],
         key: u64,
         format: &'static str,
-        file: &'static str,
-        line: u32,
+        (file, line): (&'static str, u32),
+        sample: fn(),
     ) -> EventDecl {
-        EventDecl { name, fields, key, format, file, line, code: AtomicU32::new(0) }
+        let (code, switched_off) = (AtomicU32::new(0), AtomicBool::new(false));
+        EventDecl { name, fields, key, format, file, line, code, switched_off, sample }
     }
 
     /// An event whose code a program in another language chose; [`declare`](crate::declare) tells of its fields.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn with_code(code: u32) -> EventDecl {
-        let code = AtomicU32::new(code);
-        EventDecl { name: "", fields: &[], key: 0, format: "", file: "", line: 0, code }
+        let (code, switched_off) = (AtomicU32::new(code), AtomicBool::new(false));
+        EventDecl {
+            name: "",
+            fields: &[],
+            key: 0,
+            format: "",
+            file: "",
+            line: 0,
+            code,
+            switched_off,
+            sample: || (),
+        }
     }
 
     /// The code its records carry.
     #[inline(always)]
     pub fn code(&self) -> u32 {
         self.code.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn fields(&self) -> &'static [(&'static str, FieldType)] {
+        self.fields
+    }
+
+    pub(super) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// File and line of the declaration.
+    pub(super) fn place(&self) -> (&'static str, u32) {
+        (self.file, self.line)
+    }
+
+    pub(super) fn is_switched_off(&self) -> bool {
+        self.switched_off.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn switch_off(&self, off: bool) {
+        self.switched_off.store(off, Ordering::Relaxed);
+    }
+
+    pub(super) fn record_sample(&self) {
+        (self.sample)();
+    }
+
+    /// What two declarations of one name must share.
+    fn meaning(&self) -> (&[(&str, FieldType)], u64, &str) {
+        (self.fields, self.key, self.format)
     }
 
     fn declaration(&self) -> Declaration {
@@ -65,19 +116,65 @@ impl EventDecl {
     }
 }
 
-/// Numbers the declared events, and gives their declarations.
-pub(crate) fn declared() -> Vec<Declaration> {
-    for (index, event) in DECLARED.iter().enumerate() {
-        event.code.store(DECLARED_BIT | (index as u32 + 1), Ordering::Relaxed);
+/// `round(number: u64) in 0x100 => "{number}", declared at src/main.rs:7`
+impl fmt::Display for EventDecl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<String> =
+            self.fields.iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
+        write!(f, "{}({}) in {:#x}", self.name, fields.join(", "), self.key)?;
+        if !self.format.is_empty() {
+            write!(f, " => {:?}", self.format)?;
+        }
+        write!(f, ", declared at {}:{}", self.file, self.line)
     }
-    DECLARED.iter().map(EventDecl::declaration).collect()
 }
 
-/// Declares events. Each line becomes a function of its name that records the event when its key is on.
+/// One name for two events: a reader of the trace could not tell what its fields are.
+#[derive(Debug)]
+pub struct DeclaredTwice {
+    first: &'static EventDecl,
+    second: &'static EventDecl,
+}
+
+impl fmt::Display for DeclaredTwice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one event, declared twice and not the same: {}; and {}", self.first, self.second)
+    }
+}
+
+impl std::error::Error for DeclaredTwice {}
+
+/// All declarations; those of one name in the order of their places.
+pub(super) fn in_order_of_names() -> Vec<&'static EventDecl> {
+    let mut events: Vec<_> = DECLARED.iter().collect();
+    events.sort_by_key(|event| (event.name, event.place()));
+    events
+}
+
+/// Numbers the declared events, and gives their declarations. Whoever declares an event that another has declared
+/// (two crates, say) shares its number, and must declare it the same.
+pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
+    let events = in_order_of_names();
+    let mut declarations = Vec::new();
+    for same_name in events.chunk_by(|a, b| a.name == b.name) {
+        let first = same_name[0];
+        if let Some(second) = same_name.iter().find(|event| event.meaning() != first.meaning()) {
+            return Err(DeclaredTwice { first, second });
+        }
+        let code = DECLARED_BIT | (declarations.len() as u32 + 1);
+        same_name.iter().for_each(|event| event.code.store(code, Ordering::Relaxed));
+        declarations.push(first.declaration());
+    }
+    Ok(declarations)
+}
+
+/// Declares events. Each line becomes a function of its name that records the event when it is on.
 ///
-/// Fields are integers of any width, `f64`, `bool`, `*const T`, `&str` or [`Thread`](sigmund_model::Thread). A key
-/// may follow after `in` ([`keys::PROGRAM`](crate::keys::PROGRAM) if not), and a format for people after `=>`.
-/// The declaration travels in the trace, and gives names to listings and SQL columns.
+/// Fields are integers of up to 64 bits, `f64`, `bool`, `*const T`, `*mut T`, `&str` or
+/// [`Thread`](sigmund_model::Thread). A key may follow after `in` ([`keys::PROGRAM`](crate::keys::PROGRAM) if not),
+/// and a format for people after `=>`.
+/// The declaration travels in the trace, and gives names to listings and SQL columns. An event may be declared in
+/// several places if it is the same in all; if not, the recording does not start, and names both.
 ///
 /// ```
 /// fut::events! {
@@ -100,22 +197,49 @@ macro_rules! events {
         #[inline(always)]
         #[allow(non_snake_case, clippy::too_many_arguments, dead_code)]
         $vis fn $name( $($field : $ty),* ) {
-            const KEY: u64 = $crate::__first!($($key,)? $crate::keys::PROGRAM);
-            #[$crate::__linkme::distributed_slice($crate::__DECLARED)]
-            #[linkme(crate = $crate::__linkme)]
-            static EVENT: $crate::EventDecl = $crate::EventDecl::new(
-                stringify!($name),
-                &[$((stringify!($field), <$ty as $crate::Param>::TYPE)),*],
-                KEY,
-                $crate::__first!($($format,)? ""),
-                file!(),
-                line!(),
-            );
-            if $crate::keys::enabled(KEY) {
-                $crate::record(&EVENT, ($($field,)*));
+            $crate::__event!(__Event, stringify!($name), ( $($field : $ty),* ) $(in $key)? $(=> $format)?, || {
+                $name($(<$ty as $crate::Param>::SAMPLE),*)
+            });
+            // Out of line, so that a probe that is off costs its caller five bytes and no register.
+            #[cold]
+            #[inline(never)]
+            fn __record( $($field : $ty),* ) {
+                $crate::record(<__Event as $crate::__Declared>::event(), ($($field,)*));
+            }
+            if $crate::__is_on::<__Event>() {
+                __record($($field),*);
             }
         }
     )* };
+}
+
+/// A type for an event and its declaration, without a function that records it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __event {
+    ($type:ident, $name:expr, ( $($field:ident : $ty:ty),* ) $(in $key:expr)? $(=> $format:literal)?, $sample:expr) => {
+        struct $type;
+
+        impl $crate::__Declared for $type {
+            const KEY: u64 = $crate::__first!($($key,)? $crate::keys::PROGRAM);
+
+            // Inlined, so that every crate with a site has one of its own: the site's entry needs it near.
+            #[inline]
+            fn event() -> &'static $crate::EventDecl {
+                #[$crate::__linkme::distributed_slice($crate::__DECLARED)]
+                #[linkme(crate = $crate::__linkme)]
+                static EVENT: $crate::EventDecl = $crate::EventDecl::new(
+                    $name,
+                    &[$((stringify!($field), <$ty as $crate::Param>::TYPE)),*],
+                    <$type as $crate::__Declared>::KEY,
+                    $crate::__first!($($format,)? ""),
+                    (file!(), line!()),
+                    $sample,
+                );
+                &EVENT
+            }
+        }
+    };
 }
 
 /// The first of its arguments.

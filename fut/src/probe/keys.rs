@@ -1,6 +1,11 @@
 //! The key mask: groups of events that are switched together, while the program runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+
+use super::{
+    SwitchError,
+    switch::{MASK, set_mask},
+};
 
 /// Scheduling decisions of a runtime.
 pub const SCHEDULER: u64 = 1;
@@ -19,38 +24,35 @@ pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
 
-/// 0 as long as nothing is recorded: then a probe is a load, a test and a branch.
-/// C programs test its upper half (`fut_keys`, fut.h).
-#[unsafe(export_name = "fut_keys")]
-static MASK: AtomicU64 = AtomicU64::new(0);
-
-/// Whether events of this key are recorded now.
+/// Whether events of this key are recorded now, single ones excepted that were [switched off](super::switch_events).
+/// A load, a test and a branch; for programs that prepare something to record. The probes themselves do not ask.
 #[inline(always)]
 pub fn enabled(key: u64) -> bool {
-    MASK.load(Ordering::Relaxed) & key != 0
+    mask() & key != 0
 }
 
-/// Switches groups of events: those in `mask` on, all others off. Without a session this records nothing still.
-pub fn set(mask: u64) {
-    if crate::session::is_on() {
-        MASK.store(mask, Ordering::Relaxed);
-    }
+/// Switches groups of events: those in `mask` on, all others off. As long as the process does
+/// not record, this changes nothing.
+///
+/// When it returns, no thread begins to record an event that was switched off; one that had begun may still finish.
+/// Takes a lock and makes system calls: not for signal handlers.
+///
+/// # Errors
+/// When the kernel does not let code be changed. Then nothing is switched.
+pub fn set(mask: u64) -> Result<(), SwitchError> {
+    set_mask(mask)
 }
 
-/// The mask that is set now.
+/// The mask that is set now; 0 when nothing is recorded. Only a C program has its own keys on before it records, so that
+/// probes which come too early are counted.
+#[inline(always)]
 pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
 }
 
-/// Switches the keys of C programs before there is a session, from any context: nothing but the mask is changed.
+/// Switches the keys of C programs before there is a session, from any context: nothing but the mask is changed. One that
+/// a session has set meanwhile stays.
 pub(crate) fn c_keys_before_session(on: bool) {
-    if on {
-        MASK.fetch_or(C_PROGRAM, Ordering::Relaxed);
-    } else {
-        MASK.fetch_and(!C_PROGRAM, Ordering::Relaxed);
-    }
-}
-
-pub(crate) fn switch(mask: u64) {
-    MASK.store(mask, Ordering::Relaxed);
+    let (from, to) = if on { (0, C_PROGRAM) } else { (C_PROGRAM, 0) };
+    let _ = MASK.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
 }

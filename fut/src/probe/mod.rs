@@ -1,19 +1,32 @@
 //! Probes: the places in a program that record an event.
 //!
-//! What a probe does when it is on: test the key mask, find the ring of its LWP, read the TSC and the CPU number,
-//! reserve with one `xadd`, store. No lock, no system call, no allocation, no loop. `shm::ring` has the protocol.
+//! A probe that is off is a nop of five bytes (`site`). One that is on is a jump (`patch`) to code that finds the ring
+//! of its LWP, reads the TSC and the CPU number, reserves with one `xadd`, stores. No lock, no system call, no
+//! allocation, no loop. `shm::ring` has the protocol.
 
 mod current;
 mod emit;
 mod event;
 pub mod keys;
 mod param;
+#[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
+mod patch;
+mod site;
+mod switch;
+mod switch_error;
 
 pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_current};
 pub use emit::record;
-pub use event::EventDecl;
+pub(crate) use emit::{record_and, ring};
 pub(crate) use event::declared;
+pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
+pub(crate) use site::only_others_are_on;
+pub use switch::{EventInfo, SwitchEventsError, declared_events, is_recording, switch_events};
+pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
+pub use switch_error::SwitchError;
 
 #[doc(hidden)]
 pub use event::DECLARED;
+#[doc(hidden)]
+pub use site::{Declared, is_on};

@@ -15,6 +15,9 @@ pub unsafe trait Param: Copy {
     /// How it is declared.
     const TYPE: FieldType;
 
+    /// A typical value, to measure with what recording it costs.
+    const SAMPLE: Self;
+
     /// Words it takes.
     #[inline(always)]
     fn words(self) -> usize {
@@ -40,10 +43,11 @@ unsafe fn store(to: *mut u64, word: u64) {
 }
 
 macro_rules! number {
-    ($($ty:ty => $field:ident, $this:ident => $bits:expr;)*) => { $(
+    ($($ty:ty => $field:ident, $sample:expr, $this:ident => $bits:expr;)*) => { $(
         // SAFETY: one word is declared and one is stored.
         unsafe impl Param for $ty {
             const TYPE: FieldType = FieldType::$field;
+            const SAMPLE: $ty = $sample;
 
             #[inline(always)]
             unsafe fn write(self, to: *mut u64) {
@@ -56,35 +60,46 @@ macro_rules! number {
 }
 
 number! {
-    u8 => U8, n => u64::from(n);
-    u16 => U16, n => u64::from(n);
-    u32 => U32, n => u64::from(n);
-    u64 => U64, n => n;
-    usize => U64, n => n as u64;
-    i8 => I64, n => i64::from(n) as u64;
-    i16 => I64, n => i64::from(n) as u64;
-    i32 => I64, n => i64::from(n) as u64;
-    i64 => I64, n => n as u64;
-    isize => I64, n => n as u64;
-    f64 => F64, x => x.to_bits();
-    bool => Bool, b => u64::from(b);
-    Thread => Thread, t => t.0;
+    u8 => U8, 1, n => u64::from(n);
+    u16 => U16, 1, n => u64::from(n);
+    u32 => U32, 1, n => u64::from(n);
+    u64 => U64, 1, n => n;
+    usize => U64, 1, n => n as u64;
+    i8 => I64, -1, n => i64::from(n) as u64;
+    i16 => I64, -1, n => i64::from(n) as u64;
+    i32 => I64, -1, n => i64::from(n) as u64;
+    i64 => I64, -1, n => n as u64;
+    isize => I64, -1, n => n as u64;
+    f64 => F64, 1.0, x => x.to_bits();
+    bool => Bool, true, b => u64::from(b);
+    Thread => Thread, Thread(1), t => t.0;
 }
 
-// SAFETY: one word is declared and one is stored.
-unsafe impl<T> Param for *const T {
-    const TYPE: FieldType = FieldType::Pointer;
+macro_rules! pointer {
+    ($($ty:ty => $sample:expr;)*) => { $(
+        // SAFETY: one word is declared and one is stored.
+        unsafe impl<T> Param for $ty {
+            const TYPE: FieldType = FieldType::Pointer;
+            const SAMPLE: $ty = $sample;
 
-    #[inline(always)]
-    unsafe fn write(self, to: *mut u64) {
-        // SAFETY: the caller gives one word.
-        unsafe { store(to, self as usize as u64) };
-    }
+            #[inline(always)]
+            unsafe fn write(self, to: *mut u64) {
+                // SAFETY: the caller gives one word.
+                unsafe { store(to, self.addr() as u64) };
+            }
+        }
+    )* };
+}
+
+pointer! {
+    *const T => std::ptr::null();
+    *mut T => std::ptr::null_mut();
 }
 
 // SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
 unsafe impl Param for &str {
     const TYPE: FieldType = FieldType::Text;
+    const SAMPLE: Self = "sixteen letters.";
 
     #[inline]
     fn words(self) -> usize {
@@ -96,14 +111,27 @@ unsafe impl Param for &str {
         let bytes = &self.as_bytes()[..self.len().min(MAX_TEXT)];
         // SAFETY: the first of the words the caller gives.
         unsafe { store(to, bytes.len() as u64) };
-        for (index, chunk) in bytes.chunks(8).enumerate() {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            // SAFETY: `index + 1` is below `words()`.
-            let place = unsafe { to.add(index + 1) };
-            // SAFETY: as above.
-            unsafe { store(place, u64::from_le_bytes(word)) };
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut place = to.wrapping_add(1);
+        for word in words {
+            // SAFETY: one of the words for the bytes, as many as there are chunks.
+            unsafe { store(place, u64::from_le_bytes(*word)) };
+            place = place.wrapping_add(1);
         }
+        if !rest.is_empty() {
+            // SAFETY: the last of them.
+            unsafe { store(place, last_word(bytes, rest)) };
+        }
+    }
+}
+
+/// The last bytes of a text, fewer than 8, as a word, filled up with zeros. Without a call, and for longer texts
+/// without a loop.
+#[inline(always)]
+fn last_word(text: &[u8], rest: &[u8]) -> u64 {
+    match text.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }
 }
 
@@ -157,3 +185,25 @@ tuple!(A B C D E);
 tuple!(A B C D E F);
 tuple!(A B C D E F G);
 tuple!(A B C D E F G H);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_its_length_and_its_bytes_filled_up_with_zeros() {
+        let letters: String = ('a'..='z').cycle().take(MAX_TEXT + 100).collect();
+        for len in (0..40).chain([MAX_TEXT - 1, MAX_TEXT, MAX_TEXT + 1, MAX_TEXT + 100]) {
+            let text = &letters[..len];
+            let mut words = [u64::MAX; 2 + MAX_TEXT / 8];
+            // SAFETY: room for the longest text.
+            unsafe { text.write(words.as_mut_ptr()) };
+            let kept = len.min(MAX_TEXT);
+            assert_eq!((words[0], text.words()), (kept as u64, 1 + kept.div_ceil(8)));
+            let bytes: Vec<u8> = words[1..text.words()].iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(&bytes[..kept], &text.as_bytes()[..kept]);
+            assert!(bytes[kept..].iter().all(|byte| *byte == 0));
+            assert_eq!(words[text.words()], u64::MAX, "nothing behind it");
+        }
+    }
+}

@@ -1,62 +1,25 @@
 //! Waiting for a user thread to end, from another one or from a plain thread.
 
-use std::{
-    fmt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{fmt, marker::PhantomData, mem, thread};
 
 use sigmund_model::Thread;
 
 use super::{
-    park::{block_on, here},
-    user_thread::UserThread,
+    park::try_here,
+    thread::{Leave, ThreadRef},
+    waits::{WaitKind, WaitsFor},
 };
 
-/// The right to the result of a user thread.
+/// The right to the result of a user thread. Dropping it detaches the thread, which goes on.
 pub struct JoinHandle<T> {
-    thread: Arc<UserThread>,
-    outcome: Arc<Outcome<T>>,
-}
-
-/// Where the result of a user thread is put, and who waits for it.
-pub(super) struct Outcome<T> {
-    state: Mutex<State<T>>,
-    /// For plain threads; a user thread waits in `State::waiter`.
-    ended: Condvar,
-}
-
-struct State<T> {
-    result: Option<thread::Result<T>>,
-    waiter: Option<Arc<UserThread>>,
-}
-
-impl<T> Default for Outcome<T> {
-    fn default() -> Outcome<T> {
-        Outcome { state: Mutex::new(State { result: None, waiter: None }), ended: Condvar::new() }
-    }
-}
-
-impl<T> Outcome<T> {
-    pub(super) fn set(&self, result: thread::Result<T>) {
-        let mut state = self.lock();
-        state.result = Some(result);
-        let waiter = state.waiter.take();
-        drop(state);
-        match waiter {
-            Some(waiter) => waiter.unpark(),
-            None => self.ended.notify_one(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    thread: ThreadRef,
+    _result: PhantomData<fn() -> T>,
 }
 
 impl<T> JoinHandle<T> {
-    pub(super) fn new(thread: Arc<UserThread>, outcome: Arc<Outcome<T>>) -> JoinHandle<T> {
-        JoinHandle { thread, outcome }
+    /// The one handle of a thread that returns a `T`.
+    pub(super) fn new(thread: ThreadRef) -> JoinHandle<T> {
+        JoinHandle { thread, _result: PhantomData }
     }
 
     /// The number of the thread.
@@ -66,34 +29,47 @@ impl<T> JoinHandle<T> {
 
     /// Its name.
     pub fn name(&self) -> Option<&str> {
-        self.thread.name.as_deref()
+        // SAFETY: this is its handle.
+        unsafe { self.thread.name() }
+    }
+
+    /// Whether it has ended, so that [`join`](JoinHandle::join) returns at once.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_ended()
     }
 
     /// Waits until it has ended. A user thread that calls this blocks; its LWP goes on with others.
     ///
     /// # Errors
     /// What it panicked with, if it did.
+    #[inline]
     pub fn join(self) -> thread::Result<T> {
-        let Some(here) = here() else { return self.join_from_outside() };
-        loop {
-            let mut state = self.outcome.lock();
-            if let Some(result) = state.result.take() {
-                return result;
-            }
-            state.waiter = Some(Arc::clone(&here));
-            drop(state);
-            block_on(&here, Arc::as_ptr(&self.thread) as usize);
+        let thread = self.thread;
+        if !thread.is_ended() {
+            wait_for_end(thread);
         }
+        mem::forget(self);
+        // SAFETY: it has ended, and this was its handle: whoever has that knows what it returns.
+        unsafe { thread.take_result() }
     }
+}
 
-    fn join_from_outside(self) -> thread::Result<T> {
-        let mut state = self.outcome.lock();
-        loop {
-            if let Some(result) = state.result.take() {
-                return result;
-            }
-            state = self.outcome.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+fn wait_for_end(thread: ThreadRef) {
+    match try_here() {
+        Some(here) => {
+            let address = thread.id().0 as usize;
+            here.waits().set(&WaitsFor { kind: WaitKind::Join, address, holder: None }, false);
+            here.leave(Leave::Join(thread));
         }
+        None => thread.join_from_outside(),
+    }
+    debug_assert!(thread.is_ended());
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is its handle, and it is given up.
+        unsafe { self.thread.detach::<T>() };
     }
 }
 

@@ -1,7 +1,7 @@
 //! A runtime of user threads on LWPs, that records every decision of its scheduler.
 //!
-//! User threads are cooperative: they run until they yield, block or end. Whoever is ready waits in one queue, first
-//! in, first out, shared by all LWPs (the policy of the runtime that the paper traces).
+//! User threads are cooperative: they run until they yield, block, end, or pass a safe point after their quantum. Which
+//! LWP runs which ready thread is the [`Policy`]'s.
 //!
 //! ```
 //! let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -13,18 +13,33 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod blocking;
+mod deadlock;
 mod join;
+mod live;
+mod local;
 mod lwp;
 mod park;
 mod pool;
-mod ready_queue;
+mod reactor;
+mod ready;
+mod scope;
 mod spawn;
 mod stack;
-mod user_thread;
+mod thread;
+mod waits;
 
+pub use blocking::blocking;
+pub use deadlock::{BlockedThread, Deadlock};
 pub use join::JoinHandle;
-pub(crate) use park::{block_on, here};
-pub use park::{current, yield_now};
-pub use pool::{Runtime, RuntimeBuilder};
+pub use live::{LiveState, LiveThread, live_threads};
+pub use local::UserLocal;
+pub use park::{checkpoint, current, sleep, yield_now};
+pub(crate) use park::{here, park, park_until, try_here};
+pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
+pub(crate) use reactor::{Direction, Limit, Source};
+pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};
-pub(crate) use user_thread::UserThread;
+pub(crate) use thread::ThreadRef;
+pub use waits::WaitKind;
+pub(crate) use waits::WaitsFor;

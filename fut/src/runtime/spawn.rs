@@ -1,23 +1,21 @@
 //! Creating user threads.
 
-use std::{
-    io,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::borrow::Cow;
 
 use super::{
-    join::{JoinHandle, Outcome},
+    join::JoinHandle,
+    lwp,
     park::here,
-    pool::{Shared, next_id},
-    user_thread::UserThread,
+    pool::{Policy, Priority, Shared},
+    thread::{Birth, ThreadRef},
 };
-use crate::scheduler;
 
 /// Choices for a new user thread, as `std::thread::Builder` has them for threads.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
-    name: Option<Box<str>>,
+    name: Option<Cow<'static, str>>,
+    priority: Priority,
+    lwp: Option<usize>,
 }
 
 /// Creates a user thread in the runtime of the calling one.
@@ -26,53 +24,74 @@ pub struct Builder {
 /// across one: borrowed thread-locals, guards of `std::sync` locks.
 ///
 /// # Panics
-/// Outside of a runtime, and when there is no memory for a stack.
+/// Outside of a runtime.
+#[inline]
+#[track_caller]
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    Builder::new().spawn(body).expect("memory for a stack")
+    Builder::new().spawn_on(here("fut::spawn").shared(), body)
 }
 
 impl Builder {
-    /// No name.
+    /// No name, normal priority.
     pub fn new() -> Builder {
         Builder::default()
     }
 
     /// A name, for traces and messages.
     #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Builder {
-        self.name = Some(name.into().into_boxed_str());
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How soon it runs when it is ready.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Builder {
+        self.priority = priority;
+        self
+    }
+
+    /// The number of the LWP it keeps to under [`Policy::Affinity`]; taken modulo the number of LWPs.
+    #[must_use]
+    pub fn lwp(mut self, lwp: usize) -> Builder {
+        self.lwp = Some(lwp);
         self
     }
 
     /// Creates the user thread in the runtime of the calling one.
     ///
-    /// # Errors
-    /// When there is no memory for a stack.
-    ///
     /// # Panics
     /// Outside of a runtime.
-    pub fn spawn<T: Send + 'static>(
-        self,
-        body: impl FnOnce() -> T + Send + 'static,
-    ) -> io::Result<JoinHandle<T>> {
-        let here = here().expect("fut::spawn is called by a user thread, inside of Runtime::run");
-        self.spawn_on(here.shared(), body)
+    #[inline]
+    #[track_caller]
+    pub fn spawn<T: Send + 'static>(self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        self.spawn_on(here("fut::Builder::spawn").shared(), body)
     }
 
+    #[inline]
     pub(super) fn spawn_on<T: Send + 'static>(
         self,
-        shared: &Arc<Shared>,
+        shared: &'static Shared,
         body: impl FnOnce() -> T + Send + 'static,
-    ) -> io::Result<JoinHandle<T>> {
-        let stack = shared.stacks.get()?;
-        let id = next_id();
-        let outcome = Arc::new(Outcome::default());
-        let result = Arc::clone(&outcome);
-        // The closure must not unwind into the LWP's stack, and what it panicked with belongs to who joins.
-        let body = move || result.set(catch_unwind(AssertUnwindSafe(body)));
-        scheduler::thread_new(id, self.name.as_deref().unwrap_or(""));
-        let thread = UserThread::new(id, self.name, Arc::clone(shared), stack, body);
-        shared.ready.push(Arc::clone(&thread));
-        Ok(JoinHandle::new(thread, outcome))
+    ) -> JoinHandle<T> {
+        let thread = self.begin(shared, body);
+        let handle = JoinHandle::new(thread);
+        lwp::queue_new(shared, thread);
+        handle
+    }
+
+    /// Makes the thread, and puts it into no queue yet.
+    pub(super) fn begin<T: Send>(
+        self,
+        shared: &'static Shared,
+        body: impl FnOnce() -> T + Send,
+    ) -> ThreadRef {
+        let home = match (shared.policy, self.lwp) {
+            (Policy::Affinity, Some(lwp)) => lwp % shared.queues.len(),
+            (Policy::Affinity, None) => shared.next_home(),
+            _ => 0,
+        };
+        let Builder { name, priority, .. } = self;
+        lwp::begin(shared, |id| Birth { id, name, priority, home: home as u16, shared }, body)
     }
 }

@@ -1,6 +1,6 @@
 //! Attaching an LWP to the session: it gets a ring, and keeps it until it ends.
 
-use std::{cell::Cell, ptr::NonNull};
+use std::{cell::Cell, ptr::NonNull, sync::atomic::Ordering};
 
 use sigmund_model::{Lwp, Ticks};
 
@@ -9,7 +9,7 @@ use crate::{
     clock,
     probe::{CURRENT_NONE, clear_current, cpu_number, current, set_current},
     shm::{
-        RingState,
+        Mode, RingState,
         ring::{Control, Ring},
     },
 };
@@ -85,7 +85,8 @@ fn take_ring(session: &'static Session) -> Attached {
     let Some(ring) = session.arena.use_ring() else { return Attached::Not };
     // SAFETY: takes no argument and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-    ring.begin(session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
+    let overwrites = session.arena.mode() == Mode::Overwrite;
+    ring.begin(overwrites, session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
     ring.set_state(RingState::Live);
     let control = NonNull::from(ring.control());
     set_current(control);
@@ -102,5 +103,6 @@ fn detach() {
     clear_current();
     // SAFETY: not the stand-in, so a ring of the session's arena, which is never unmapped.
     let ring = unsafe { Ring::of_producer(control) };
+    ring.control().ended_at.store(clock::ticks(), Ordering::Relaxed);
     ring.set_state(RingState::Ended);
 }

@@ -5,17 +5,32 @@
 
 use std::sync::Once;
 
+use super::Init;
+use crate::probe::{after_fork, before_fork, stop_recording};
+
 /// Has the C library call us in every child. `vfork` and `posix_spawn` do not, and need not: they run no probe.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler is a function with the right signature that is never unloaded.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        // SAFETY: the handlers are functions with the right signature that are never unloaded.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });
 }
 
+extern "C" fn before() {
+    before_fork();
+}
+
+extern "C" fn in_parent() {
+    after_fork();
+}
+
 extern "C" fn in_child() {
+    after_fork();
     super::forget();
-    // A child that cannot record runs on without: there is nobody here to tell.
-    let _ = super::init();
+    if !matches!(super::init(), Init::Recording) {
+        // A child that cannot record runs on without: there is nobody here to tell. Should even this be refused, its
+        // probes find no session.
+        let _ = stop_recording();
+    }
 }

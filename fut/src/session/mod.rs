@@ -1,20 +1,26 @@
 //! A session: this process records, into an arena, until it ends.
 //!
 //! `sigmund record` names a directory in the environment, and [`init`] makes the arena there. Without a recorder,
-//! a `Recording` (feature `drain`) does both in one process. Threads attach themselves at their first probe.
+//! a `Recording` (feature `drain`) does both in one process, and a `FlightRecorder` keeps the last events in memory until
+//! somebody wants them. Threads attach themselves at their first probe.
 
 mod attach;
 mod before;
+mod error;
+#[cfg(feature = "drain")]
+mod flight;
 mod fork;
 mod keymask;
 mod late;
 mod modules;
 #[cfg(feature = "drain")]
 mod recording;
+#[cfg(feature = "drain")]
+mod snapshots;
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::Path,
     ptr,
     sync::atomic::{AtomicPtr, Ordering},
 };
@@ -25,6 +31,9 @@ use sigmund_model::{Pid, Ticks};
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
 pub use before::{count_before_setup, dropped_before_setup};
+pub use error::StartError;
+#[cfg(feature = "drain")]
+pub use flight::FlightRecorder;
 pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, keymask_is_given, parse_keymask};
 pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
@@ -32,12 +41,12 @@ pub use recording::{Recording, RecordingSummary};
 
 use crate::{
     clock, keys,
-    probe::declared,
-    shm::{Arena, ArenaError, Geometry},
+    probe::{declared, start_recording},
+    shm::{Arena, ArenaError, Geometry, Mode},
     span::places,
     trace::{
-        PacketHead, PacketKind, encode_clocks, encode_declarations, encode_modules, encode_places,
-        encode_text,
+        Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_modules,
+        encode_places, encode_text,
     },
 };
 
@@ -45,6 +54,9 @@ use crate::{
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
 /// Packets of 64 KiB for each LWP, if not 64; a power of two.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
+
+/// What a full buffer does: `discard`, if it does not say `overwrite`.
+pub const ENV_MODE: &str = "FUT_MODE";
 
 /// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
@@ -66,7 +78,7 @@ pub enum Init {
     /// Nobody records this process.
     NotAsked,
     /// Somebody wants to, and it is not possible.
-    Failed(ArenaError),
+    Failed(StartError),
 }
 
 /// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A
@@ -83,11 +95,9 @@ pub fn init() -> Init {
 }
 
 /// Whether this process has begun to record. It still says so when the recording has ended.
-pub fn is_recording() -> bool {
+fn is_on() -> bool {
     current().is_some()
 }
-
-pub(crate) use is_recording as is_on;
 
 fn current() -> Option<&'static Session> {
     // Acquire: pairs with the Release in `install`.
@@ -96,43 +106,79 @@ fn current() -> Option<&'static Session> {
     unsafe { session.as_ref() }
 }
 
-fn start(dir: &Path) -> Result<(), ArenaError> {
+fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
     let path = dir.join(format!("{pid}.arena"));
+    let mode = mode(&path)?;
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session { arena: arena(&path, geometry, pid)?, pid });
-    Ok(())
+    install(Session { arena: arena(&path, geometry, mode, pid)?, pid }).inspect_err(|_| {
+        // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
+        let _ = std::fs::remove_file(&path);
+    })
 }
 
-/// The arena file appears under its name when it is whole, so that a recorder never sees half a one.
-fn arena(path: &PathBuf, geometry: Geometry, pid: Pid) -> Result<Arena, ArenaError> {
+fn mode(arena: &Path) -> Result<Mode, ArenaError> {
+    match std::env::var(ENV_MODE).as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("discard") => Ok(Mode::Discard),
+        Ok("overwrite") => Ok(Mode::Overwrite),
+        other => Err(ArenaError::Foreign {
+            file: arena.to_path_buf(),
+            expected: format!("{ENV_MODE} to be discard or overwrite"),
+            found: format!("{other:?}"),
+        }),
+    }
+}
+
+/// The arena file appears under its name when it is whole, so that a recorder never sees half a one. A process that became
+/// another program by `exec` has had that name before; if the recorder has not seen the first one yet, it keeps it, and
+/// this one gets a number.
+fn arena(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, StartError> {
+    let mut declarations = declared()?;
+    declarations.append(&mut late::declared_before());
+    let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
-    let arena = Arena::create(&unfinished, geometry, pid)?;
-    push_metadata(&arena, pid);
-    std::fs::rename(&unfinished, path).map_err(|error| ArenaError::Io(path.clone(), error))?;
+    // Of a program that did not live to finish it.
+    let _ = std::fs::remove_file(&unfinished);
+    let arena = Arena::create(&unfinished, geometry, mode, pid)?;
+    push_metadata(&arena, pid, &declarations);
+    let mut named = Err(io::ErrorKind::AlreadyExists.into());
+    for number in 1..100 {
+        let path =
+            if number == 1 { path.to_path_buf() } else { path.with_extension(format!("{number}.arena")) };
+        // Unlike renaming, it fails if the name is taken.
+        named = std::fs::hard_link(&unfinished, &path);
+        if !matches!(&named, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+            break;
+        }
+    }
+    std::fs::remove_file(&unfinished).map_err(io_error)?;
+    named.map_err(io_error)?;
     Ok(arena)
 }
 
-fn install(session: Session) {
+fn install(session: Session) -> Result<(), StartError> {
     fork::register();
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    keys::switch(keymask::from_environment().unwrap_or(keys::ALL));
+    let mask = keymask::from_environment().unwrap_or(keys::ALL);
+    start_recording(mask).map_err(|error| {
+        SESSION.store(ptr::null_mut(), Ordering::Release);
+        error.into()
+    })
 }
 
-/// Forgets the session of the parent, in a child that `fork` made.
+/// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
 fn forget() {
-    keys::switch(0);
     SESSION.store(ptr::null_mut(), Ordering::Release);
     crate::probe::clear_current();
+    #[cfg(feature = "drain")]
+    snapshots::forget();
 }
 
-fn push_metadata(arena: &Arena, pid: Pid) {
+fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration]) {
     let comm = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-    let mut declarations = declared();
-    declarations.append(&mut late::declared_before());
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
@@ -143,12 +189,5 @@ fn push_metadata(arena: &Arena, pid: Pid) {
     for (kind, payload) in packets {
         let head = PacketHead::about(kind, pid, Ticks(clock::ticks()));
         arena.push_metadata(&head.encode(&payload));
-    }
-}
-
-/// For callers that want an `io::Error`.
-impl From<ArenaError> for io::Error {
-    fn from(error: ArenaError) -> io::Error {
-        io::Error::other(error.to_string())
     }
 }

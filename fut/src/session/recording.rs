@@ -1,6 +1,7 @@
 //! Recording without a recorder: the arena, the drain on a thread of its own, and the trace, in one process.
 
 use std::{
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -14,8 +15,8 @@ use sigmund_model::Pid;
 use super::{Session, arena, current, install, is_on};
 use crate::{
     drain::{Drain, DrainSummary},
-    keys,
-    shm::Geometry,
+    probe::stop_recording,
+    shm::{Geometry, Mode},
 };
 
 /// How long the drain sleeps when it found nothing: a ring of 4 MiB lasts four times as long.
@@ -25,7 +26,7 @@ const NAP: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct Recording {
     stop: Arc<AtomicBool>,
-    drain: Option<thread::JoinHandle<io::Result<DrainSummary>>>,
+    drain: Option<thread::JoinHandle<(DrainSummary, io::Result<()>)>>,
 }
 
 /// What a recording came to.
@@ -40,24 +41,28 @@ impl Recording {
         if is_on() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
         }
-        let pid = Pid(std::process::id());
-        let shared = shared_memory_path(pid);
-        let arena = arena(&shared, geometry, pid)?;
-        // The mapping keeps the memory; nobody else needs the name.
-        std::fs::remove_file(&shared)?;
-        install(Session { arena, pid });
-        let Some(session) = current() else { return Err(io::Error::other("the session was not installed")) };
-        let mut drain = Drain::new(&session.arena, path)?;
+        let file = File::create_new(path)?;
+        let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
+            // Nothing will ever be in it.
+            let _ = std::fs::remove_file(path);
+        })?;
+        let mut drain = Drain::to_file(&session.arena, file, path)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let body = move || {
+            block_file_size_signal();
+            let mut failed = None;
             // Acquire: pairs with the Release in `finish`.
             while !stopped.load(Ordering::Acquire) {
-                if drain.poll()? == 0 {
-                    thread::sleep(NAP);
+                match drain.poll() {
+                    Ok(0) => thread::sleep(NAP),
+                    Ok(_) => {}
+                    // From here on it only counts.
+                    Err(error) => failed = Some(error),
                 }
             }
-            drain.finish()
+            let (summary, written) = drain.close();
+            (summary, failed.map_or(written, Err))
         };
         let drain = thread::Builder::new().name("fut-drain".into()).spawn(body)?;
         Ok(Recording { stop, drain: Some(drain) })
@@ -67,14 +72,48 @@ impl Recording {
     ///
     /// # Errors
     /// When the file could not be written.
-    pub fn finish(mut self) -> io::Result<RecordingSummary> {
-        keys::switch(0);
+    pub fn finish(self) -> io::Result<RecordingSummary> {
+        let (summary, written) = self.close();
+        written.map(|()| summary)
+    }
+
+    /// As [`finish`](Recording::finish), and what was recorded is known also if the file could not be written to its end:
+    /// it then holds what was written before, and `unwritten` counts the rest.
+    pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
+        let switched_off = stop_recording();
+        // Release: pairs with the Acquire in the drain's thread.
         self.stop.store(true, Ordering::Release);
         match self.drain.take().map(thread::JoinHandle::join) {
-            Some(Ok(summary)) => summary,
-            _ => Err(io::Error::other("the drain panicked")),
+            Some(Ok((summary, written))) => (summary, written.and_then(|()| Ok(switched_off?))),
+            _ => (RecordingSummary::default(), Err(io::Error::other("the drain panicked"))),
         }
     }
+}
+
+/// Begins a session of this process for itself, whose arena nobody else sees.
+pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static Session> {
+    if is_on() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
+    }
+    let pid = Pid(std::process::id());
+    let shared = shared_memory_path(pid);
+    let arena = arena(&shared, geometry, mode, pid)?;
+    // The mapping keeps the memory; nobody else needs the name.
+    std::fs::remove_file(&shared)?;
+    install(Session { arena, pid })?;
+    current().ok_or_else(|| io::Error::other("the session was not installed"))
+}
+
+/// A file that grows beyond RLIMIT_FSIZE is an error for the drain, and must not kill the program.
+fn block_file_size_signal() {
+    // SAFETY: a signal set is plain bits; it is filled in next.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is ours.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    // SAFETY: `set` is initialised, and the signal exists.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGXFSZ) };
+    // SAFETY: `set` is initialised; the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
 fn shared_memory_path(pid: Pid) -> PathBuf {

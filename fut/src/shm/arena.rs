@@ -6,6 +6,9 @@
 //!
 //! head   0          8         12    16              20      24           28     32             40
 //!        | FUTARENA | version | pid | packets/ring  | rings | rings used | full | metadata len | unattached |
+//!
+//!        48     52         56              64                   72
+//!        | mode | reserved | overwritten LWPs | packets of theirs | bytes of theirs | lost of theirs |
 //! ```
 
 use std::{
@@ -19,13 +22,12 @@ use std::{
 
 use sigmund_model::Pid;
 
-use super::{
-    mapping::Mapping,
-    ring::{PACKET_LEN, Ring},
-};
+use super::{mapping::Mapping, platform::PACKET_LEN, ring::Ring};
+#[cfg(feature = "probes")]
+use crate::trace::PACKET_HEAD_LEN;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FUTARENA");
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const STATES_START: usize = 4096;
 const MAX_RINGS: u32 = 4096;
 const METADATA_START: usize = STATES_START + 4 * MAX_RINGS as usize;
@@ -40,6 +42,16 @@ pub struct Geometry {
     pub rings: u32,
 }
 
+/// What a full ring does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Loses the newest: what finds no room is counted. A drain writes the trace meanwhile.
+    #[default]
+    Discard,
+    /// Loses the oldest: the flight recorder. Nobody drains; a snapshot takes what is there.
+    Overwrite,
+}
+
 impl Default for Geometry {
     /// 4 MiB for each of up to 512 LWPs: 4 ms of the fastest probes. Only rings in use take memory.
     fn default() -> Geometry {
@@ -48,9 +60,17 @@ impl Default for Geometry {
 }
 
 impl Geometry {
-    fn is_valid(self) -> bool {
+    /// Rule 11 of the ring wants a few in overwrite mode.
+    fn least_packets(mode: Mode) -> u32 {
+        match mode {
+            Mode::Discard => 2,
+            Mode::Overwrite => 4,
+        }
+    }
+
+    fn is_valid(self, mode: Mode) -> bool {
         self.packets.is_power_of_two()
-            && (2..=65536).contains(&self.packets)
+            && (Geometry::least_packets(mode)..=65536).contains(&self.packets)
             && (1..=MAX_RINGS).contains(&self.rings)
     }
 
@@ -75,6 +95,26 @@ struct Head {
     full: AtomicU32,
     metadata_len: AtomicU64,
     unattached_lost: AtomicU64,
+    /// 0 for `Mode::Discard`, 1 for `Mode::Overwrite`.
+    mode: AtomicU32,
+    _reserved: AtomicU32,
+    overwritten_lwps: AtomicU64,
+    overwritten_packets: AtomicU64,
+    overwritten_bytes: AtomicU64,
+    overwritten_lost: AtomicU64,
+}
+
+/// What an arena in overwrite mode has lost together with LWPs that ended and whose rings others needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OverwrittenLwps {
+    /// How many.
+    pub lwps: u64,
+    /// Packets that they had written.
+    pub packets: u64,
+    /// Bytes of records in these.
+    pub bytes: u64,
+    /// Records that they had lost themselves.
+    pub lost: u64,
 }
 
 /// Why an arena cannot be used.
@@ -111,6 +151,7 @@ impl std::error::Error for ArenaError {}
 pub struct Arena {
     mapping: Mapping,
     geometry: Geometry,
+    mode: Mode,
     path: PathBuf,
 }
 
@@ -119,11 +160,12 @@ impl Arena {
     ///
     /// # Errors
     /// When the file cannot be made or mapped, or the geometry is out of bounds.
-    pub fn create(path: &Path, geometry: Geometry, pid: Pid) -> Result<Arena, ArenaError> {
-        if !geometry.is_valid() {
+    pub fn create(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, ArenaError> {
+        if !geometry.is_valid(mode) {
+            let least = Geometry::least_packets(mode);
             return Err(ArenaError::Foreign {
                 file: path.to_path_buf(),
-                expected: "2 to 65536 packets (a power of two) and 1 to 4096 rings".into(),
+                expected: format!("{least} to 65536 packets (a power of two) and 1 to 4096 rings"),
                 found: format!("{} and {}", geometry.packets, geometry.rings),
             });
         }
@@ -137,12 +179,13 @@ impl Arena {
         if allocated != 0 {
             return Err(io_error(io::Error::from_raw_os_error(allocated)));
         }
-        let arena = Arena::map(&file, path, geometry)?;
+        let arena = Arena::map(&file, path, geometry, mode)?;
         let head = arena.head();
         head.version.store(VERSION, Ordering::Relaxed);
         head.pid.store(pid.0, Ordering::Relaxed);
         head.packets.store(geometry.packets, Ordering::Relaxed);
         head.rings.store(geometry.rings, Ordering::Relaxed);
+        head.mode.store(u32::from(mode == Mode::Overwrite), Ordering::Relaxed);
         // Release: pairs with the Acquire in `open`; the head is whole when the magic is there.
         head.magic.store(MAGIC, Ordering::Release);
         Ok(arena)
@@ -164,30 +207,39 @@ impl Arena {
         if len < RINGS_START as u64 {
             return Err(foreign("an arena of 1 MiB at least", format!("{len} bytes")));
         }
-        let geometry = {
+        let (geometry, mode) = {
             let head = Mapping::new(&file, STATES_START).map_err(io_error)?;
             let head = head_of(&head);
             // Acquire: pairs with the Release in `create`.
             let magic = head.magic.load(Ordering::Acquire);
             let version = head.version.load(Ordering::Relaxed);
             if magic != MAGIC || version != VERSION {
-                return Err(foreign("\"FUTARENA\", version 1", format!("{magic:#x}, version {version}")));
+                return Err(foreign(
+                    &format!("\"FUTARENA\", version {VERSION}"),
+                    format!("{magic:#x}, version {version}"),
+                ));
             }
-            Geometry {
+            let mode = match head.mode.load(Ordering::Relaxed) {
+                0 => Mode::Discard,
+                1 => Mode::Overwrite,
+                other => return Err(foreign("mode 0 or 1", other.to_string())),
+            };
+            let geometry = Geometry {
                 packets: head.packets.load(Ordering::Relaxed),
                 rings: head.rings.load(Ordering::Relaxed),
-            }
+            };
+            (geometry, mode)
         };
-        if !geometry.is_valid() || len < geometry.arena_len() as u64 {
+        if !geometry.is_valid(mode) || len < geometry.arena_len() as u64 {
             return Err(foreign("a geometry that fits the file", format!("{geometry:?} in {len} bytes")));
         }
-        Arena::map(&file, path, geometry)
+        Arena::map(&file, path, geometry, mode)
     }
 
-    fn map(file: &File, path: &Path, geometry: Geometry) -> Result<Arena, ArenaError> {
+    fn map(file: &File, path: &Path, geometry: Geometry, mode: Mode) -> Result<Arena, ArenaError> {
         let mapping = Mapping::new(file, geometry.arena_len());
         let mapping = mapping.map_err(|error| ArenaError::Io(path.to_path_buf(), error))?;
-        Ok(Arena { mapping, geometry, path: path.to_path_buf() })
+        Ok(Arena { mapping, geometry, mode, path: path.to_path_buf() })
     }
 
     fn head(&self) -> &Head {
@@ -209,6 +261,11 @@ impl Arena {
         self.geometry
     }
 
+    /// What its rings do when they are full.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// The rings that were ever used.
     pub fn rings(&self) -> impl Iterator<Item = Ring<'_>> {
         // Acquire: pairs with the AcqRel in `use_ring`.
@@ -219,16 +276,28 @@ impl Arena {
     pub(crate) fn ring(&self, index: u32) -> Ring<'_> {
         assert!(index < self.geometry.rings);
         let start = RINGS_START + self.geometry.ring_len() * index as usize;
-        let packets = self.mapping.at(start + PACKET_LEN);
-        let state = self.mapping.at(STATES_START + 4 * index as usize);
+        let control = self.mapping.at(start).cast();
+        let packets = self.mapping.at(start + PACKET_LEN).cast();
+        let state = self.mapping.at(STATES_START + 4 * index as usize).cast();
         // SAFETY: the ring is inside the mapping, which lives as long as `self`; it starts at a multiple of
         // 64 KiB, and the geometry was checked to be a power of two.
-        unsafe { Ring::from_raw(state, self.mapping.at(start), packets, u64::from(self.geometry.packets)) }
+        unsafe { Ring::from_raw(state, control, packets, u64::from(self.geometry.packets)) }
     }
 
     /// Records that were emitted by LWPs for which there was no ring.
     pub fn unattached_lost(&self) -> u64 {
         self.head().unattached_lost.load(Ordering::Relaxed)
+    }
+
+    /// What was overwritten as a whole, in overwrite mode.
+    pub fn overwritten_lwps(&self) -> OverwrittenLwps {
+        let head = self.head();
+        OverwrittenLwps {
+            lwps: head.overwritten_lwps.load(Ordering::Relaxed),
+            packets: head.overwritten_packets.load(Ordering::Relaxed),
+            bytes: head.overwritten_bytes.load(Ordering::Relaxed),
+            lost: head.overwritten_lost.load(Ordering::Relaxed),
+        }
     }
 
     /// The finished packets of metadata behind the first `from` bytes.
@@ -260,7 +329,7 @@ impl Arena {
         let tried = if full { head.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
         for ring_index in 0..tried {
             let ring = self.ring(ring_index);
-            if !ring.take_over(RingState::Free, RingState::Busy) {
+            if ring.state() != RingState::Free || !ring.take_over(RingState::Free, RingState::Busy) {
                 continue;
             }
             let start = RINGS_START + self.geometry.ring_len() * ring_index as usize;
@@ -269,13 +338,35 @@ impl Arena {
                 self.mapping.discard(start, self.geometry.ring_len());
                 head.full.store(1, Ordering::Relaxed);
                 ring.set_state(RingState::Free);
-                return None;
+                break;
             }
             // AcqRel: pairs with the Acquire in `rings`.
             head.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
             return Some(ring);
         }
-        None
+        if self.mode == Mode::Overwrite { self.take_oldest_ended() } else { None }
+    }
+
+    /// The ring of the LWP that ended first: in overwrite mode, it is the oldest of its kind.
+    fn take_oldest_ended(&self) -> Option<Ring<'_>> {
+        use super::ring::RingState;
+
+        let ended_at = |ring: &Ring<'_>| ring.control().ended_at.load(Ordering::Relaxed);
+        loop {
+            let ended = self.rings().filter(|ring| ring.state() == RingState::Ended);
+            let oldest = ended.min_by_key(ended_at)?;
+            // If not, somebody else was faster, and the one that ended next is looked for.
+            if oldest.take_over(RingState::Ended, RingState::Busy) {
+                let (head, (sequence, offset)) = (self.head(), oldest.position());
+                let open = (offset as usize).clamp(PACKET_HEAD_LEN, PACKET_LEN) - PACKET_HEAD_LEN;
+                let bytes = oldest.control().closed_bytes.load(Ordering::Relaxed) + open as u64;
+                head.overwritten_lwps.fetch_add(1, Ordering::Relaxed);
+                head.overwritten_packets.fetch_add(sequence + 1, Ordering::Relaxed);
+                head.overwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
+                head.overwritten_lost.fetch_add(oldest.lost(), Ordering::Relaxed);
+                return Some(oldest);
+            }
+        }
     }
 
     pub(crate) fn count_unattached(&self) {

@@ -3,6 +3,9 @@
 use std::sync::atomic::AtomicU64;
 
 /// Adds `n`, and gives what was there before. Atomic for this LWP and its signal handlers, and for nobody else.
+///
+/// Release, as every store of x86-64 is: pairs with the Acquire in `Ring::position`. Who sees a reservation sees the records
+/// that were committed before it, so a snapshot has no gap that the program did not make.
 #[inline(always)]
 pub(crate) fn local_fetch_add(word: &AtomicU64, n: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -21,5 +24,5 @@ pub(crate) fn local_fetch_add(word: &AtomicU64, n: u64) -> u64 {
         before
     }
     #[cfg(not(target_arch = "x86_64"))]
-    word.fetch_add(n, std::sync::atomic::Ordering::Relaxed)
+    word.fetch_add(n, std::sync::atomic::Ordering::Release)
 }

@@ -15,8 +15,12 @@
 mod arena;
 #[cfg(feature = "probes")]
 pub(crate) mod local;
+#[cfg(all(test, loom))]
+mod loom_model;
 mod mapping;
+mod platform;
 pub(crate) mod ring;
 
-pub use arena::{Arena, ArenaError, Geometry};
-pub use ring::{PACKET_LEN, Ring, RingState};
+pub use arena::{Arena, ArenaError, Geometry, Mode, OverwrittenLwps};
+pub use platform::PACKET_LEN;
+pub use ring::{Ring, RingState};

@@ -1,30 +1,89 @@
 //! A mutex for user threads. A thread that waits for it is blocked, and its LWP goes on with another.
+//!
+//! The word, and who changes it:
+//! ```text
+//!   LOCKED    somebody holds the mutex. Set by who takes it, cleared by who unlocks.
+//!   QUEUED    the queue is not empty. Set and cleared under the lock of the queue.
+//!   WAKING    a waiter was taken out of the queue and told to try again, and has not tried yet. Set by who
+//!             unlocks, under the lock of the queue; cleared by that waiter.
+//! ```
+//! 1. Whoever finds LOCKED clear may set it, queue or no queue (it barges). Otherwise it queues, behind the others.
+//! 2. Who unlocks with QUEUED and without WAKING takes the first waiter out, tells it to try again, and clears LOCKED.
+//!    With WAKING it wakes nobody: one is on its way already.
+//! 3. A waiter that tries again and finds LOCKED set was overtaken. It queues once more, in front of all others.
+//! 4. Who unlocks and finds an overtaken waiter in front leaves LOCKED set: it hands the mutex over. So a waiter in
+//!    front is overtaken once, by one other thread, and nobody starves.
+//! 5. WAKING is cleared together with setting LOCKED (the waiter got it), or under the lock of the queue (it queues
+//!    again, or gives up). A waiter that gives up after it was woken leaves no wake-up behind that others needed: it
+//!    takes the mutex if it is free, and if not, who holds it will wake the next.
 
 use std::{
-    cell::UnsafeCell,
-    collections::VecDeque,
     fmt,
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError},
+    sync::atomic::AtomicU64,
+    time::{Duration, Instant},
 };
 
-use crate::runtime::{UserThread, block_on, here};
+use super::{
+    deadline_after,
+    rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter},
+};
+use crate::model_check::{UnsafeCell, atomic::Ordering, const_unless_loom};
 
-/// Mutual exclusion between user threads, first come, first served. It is not poisoned by a panic.
-#[derive(Default)]
+const LOCKED: u32 = 1;
+const QUEUED: u32 = 1 << 1;
+const WAKING: u32 = 1 << 2;
+
+/// Mutual exclusion between user threads, as `std::sync::Mutex` between threads.
+///
+/// It is not poisoned: a panic while it is held unlocks it, and the next one sees what the panic left. It is nearly
+/// first come, first served: a thread that asks at the right moment may overtake one that waits, once.
+///
+/// A plain thread may use it as well, as long as it need not wait.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use std::sync::Arc;
+///
+/// use fut::sync::Mutex;
+///
+/// let total = Arc::new(Mutex::new(0));
+/// let adders: Vec<_> = (1..=4)
+///     .map(|n| {
+///         let total = Arc::clone(&total);
+///         fut::spawn(move || *total.lock() += n)
+///     })
+///     .collect();
+/// for adder in adders {
+///     adder.join().unwrap();
+/// }
+/// assert_eq!(*total.lock(), 10);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Mutex<T: ?Sized> {
-    state: StdMutex<State>,
+    /// The word, and who waits.
+    queue: SpinLock<WaitList<Turn>>,
+    /// Id of the user thread that holds it, for reports; 0 if nobody, or no user thread. std's also under loom:
+    /// nothing depends on it.
+    holder: AtomicU64,
     value: UnsafeCell<T>,
 }
 
-#[derive(Default)]
-struct State {
-    locked: bool,
-    waiters: VecDeque<Arc<UserThread>>,
+/// What the queue knows of a waiter.
+#[derive(Debug)]
+enum Turn {
+    /// It has not been woken yet.
+    First,
+    /// It was woken, and another thread was faster.
+    Overtaken,
 }
 
 /// The right to the value, until it is dropped.
-#[must_use]
+#[must_use = "without its guard, the mutex is unlocked at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
 }
@@ -38,9 +97,12 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T> Mutex<T> {
-    /// A mutex that nobody holds.
-    pub fn new(value: T) -> Mutex<T> {
-        Mutex { state: StdMutex::default(), value: UnsafeCell::new(value) }
+    const_unless_loom! {
+        /// A mutex that nobody holds.
+        pub fn new(value: T) -> Mutex<T> {
+            let queue = SpinLock::new(WaitList::new());
+            Mutex { queue, holder: AtomicU64::new(0), value: UnsafeCell::new(value) }
+        }
     }
 
     /// The value, when nobody can hold the mutex any more.
@@ -50,52 +112,225 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until nobody holds it, and holds it.
+    /// Waits until nobody holds it, and holds it. A thread that locks what it holds already waits for itself.
     ///
     /// # Panics
     /// Outside of a runtime, when somebody holds it.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let mut state = self.state();
-        if !state.locked {
-            state.locked = true;
-            return MutexGuard { mutex: self };
+        checkpoint();
+        self.lock_for("fut::sync::Mutex::lock")
+    }
+
+    /// Holds it if nobody does.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.take_if_free().then(|| self.guard())
+    }
+
+    /// Waits as [`lock`](Mutex::lock) does, but no longer than this.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when somebody holds it.
+    pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
+        checkpoint();
+        self.lock_before(deadline_after(timeout), "fut::sync::Mutex::try_lock_for")
+    }
+
+    /// Waits as [`lock`](Mutex::lock) does, but not past `deadline`.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when somebody holds it.
+    pub fn try_lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
+        checkpoint();
+        self.lock_before(Some(deadline), "fut::sync::Mutex::try_lock_until")
+    }
+
+    /// The value; nobody else can hold the mutex.
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: borrowed mutably, so there is no guard.
+        self.value.with_mut(|value| unsafe { &mut *value })
+    }
+
+    /// `lock`, on behalf of another call.
+    #[inline]
+    pub(super) fn lock_for(&self, call: &'static str) -> MutexGuard<'_, T> {
+        if !self.take_if_untouched() {
+            // Without a deadline it always comes back with the mutex.
+            let _locked = self.lock_contended(None, call);
         }
-        let here = here().expect("fut::sync::Mutex is contended outside of a runtime");
-        state.waiters.push_back(Arc::clone(&here));
-        drop(state);
+        self.guard()
+    }
+
+    fn lock_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<MutexGuard<'_, T>> {
+        (self.take_if_untouched() || self.lock_contended(deadline, call)).then(|| self.guard())
+    }
+
+    /// The guard for who has just set LOCKED, or was handed it.
+    #[inline]
+    fn guard(&self) -> MutexGuard<'_, T> {
+        self.holder.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+        MutexGuard { mutex: self }
+    }
+
+    /// Rule 1, for a mutex that nobody holds and nobody waits for.
+    #[inline]
+    fn take_if_untouched(&self) -> bool {
+        // Acquire: pairs with the Release of who unlocked; what it did to the value is seen.
+        self.queue.word.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Rule 1.
+    #[inline]
+    fn take_if_free(&self) -> bool {
+        self.take(0)
+    }
+
+    /// Sets LOCKED if it is clear, and clears the bits `and_clear`.
+    #[inline]
+    fn take(&self, and_clear: u32) -> bool {
+        let mut word = self.queue.word.load(Ordering::Relaxed);
+        while word & LOCKED == 0 {
+            let taken = (word | LOCKED) & !and_clear;
+            // Acquire: as in `take_if_untouched`.
+            let exchanged =
+                self.queue.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed);
+            match exchanged {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// `false` at the deadline.
+    #[cold]
+    fn lock_contended(&self, deadline: Option<Instant>, call: &'static str) -> bool {
+        let waiter = Waiter::new(here(call), Turn::First);
+        if self.take_or_queue(&waiter) {
+            return true;
+        }
+        let address = std::ptr::from_ref(self).cast::<()>().addr();
+        let on = WaitsFor { kind: WaitKind::Mutex, address, holder: Some(&self.holder) };
         loop {
-            block_on(&here, std::ptr::from_ref(self).addr());
-            // Whoever unlocked has left it locked for the first waiter, and took that from the queue.
-            let still_waiting = self.state().waiters.iter().any(|waiter| Arc::ptr_eq(waiter, &here));
-            if !still_waiting {
-                return MutexGuard { mutex: self };
+            match waiter.wait(&on, deadline) {
+                Some(Answer::TryAgain) if self.take(WAKING) => return true,
+                Some(Answer::TryAgain) if deadline.is_some_and(|at| Instant::now() >= at) => {
+                    return self.take_or_leave();
+                }
+                Some(Answer::TryAgain) if self.take_or_queue_in_front(&waiter) => return true,
+                Some(Answer::TryAgain) => {}
+                Some(_handed_over) => return true,
+                None if self.leave_queue(&waiter) => return false,
+                // It was answered just before it could leave.
+                None => {}
             }
         }
     }
 
-    /// Holds it if nobody does.
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        let mut state = self.state();
-        if state.locked {
-            return None;
+    /// Rule 1: takes the mutex if it is free; otherwise the waiter is in the queue.
+    fn take_or_queue(&self, waiter: &Waiter<Turn>) -> bool {
+        let mut queue = self.queue.lock();
+        if self.take_or_set(QUEUED, 0) {
+            return true;
         }
-        state.locked = true;
-        Some(MutexGuard { mutex: self })
+        // SAFETY: `lock_contended` keeps the waiter where it is until it is answered or has left the queue.
+        unsafe { queue.push_back(waiter) };
+        false
     }
 
-    fn unlock(&self) {
-        let mut state = self.state();
-        let next = state.waiters.pop_front();
-        state.locked = next.is_some();
-        drop(state);
+    /// Rule 3: the same for a waiter that was woken.
+    fn take_or_queue_in_front(&self, waiter: &Waiter<Turn>) -> bool {
+        let mut queue = self.queue.lock();
+        if self.take_or_set(QUEUED, WAKING) {
+            return true;
+        }
+        // SAFETY: as in `take_or_queue`.
+        unsafe { queue.push_front(waiter) };
+        *queue.payload(waiter) = Turn::Overtaken;
+        false
+    }
+
+    /// Rule 5: a waiter that was woken gives up, unless the mutex is free.
+    fn take_or_leave(&self) -> bool {
+        let _queue = self.queue.lock();
+        self.take_or_set(0, WAKING)
+    }
+
+    /// With the queue locked: takes the mutex if it is free, and otherwise sets the bits `set`. Clears the bits
+    /// `clear` either way.
+    fn take_or_set(&self, set: u32, clear: u32) -> bool {
+        // Acquire: as in `take_if_untouched`.
+        let change = |word: u32| Some((word | if word & LOCKED == 0 { LOCKED } else { set }) & !clear);
+        let before = self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, change);
+        before.is_ok_and(|word| word & LOCKED == 0)
+    }
+
+    /// A waiter gives up at its deadline. `false` if it was answered meanwhile.
+    fn leave_queue(&self, waiter: &Waiter<Turn>) -> bool {
+        let mut queue = self.queue.lock();
+        let left = queue.remove(waiter);
+        if left && queue.is_empty() {
+            self.queue.word.fetch_and(!QUEUED, Ordering::Relaxed);
+        }
+        left
+    }
+
+    /// By who holds it.
+    #[inline]
+    pub(super) fn unlock(&self) {
+        self.holder.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire of who takes it next.
+        if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.unlock_contended();
+        }
+    }
+
+    #[cold]
+    fn unlock_contended(&self) {
+        let release = |word: u32| (word & (QUEUED | WAKING) != QUEUED).then_some(word & !LOCKED);
+        // Release: as in `unlock`.
+        if self.queue.word.fetch_update(Ordering::Release, Ordering::Relaxed, release).is_ok() {
+            return;
+        }
+        // This thread holds the mutex, nobody is on its way, and the queue is locked: no one else changes the word.
+        let mut queue = self.queue.lock();
+        let next = match queue.front() {
+            // Rule 4.
+            Some(Turn::Overtaken) => {
+                let next = queue.pop_front(Answer::Granted);
+                self.queue
+                    .word
+                    .store(if queue.is_empty() { LOCKED } else { LOCKED | QUEUED }, Ordering::Relaxed);
+                next
+            }
+            // Rule 2.
+            Some(Turn::First) => {
+                let next = queue.pop_front(Answer::TryAgain);
+                // Release: as in `unlock`.
+                self.queue
+                    .word
+                    .store(if queue.is_empty() { WAKING } else { WAKING | QUEUED }, Ordering::Release);
+                next
+            }
+            // The last one gave up meanwhile.
+            None => {
+                // Release: as in `unlock`.
+                self.queue.word.store(0, Ordering::Release);
+                None
+            }
+        };
+        drop(queue);
         if let Some(next) = next {
             next.unpark();
         }
     }
+}
 
-    fn state(&self) -> StdGuard<'_, State> {
-        // No code of users runs under this lock, so a poisoned one is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The mutex it is of.
+    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
     }
 }
 
@@ -104,20 +339,33 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
     fn deref(&self) -> &T {
         // SAFETY: the guard exists, so this thread holds the mutex.
-        unsafe { &*self.mutex.value.get() }
+        self.mutex.value.with(|value| unsafe { &*value })
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard exists and is borrowed mutably: nobody else has the value.
-        unsafe { &mut *self.mutex.value.get() }
+        self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         self.mutex.unlock();
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    fn from(value: T) -> Mutex<T> {
+        Mutex::new(value)
     }
 }
 
@@ -127,5 +375,17 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
             Some(value) => f.debug_tuple("Mutex").field(&&*value).finish(),
             None => f.write_str("Mutex(<locked>)"),
         }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }

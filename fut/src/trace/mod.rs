@@ -19,6 +19,8 @@
 //! * A record is 16 bytes and 8 a parameter word. A text is a word with its length in bytes, then its bytes, padded
 //!   with zeros to whole words. `cpu` is 0xffff where the probe could not see it.
 //! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
+//! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the LWP
+//!   (`LWP_END`) says how many packets and bytes of records that were. What found no room (`lost`) is another thing.
 //! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots,
 //!   where its code lies. Each kind may come more than once.
 //! * The bits of a code are described in `code.rs`.

@@ -36,10 +36,14 @@ impl PacketKind {
     pub const CLOCKS: PacketKind = PacketKind(3);
     /// The process: its command name as a text.
     pub const PROCESS: PacketKind = PacketKind(4);
-    /// The end of an LWP's packets: the head alone, with the final count of lost records.
+    /// The end of an LWP's packets: the head has the final count of lost records. A payload of two words says how
+    /// many of its packets a flight recorder has overwritten, and the bytes of records in them.
     pub const LWP_END: PacketKind = PacketKind(5);
     /// Where the code of the process lies; see [`encode_modules`](super::encode_modules).
     pub const MODULES: PacketKind = PacketKind(6);
+    /// LWPs of which a flight recorder has overwritten everything, in four words: LWPs, packets, bytes of records,
+    /// records that they had lost.
+    pub const OVERWRITTEN: PacketKind = PacketKind(7);
     /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
     pub const PLACES: PacketKind = PacketKind(8);
 }
@@ -51,6 +55,8 @@ pub struct PacketFlags(pub u16);
 impl PacketFlags {
     /// Its writer did not live to finish it; records that were begun and not committed are left out.
     pub const UNFINISHED: PacketFlags = PacketFlags(1);
+    /// Of an `LWP_END`: the LWP went on, and this is where a snapshot was taken of it.
+    pub const SNAPSHOT: PacketFlags = PacketFlags(2);
 
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: PacketFlags) -> bool {
@@ -102,23 +108,31 @@ impl PacketHead {
 
     /// The bytes of a packet with this head and payload. `length` and the checksum are filled in.
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(PACKET_HEAD_LEN + payload.len());
-        out.extend_from_slice(&PACKET_MAGIC);
-        out.extend_from_slice(&self.kind.0.to_le_bytes());
-        out.extend_from_slice(&self.flags.0.to_le_bytes());
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&self.pid.0.to_le_bytes());
-        out.extend_from_slice(&self.lwp.0.to_le_bytes());
-        out.extend_from_slice(&self.sequence.to_le_bytes());
-        out.extend_from_slice(&self.first_tick.0.to_le_bytes());
-        out.extend_from_slice(&self.thread.map_or(0, |t| t.0).to_le_bytes());
-        out.extend_from_slice(&self.lost.to_le_bytes());
-        out.extend_from_slice(&self.last_tick.0.to_le_bytes());
-        out.extend_from_slice(payload);
-        let crc = crc32fast::hash(&out);
-        out[12..16].copy_from_slice(&crc.to_le_bytes());
-        out
+        let mut packet = vec![0; PACKET_HEAD_LEN];
+        packet.extend_from_slice(payload);
+        self.encode_before(&mut packet);
+        packet
+    }
+
+    /// Writes this head to the first 64 bytes of `packet`, whose payload is there already.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub(crate) fn encode_before(&self, packet: &mut [u8]) {
+        let length = (packet.len() - PACKET_HEAD_LEN) as u32;
+        let thread = self.thread.map_or(0, |t| t.0);
+        let words = [self.sequence, self.first_tick.0, thread, self.lost, self.last_tick.0];
+        packet[..4].copy_from_slice(&PACKET_MAGIC);
+        packet[4..6].copy_from_slice(&self.kind.0.to_le_bytes());
+        packet[6..8].copy_from_slice(&self.flags.0.to_le_bytes());
+        for (place, number) in [(8, length), (12, 0), (16, self.pid.0), (20, self.lwp.0)] {
+            packet[place..place + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        for (place, word) in (24..).step_by(8).zip(words) {
+            packet[place..place + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let crc = crc32fast::hash(packet);
+        packet[12..16].copy_from_slice(&crc.to_le_bytes());
     }
 
     /// Parses the head at the start of `bytes`, which stand at `at` in their file; also gives the checksum.

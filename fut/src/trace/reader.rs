@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Snapshot, Ticks};
+use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
 use super::{
     declaration::{Declaration, decode_declarations},
@@ -43,6 +43,9 @@ pub struct UserTrace {
     places: Vec<NamedPlace>,
     snapshots: Vec<(ClockDomain, Snapshot)>,
     lwps: Vec<LwpPackets>,
+    overwritten_lwps: u64,
+    /// What is missing as it should be.
+    notes: Vec<Loss>,
     losses: Vec<Loss>,
 }
 
@@ -62,8 +65,12 @@ pub struct LwpPackets {
     pub lwp: Lwp,
     /// Records it lost in all, as far as the trace says.
     pub lost: u64,
-    /// Whether the trace holds its end.
+    /// Whether the trace holds its end, or where a snapshot was taken of it.
     pub ended: bool,
+    /// Packets that a flight recorder has overwritten.
+    pub overwritten_packets: u64,
+    /// Bytes of records that were in them.
+    pub overwritten_bytes: u64,
     source: Arc<Source>,
     packets: Vec<(u64, PacketHead)>,
 }
@@ -99,6 +106,8 @@ impl UserTrace {
             places: Vec::new(),
             snapshots: Vec::new(),
             lwps: Vec::new(),
+            overwritten_lwps: 0,
+            notes: Vec::new(),
             losses: Vec::new(),
         };
         source.check_head()?;
@@ -136,6 +145,16 @@ impl UserTrace {
         &self.lwps
     }
 
+    /// What a flight recorder has overwritten together with LWPs that ended. That is as it should be.
+    pub fn notes(&self) -> &[Loss] {
+        &self.notes
+    }
+
+    /// LWPs of which a flight recorder has overwritten everything.
+    pub fn overwritten_lwps(&self) -> u64 {
+        self.overwritten_lwps
+    }
+
     /// What the walk found missing or damaged. Reading packets may find more.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
@@ -155,9 +174,7 @@ impl UserTrace {
                 }
                 Ok((head, _)) => {
                     match source.packet_at(at)? {
-                        Ok(packet) if head.kind == PacketKind::LWP_END => {
-                            self.lwp(&packet.head).end(&packet.head)
-                        }
+                        Ok(packet) if head.kind == PacketKind::LWP_END => self.lwp(&packet.head).end(&packet),
                         Ok(packet) => self.read_metadata(&packet, at),
                         Err(loss) => self.losses.push(loss),
                     }
@@ -187,6 +204,8 @@ impl UserTrace {
                 lwp: head.lwp,
                 lost: 0,
                 ended: false,
+                overwritten_packets: 0,
+                overwritten_bytes: 0,
                 source: Arc::clone(&self.source),
                 packets: Vec::new(),
             });
@@ -209,6 +228,20 @@ impl UserTrace {
             }
             PacketKind::PLACES => {
                 decode_places(&packet.payload, payload_at, packet.head.pid).map(|p| self.places.extend(p))
+            }
+            PacketKind::OVERWRITTEN => {
+                let [lwps, packets, bytes, lost] = packet.words();
+                let detail = format!(
+                    "{}: {lwps} LWPs that ended, {packets} packets of them with {bytes} bytes of records; \
+                     they had lost {lost} records",
+                    self.source.path.display()
+                );
+                self.overwritten_lwps += lwps;
+                self.notes.push(Loss {
+                    severity: Severity::Note,
+                    ..Loss::new(LossKind::Overwritten, Level::User, detail)
+                });
+                Ok(())
             }
             PacketKind::PROCESS => Cut::new(&packet.payload, payload_at)
                 .text("process name")
@@ -250,9 +283,10 @@ fn decode_clocks(payload: &[u8], at: u64) -> Result<Vec<(ClockDomain, Snapshot)>
 }
 
 impl LwpPackets {
-    fn end(&mut self, head: &PacketHead) {
-        self.lost = self.lost.max(head.lost);
+    fn end(&mut self, packet: &Packet) {
+        self.lost = self.lost.max(packet.head.lost);
         self.ended = true;
+        [self.overwritten_packets, self.overwritten_bytes] = packet.words();
     }
 
     /// The count in the last packet whose checksum is right: the heads of the others may be damaged.
@@ -300,6 +334,14 @@ impl Packet {
     /// Its records.
     pub fn records(&self) -> Records<'_> {
         Records::of(&self.payload)
+    }
+
+    /// The first words of its payload; 0 where it has none.
+    fn words<const N: usize>(&self) -> [u64; N] {
+        std::array::from_fn(|index| {
+            let bytes = self.payload.get(8 * index..).and_then(<[u8]>::first_chunk::<8>);
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        })
     }
 
     /// Its payload from `offset` on.

@@ -177,6 +177,15 @@ impl UserStream {
 
     fn note_losses(&mut self, head: &PacketHead) {
         let path = self.packets.path().display().to_string();
+        if self.last.is_none() && head.sequence > 0 && self.packets.overwritten_packets > 0 {
+            let detail = format!(
+                "{path}: LWP {}: {} packets with {} bytes of records before packet {}",
+                head.lwp, self.packets.overwritten_packets, self.packets.overwritten_bytes, head.sequence
+            );
+            let advice = "a larger --user-buffer keeps more";
+            let loss = self.loss(LossKind::Overwritten, head, None, detail, advice);
+            self.losses.push(Loss { severity: Severity::Note, ..loss });
+        }
         if let Some(last) = self.last {
             if head.lost > last.lost {
                 let count = head.lost - last.lost;

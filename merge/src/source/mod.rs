@@ -108,7 +108,7 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.types = trace.event_types();
     source.numbers_its_threads = true;
     source.snapshots = trace.snapshots().to_vec();
-    source.losses = trace.losses().to_vec();
+    source.losses = trace.losses().iter().chain(trace.notes()).cloned().collect();
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();

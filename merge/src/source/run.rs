@@ -27,6 +27,7 @@ pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>
     for side in &manifest.user_side {
         let mut user = open_file(&run.join(&side.file), None)?;
         user.losses.extend(without_ring(run, side, &user.lost));
+        user.losses.extend(unwritten(run, side));
         sources.push(user);
     }
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
@@ -66,6 +67,14 @@ fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss
     let detail =
         format!("{}: {}: more LWPs at one time than the arena has rings for", run.display(), side.file);
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Dropped, Level::User, detail) })
+}
+
+/// Records that the recorder had and could not write.
+fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
+    let detail = format!("{}: {}: the file could not be written to its end", run.display(), side.file);
+    let advice = "record to a disk with more room, or with --flight";
+    let loss = Loss { advice, ..Loss::new(LossKind::Dropped, Level::User, detail) };
+    (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
 fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {

@@ -196,7 +196,11 @@ pub const LOSSES: Table = Table {
     name: "losses",
     doc: "One row is something that is missing or was found wrong, and what that means.",
     columns: &[
-        known("kind", Word, "dropped, damaged, truncated, unfinished, not-recorded or contradiction."),
+        known(
+            "kind",
+            Word,
+            "dropped, overwritten, damaged, truncated, unfinished, not-recorded or contradiction.",
+        ),
         known("level", Word, "KERN or USER."),
         known("severity", Word, "note, gap or serious."),
         maybe("cpu", Int32, "The kernel stream."),

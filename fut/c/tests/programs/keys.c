@@ -26,6 +26,8 @@ int main(int argc, char **argv)
     int again = (int)fut_setup(0, FUT_KEYMASKALL, 0);
     int end = (int)fut_endup(NULL);
     both(5);
-    printf("%d %d %d %d %d %d %d %d\n", before < 0, setup, enable, disable, wrong < 0, set, again < 0, end);
+    int after = fut_keychange(FUT_ENABLE, FUT_KEYMASKALL, 0);
+    both(6);
+    printf("%d %d %d %d %d %d %d %d %d\n", before < 0, setup, enable, disable, wrong < 0, set, again < 0, end, after < 0);
     return 0;
 }

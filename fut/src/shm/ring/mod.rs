@@ -7,44 +7,67 @@
 //! 1. `cursor` is `sequence << 32 | offset`: the packet being filled, and the next free byte in it. Only the
 //!    producer writes it. A record is *reserved* by adding its length with one `xadd`, which no handler can split.
 //! 2. A reservation whose end is at most [`PACKET_LEN`] is *granted*: these bytes are the reserver's alone.
-//! 3. A granted record is written parameters first, then the head word, and the tick last. A tick is never 0 and
+//! 3. A granted record is written head word first, then the parameters, and the tick last. A tick is never 0 and
 //!    a free packet is all zeros, so **a record with a tick is committed**; one without is still being written,
-//!    or was never finished.
+//!    or was never finished. Its head says how long it is.
 //! 4. The first reservation that is not granted begins at an offset of at most `PACKET_LEN`; later ones begin behind
 //!    it. Whoever made the first writes its offset to `end` of the packet: what was reserved is now known for good.
-//! 5. Whoever is not granted moves the cursor to the next packet, if the drain has released that, by a
-//!    compare-and-swap on `cursor`; if a handler did so meanwhile, the swap fails and the reservation is tried
-//!    anew. A packet's head is written before the swap; two that write it at once write the same, except the
-//!    first tick and the losses, of which either is true.
-//! 6. No packet released: the record is *lost*, `lost` counts it. Nothing ever waits.
+//! 5. Whoever is not granted opens the next packet, if there is one, and moves the cursor to it by a compare-and-swap
+//!    on `cursor`; if a handler did so meanwhile, the swap fails and the reservation is tried anew. A packet's head is
+//!    written before the swap.
+//! 6. There is none: the record is *lost*, `lost` counts it. Nothing ever waits.
+//!
+//! In discard mode, the next packet is there when the drain has released it:
+//!
 //! 7. The drain takes packet `s` when `cursor` has left it, `end` is set, and every record before `end` is
-//!    committed. It copies, fills the packet with zeros, and releases it by storing `s + 1` to `released`.
+//!    committed. It copies, fills the packet with zeros, and releases it by storing `s + 1` to `released`. Two
+//!    openers of one packet write the same head, except the first tick and the losses, of which either is true. A
+//!    record that is never committed while its LWP lives (a handler left a probe by `longjmp`) holds the drain up there.
 //! 8. When the producer is dead, the drain also takes what it left: committed records are kept, holes are counted.
+//!
+//! In overwrite mode (the flight recorder), the next packet takes the place of the oldest:
+//!
+//! 9. An opener *claims* a packet by adding 1 to `claimed`: no two claim the same, so none wipes out what a handler
+//!    has recorded meanwhile. It takes the packet's `label` off, fills it with zeros, writes its head, labels it
+//!    `s + 1`, and then swaps. If the swap fails, a handler has opened a later one: the claimed packet stays empty, and
+//!    its `end` says so.
+//! 10. A snapshot reads packet `s` like a seqlock: the label is `s + 1` before copying and after. Words are copied
+//!     first to last, so a record is whole when its tick was copied. A packet before the cursor with another label was
+//!     overwritten if `s + count` is claimed, and is empty otherwise.
+//! 11. What the handlers that come in the middle of one probe record before they return fits into `count - 2` packets.
+//!     Nobody checks that: a program that breaks it (15 MiB of events with rings of 16 MiB, from one handler) may find
+//!     the interrupted record written across a newer one.
+//!
+//! `shm/loom_model` checks these rules with loom: it runs this code with small packets, against all interleavings with the
+//! drain and with handlers at every point where one can come.
 
 #[cfg(feature = "drain")]
 mod consumer;
 #[cfg(feature = "probes")]
 mod producer;
+#[cfg(feature = "drain")]
+mod records;
+#[cfg(feature = "drain")]
+mod snapshot;
 
-use std::{
-    marker::PhantomData,
-    ptr::NonNull,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
-};
+use std::{marker::PhantomData, ptr::NonNull, sync::atomic::Ordering};
 
 use sigmund_model::{Lwp, Pid};
 
-use crate::trace::PACKET_HEAD_LEN;
+pub(crate) use super::platform::PACKET_LEN;
+use super::platform::{self, AtomicU32, AtomicU64, PACKET_HEAD_LEN};
 
+#[cfg(feature = "drain")]
+pub(crate) use consumer::Taken;
 #[cfg(feature = "probes")]
 pub(crate) use producer::Room;
-
-/// Length of a packet in memory, head included.
-pub const PACKET_LEN: usize = 64 << 10;
+#[cfg(feature = "drain")]
+pub(crate) use snapshot::SnapshotOfRing;
 
 const OFFSET_MASK: u64 = u32::MAX as u64;
 
-/// The control block of a ring, at its start. A cache line for the producer, one for the drain.
+/// The control block of a ring, at its start. A cache line for the producer's probes, one for the drain, one for what
+/// the producer needs once a packet.
 #[repr(C, align(64))]
 pub(crate) struct Control {
     /// Rule 1. First, because probes add to it through the thread-local pointer itself.
@@ -65,7 +88,18 @@ pub(crate) struct Control {
     pub(crate) state_at: AtomicU64,
     /// Rule 7.
     pub(crate) released: AtomicU64,
-    _drain_end: [u64; 7],
+    pub(in crate::shm) _drain_end: [u64; 7],
+    /// 0 in discard mode, 1 in overwrite mode.
+    pub(crate) overwrites: AtomicU64,
+    /// Rule 9: the packet that is claimed next.
+    pub(crate) claimed: AtomicU64,
+    /// Bytes of records in all packets whose end is known.
+    pub(crate) closed_bytes: AtomicU64,
+    /// When its LWP ended, for those that look for the ring that ended first.
+    pub(crate) ended_at: AtomicU64,
+    /// How many LWPs have used the ring: a snapshot sees by it that another LWP has it now.
+    pub(crate) users: AtomicU64,
+    pub(in crate::shm) _producer_end: [u64; 3],
 }
 
 /// Who uses a ring. The words that say so stand together in the arena, not in the rings: a ring that was never used
@@ -94,27 +128,28 @@ impl RingState {
     }
 }
 
-/// The head of a packet while it is in memory. `to_head` makes the one of the file of it.
+/// The head of a packet while it is in memory. The drain makes the one of the file of it.
 #[repr(C)]
 struct LivePacketHead {
-    magic: AtomicU32,
+    /// Its sequence number and 1; 0 while it is being opened (rule 9).
+    label: AtomicU64,
     /// Rule 4; 0 until it is known.
-    end: AtomicU32,
-    sequence: AtomicU64,
+    end: AtomicU64,
     first_tick: AtomicU64,
     thread: AtomicU64,
     lost: AtomicU64,
+    /// Bytes of records in the packets before.
+    bytes_before: AtomicU64,
 }
 
-const _: () = assert!(size_of::<LivePacketHead>() <= PACKET_HEAD_LEN);
-const _: () = assert!(size_of::<Control>() == 128);
+const _: () = assert!(size_of::<LivePacketHead>() <= PACKET_HEAD_LEN * size_of::<AtomicU64>() / 8);
 
 /// A ring in an arena.
 #[derive(Clone, Copy)]
 pub struct Ring<'arena> {
     control: NonNull<Control>,
     state: NonNull<AtomicU32>,
-    packets: NonNull<u8>,
+    packets: NonNull<AtomicU64>,
     count: u64,
     _arena: PhantomData<&'arena Control>,
 }
@@ -132,12 +167,12 @@ impl<'arena> Ring<'arena> {
     /// All stay mapped for `'arena`, are aligned to 64 bytes (the state to 4), zero or left by this protocol, and
     /// `count` is a power of two.
     pub(super) unsafe fn from_raw(
-        state: NonNull<u8>,
-        control: NonNull<u8>,
-        packets: NonNull<u8>,
+        state: NonNull<AtomicU32>,
+        control: NonNull<Control>,
+        packets: NonNull<AtomicU64>,
         count: u64,
     ) -> Ring<'arena> {
-        Ring { control: control.cast(), state: state.cast(), packets, count, _arena: PhantomData }
+        Ring { control, state, packets, count, _arena: PhantomData }
     }
 
     fn state_word(&self) -> &'arena AtomicU32 {
@@ -176,22 +211,44 @@ impl<'arena> Ring<'arena> {
         self.control().lost.load(Ordering::Relaxed)
     }
 
-    fn packet(&self, sequence: u64) -> NonNull<u8> {
+    /// How many packets it has.
+    #[cfg(feature = "drain")]
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The packet that is filled now, and the offset behind what is reserved in it.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        // Acquire: pairs with the Release in `make_room`: the packet's head is seen, and that those before it are left;
+        // and with that of `local_fetch_add`: what was committed before the last reservation is seen.
+        let cursor = self.control().cursor.load(Ordering::Acquire);
+        (cursor >> 32, cursor & OFFSET_MASK)
+    }
+
+    fn packet(&self, sequence: u64) -> NonNull<AtomicU64> {
         let place = (sequence & (self.count - 1)) as usize;
         // SAFETY: `place` is below `count`, and `count` packets are mapped at `packets` (`from_raw`).
-        unsafe { self.packets.add(place * PACKET_LEN) }
+        unsafe { self.packets.add(place * (PACKET_LEN / 8)) }
     }
 
     fn head(&self, sequence: u64) -> &'arena LivePacketHead {
-        // SAFETY: a packet is mapped, aligned, and begins with this head, whose fields are all atomic.
+        // SAFETY: a packet is mapped, aligned, and begins with this head, whose fields are all atomic words.
         unsafe { self.packet(sequence).cast().as_ref() }
     }
 
-    fn word(&self, sequence: u64, offset: usize) -> &'arena AtomicU64 {
+    /// Where the word at `offset` of a packet stands.
+    fn word_at(&self, sequence: u64, offset: usize) -> NonNull<AtomicU64> {
         debug_assert!(offset.is_multiple_of(8) && offset < PACKET_LEN);
         // SAFETY: inside the packet, and records begin and end at multiples of 8.
-        let address = unsafe { self.packet(sequence).add(offset) };
-        // SAFETY: aligned as said, mapped, and only accessed as an atomic by either side while both may use it.
-        unsafe { address.cast::<AtomicU64>().as_ref() }
+        unsafe { self.packet(sequence).add(offset / 8) }
+    }
+
+    /// Makes a packet one without records, and whose end is not known.
+    fn wipe(&self, sequence: u64) {
+        self.head(sequence).end.store(0, Ordering::Relaxed);
+        let records = self.word_at(sequence, PACKET_HEAD_LEN);
+        // SAFETY: the packet is mapped. In discard mode rule 7 says that nobody else uses it (or its producer is
+        // dead), in overwrite mode rule 9 says that nobody else writes to it.
+        unsafe { platform::fill_with_zeros(records, PACKET_LEN - PACKET_HEAD_LEN) };
     }
 }

@@ -1,0 +1,9 @@
+/* LTTng-UST's tracepoint with two integers: recorded or not, as the session daemon says. */
+#include "lttng_events.h"
+#include "measure.h"
+
+int main(void)
+{
+    MEASURE("LTTng-UST", 200000, , lttng_ust_tracepoint(fut_bench, two, i, i));
+    return 0;
+}

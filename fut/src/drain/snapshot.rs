@@ -1,0 +1,82 @@
+//! A snapshot of an arena in overwrite mode: a user trace of the last packets of every LWP, taken while they go on.
+
+use std::{fs::File, io, path::Path};
+
+use sigmund_model::Ticks;
+
+use super::{DrainSummary, append_clocks, append_words, end_of, output::Output};
+use crate::{
+    clock,
+    shm::{Arena, Mode, Ring, ring::SnapshotOfRing},
+    trace::{PacketFlags, PacketHead, PacketKind, file_head},
+};
+
+/// A ring that changes hands while it is copied is looked at again, this often.
+const TRIES: usize = 4;
+
+/// Writes what the rings of `arena` hold now to a new user trace at `path`. The program goes on meanwhile, and notices
+/// nothing of it. Any thread or process may call this that has the arena mapped.
+///
+/// # Errors
+/// When the arena is in discard mode (its drain writes the trace), or the file exists or cannot be written; it is removed
+/// then.
+pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
+    if arena.mode() != Mode::Overwrite {
+        let why =
+            "expected an arena in overwrite mode, found one in discard mode: its drain writes the trace";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let mut out = Output::new(File::create_new(path)?);
+    let written = write_all(arena, &mut out);
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
+fn write_all(arena: &Arena, out: &mut Output) -> io::Result<DrainSummary> {
+    let mut summary = DrainSummary::default();
+    out.append(&file_head());
+    out.append(&arena.metadata(0));
+    append_last(arena, out, &mut summary);
+    append_clocks(arena.pid(), out);
+    out.flush();
+    out.failure()?;
+    summary.lost += arena.unattached_lost();
+    Ok(DrainSummary { bytes: out.bytes(), ..summary })
+}
+
+/// The last packets of all LWPs, and what was overwritten.
+pub(super) fn append_last(arena: &Arena, out: &mut Output, summary: &mut DrainSummary) {
+    for ring in arena.rings() {
+        if let Some(last) = (0..TRIES).find_map(|_| ring.snapshot()) {
+            append_ring(&ring, &last, out, summary);
+        }
+    }
+    let gone = arena.overwritten_lwps();
+    summary.overwritten_packets += gone.packets;
+    summary.overwritten_bytes += gone.bytes;
+    summary.lost += gone.lost;
+    if gone.lwps > 0 {
+        let head = PacketHead::about(PacketKind::OVERWRITTEN, arena.pid(), Ticks(clock::ticks()));
+        append_words(head, &[gone.lwps, gone.packets, gone.bytes, gone.lost], out);
+    }
+}
+
+fn append_ring(ring: &Ring<'_>, last: &SnapshotOfRing, out: &mut Output, summary: &mut DrainSummary) {
+    for (taken, at) in &last.packets {
+        let records = &last.bytes[*at..][..taken.head.length as usize];
+        out.payload()[..records.len()].copy_from_slice(records);
+        out.push(&taken.head, taken.records);
+        summary.add(taken);
+    }
+    summary.overwritten_packets += last.overwritten;
+    summary.overwritten_bytes += last.overwritten_bytes;
+    summary.lost += last.lost;
+    let flags = if last.ended { PacketFlags::default() } else { PacketFlags::SNAPSHOT };
+    let end = PacketHead { flags, lost: last.lost, ..end_of(ring) };
+    // By now the ring may be another LWP's.
+    let newest = last.packets.last().map_or(end, |(taken, _)| taken.head);
+    let end = PacketHead { lwp: newest.lwp, sequence: newest.sequence, ..end };
+    append_words(end, &[last.overwritten, last.overwritten_bytes], out);
+}

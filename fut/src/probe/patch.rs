@@ -1,0 +1,181 @@
+//! Turning the nops of sites into jumps and back, while other threads run through them.
+//!
+//! ```text
+//! off             0f 1f 44 00 00      nop dword ptr [rax + rax + 0]
+//! between         a9 dd dd dd dd      test eax, …      whatever the last four bytes are, only flags change
+//! on              e9 dd dd dd dd      jmp target
+//! ```
+//! The three are one instruction of five bytes each. A site goes from any of them to another by these rules:
+//!
+//! 1. The first byte becomes `a9`, by a store of one byte.
+//! 2. All threads of the process execute a serialising instruction: `membarrier`, `PRIVATE_EXPEDITED_SYNC_CORE`
+//!    (Linux 4.16). From now on none executes what the first byte was before.
+//! 3. The last four bytes become those of the goal. Whatever mixture of old and new another CPU fetches meanwhile, it
+//!    is the operand of a `test` whose result nobody looks at: the site has declared the flags clobbered.
+//! 4. As rule 2. From now on all CPUs fetch the new last four bytes.
+//! 5. The first byte becomes that of the goal, by a store of one byte; and once more as rule 2: when the switch
+//!    returns, no thread takes the old way any more.
+//! 6. All sites of a switch take each rule together, so it costs three `membarrier`s, however many sites there are.
+//! 7. One patcher at a time, also against `fork`: a child never inherits text in the middle of a switch.
+//! 8. Text is writable only from rule 1 to rule 5, only the pages with sites to change, and executable all the time.
+//!
+//! **On what this rests.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") wants a serialising
+//! instruction on the CPU that executes what another modified, before it does: rules 2 and 4. What is left is that
+//! somebody may execute a site in the moment in which its first byte changes, and must find it old or new and nothing
+//! else. No manual says so in so many words, and the text of Intel's errata (Core 2: AH33) makes no exception for it.
+//! But every patching of running code rests on it, the kernel's too, which goes the same way with `int3` in place of
+//! `test` (`text_poke_bp_batch` in arch/x86/kernel/alternative.c up to v6.15, renamed since): its last step, too,
+//! replaces a first byte that others may be fetching. The kernel's djprobe patches state it as a rule ("except the
+//! first byte of an instruction"); Intel's own word, as R. J. Moore quotes it in the kernel's immediate-values patches,
+//! is for `int3`. This very pair of `test` and `jmp` is what github.com/backtrace-labs/dynamic_flag has toggled in
+//! production without stopping other threads.
+//!
+//! Why not `int3`: its SIGTRAP kills a thread that has the signal blocked, and threads that block all signals are
+//! common; and a debugger would stop at each. Here no thread traps, waits, or sees anything but its own five bytes.
+//!
+//! Not for signal handlers: switching takes a lock and allocates.
+
+use std::{
+    io,
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use super::{EventDecl, SwitchError};
+
+/// Bytes of a site.
+pub(super) const SITE_LEN: usize = 5;
+
+const NOP: [u8; SITE_LEN] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+const TEST: u8 = 0xa9;
+const JUMP: u8 = 0xe9;
+
+/// What a site shall be.
+#[derive(Clone, Copy)]
+pub(super) struct Change {
+    pub(super) site: *mut u8,
+    /// From behind the site to where it jumps.
+    pub(super) distance: i32,
+    pub(super) jumps: bool,
+    pub(super) event: &'static EventDecl,
+}
+
+impl Change {
+    fn byte(&self, index: usize) -> &AtomicU8 {
+        assert!(index < SITE_LEN);
+        // SAFETY: inside the site, which is mapped as long as the program runs. Other threads only fetch it.
+        unsafe { AtomicU8::from_ptr(self.site.wrapping_add(index)) }
+    }
+
+    fn bytes(&self) -> [u8; SITE_LEN] {
+        std::array::from_fn(|index| self.byte(index).load(Ordering::Relaxed))
+    }
+
+    fn jump(&self) -> [u8; SITE_LEN] {
+        let [a, b, c, d] = self.distance.to_le_bytes();
+        [JUMP, a, b, c, d]
+    }
+
+    fn goal(&self) -> [u8; SITE_LEN] {
+        if self.jumps { self.jump() } else { NOP }
+    }
+
+    /// Whether there is anything to do, and it is a site at all.
+    fn is_needed(&self) -> Result<bool, SwitchError> {
+        let found = self.bytes();
+        // A `test` is what a switch left behind that failed in its middle.
+        if found != NOP && found != self.jump() && found[0] != TEST {
+            let address = self.site.addr();
+            return Err(SwitchError::Foreign { event: self.event.name(), address, found });
+        }
+        Ok(found != self.goal())
+    }
+
+    fn store(&self, index: usize, byte: u8) {
+        self.byte(index).store(byte, Ordering::Relaxed);
+    }
+}
+
+/// Makes every site what it shall be.
+pub(super) fn patch(sites: impl Iterator<Item = Change>) -> Result<(), SwitchError> {
+    let mut changes = Vec::new();
+    for change in sites {
+        if change.is_needed()? {
+            changes.push(change);
+        }
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)?;
+    let _writable = Writable::make(pages(&changes))?;
+    changes.iter().for_each(|change| change.store(0, TEST));
+    synchronise()?;
+    for (change, index) in changes.iter().flat_map(|c| (1..SITE_LEN).map(move |index| (c, index))) {
+        change.store(index, change.goal()[index]);
+    }
+    synchronise()?;
+    changes.iter().for_each(|change| change.store(0, change.goal()[0]));
+    synchronise()
+}
+
+/// Rule 2. The compiler moves no store across it: it is a system call.
+fn synchronise() -> Result<(), SwitchError> {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE)
+}
+
+fn membarrier(command: libc::c_int) -> Result<(), SwitchError> {
+    // SAFETY: has no effect on memory; takes a command, no flags, and a CPU number that is not used.
+    let done = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if done == 0 { Ok(()) } else { Err(SwitchError::Membarrier(io::Error::last_os_error())) }
+}
+
+/// The pages with the sites to change, as ranges that do not touch.
+fn pages(changes: &[Change]) -> Vec<(usize, usize)> {
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let range = |change: &Change| {
+        let first = change.site.addr();
+        (first / page * page, (first + SITE_LEN - 1) / page * page + page)
+    };
+    let mut ranges: Vec<_> = changes.iter().map(range).collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, kept| {
+        let touch = next.0 <= kept.1;
+        if touch {
+            kept.1 = kept.1.max(next.1);
+        }
+        touch
+    });
+    ranges
+}
+
+/// Rule 8: code that is writable until this is dropped.
+struct Writable(Vec<(usize, usize)>);
+
+impl Writable {
+    fn make(ranges: Vec<(usize, usize)>) -> Result<Writable, SwitchError> {
+        let mut writable = Writable(Vec::with_capacity(ranges.len()));
+        for range in ranges {
+            protect(range, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)
+                .map_err(SwitchError::Protect)?;
+            writable.0.push(range);
+        }
+        Ok(writable)
+    }
+}
+
+impl Drop for Writable {
+    fn drop(&mut self) {
+        for range in self.0.drain(..) {
+            // What could be given could be taken. If not, the program goes on with pages that it may write.
+            let _ = protect(range, libc::PROT_READ | libc::PROT_EXEC);
+        }
+    }
+}
+
+fn protect((start, end): (usize, usize), protection: libc::c_int) -> io::Result<()> {
+    let start = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: whole pages of our own code, which stay readable and executable.
+    let done = unsafe { libc::mprotect(start, end - start.addr(), protection) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

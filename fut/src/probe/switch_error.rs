@@ -1,0 +1,54 @@
+//! Why probes could not be switched.
+
+use std::{fmt, io};
+
+/// Why probes could not be switched. None was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SwitchError {
+    /// The kernel refuses `membarrier`.
+    Membarrier(io::Error),
+    /// The kernel does not make the code writable.
+    Protect(io::Error),
+    /// Something else stands where the site of a probe is: a breakpoint, say.
+    Foreign {
+        /// The event.
+        event: &'static str,
+        /// Where the site is.
+        address: usize,
+        /// What stands there.
+        found: [u8; 5],
+    },
+}
+
+impl fmt::Display for SwitchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwitchError::Membarrier(error) => {
+                write!(
+                    f,
+                    "probes cannot be switched: membarrier with SYNC_CORE (Linux 4.16) is refused: {error}"
+                )?;
+            }
+            SwitchError::Protect(error) => {
+                write!(f, "probes cannot be switched: mprotect does not make the code writable: {error}")?;
+            }
+            SwitchError::Foreign { event, address, found } => {
+                return write!(
+                    f,
+                    "probes cannot be switched: expected a nop or a jump for the event {event} at {address:#x}, found \
+                     {found:02x?} (a breakpoint?)"
+                );
+            }
+        }
+        write!(f, "; a program built with RUSTFLAGS=\"--cfg fut_no_patching\" does without")
+    }
+}
+
+impl std::error::Error for SwitchError {}
+
+impl From<SwitchError> for io::Error {
+    fn from(error: SwitchError) -> io::Error {
+        io::Error::other(error)
+    }
+}

@@ -1,0 +1,78 @@
+//! The user threads of this process as they are now: read off their blocks, without stopping anybody.
+
+use sigmund_model::Thread;
+
+use super::{
+    thread::{Doing, ThreadRef, slab},
+    waits::WaitKind,
+};
+
+/// A user thread that was alive a moment ago.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveThread {
+    /// Its number.
+    pub thread: Thread,
+    /// Its name, 32 bytes of it at most; empty if it has none.
+    pub name: String,
+    /// What it was doing.
+    pub state: LiveState,
+    /// The LWP that carries it, or carried it last.
+    pub lwp: Option<u32>,
+}
+
+/// What a user thread was doing a moment ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveState {
+    /// It was created, and waits for its first dispatch.
+    New,
+    /// It waits in a ready queue.
+    Ready,
+    /// An LWP carries it.
+    Mounted,
+    /// It is blocked.
+    Blocked {
+        /// On what.
+        kind: WaitKind,
+        /// Where that is; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor.
+        address: usize,
+        /// The user thread that held it when this one began to wait.
+        holder: Option<Thread>,
+    },
+}
+
+/// All user threads of this process, of all its runtimes, in the order of their numbers. Threads are born, moved and
+/// ended meanwhile: each was so at some moment during the call, but not all at the same one.
+pub fn live_threads() -> Vec<LiveThread> {
+    let mut live: Vec<LiveThread> = slab::all().into_iter().filter_map(look_at).collect();
+    live.sort_by_key(|live| live.thread);
+    live
+}
+
+fn look_at(thread: ThreadRef) -> Option<LiveThread> {
+    // Blocks are used again: what was read counts only if it was the same thread's from the first to the last.
+    for _ in 0..8 {
+        let id = thread.id();
+        let state = match thread.doing() {
+            Doing::Nothing => return None,
+            Doing::New => LiveState::New,
+            Doing::Ready => LiveState::Ready,
+            Doing::Mounted => LiveState::Mounted,
+            Doing::Blocked => {
+                let waits = thread.waits();
+                let Some(kind) = waits.kind() else { continue };
+                let address = waits.address();
+                let holder =
+                    if kind == WaitKind::Join { Some(Thread(address as u64)) } else { waits.held_by() };
+                LiveState::Blocked { kind, address, holder }
+            }
+        };
+        let lwp = thread.last_lwp();
+        let live = LiveThread { thread: id, name: thread.name_tag(), state, lwp: (lwp != 0).then_some(lwp) };
+        // Acquire: the second read of the number comes after the others.
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+        if thread.id() == id && id.0 != 0 {
+            return Some(live);
+        }
+    }
+    None
+}

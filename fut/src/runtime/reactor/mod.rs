@@ -1,0 +1,192 @@
+//! The reactor: one kernel thread of a runtime that waits for the world, so that no LWP has to poll.
+//!
+//! It sleeps in the kernel until a descriptor is ready, a timer is due, or a quantum may be over; then it unparks the
+//! user threads that waited. Urgent ones it runs itself, at once, as an LWP: so even if all other LWPs are busy with
+//! threads that never leave, they run as soon as the kernel lets this thread have a CPU. It starts at the first need.
+//!
+//! 1. Each round looks at everything: timers, quanta, urgent threads, descriptors, in this order. Nothing is left for
+//!    the next round unless that follows at once: it does not sleep while an urgent thread is ready.
+//! 2. Whoever gives it something to do sooner than it knows of (a first timer, an urgent thread, the end) first makes
+//!    that visible, and then notifies the poller. The notification stays until the next wait, so it does not matter
+//!    whether the reactor was just about to sleep.
+//! 3. Urgent threads cannot keep it from the world: it runs no more than [`MOST_AT_ONCE`] of them in a round, and none
+//!    that comes to a safe point for longer than [`SLICE`]. One that comes to none does keep it: no timer, quantum or
+//!    descriptor is looked at meanwhile. What it does not run at once, any worker may.
+//! 4. Unparking is never wrong, only sometimes for nothing: a timer or an event may be late, and its thread waits for
+//!    something else by then, or is another. So whoever parks looks at its condition again.
+
+mod event_count;
+mod quanta;
+mod realtime;
+mod sources;
+mod timers;
+
+use std::{
+    io,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use polling::{Events, Poller};
+
+use super::{
+    lwp::{self, Role},
+    pool::Shared,
+    thread::ThreadRef,
+};
+use quanta::Quanta;
+use sources::Sources;
+pub(crate) use sources::{Direction, Limit, Source};
+pub(super) use timers::Timer;
+use timers::Timers;
+
+/// Urgent threads it runs before it looks at the world again.
+const MOST_AT_ONCE: usize = 16;
+/// How long an urgent thread runs on the reactor's LWP, if it has safe points.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// See above.
+pub(super) struct Reactor {
+    poller: OnceLock<Poller>,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+    timers: Timers,
+    sources: Sources,
+    quantum: Option<Duration>,
+    /// What the kernel answers, if it shall be asked: an error's number if it refuses.
+    realtime: Option<OnceLock<Result<(), i32>>>,
+    born: Instant,
+    /// When the slice of the urgent thread on its LWP is over, in ns since `born`. Only its own thread uses it.
+    slice_end: AtomicU64,
+    shut_down: AtomicBool,
+}
+
+impl Reactor {
+    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> Reactor {
+        Reactor {
+            poller: OnceLock::new(),
+            thread: Mutex::default(),
+            timers: Timers::default(),
+            sources: Sources::default(),
+            quantum,
+            realtime: realtime.then(OnceLock::new),
+            born: Instant::now(),
+            slice_end: AtomicU64::new(0),
+            shut_down: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts the thread, if it does not run yet.
+    ///
+    /// # Errors
+    /// When the kernel gives no epoll descriptor, or no thread.
+    pub(super) fn start(&self, shared: &'static Shared) -> io::Result<&Poller> {
+        if let Some(poller) = self.poller.get() {
+            return Ok(poller);
+        }
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(poller) = self.poller.get() {
+            return Ok(poller);
+        }
+        let poller = Poller::new()?;
+        let body = move || lwp::serve(shared, Role::Reactor, |carry| shared.reactor.run(shared, carry));
+        // It waits for the poller, which is there in a moment.
+        *thread = Some(thread::Builder::new().name("lwp/reactor".into()).spawn(body)?);
+        Ok(self.poller.get_or_init(|| poller))
+    }
+
+    fn run(&self, shared: &'static Shared, carry: &dyn Fn(ThreadRef)) {
+        if let Some(answer) = &self.realtime {
+            let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
+        }
+        let poller = self.poller.wait();
+        let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
+        let mut events = Events::new();
+        // Acquire: pairs with the Release in `shut_down`.
+        while !self.shut_down.load(Ordering::Acquire) {
+            let now = Instant::now();
+            self.timers.unpark_due(now);
+            let tick = quanta.as_mut().map(|quanta| quanta.tick(now));
+            self.begin_slice();
+            for urgent in (0..MOST_AT_ONCE).map_while(|_| shared.urgent.pop()) {
+                if !shared.urgent.is_empty() {
+                    // A worker that has nothing to do need not wait for this one.
+                    shared.idle.wake_one();
+                }
+                carry(urgent);
+                if self.is_slice_over() {
+                    break;
+                }
+            }
+            let at_once = (!shared.urgent.is_empty()).then_some(now);
+            let due = [self.timers.next(), tick, at_once].into_iter().flatten().min();
+            let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
+            events.clear();
+            // Interrupted, or out of memory for a moment: the next round tries again.
+            if poller.wait(&mut events, timeout).is_err() {
+                thread::yield_now();
+            }
+            for event in events.iter() {
+                self.sources.unpark(event);
+            }
+        }
+    }
+
+    /// Whether its LWP is of the real-time class; waits for the answer, if the reactor was started.
+    pub(super) fn is_realtime(&self) -> io::Result<bool> {
+        let Some(answer) = &self.realtime else { return Ok(false) };
+        answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
+    }
+
+    fn begin_slice(&self) {
+        let end = self.born.elapsed() + SLICE;
+        self.slice_end.store(end.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the urgent thread that is mounted on the reactor's LWP shall leave it.
+    pub(super) fn is_slice_over(&self) -> bool {
+        self.born.elapsed().as_nanos() as u64 > self.slice_end.load(Ordering::Relaxed)
+    }
+
+    /// An urgent thread was readied by another thread than the reactor (rule 2).
+    pub(super) fn notice_urgent(&self, shared: &'static Shared) {
+        // Without a reactor, it waits for a worker: late, but not lost.
+        if let Ok(poller) = self.start(shared) {
+            let _ = poller.notify();
+        }
+    }
+
+    /// `thread` will be unparked at `deadline`, unless the timer is removed before.
+    ///
+    /// # Panics
+    /// When the reactor is needed for the first time, and cannot be started.
+    pub(super) fn add_timer(&self, shared: &'static Shared, deadline: Instant, thread: ThreadRef) -> Timer {
+        let poller = self.start(shared).expect("the reactor thread and its poller");
+        let (timer, is_first) = self.timers.add(deadline, thread);
+        if is_first {
+            // It would sleep past this one otherwise. Failing is not possible for an eventfd that is open.
+            let _ = poller.notify();
+        }
+        timer
+    }
+
+    pub(super) fn remove_timer(&self, timer: Timer) {
+        self.timers.remove(timer);
+    }
+
+    pub(super) fn shut_down(&self) {
+        // Release: pairs with the Acquire in `run`.
+        self.shut_down.store(true, Ordering::Release);
+        if let Some(poller) = self.poller.get() {
+            let _ = poller.notify();
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+        self.sources.end();
+    }
+}

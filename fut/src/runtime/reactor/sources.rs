@@ -1,0 +1,300 @@
+//! Descriptors that user threads wait for.
+//!
+//! A descriptor is registered once, for both directions, edge-triggered: the kernel says when it becomes ready, and
+//! never again until it has been used up. So a call is tried first, and only one that would block waits; no call but
+//! the first costs a system call more than without this.
+//!
+//! 1. The reactor, on an event: under the direction's lock counts it and takes the waiters; then it unparks them all.
+//!    Each tries its call again: an event does not say for how many of them there is something.
+//! 2. Whoever makes a call notes the count first. If the call would block, then under the lock: if the count is still
+//!    the one noted, it enters the waiters, and parks; otherwise it tries again. So an event after the call began is
+//!    never missed. (A flag that the first caller takes would not do: of two callers that both found nothing before
+//!    the event, the second would wait, although the first has left it something.)
+//! 3. Whoever comes back from parking takes itself out of the waiters and tries its call before it looks at its
+//!    deadline. So what arrives together with the deadline is not lost, and no event is used up by a thread that
+//!    gives up: the event has woken all others, too.
+//! 4. A key is given to another descriptor as soon as its own is taken out of the poller. An event of the old one that
+//!    was fetched before that counts for the new one: somebody tries a call for nothing, as after any unpark that
+//!    comes late.
+//! 5. When the reactor has ended, nobody counts any more: all waiters are unparked, and their calls fail, as do those
+//!    that would wait later. Those threads are of other runtimes; its own do not run any more.
+
+use std::{
+    fmt, io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use polling::{Event, PollMode};
+
+use super::event_count::{Enter, EventCount};
+use crate::runtime::{
+    WaitKind, WaitsFor, checkpoint, here, park, park_until, pool::Shared, thread::ThreadRef,
+};
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// As long as it takes.
+    None,
+    /// From when it first finds that it has to.
+    Within(Duration),
+    /// Until then.
+    Until(Instant),
+}
+
+/// The descriptors that are registered with a reactor.
+#[derive(Default)]
+pub(super) struct Sources(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    entries: Vec<Option<Arc<Waiters>>>,
+    free: Vec<usize>,
+    ended: bool,
+}
+
+/// Who waits for one descriptor.
+#[derive(Debug, Default)]
+struct Waiters {
+    sides: [EventCount<ThreadRef>; 2],
+    /// The reactor has (rule 5).
+    ended: AtomicBool,
+}
+
+/// A descriptor that is registered with the reactor of a runtime, and what owns it.
+#[derive(Debug)]
+pub(crate) struct Source<T: AsFd> {
+    /// Only absent while it is being dropped.
+    io: Option<T>,
+    registration: Registration,
+}
+
+struct Registration {
+    shared: &'static Shared,
+    key: usize,
+    waiters: Arc<Waiters>,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Registration({})", self.key)
+    }
+}
+
+impl Sources {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // No code of users runs under this lock, so a poisoned one is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self) -> io::Result<(usize, Arc<Waiters>)> {
+        let mut table = self.table();
+        if table.ended {
+            return Err(reactor_ended());
+        }
+        let waiters = Arc::<Waiters>::default();
+        let key = table.free.pop().unwrap_or(table.entries.len());
+        if key == table.entries.len() {
+            table.entries.push(None);
+        }
+        table.entries[key] = Some(Arc::clone(&waiters));
+        Ok((key, waiters))
+    }
+
+    fn remove(&self, key: usize) {
+        let mut table = self.table();
+        table.entries[key] = None;
+        table.free.push(key);
+    }
+
+    /// Rule 1.
+    pub(super) fn unpark(&self, event: Event) {
+        let waiters = self.table().entries.get(event.key).cloned().flatten();
+        // The descriptor was taken out after the event was fetched.
+        let Some(waiters) = waiters else { return };
+        for (direction, ready) in [(Direction::Read, event.readable), (Direction::Write, event.writable)] {
+            if ready {
+                waiters.side(direction).count().into_iter().for_each(ThreadRef::unpark);
+            }
+        }
+    }
+
+    /// Rule 5.
+    pub(super) fn end(&self) {
+        let mut table = self.table();
+        table.ended = true;
+        let entries: Vec<_> = table.entries.iter().flatten().cloned().collect();
+        drop(table);
+        for waiters in entries {
+            // Published by the locks in `count` and `enter`.
+            waiters.ended.store(true, Ordering::Relaxed);
+            waiters.sides.iter().flat_map(EventCount::count).for_each(ThreadRef::unpark);
+        }
+    }
+}
+
+impl Waiters {
+    fn side(&self, direction: Direction) -> &EventCount<ThreadRef> {
+        &self.sides[direction as usize]
+    }
+
+    /// Rule 5.
+    fn check(&self) -> io::Result<()> {
+        if self.ended.load(Ordering::Relaxed) { Err(reactor_ended()) } else { Ok(()) }
+    }
+}
+
+fn reactor_ended() -> io::Error {
+    io::Error::other("the runtime in which this descriptor was registered has ended")
+}
+
+/// Why the kernel would not wait for a descriptor.
+fn refused(error: &io::Error, fd: BorrowedFd<'_>, call: &str) -> io::Error {
+    let fd = fd.as_raw_fd();
+    let why = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "the kernel cannot wait for this kind: regular files and directories count as ready always; use \
+             fut::blocking for calls on them"
+        }
+        Some(libc::EEXIST) => "it is registered in this runtime already; a duplicate of it can be, too",
+        Some(libc::ENOSPC) => "more descriptors than fs.epoll.max_user_watches allows",
+        _ => return io::Error::new(error.kind(), format!("{call}: descriptor {fd}: {error}")),
+    };
+    let kind =
+        if error.raw_os_error() == Some(libc::EPERM) { io::ErrorKind::Unsupported } else { error.kind() };
+    io::Error::new(kind, format!("{call}: descriptor {fd}: {why}"))
+}
+
+impl<T: AsFd> Source<T> {
+    /// Registers `io`, which must be in non-blocking mode, with the reactor of the calling user thread.
+    ///
+    /// # Errors
+    /// When the reactor cannot be started, or the kernel cannot wait for this kind of descriptor.
+    ///
+    /// # Panics
+    /// Outside of a runtime; the message names `call`.
+    #[track_caller]
+    pub(crate) fn new(io: T, call: &'static str) -> io::Result<Source<T>> {
+        let shared = here(call).shared();
+        let poller = shared.reactor.start(shared)?;
+        let (key, waiters) = shared.reactor.sources.add()?;
+        let registration = Registration { shared, key, waiters };
+        // SAFETY: `Source` deletes it from the poller before it drops `io`, and with that the descriptor.
+        if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
+            shared.reactor.sources.remove(key);
+            return Err(refused(&error, io.as_fd(), call));
+        }
+        Ok(Source { io: Some(io), registration })
+    }
+
+    /// What owns the descriptor.
+    pub(crate) fn io(&self) -> &T {
+        self.io.as_ref().expect("it is only taken when the source is dropped")
+    }
+
+    /// Tries `call` until it does not say `WouldBlock`; between, the calling user thread is blocked. A safe point.
+    ///
+    /// # Errors
+    /// Those of `call`; `TimedOut` at the limit.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to block; the message names `name`.
+    #[track_caller]
+    pub(crate) fn retry<R>(
+        &self,
+        direction: Direction,
+        limit: Limit,
+        name: &'static str,
+        mut call: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        checkpoint();
+        let side = self.registration.waiters.side(direction);
+        let mut deadline = match limit {
+            Limit::Until(deadline) => Some(deadline),
+            Limit::None | Limit::Within(_) => None,
+        };
+        let mut waited = false;
+        loop {
+            let seen = side.events();
+            match call(self.io()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                result => return result,
+            }
+            if let (Limit::Within(time), false) = (limit, waited) {
+                // Longer than the clock can say is for ever.
+                deadline = Instant::now().checked_add(time);
+            }
+            waited = true;
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            self.wait(side, seen, deadline, name)?;
+        }
+    }
+
+    /// Rule 2. Returns when the call is worth trying again, or at the deadline.
+    #[track_caller]
+    fn wait(
+        &self,
+        side: &EventCount<ThreadRef>,
+        seen: u64,
+        deadline: Option<Instant>,
+        name: &'static str,
+    ) -> io::Result<()> {
+        let thread = here(name);
+        if side.enter(thread, seen) == Enter::Missed {
+            return Ok(());
+        }
+        // Entered before the reactor counts for the last time, it is unparked; after that, it sees this.
+        if let Err(error) = self.registration.waiters.check() {
+            side.leave(&thread);
+            return Err(error);
+        }
+        let address = self.io().as_fd().as_raw_fd() as usize;
+        let on = WaitsFor { kind: WaitKind::Io, address, holder: None };
+        match deadline {
+            Some(deadline) => park_until(&on, deadline),
+            None => park(&on),
+        }
+        side.leave(&thread);
+        Ok(())
+    }
+
+    /// Takes it out of the reactor again.
+    pub(crate) fn into_inner(mut self) -> T {
+        let io = self.io.take().expect("it is only taken once");
+        self.registration.forget(io.as_fd());
+        io
+    }
+}
+
+impl Registration {
+    fn forget(&self, fd: BorrowedFd<'_>) {
+        if let Some(poller) = self.shared.reactor.poller.get() {
+            // Closing the descriptor would do it as well, unless it was duplicated.
+            let _ = poller.delete(fd);
+        }
+        self.shared.reactor.sources.remove(self.key);
+    }
+}
+
+impl<T: AsFd> Drop for Source<T> {
+    fn drop(&mut self) {
+        if let Some(io) = self.io.take() {
+            self.registration.forget(io.as_fd());
+        }
+    }
+}

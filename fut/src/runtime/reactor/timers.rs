@@ -1,0 +1,63 @@
+//! Points in time at which user threads are unparked.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use crate::runtime::thread::ThreadRef;
+
+#[derive(Default)]
+pub(super) struct Timers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// By time, and by a number for those of the same time.
+    due: BTreeMap<Timer, ThreadRef>,
+    next_number: u64,
+}
+
+/// A timer that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::runtime) struct Timer {
+    at: Instant,
+    number: u64,
+}
+
+impl Timers {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code of users runs under this lock, so a poisoned one is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The new timer, and whether it is due before all others.
+    pub(super) fn add(&self, at: Instant, thread: ThreadRef) -> (Timer, bool) {
+        let mut state = self.state();
+        let timer = Timer { at, number: state.next_number };
+        state.next_number += 1;
+        state.due.insert(timer, thread);
+        let is_first = state.due.first_key_value().is_some_and(|(first, _)| *first == timer);
+        (timer, is_first)
+    }
+
+    pub(super) fn remove(&self, timer: Timer) {
+        self.state().due.remove(&timer);
+    }
+
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.state().due.first_key_value().map(|(timer, _)| timer.at)
+    }
+
+    /// Unparks the threads whose time has come.
+    pub(super) fn unpark_due(&self, now: Instant) {
+        loop {
+            let mut state = self.state();
+            let Some(entry) = state.due.first_entry().filter(|entry| entry.key().at <= now) else { return };
+            let thread = entry.remove();
+            drop(state);
+            thread.unpark();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The ready threads of one LWP: a bounded queue with one owner, from which other LWPs steal.
+//!
+//! ```text
+//!   oldest                          newest
+//!   top ──▶ | a | b | c | d | ◀── bottom         the owner pushes at the bottom
+//!    ▲                     ▲
+//!    anybody takes here    the owner may take here
+//! ```
+//! This is the deque of Chase and Lev (SPAA 2005) with the orderings of Lê, Pop, Cohen and Zappa Nardelli (PPoPP 2013),
+//! bounded, so that no memory has to be reclaimed: what does not fit goes to the queue that all LWPs share.
+//!
+//! 1. `bottom` is written by the owner only. `top` only grows, and by compare-and-swap only: who makes it grow from
+//!    `t` has the thread in slot `t`.
+//! 2. Slot `t` is written again only when `top` has left it: the owner pushes only while fewer than all slots lie
+//!    between. So a taker that read the slot too late fails at its compare-and-swap.
+//! 3. An owner that is alone (no thief exists) takes with plain loads and stores.
+//! 4. Every store to `bottom` is a Release: a thief that sees a lower `bottom` after a newer slot was written must see
+//!    that, too. (The model found this; see `model`.)
+//! 5. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
+//!    `bottom` then, with full fences between. So both cannot miss each other; for the last thread both go by
+//!    compare-and-swap on `top`.
+
+use std::mem::size_of;
+
+#[cfg(loom)]
+use crate::model_check::atomic::fence;
+use crate::model_check::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// See above. `T` is what stands in the slots, by its address.
+#[derive(Debug)]
+pub(in crate::runtime) struct Deque<T: 'static> {
+    top: OwnLine<AtomicUsize>,
+    bottom: OwnLine<AtomicUsize>,
+    alone: bool,
+    slots: Box<[AtomicPtr<T>]>,
+}
+
+/// A value on a cache line of its own (two, for the prefetcher fetches pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+struct OwnLine<T>(T);
+
+/// What a thief got.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(in crate::runtime) enum Steal<T: 'static> {
+    Nothing,
+    /// Somebody else got it: it may be worth while to try again.
+    Missed,
+    Got(&'static T),
+}
+
+impl<T> Deque<T> {
+    /// Room for `slots` threads, a power of two. If `alone`, nobody but the owner ever takes.
+    pub(in crate::runtime) fn new(slots: usize, alone: bool) -> Deque<T> {
+        const { assert!(size_of::<&T>() == size_of::<*mut T>()) };
+        assert!(slots.is_power_of_two());
+        Deque {
+            top: OwnLine(AtomicUsize::new(0)),
+            bottom: OwnLine(AtomicUsize::new(0)),
+            alone,
+            slots: (0..slots).map(|_| AtomicPtr::default()).collect(),
+        }
+    }
+
+    fn slot(&self, position: usize) -> &AtomicPtr<T> {
+        &self.slots[position & (self.slots.len() - 1)]
+    }
+
+    /// Whether nothing is in it, as far as one can see from here.
+    #[inline]
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        let top = self.top.0.load(Ordering::Relaxed);
+        self.bottom.0.load(Ordering::Relaxed).wrapping_sub(top) as isize <= 0
+    }
+
+    /// By the owner: adds `item` as the newest. Gives it back if there is no room.
+    #[inline]
+    pub(in crate::runtime) fn push(&self, item: &'static T) -> Result<(), &'static T> {
+        let bottom = self.bottom.0.load(Ordering::Relaxed);
+        // Acquire: pairs with the swap in `take_oldest`: the slot was read before `top` left it (rule 2).
+        let top = self.top.0.load(Ordering::Acquire);
+        if bottom.wrapping_sub(top) >= self.slots.len() {
+            return Err(item);
+        }
+        self.slot(bottom).store(std::ptr::from_ref(item).cast_mut(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `take_oldest`; publishes the slot and what the thread is made of.
+        self.bottom.0.store(bottom.wrapping_add(1), Ordering::Release);
+        Ok(())
+    }
+
+    /// By the owner: takes the newest.
+    #[inline]
+    pub(in crate::runtime) fn take_newest(&self) -> Option<&'static T> {
+        let bottom = self.bottom.0.load(Ordering::Relaxed);
+        // Only the owner adds, and `top` is never too large: this is certain.
+        if self.top.0.load(Ordering::Relaxed) == bottom {
+            return None;
+        }
+        let newest = bottom.wrapping_sub(1);
+        if self.alone {
+            self.bottom.0.store(newest, Ordering::Relaxed);
+            return Some(self.item(newest));
+        }
+        // Rule 5.
+        self.lower_bottom(newest);
+        let top = self.top.0.load(Ordering::SeqCst);
+        let left = newest.wrapping_sub(top) as isize;
+        if left > 0 {
+            return Some(self.item(newest));
+        }
+        // SeqCst: pairs with the same in `take_oldest` (rule 1).
+        let won = left == 0
+            && self
+                .top
+                .0
+                .compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok();
+        let item = won.then(|| self.item(newest));
+        // Release: pairs with the Acquire in `take_oldest`, as every store to `bottom`: whoever reads it sees the slots.
+        self.bottom.0.store(bottom, Ordering::Release);
+        item
+    }
+
+    /// Stores with Release, and orders the store before all loads that follow.
+    #[inline]
+    fn lower_bottom(&self, bottom: usize) {
+        #[cfg(not(loom))]
+        // One `xchg`, where a store and a fence would be two instructions and dearer.
+        self.bottom.0.swap(bottom, Ordering::SeqCst);
+        #[cfg(loom)]
+        {
+            // Loom takes fences only for what they are.
+            self.bottom.0.store(bottom, Ordering::Release);
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// By anybody: takes the oldest.
+    #[inline]
+    pub(in crate::runtime) fn take_oldest(&self) -> Steal<T> {
+        // Acquire: pairs with the swap below, by another taker.
+        let top = self.top.0.load(Ordering::SeqCst);
+        #[cfg(loom)]
+        fence(Ordering::SeqCst);
+        // SeqCst: pairs with `lower_bottom` (rule 5). Acquire: pairs with the Release in `push`.
+        let bottom = self.bottom.0.load(Ordering::SeqCst);
+        #[cfg(loom)]
+        fence(Ordering::Acquire);
+        if bottom.wrapping_sub(top) as isize <= 0 {
+            return Steal::Nothing;
+        }
+        let item = self.slot(top).load(Ordering::Relaxed);
+        if self.alone {
+            self.top.0.store(top.wrapping_add(1), Ordering::Relaxed);
+            // SAFETY: as below; nobody else takes (rule 3).
+            return Steal::Got(unsafe { &*item });
+        }
+        // SeqCst: pairs with the same in `take_newest` (rule 1).
+        match self.top.0.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed) {
+            // SAFETY: rule 1: the slot is ours, and `push` stored a reference in it.
+            Ok(_) => Steal::Got(unsafe { &*item }),
+            Err(_) => Steal::Missed,
+        }
+    }
+
+    /// The item that stands `behind` places behind the oldest, or did so just now, or null: a hint for the cache.
+    #[inline]
+    pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
+        let top = self.top.0.load(Ordering::Relaxed);
+        self.slot(top.wrapping_add(behind)).load(Ordering::Relaxed)
+    }
+
+    fn item(&self, position: usize) -> &'static T {
+        let item = self.slot(position).load(Ordering::Relaxed);
+        // SAFETY: only called for a slot that the owner has won, and into which `push` stored a reference.
+        unsafe { &*item }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn numbers(count: u32) -> Vec<&'static u32> {
+        (0..count).map(|n| &*Box::leak(Box::new(n))).collect()
+    }
+
+    #[test]
+    fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
+        let (deque, items) = (Deque::new(4, false), numbers(5));
+        items[..4].iter().for_each(|&item| deque.push(item).unwrap());
+        assert_eq!(deque.push(items[4]), Err(items[4]), "it has room for four");
+        assert_eq!(deque.take_newest(), Some(items[3]));
+        assert_eq!(deque.take_oldest(), Steal::Got(items[0]));
+        deque.push(items[4]).unwrap();
+        assert_eq!(deque.take_newest(), Some(items[4]));
+        assert_eq!(deque.take_newest(), Some(items[2]));
+        assert_eq!(deque.take_newest(), Some(items[1]));
+        assert_eq!((deque.take_newest(), deque.take_oldest()), (None, Steal::Nothing));
+        assert!(deque.is_empty());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use loom::{sync::Arc, thread};
+
+    use super::*;
+
+    static ITEMS: [u8; 4] = [0, 1, 2, 3];
+
+    /// The owner pushes four into two slots and takes them; two thieves steal meanwhile. Each is taken exactly once.
+    #[test]
+    fn every_thread_is_taken_exactly_once() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let deque = Arc::new(Deque::new(2, false));
+            let thieves: Vec<_> = (0..2)
+                .map(|_| {
+                    let deque = Arc::clone(&deque);
+                    thread::spawn(move || match deque.take_oldest() {
+                        Steal::Got(item) => vec![*item],
+                        Steal::Nothing | Steal::Missed => Vec::new(),
+                    })
+                })
+                .collect();
+            let mut taken = Vec::new();
+            for item in &ITEMS {
+                if deque.push(item).is_err() {
+                    taken.push(*item);
+                }
+                if *item == 1 {
+                    taken.extend(deque.take_newest());
+                }
+            }
+            taken.extend(std::iter::from_fn(|| deque.take_newest()));
+            for thief in thieves {
+                taken.extend(thief.join().unwrap());
+            }
+            taken.extend(std::iter::from_fn(|| deque.take_newest()));
+            taken.sort_unstable();
+            assert_eq!(taken, ITEMS);
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! Tells which user thread has overflowed its stack.
+//!
+//! A touch of a guard page raises SIGSEGV. The handler runs on the LWP's alternate stack (the standard library gives
+//! each of its threads one), looks whether the address is in the guard of the mounted thread's stack, says so, and
+//! ends the process. Every other SIGSEGV goes on to whoever handled it before.
+
+use std::{
+    fmt::Write,
+    mem::MaybeUninit,
+    ptr,
+    sync::{
+        Once,
+        atomic::{AtomicPtr, Ordering},
+    },
+};
+
+use super::GUARD_LEN;
+use crate::runtime::lwp;
+
+/// What handled SIGSEGV before.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
+
+/// Has the handler called from now on.
+pub(in crate::runtime) fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: reads the present handler into a valid place.
+        unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr()) };
+        // SAFETY: all zeros is a valid `sigaction`, and the call filled it.
+        let before = unsafe { before.assume_init() };
+        BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
+        let mut action = before;
+        action.sa_sigaction = on_fault as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // SAFETY: the handler has the signature that SA_SIGINFO asks for, and is never unloaded.
+        unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut()) };
+    });
+}
+
+extern "C" fn on_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid `siginfo_t`.
+    let info = unsafe { &*info };
+    // SAFETY: SIGSEGV has an address.
+    let address = unsafe { info.si_addr() }.addr();
+    if let Some(thread) = lwp::mounted()
+        && (thread.stack_limit()..thread.stack_limit() + GUARD_LEN).contains(&address)
+    {
+        let mut text = Text::default();
+        let _ = write!(text, "\nfut: user thread {}", thread.id());
+        // SAFETY: it is mounted here, so it is not given back.
+        if let Some(name) = unsafe { thread.name() } {
+            let _ = write!(text, " \"{name}\"");
+        }
+        let _ = writeln!(text, " has overflowed its stack; RuntimeBuilder::stack_size makes stacks larger");
+        die(text.as_str());
+    }
+    // Whoever handled it before sees the fault when the instruction is tried again.
+    let before = BEFORE.load(Ordering::Acquire);
+    // SAFETY: `watch` stored a valid action before it installed this handler.
+    unsafe { libc::sigaction(libc::SIGSEGV, before, ptr::null_mut()) };
+}
+
+/// Says `message` on standard error and ends the process, with nothing that a signal handler must not do.
+pub(in crate::runtime) fn die(message: &str) -> ! {
+    // SAFETY: the text is valid for its length.
+    unsafe { libc::write(2, message.as_ptr().cast(), message.len()) };
+    // SAFETY: has no requirements.
+    unsafe { libc::abort() }
+}
+
+/// A short text on the stack: a signal handler does not allocate.
+struct Text {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Default for Text {
+    fn default() -> Text {
+        Text { bytes: [0; 256], len: 0 }
+    }
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len])
+            .unwrap_or("fut: a user thread has overflowed its stack\n")
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.bytes.len() - self.len;
+        let part = &text.as_bytes()[..text.len().min(room)];
+        self.bytes[self.len..self.len + part.len()].copy_from_slice(part);
+        self.len += part.len();
+        Ok(())
+    }
+}

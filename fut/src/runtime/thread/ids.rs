@@ -1,0 +1,36 @@
+//! Numbers for user threads. They are a process's, so that two runtimes in one do not share them; 0 is none.
+
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use sigmund_model::Thread;
+
+/// How many numbers an LWP takes at a time, so that births on different LWPs do not write to one word.
+const BATCH: u64 = 256;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The numbers that an LWP has taken.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Ids {
+    next: Cell<u64>,
+    left: Cell<u64>,
+}
+
+impl Ids {
+    pub(in crate::runtime) fn next(&self) -> Thread {
+        if self.left.get() == 0 {
+            self.next.set(NEXT.fetch_add(BATCH, Ordering::Relaxed));
+            self.left.set(BATCH);
+        }
+        self.left.set(self.left.get() - 1);
+        Thread(self.next.replace(self.next.get() + 1))
+    }
+
+    /// For a thread that no LWP creates.
+    pub(in crate::runtime) fn next_outside() -> Thread {
+        Thread(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}

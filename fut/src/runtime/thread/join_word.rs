@@ -1,0 +1,127 @@
+//! The word between a user thread and the one handle that can join it.
+//!
+//! ```text
+//!   RUNNING ──▶ waiter ──▶ ENDED         the handle's owner waits, the thread ends
+//!      │  └────────────────▲             the thread ends first
+//!      └─────▶ DETACHED                  the handle was dropped first
+//! ```
+//! A handle has one owner, so there is one waiter at most. The thread makes one transition, to its end, and the
+//! owner of the handle one before that. Whoever comes second has the result to deal with.
+
+use std::{ptr::NonNull, sync::atomic::AtomicBool, thread};
+
+use super::{ThreadRef, UserThread};
+use crate::model_check::atomic::{AtomicUsize, Ordering};
+
+const RUNNING: usize = 0;
+const ENDED: usize = 1;
+const DETACHED: usize = 2;
+/// Set in the address of a waiter that is not a user thread.
+const OUTSIDE: usize = 4;
+
+/// See above.
+#[derive(Debug)]
+pub(super) struct JoinWord(AtomicUsize);
+
+/// A plain thread that waits for a user thread; stands on its stack.
+#[derive(Debug)]
+pub(in crate::runtime) struct OutsideWaiter {
+    thread: thread::Thread,
+    woken: AtomicBool,
+}
+
+/// Who has to be told that the thread has ended.
+#[derive(Debug)]
+#[must_use]
+pub(super) enum Ended {
+    /// Nobody yet: the result waits for the handle's owner.
+    Nobody,
+    /// This user thread waits for it: the caller makes it ready.
+    Waiter(ThreadRef),
+    /// A plain thread waited for it, and was woken.
+    Outsider,
+    /// Nobody ever: the caller drops the result.
+    Detached,
+}
+
+impl JoinWord {
+    pub(super) fn new() -> JoinWord {
+        JoinWord(AtomicUsize::new(RUNNING))
+    }
+
+    pub(super) fn reset(&self) {
+        self.0.store(RUNNING, Ordering::Relaxed);
+    }
+
+    /// By the thread, when its result is in place. If anybody but the caller may deal with the result, the thread's
+    /// block may already be that of another when this returns.
+    pub(super) fn end(&self) -> Ended {
+        // Release: pairs with the Acquire in `is_ended`, `wait` and `detach`; publishes the result.
+        // Acquire: pairs with the Release in `wait` and `detach`.
+        match self.0.swap(ENDED, Ordering::AcqRel) {
+            RUNNING => Ended::Nobody,
+            DETACHED => Ended::Detached,
+            outside if outside & OUTSIDE != 0 => {
+                let waiter = (outside & !OUTSIDE) as *const OutsideWaiter;
+                // SAFETY: `wait_outside` stored the address of a waiter that stands until it is woken.
+                unsafe { OutsideWaiter::wake(waiter) };
+                Ended::Outsider
+            }
+            waiter => {
+                // SAFETY: `wait` stored the address of a user thread's block; blocks live for ever.
+                let waiter = unsafe { &*(waiter as *const UserThread) };
+                Ended::Waiter(ThreadRef(waiter))
+            }
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        // Acquire: pairs with the Release in `end`; the result is there.
+        self.0.load(Ordering::Acquire) == ENDED
+    }
+
+    /// `waiter`, which is off its LWP, waits from now on; `false` if there is nothing to wait for any more.
+    pub(super) fn wait(&self, waiter: ThreadRef) -> bool {
+        self.change(std::ptr::from_ref(waiter.0).addr())
+    }
+
+    fn wait_outside(&self, waiter: NonNull<OutsideWaiter>) -> bool {
+        self.change(waiter.as_ptr().addr() | OUTSIDE)
+    }
+
+    /// The handle was dropped; `false` if the thread had ended, and its result is the caller's to drop.
+    pub(super) fn detach(&self) -> bool {
+        self.change(DETACHED)
+    }
+
+    fn change(&self, to: usize) -> bool {
+        // Release: pairs with the Acquire in `end`. Acquire on failure: pairs with the Release there.
+        self.0.compare_exchange(RUNNING, to, Ordering::Release, Ordering::Acquire).is_ok()
+    }
+
+    /// Blocks the calling plain thread until the end.
+    pub(super) fn join_from_outside(&self) {
+        let waiter = OutsideWaiter { thread: thread::current(), woken: AtomicBool::new(false) };
+        if !self.wait_outside(NonNull::from(&waiter)) {
+            return;
+        }
+        // Acquire: pairs with the Release in `wake`; the result is there.
+        while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
+            thread::park();
+        }
+    }
+}
+
+impl OutsideWaiter {
+    /// # Safety
+    /// `waiter` stands on the stack of a thread that does not return before it is woken.
+    unsafe fn wake(waiter: *const OutsideWaiter) {
+        // SAFETY: as the caller vouches, it is there until `woken` is set.
+        let fields = unsafe { &*waiter };
+        // The handle outlives the waiter, which is gone as soon as it sees the flag.
+        let thread = fields.thread.clone();
+        // Release: pairs with the Acquire in `join_from_outside`.
+        fields.woken.store(true, std::sync::atomic::Ordering::Release);
+        thread.unpark();
+    }
+}

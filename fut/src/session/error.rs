@@ -1,0 +1,57 @@
+//! Why a session could not start.
+
+use std::{fmt, io};
+
+use crate::{
+    probe::{DeclaredTwice, SwitchError},
+    shm::ArenaError,
+};
+
+/// Why this process cannot record. It runs on without.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no shared memory for it.
+    Arena(ArenaError),
+    /// Two events have one name.
+    DeclaredTwice(DeclaredTwice),
+    /// The probes cannot be switched on.
+    Switch(SwitchError),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Arena(error) => error.fmt(f),
+            StartError::DeclaredTwice(error) => error.fmt(f),
+            StartError::Switch(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<ArenaError> for StartError {
+    fn from(error: ArenaError) -> StartError {
+        StartError::Arena(error)
+    }
+}
+
+impl From<DeclaredTwice> for StartError {
+    fn from(error: DeclaredTwice) -> StartError {
+        StartError::DeclaredTwice(error)
+    }
+}
+
+impl From<SwitchError> for StartError {
+    fn from(error: SwitchError) -> StartError {
+        StartError::Switch(error)
+    }
+}
+
+/// For callers that want an `io::Error`.
+impl From<StartError> for io::Error {
+    fn from(error: StartError) -> io::Error {
+        io::Error::other(error)
+    }
+}

@@ -1,0 +1,79 @@
+//! The flight recorder: the last events of every LWP in memory, and a snapshot of them when somebody wants it.
+
+use std::{io, path::Path};
+
+use super::{Session, current, recording::start_alone, snapshots};
+use crate::{
+    drain::{self, DrainSummary},
+    shm::{Geometry, Mode},
+};
+
+/// This process keeps its last events in memory, as much as its rings hold, until it ends. No thread drains them.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path();
+/// fut::events! {
+///     fn handled(id: u64);
+/// }
+///
+/// let recorder = fut::FlightRecorder::start(fut::FlightRecorder::GEOMETRY)?;
+/// recorder.snapshot_on_signal(libc::SIGUSR2, path)?;
+/// (0..1_000_000).for_each(handled);
+/// let summary = recorder.snapshot(&path.join("now.fut"))?;
+/// assert!(summary.records > 0 && summary.lost == 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FlightRecorder {
+    session: &'static Session,
+}
+
+impl FlightRecorder {
+    /// The last MiB of each of 128 LWPs: 15 000 to 60 000 events each. An LWP that is gone keeps its ring until
+    /// another needs it.
+    pub const GEOMETRY: Geometry = Geometry { packets: 16, rings: 128 };
+
+    /// Starts to record, in overwrite mode. Once in a process's life.
+    ///
+    /// # Errors
+    /// When this process records already, or there is no shared memory for it.
+    pub fn start(geometry: Geometry) -> io::Result<FlightRecorder> {
+        start_alone(geometry, Mode::Overwrite).map(|session| FlightRecorder { session })
+    }
+
+    /// The one of this process, if it runs: by [`start`](FlightRecorder::start), or because `sigmund record` asked for it.
+    pub fn running() -> Option<FlightRecorder> {
+        let session = current().filter(|session| session.arena.mode() == Mode::Overwrite)?;
+        Some(FlightRecorder { session })
+    }
+
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.session.pid.0 == std::process::id()
+    }
+
+    /// Writes what is in the rings to a new user trace at `path`. Other threads go on recording meanwhile: what they
+    /// overwrite before it is copied is counted as overwritten, and not torn.
+    ///
+    /// # Errors
+    /// When the file exists or cannot be written; it is removed then.
+    pub fn snapshot(&self, path: &Path) -> io::Result<DrainSummary> {
+        super::note_modules();
+        drain::snapshot(&self.session.arena, path)
+    }
+
+    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` whenever `signal` arrives. The handler only wakes a
+    /// thread that sleeps otherwise. It takes the place of the one before; a later call changes the folder for all signals.
+    ///
+    /// # Errors
+    /// When there is no such signal, or no thread.
+    pub fn snapshot_on_signal(&self, signal: i32, folder: &Path) -> io::Result<()> {
+        snapshots::on_signal(*self, signal, folder)
+    }
+
+    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is told: of the first
+    /// eight panics, so that a program that lives with panics does not fill the disk.
+    pub fn snapshot_on_panic(&self, folder: &Path) {
+        snapshots::on_panic(*self, folder);
+    }
+}

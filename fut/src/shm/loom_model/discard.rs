@@ -1,0 +1,56 @@
+//! Discard mode: the producer against the drain.
+
+use loom::{sync::Arc, thread};
+
+use super::{
+    platform::{PACKET_HEAD_LEN, PACKET_LEN},
+    producer::{Memory, Producer, Run, numbers, points_passed, with_all_interruptions},
+};
+
+/// A producer of five records and its handlers, against a drain that looks three times; then the rest is taken, as
+/// if the producer had died. Two packets of two records each, so that packets are used twice, and some are lost.
+fn discard(run: &Run) -> usize {
+    let memory = Arc::new(Memory::new(2, false));
+    let drained = run.at_once.then(|| {
+        let memory = Arc::clone(&memory);
+        thread::spawn(move || {
+            let (ring, mut bytes) = (memory.ring(), [0; PACKET_LEN - PACKET_HEAD_LEN]);
+            let mut drained = Vec::new();
+            for _ in 0..2 {
+                let sequence = ring.next_to_take();
+                if let Some(taken) = ring.take_closed(sequence, &mut bytes) {
+                    assert_eq!(taken.head.sequence, sequence);
+                    drained.extend(numbers(&bytes[..taken.head.length as usize]));
+                    ring.release(sequence);
+                }
+                thread::yield_now();
+            }
+            drained
+        })
+    });
+    let producer = Producer::new(&memory);
+    producer.run(5, &run.handlers_at);
+    let points = points_passed();
+    let mut drained = drained.map_or_else(Vec::new, |drain| drain.join().unwrap());
+
+    let ring = memory.ring();
+    let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
+    for sequence in ring.next_to_take()..=ring.position().0 {
+        let taken = ring.take_left(sequence, &mut bytes);
+        assert_eq!(taken.holes, 0);
+        drained.extend(numbers(&bytes[..taken.head.length as usize]));
+    }
+    let emitted = producer.emitted();
+    if !run.has_handlers() {
+        assert!(drained.is_sorted(), "{drained:?}");
+    }
+    drained.sort_unstable();
+    assert_eq!(drained, emitted.stored, "stored, and once");
+    assert_eq!(ring.lost(), emitted.lost);
+    points
+}
+
+#[test]
+fn loom_discard_loses_nothing_that_it_does_not_count() {
+    with_all_interruptions([3, 2], discard);
+}

@@ -1,0 +1,94 @@
+//! What the ring stands on: atomics, the length of a packet, and three operations on memory.
+//!
+//! `ring` is compiled against this, and for tests once more against `loom_model::platform`, where the atomics are loom's
+//! and packets are tiny.
+
+use std::ptr::NonNull;
+#[cfg(any(feature = "drain", not(target_arch = "x86_64")))]
+use std::sync::atomic::Ordering;
+
+use super::ring::Control;
+
+pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, fence};
+
+#[cfg(feature = "probes")]
+pub(super) use super::local::local_fetch_add;
+pub(super) use crate::trace::PACKET_HEAD_LEN;
+
+/// Length of a packet in memory, head included.
+pub const PACKET_LEN: usize = 64 << 10;
+
+/// A place where a signal handler may come between. The model calls handlers here; in real life they need no call.
+#[cfg(feature = "probes")]
+#[inline(always)]
+pub(super) fn interruption_point() {}
+
+/// Copies the words from `from` on to `to`, first to last, each with Acquire.
+///
+/// # Safety
+/// `from` is aligned, and `to.len()` bytes, a multiple of 8, are mapped there.
+#[cfg(feature = "drain")]
+#[inline]
+pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
+    // SAFETY: as the caller vouches; both sides use the words as atomics only.
+    let words = unsafe { std::slice::from_raw_parts(from.as_ptr(), to.len() / 8) };
+    for (to, word) in to.chunks_exact_mut(8).zip(words) {
+        // Acquire: pairs with the Release of a tick in `probe::emit`: what is copied behind a tick that is there is
+        // the record it committed.
+        to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
+    }
+}
+
+/// Fills `len` bytes with zeros.
+///
+/// # Safety
+/// `from` is aligned, and `len` bytes, a multiple of 8, are mapped there. Nobody else writes them meanwhile; a
+/// snapshot may read them, and finds out that it must not use what it read (rule 10 of the ring).
+#[inline]
+pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction writes the `len` bytes that the caller vouches for. Written in assembly because a
+    // snapshot may read meanwhile, of which the compiler must not conclude anything.
+    unsafe {
+        std::arch::asm!(
+            "rep stosq",
+            inout("rdi") from.as_ptr() => _,
+            inout("rcx") len / 8 => _,
+            in("rax") 0_u64,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for index in 0..len / 8 {
+        // SAFETY: inside of what the caller vouches for.
+        let word = unsafe { from.add(index).as_ref() };
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
+const _: () = assert!(size_of::<Control>() == 192);
+
+#[cfg(feature = "probes")]
+impl Control {
+    pub(crate) const fn zero() -> Control {
+        Control {
+            cursor: AtomicU64::new(0),
+            base: AtomicU64::new(0),
+            mask: AtomicU64::new(0),
+            cpu: AtomicU64::new(0),
+            mounted: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            pid: AtomicU32::new(0),
+            lwp: AtomicU32::new(0),
+            state_at: AtomicU64::new(0),
+            released: AtomicU64::new(0),
+            _drain_end: [0; 7],
+            overwrites: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
+            closed_bytes: AtomicU64::new(0),
+            ended_at: AtomicU64::new(0),
+            users: AtomicU64::new(0),
+            _producer_end: [0; 3],
+        }
+    }
+}

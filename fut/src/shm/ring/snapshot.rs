@@ -1,0 +1,119 @@
+//! What a snapshot reads of a ring in overwrite mode, while its producer goes on (rule 10).
+
+use std::sync::atomic::Ordering;
+
+use sigmund_model::{Pid, Ticks};
+
+use super::{
+    super::platform::{PACKET_HEAD_LEN, PACKET_LEN, fence},
+    Ring, RingState, Taken,
+};
+use crate::trace::{PacketFlags, PacketHead, PacketKind};
+
+/// How often a copy is tried from which everything was overwritten at once.
+const TRIES: usize = 4;
+
+/// What became of one packet.
+#[derive(Debug)]
+enum Copied {
+    Whole(Taken),
+    /// Somebody claimed it whom a handler has overtaken: nothing was or will be recorded in it.
+    Empty,
+    /// A newer one has its place.
+    Overwritten,
+}
+
+/// The last packets of a ring, copied.
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotOfRing {
+    /// Oldest first, without a gap, the one that is being filled included; each with where its records begin in
+    /// `bytes`.
+    pub(crate) packets: Vec<(Taken, usize)>,
+    /// The records.
+    pub(crate) bytes: Vec<u8>,
+    /// Packets of the LWP that are not there any more.
+    pub(crate) overwritten: u64,
+    /// Bytes of records that were in them.
+    pub(crate) overwritten_bytes: u64,
+    /// Records lost by then.
+    pub(crate) lost: u64,
+    /// Whether the LWP has ended.
+    pub(crate) ended: bool,
+}
+
+impl Ring<'_> {
+    /// Copies what is there now; `None` if nobody uses the ring, or it changed hands meanwhile.
+    pub(crate) fn snapshot(&self) -> Option<SnapshotOfRing> {
+        let state = self.state();
+        if state != RingState::Live && state != RingState::Ended {
+            return None;
+        }
+        let users = self.control().users.load(Ordering::Relaxed);
+        let mut snapshot = self.copy_last(state == RingState::Ended);
+        // Whoever copies was off its CPU, and a whole ring was written meanwhile.
+        for _ in 1..TRIES {
+            if !snapshot.packets.is_empty() {
+                break;
+            }
+            snapshot = self.copy_last(state == RingState::Ended);
+        }
+        // Acquire: pairs with the Release fence in `reopen_packet`: had a new LWP's packets been copied, it would be
+        // seen here that it has the ring.
+        fence(Ordering::Acquire);
+        let same = matches!(self.state(), RingState::Live | RingState::Ended)
+            && self.control().users.load(Ordering::Relaxed) == users;
+        same.then_some(snapshot)
+    }
+
+    /// From the newest backwards, so that what is kept has no gap: the producer overwrites the oldest first.
+    fn copy_last(&self, ended: bool) -> SnapshotOfRing {
+        let mut snapshot = SnapshotOfRing { ended, lost: self.lost(), ..SnapshotOfRing::default() };
+        let (newest, _) = self.position();
+        let mut first = newest + 1;
+        let mut closed_bytes = 0;
+        while first > 0 && newest + 1 - first < self.count {
+            let at = snapshot.bytes.len();
+            snapshot.bytes.resize(at + PACKET_LEN - PACKET_HEAD_LEN, 0);
+            let taken = match self.snapshot_packet(first - 1, &mut snapshot.bytes[at..]) {
+                Copied::Whole(taken) => taken,
+                Copied::Empty => empty_before(snapshot.packets.last()),
+                Copied::Overwritten => break,
+            };
+            snapshot.bytes.truncate(at + taken.head.length as usize);
+            closed_bytes += if first > newest { 0 } else { taken.reserved };
+            snapshot.packets.push((taken, at));
+            first -= 1;
+        }
+        snapshot
+            .bytes
+            .truncate(snapshot.packets.last().map_or(0, |(taken, at)| at + taken.head.length as usize));
+        snapshot.packets.reverse();
+        snapshot.overwritten = first;
+        let before = self.head(newest).bytes_before.load(Ordering::Relaxed);
+        snapshot.overwritten_bytes = before.saturating_sub(closed_bytes);
+        snapshot
+    }
+
+    /// Copies one packet, at or before the cursor.
+    fn snapshot_packet(&self, sequence: u64, to: &mut [u8]) -> Copied {
+        let label = &self.head(sequence).label;
+        // Acquire: pairs with the Release in `write_head` and `reopen_packet`.
+        if label.load(Ordering::Acquire) != sequence + 1 {
+            let overwritten = self.control().claimed.load(Ordering::Relaxed) > sequence + self.count;
+            return if overwritten { Copied::Overwritten } else { Copied::Empty };
+        }
+        let taken = self.copy_packet(sequence, self.last_end(sequence), to);
+        // Acquire: pairs with the Release fence in `reopen_packet`: had a zero or a record of the next packet in this
+        // place been copied, the label would be seen to be off.
+        fence(Ordering::Acquire);
+        if label.load(Ordering::Relaxed) == sequence + 1 { Copied::Whole(taken) } else { Copied::Overwritten }
+    }
+}
+
+/// The packet before this one, of which nothing is known but that it is empty.
+fn empty_before(next: Option<&(Taken, usize)>) -> Taken {
+    let head = next.map_or(PacketHead::about(PacketKind::EVENTS, Pid(0), Ticks(0)), |(taken, _)| taken.head);
+    let sequence = head.sequence.saturating_sub(1);
+    let head = PacketHead { sequence, length: 0, last_tick: Ticks(0), flags: PacketFlags::default(), ..head };
+    Taken { head, reserved: 0, records: 0, holes: 0 }
+}

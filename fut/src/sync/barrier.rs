@@ -1,0 +1,117 @@
+//! A barrier for user threads: nobody goes on until all have come.
+
+use std::fmt;
+
+use super::{
+    rt::{WaitKind, WaitsFor, here},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, Wakeups},
+};
+use crate::model_check::const_unless_loom;
+
+/// Lets a number of user threads wait for each other, as `std::sync::Barrier` does for threads, again and again.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use std::sync::Arc;
+///
+/// use fut::sync::Barrier;
+///
+/// let barrier = Arc::new(Barrier::new(3));
+/// let threads: Vec<_> = (0..3)
+///     .map(|_| {
+///         let barrier = Arc::clone(&barrier);
+///         fut::spawn(move || barrier.wait().is_leader())
+///     })
+///     .collect();
+/// let leaders = threads.into_iter().filter_map(|t| t.join().ok()).filter(|leads| *leads).count();
+/// assert_eq!(leaders, 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Barrier {
+    state: SpinLock<State>,
+    needed: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    queue: WaitList<()>,
+    /// How many of the present round wait.
+    waiting: usize,
+}
+
+/// Whether this thread was the one that opened the barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierWaitResult(bool);
+
+impl BarrierWaitResult {
+    /// True for one thread of each round: the last that came.
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl Barrier {
+    const_unless_loom! {
+        /// A barrier for `n` threads; 0 means 1.
+        pub fn new(n: usize) -> Barrier {
+            Barrier { state: SpinLock::new(State { queue: WaitList::new(), waiting: 0 }), needed: n }
+        }
+    }
+
+    /// Waits until as many threads as the barrier is for have called this.
+    ///
+    /// # Panics
+    /// Outside of a runtime, unless it is the last to come.
+    pub fn wait(&self) -> BarrierWaitResult {
+        if self.open_if_last() {
+            return BarrierWaitResult(true);
+        }
+        let waiter = Waiter::new(here("fut::sync::Barrier::wait"), ());
+        let mut state = self.state.lock();
+        if state.waiting + 1 >= self.needed {
+            // Others came between the two looks.
+            drop(state);
+            return self.wait();
+        }
+        state.waiting += 1;
+        // SAFETY: the waiter stays where it is; this function returns when it was answered.
+        unsafe { state.queue.push_back(&waiter) };
+        drop(state);
+        let address = std::ptr::from_ref(self).addr();
+        let on = WaitsFor { kind: WaitKind::Barrier, address, holder: None };
+        let _granted = waiter.wait(&on, None);
+        BarrierWaitResult(false)
+    }
+
+    fn open_if_last(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.waiting + 1 < self.needed {
+            return false;
+        }
+        let mut to_wake = std::mem::take(&mut state.waiting);
+        // The next round may begin and end while we wake this one: then each wakes as many as there are in its
+        // round, and the rounds' waiters are all free to go.
+        loop {
+            let mut wakeups = Wakeups::new();
+            while to_wake > 0 && !wakeups.is_full() {
+                wakeups.push(state.queue.pop_front(Answer::Granted));
+                to_wake -= 1;
+            }
+            drop(state);
+            wakeups.unpark_all();
+            if to_wake == 0 {
+                return true;
+            }
+            state = self.state.lock();
+        }
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("needed", &self.needed).finish_non_exhaustive()
+    }
+}

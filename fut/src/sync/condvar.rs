@@ -1,0 +1,239 @@
+//! A condition variable for user threads.
+//!
+//! A waiter queues before it unlocks the mutex. So who changes the condition under the mutex afterwards finds it in
+//! the queue. Notifying takes a waiter out of the queue, under its lock: a notification is either had by a waiter that
+//! then returns without "timed out", or it was not taken from anybody (rule 4 of [`super`]).
+
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+use super::{
+    MutexGuard, deadline_after,
+    rt::{WaitKind, WaitsFor, here},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, Wakeups},
+};
+use crate::model_check::{atomic::Ordering, const_unless_loom};
+
+/// States of the word. Changed under the lock of the queue.
+const NOBODY: u32 = 0;
+const SOMEBODY: u32 = 1;
+
+/// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, as `std::sync::Condvar` does for
+/// threads.
+///
+/// Waiters are notified in the order in which they came. Notified, they take the mutex like everybody else.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use std::sync::Arc;
+///
+/// use fut::sync::{Condvar, Mutex};
+///
+/// let door = Arc::new((Mutex::new(false), Condvar::new()));
+/// let opener = {
+///     let door = Arc::clone(&door);
+///     fut::spawn(move || {
+///         *door.0.lock() = true;
+///         door.1.notify_one();
+///     })
+/// };
+/// let open = door.1.wait_while(door.0.lock(), |open| !*open);
+/// assert!(*open);
+/// # drop(open);
+/// # opener.join().unwrap();
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Condvar {
+    /// The word says whether anybody waits.
+    queue: SpinLock<WaitList<()>>,
+}
+
+/// Whether a wait ended because of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// It was not notified in time.
+    pub fn timed_out(self) -> bool {
+        self.0
+    }
+}
+
+impl Condvar {
+    const_unless_loom! {
+        /// Nobody waits for it.
+        pub fn new() -> Condvar {
+            Condvar { queue: SpinLock::new(WaitList::new()) }
+        }
+    }
+
+    /// Unlocks the mutex, waits for a notification, and locks it again.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.wait_before(guard, None, "fut::sync::Condvar::wait").0
+    }
+
+    /// Waits for as long as the condition holds.
+    ///
+    /// # Panics
+    /// Outside of a runtime, if the condition holds.
+    pub fn wait_while<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        self.wait_while_before(guard, None, condition, "fut::sync::Condvar::wait_while").0
+    }
+
+    /// Waits as [`wait`](Condvar::wait) does, but no longer than this (and for the mutex then as long as it takes).
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn wait_timeout<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        self.wait_before(guard, deadline_after(timeout), "fut::sync::Condvar::wait_timeout")
+    }
+
+    /// Waits as [`wait`](Condvar::wait) does, but not past `deadline`.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn wait_until<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        deadline: Instant,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        self.wait_before(guard, Some(deadline), "fut::sync::Condvar::wait_until")
+    }
+
+    /// Waits for as long as the condition holds, but no longer than this. It has timed out if the condition still
+    /// holds at the end.
+    ///
+    /// # Panics
+    /// Outside of a runtime, if the condition holds.
+    pub fn wait_timeout_while<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        let deadline = deadline_after(timeout);
+        self.wait_while_before(guard, deadline, condition, "fut::sync::Condvar::wait_timeout_while")
+    }
+
+    /// Wakes the one that has waited longest, if anybody waits.
+    pub fn notify_one(&self) {
+        if self.nobody_waits() {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        let first = queue.pop_front(Answer::Granted);
+        self.note_whether_empty(&queue);
+        drop(queue);
+        if let Some(first) = first {
+            first.unpark();
+        }
+    }
+
+    /// Wakes all that wait now.
+    pub fn notify_all(&self) {
+        if self.nobody_waits() {
+            return;
+        }
+        // Those who come while we wake the others wait for the next notification, or are woken once for nothing.
+        loop {
+            let mut wakeups = Wakeups::new();
+            let mut queue = self.queue.lock();
+            while !queue.is_empty() && !wakeups.is_full() {
+                wakeups.push(queue.pop_front(Answer::Granted));
+            }
+            let done = queue.is_empty();
+            self.note_whether_empty(&queue);
+            drop(queue);
+            wakeups.unpark_all();
+            if done {
+                return;
+            }
+        }
+    }
+
+    fn nobody_waits(&self) -> bool {
+        // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since;
+        // the mutex orders the two. Who changes it without the mutex may miss a waiter, whatever the ordering.
+        self.queue.word.load(Ordering::Relaxed) == NOBODY
+    }
+
+    /// With the queue locked.
+    fn note_whether_empty(&self, queue: &WaitList<()>) {
+        let word = if queue.is_empty() { NOBODY } else { SOMEBODY };
+        self.queue.word.store(word, Ordering::Relaxed);
+    }
+
+    fn wait_before<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        deadline: Option<Instant>,
+        call: &'static str,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        let waiter = Waiter::new(here(call), ());
+        let mutex = guard.mutex();
+        let mut queue = self.queue.lock();
+        // SAFETY: the waiter stays where it is; this function returns when it was answered or has left the queue.
+        unsafe { queue.push_back(&waiter) };
+        self.queue.word.store(SOMEBODY, Ordering::Relaxed);
+        drop(queue);
+        drop(guard);
+        let address = std::ptr::from_ref(self).addr();
+        let on = WaitsFor { kind: WaitKind::Condvar, address, holder: None };
+        let notified = waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter);
+        (mutex.lock_for(call), WaitTimeoutResult(!notified))
+    }
+
+    fn wait_while_before<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        deadline: Option<Instant>,
+        mut condition: impl FnMut(&mut T) -> bool,
+        call: &'static str,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        while condition(&mut *guard) {
+            let result;
+            (guard, result) = self.wait_before(guard, deadline, call);
+            if result.timed_out() {
+                let still = condition(&mut *guard);
+                return (guard, WaitTimeoutResult(still));
+            }
+        }
+        (guard, WaitTimeoutResult(false))
+    }
+
+    /// A waiter gives up at its deadline. `false` if it was notified meanwhile.
+    fn leave_queue(&self, waiter: &Waiter<()>) -> bool {
+        let mut queue = self.queue.lock();
+        let left = queue.remove(waiter);
+        self.note_whether_empty(&queue);
+        left
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Condvar {
+        Condvar::new()
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}

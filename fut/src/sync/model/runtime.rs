@@ -1,0 +1,105 @@
+//! What `crate::runtime` gives to this folder, for threads of loom.
+
+use std::{
+    cell::RefCell,
+    sync::{Arc, atomic::AtomicU64},
+    time::Instant,
+};
+
+use loom::{
+    sync::{Condvar, Mutex},
+    thread::{self, ThreadId},
+};
+use sigmund_model::Thread;
+
+/// An index into [`THREADS`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadRef(usize);
+
+/// The token of a parked thread.
+#[derive(Default)]
+struct Token {
+    unparked: Mutex<bool>,
+    changed: Condvar,
+}
+
+std::thread_local! {
+    /// Who has asked [`here`] in this execution. loom runs all threads of a model on one of the system.
+    static THREADS: RefCell<Vec<(ThreadId, Arc<Token>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Before each execution.
+#[cfg(test)]
+pub(super) fn forget_all() {
+    THREADS.with_borrow_mut(Vec::clear);
+}
+
+impl ThreadRef {
+    pub(crate) fn id(self) -> Thread {
+        Thread(self.0 as u64 + 1)
+    }
+
+    pub(crate) fn unpark(self) {
+        let token = self.token();
+        *token.unparked.lock().unwrap() = true;
+        token.changed.notify_one();
+    }
+
+    fn token(self) -> Arc<Token> {
+        THREADS.with_borrow(|threads| Arc::clone(&threads[self.0].1))
+    }
+}
+
+pub(crate) fn here(_call: &'static str) -> ThreadRef {
+    try_here().unwrap_or_else(|| {
+        let token = Arc::new(Token::default());
+        THREADS.with_borrow_mut(|threads| {
+            threads.push((thread::current().id(), token));
+            ThreadRef(threads.len() - 1)
+        })
+    })
+}
+
+pub(crate) fn try_here() -> Option<ThreadRef> {
+    let id = thread::current().id();
+    THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(ThreadRef)
+}
+
+/// Nobody reads it in a model.
+#[allow(dead_code)]
+pub(crate) struct WaitsFor<'a> {
+    pub(crate) kind: WaitKind,
+    pub(crate) address: usize,
+    pub(crate) holder: Option<&'a AtomicU64>,
+}
+
+pub(crate) enum WaitKind {
+    Mutex,
+    RwLockRead,
+    RwLockWrite,
+    Condvar,
+    Semaphore,
+    Barrier,
+    Channel,
+    ChannelSpace,
+    OnceCell,
+}
+
+pub(crate) fn park(_on: &WaitsFor<'_>) {
+    let token = here("park").token();
+    let mut unparked = token.unparked.lock().unwrap();
+    while !*unparked {
+        unparked = token.changed.wait(unparked).unwrap();
+    }
+    *unparked = false;
+}
+
+/// Deadlines in models have passed (`super::passed`), so nobody waits for one.
+pub(crate) fn park_until(_on: &WaitsFor<'_>, _deadline: Instant) {
+    thread::yield_now();
+}
+
+pub(crate) fn checkpoint() {}
+
+/// loom runs the others between any two steps anyway.
+pub(crate) fn yield_now() {}

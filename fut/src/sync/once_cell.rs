@@ -1,0 +1,254 @@
+//! A value that is made once, by the first user thread that asks for it.
+//!
+//! The word, and who changes it:
+//! ```text
+//!            begins                 made it
+//!   EMPTY ────────────▶ MAKING ────────────────▶ READY
+//!     ▲                   │
+//!     └───────────────────┘ failed, or panicked                each of EMPTY and MAKING with or without QUEUED
+//! ```
+//! QUEUED is set under the lock of the queue, by who waits, and cleared by who leaves MAKING: that one wakes them all,
+//! and those who find the cell empty try to make the value themselves.
+
+use std::{convert::Infallible, fmt, panic, sync::atomic::AtomicU64};
+
+use super::{
+    rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, Wakeups},
+};
+use crate::model_check::{UnsafeCell, atomic::Ordering, const_unless_loom};
+
+const EMPTY: u32 = 0;
+const MAKING: u32 = 1;
+const READY: u32 = 2;
+const STATE: u32 = 3;
+const QUEUED: u32 = 1 << 2;
+
+/// A cell that is written once, as `std::sync::OnceLock`. The function that makes the value may block its user thread.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use fut::sync::OnceCell;
+///
+/// static GREETING: OnceCell<String> = OnceCell::new();
+///
+/// let other = fut::spawn(|| GREETING.get_or_init(|| "hello".to_string()).len());
+/// assert_eq!(GREETING.get_or_init(|| "hello".to_string()), "hello");
+/// assert_eq!(other.join().unwrap(), 5);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct OnceCell<T> {
+    /// The word, and who waits.
+    queue: SpinLock<WaitList<()>>,
+    /// Id of the user thread that makes the value, for reports; 0 if nobody, or no user thread.
+    maker: AtomicU64,
+    /// Written by who is MAKING, and read by all when READY.
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: like `std::sync::OnceLock`: the value may be made in one thread and dropped in another.
+unsafe impl<T: Send> Send for OnceCell<T> {}
+// SAFETY: as above; and all share it.
+unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
+
+impl<T> OnceCell<T> {
+    const_unless_loom! {
+        /// A cell without a value.
+        pub fn new() -> OnceCell<T> {
+            OnceCell {
+                queue: SpinLock::new(WaitList::new()),
+                maker: AtomicU64::new(0),
+                value: UnsafeCell::new(None),
+            }
+        }
+    }
+
+    /// The value, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<&T> {
+        // Acquire: pairs with the Release in `leave_making`; the value is seen.
+        let ready = self.queue.word.load(Ordering::Acquire) == READY;
+        if !ready {
+            return None;
+        }
+        // SAFETY: READY, so nobody changes it while the cell is shared.
+        self.value.with(|value| unsafe { &*value }).as_ref()
+    }
+
+    /// The value, if there is one; nobody else has the cell.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: borrowed mutably: nobody is making it or looks at it.
+        self.value.with_mut(|value| unsafe { &mut *value }).as_mut()
+    }
+
+    /// The value; if there is none, `make` makes it. If another thread is about to, waits for that.
+    ///
+    /// If `make` panics, the cell stays empty, and the next one tries. A `make` that asks for the same cell waits for
+    /// itself.
+    ///
+    /// # Panics
+    /// If `make` does. Outside of a runtime, when another thread is making the value.
+    #[inline]
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        checkpoint();
+        let infallible = || Ok::<T, Infallible>(make());
+        match self.get_or_make(infallible, "fut::sync::OnceCell::get_or_init") {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
+    }
+
+    /// As [`get_or_init`](OnceCell::get_or_init), with a function that may fail: the cell stays empty then.
+    ///
+    /// # Errors
+    /// What `make` gave.
+    ///
+    /// # Panics
+    /// If `make` does. Outside of a runtime, when another thread is making the value.
+    pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        checkpoint();
+        self.get_or_make(make, "fut::sync::OnceCell::get_or_try_init")
+    }
+
+    /// Writes the value, if there is none. If another thread is making one, waits for that.
+    ///
+    /// # Errors
+    /// The value, when there is one already.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when another thread is making the value.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        let make = || value.take().ok_or(());
+        match self.get_or_make(make, "fut::sync::OnceCell::set") {
+            Ok(_) => value.map_or(Ok(()), Err),
+            Err(()) => Ok(()),
+        }
+    }
+
+    /// Waits until somebody else has made the value.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when there is none yet.
+    pub fn wait(&self) -> &T {
+        checkpoint();
+        loop {
+            match self.get() {
+                Some(value) => return value,
+                None => self.wait_while(|word| word & STATE != READY, "fut::sync::OnceCell::wait"),
+            }
+        }
+    }
+
+    /// Takes the value out, and leaves the cell empty.
+    pub fn take(&mut self) -> Option<T> {
+        self.queue.word.store(EMPTY, Ordering::Relaxed);
+        // SAFETY: borrowed mutably: nobody is making it or looks at it.
+        self.value.with_mut(|value| unsafe { &mut *value }).take()
+    }
+
+    /// The value, if there is one.
+    pub fn into_inner(self) -> Option<T> {
+        self.value.into_inner()
+    }
+
+    fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>, call: &'static str) -> Result<&T, E> {
+        loop {
+            if let Some(value) = self.get() {
+                return Ok(value);
+            }
+            let begin = |word: u32| (word & STATE == EMPTY).then_some((word & QUEUED) | MAKING);
+            // Acquire: pairs with the Release of one who failed before.
+            if self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_ok() {
+                break;
+            }
+            self.wait_while(|word| word & STATE == MAKING, call);
+        }
+        self.maker.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+        let made = panic::catch_unwind(panic::AssertUnwindSafe(make));
+        self.maker.store(0, Ordering::Relaxed);
+        match made {
+            Ok(Ok(made)) => {
+                // SAFETY: MAKING, so nobody reads or writes it but this thread.
+                let value = self.value.with_mut(|value| unsafe { &mut *value });
+                let value = &*value.insert(made);
+                self.leave_making(READY);
+                Ok(value)
+            }
+            Ok(Err(error)) => {
+                self.leave_making(EMPTY);
+                Err(error)
+            }
+            Err(panic) => {
+                self.leave_making(EMPTY);
+                panic::resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Waits until somebody leaves MAKING, unless the condition does not hold any more.
+    #[cold]
+    fn wait_while(&self, condition: impl Fn(u32) -> bool, call: &'static str) {
+        let waiter = Waiter::new(here(call), ());
+        let mut queue = self.queue.lock();
+        let note = |word: u32| condition(word).then_some(word | QUEUED);
+        if self.queue.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note).is_err() {
+            return;
+        }
+        // SAFETY: the waiter stays where it is; this function returns when it was answered.
+        unsafe { queue.push_back(&waiter) };
+        drop(queue);
+        let address = std::ptr::from_ref(self).cast::<()>().addr();
+        let on = WaitsFor { kind: WaitKind::OnceCell, address, holder: Some(&self.maker) };
+        let _try_again = waiter.wait(&on, None);
+    }
+
+    fn leave_making(&self, state: u32) {
+        // Release: pairs with the Acquire in `get` and `get_or_make`.
+        let before = self.queue.word.swap(state, Ordering::Release);
+        if before & QUEUED == 0 {
+            return;
+        }
+        // Among them may be some that have queued since, for the next one who makes: they look, and queue again.
+        loop {
+            let mut wakeups = Wakeups::new();
+            let mut queue = self.queue.lock();
+            while !queue.is_empty() && !wakeups.is_full() {
+                wakeups.push(queue.pop_front(Answer::TryAgain));
+            }
+            let done = queue.is_empty();
+            drop(queue);
+            wakeups.unpark_all();
+            if done {
+                return;
+            }
+        }
+    }
+}
+
+impl<T> Default for OnceCell<T> {
+    fn default() -> OnceCell<T> {
+        OnceCell::new()
+    }
+}
+
+impl<T> From<T> for OnceCell<T> {
+    fn from(value: T) -> OnceCell<T> {
+        let cell = OnceCell::new();
+        // Nobody else knows the cell: it is empty.
+        let _set = cell.set(value);
+        cell
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            Some(value) => f.debug_tuple("OnceCell").field(value).finish(),
+            None => f.write_str("OnceCell(<empty>)"),
+        }
+    }
+}

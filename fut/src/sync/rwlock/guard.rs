@@ -1,0 +1,102 @@
+//! The rights to the value of an [`RwLock`]: shared, and alone.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+};
+
+use super::RwLock;
+
+/// The right to read, until it is dropped.
+#[must_use = "without its guard, the lock is released at once"]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+}
+
+/// The right to write, until it is dropped.
+#[must_use = "without its guard, the lock is released at once"]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+}
+
+// SAFETY: gives `&T` only, as far as sharing the guard goes. It may move with its user thread: nothing in it belongs
+// to an LWP.
+unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
+
+impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
+    /// For who has just got the lock for reading.
+    #[inline]
+    pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
+        RwLockReadGuard { lock }
+    }
+}
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// For who has just got the lock for writing.
+    #[inline]
+    pub(super) fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
+        lock.raw.note_writer();
+        RwLockWriteGuard { lock }
+    }
+
+    /// Goes on as a reader: no other writer comes in between.
+    pub fn downgrade(guard: RwLockWriteGuard<'a, T>) -> RwLockReadGuard<'a, T> {
+        let lock = guard.lock;
+        std::mem::forget(guard);
+        lock.raw.downgrade();
+        RwLockReadGuard { lock }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so there is no writer.
+        self.lock.value.with(|value| unsafe { &*value })
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so this thread alone holds the lock.
+        self.lock.value.with(|value| unsafe { &*value })
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard exists and is borrowed mutably: nobody else has the value.
+        self.lock.value.with_mut(|value| unsafe { &mut *value })
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.lock.raw.unlock_read();
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.lock.raw.unlock_write();
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,163 @@
+//! A lock for many readers or one writer, for user threads.
+
+mod guard;
+mod raw;
+
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+pub use guard::{RwLockReadGuard, RwLockWriteGuard};
+use raw::{Access, RawRwLock};
+
+use super::{deadline_after, rt::checkpoint};
+use crate::model_check::{UnsafeCell, const_unless_loom};
+
+/// Many readers or one writer, as `std::sync::RwLock`.
+///
+/// First come, first served: a reader does not overtake a writer that waits. So a thread that reads already and asks
+/// for a second guard may wait for a writer that waits for the first one. It is not poisoned by a panic.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use fut::sync::RwLock;
+///
+/// static ROUTES: RwLock<Vec<&str>> = RwLock::new(Vec::new());
+///
+/// ROUTES.write().push("/index.html");
+/// let reader = fut::spawn(|| ROUTES.read().len());
+/// assert_eq!(reader.join().unwrap(), 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct RwLock<T: ?Sized> {
+    raw: RawRwLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: like `std::sync::RwLock`: a writer hands the value from one thread to another.
+unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
+// SAFETY: as above; and readers share it.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+impl<T> RwLock<T> {
+    const_unless_loom! {
+        /// A lock that nobody holds.
+        pub fn new(value: T) -> RwLock<T> {
+            RwLock { raw: RawRwLock::new(), value: UnsafeCell::new(value) }
+        }
+    }
+
+    /// The value, when nobody can hold the lock any more.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until no writer holds it or came before, and shares it with other readers.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        checkpoint();
+        // Without a deadline it always comes back with the lock.
+        let _locked = self.raw.lock(Access::Read, None, "fut::sync::RwLock::read");
+        RwLockReadGuard::new(self)
+    }
+
+    /// Waits until nobody holds it, and holds it alone.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        checkpoint();
+        let _locked = self.raw.lock(Access::Write, None, "fut::sync::RwLock::write");
+        RwLockWriteGuard::new(self)
+    }
+
+    /// Shares it, if it need not wait for that.
+    #[inline]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.raw.try_lock(Access::Read).then(|| RwLockReadGuard::new(self))
+    }
+
+    /// Holds it alone, if nobody else holds it.
+    #[inline]
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        self.raw.try_lock(Access::Write).then(|| RwLockWriteGuard::new(self))
+    }
+
+    /// Waits as [`read`](RwLock::read) does, but no longer than this.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_read_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_before(deadline_after(timeout), "fut::sync::RwLock::try_read_for")
+    }
+
+    /// Waits as [`read`](RwLock::read) does, but not past `deadline`.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_before(Some(deadline), "fut::sync::RwLock::try_read_until")
+    }
+
+    /// Waits as [`write`](RwLock::write) does, but no longer than this.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
+        self.write_before(deadline_after(timeout), "fut::sync::RwLock::try_write_for")
+    }
+
+    /// Waits as [`write`](RwLock::write) does, but not past `deadline`.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
+        self.write_before(Some(deadline), "fut::sync::RwLock::try_write_until")
+    }
+
+    /// The value; nobody else can hold the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: borrowed mutably, so there is no guard.
+        self.value.with_mut(|value| unsafe { &mut *value })
+    }
+
+    fn read_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<RwLockReadGuard<'_, T>> {
+        checkpoint();
+        self.raw.lock(Access::Read, deadline, call).then(|| RwLockReadGuard::new(self))
+    }
+
+    fn write_before(&self, deadline: Option<Instant>, call: &'static str) -> Option<RwLockWriteGuard<'_, T>> {
+        checkpoint();
+        self.raw.lock(Access::Write, deadline, call).then(|| RwLockWriteGuard::new(self))
+    }
+}
+
+impl<T: Default> Default for RwLock<T> {
+    fn default() -> RwLock<T> {
+        RwLock::new(T::default())
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    fn from(value: T) -> RwLock<T> {
+        RwLock::new(value)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_read() {
+            Some(value) => f.debug_tuple("RwLock").field(&&*value).finish(),
+            None => f.write_str("RwLock(<locked>)"),
+        }
+    }
+}

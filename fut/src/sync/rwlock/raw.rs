@@ -1,0 +1,206 @@
+//! Who may read, who may write, who waits. It does not know the value.
+//!
+//! The word, and who changes it:
+//! ```text
+//!   WRITER     somebody writes.
+//!   QUEUED     the queue is not empty. Set and cleared under the lock of the queue.
+//!   READER × n so many read.
+//! ```
+//! 1. While QUEUED is set, nobody comes in but from the queue: without its lock, the word only ever loses readers or
+//!    the writer then.
+//! 2. Who leaves while QUEUED is set, and is the last to leave, lets in who waits: the first, and if it is a reader,
+//!    the readers right behind it. They are handed the lock; nobody can come between.
+//! 3. Who leaves the queue at its deadline lets in who waits behind it, if it was what they waited for.
+
+use std::{sync::atomic::AtomicU64, time::Instant};
+
+use super::super::{
+    rt::{WaitKind, WaitsFor, here, try_here},
+    spin_lock::SpinLock,
+    wait_list::{Answer, WaitList, Waiter, Wakeups},
+};
+use crate::model_check::{atomic::Ordering, const_unless_loom};
+
+const WRITER: u32 = 1;
+const QUEUED: u32 = 1 << 1;
+const READER: u32 = 1 << 2;
+const READERS: u32 = !(WRITER | QUEUED);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+impl Access {
+    /// Bits of the word that stand against it.
+    fn obstacles(self) -> u32 {
+        match self {
+            Access::Read => WRITER,
+            Access::Write => WRITER | READERS,
+        }
+    }
+
+    /// The word with this access granted.
+    fn granted(self, word: u32) -> u32 {
+        match self {
+            Access::Read => word.checked_add(READER).expect("a billion readers of one RwLock"),
+            Access::Write => word | WRITER,
+        }
+    }
+
+    fn waits(self) -> WaitKind {
+        match self {
+            Access::Read => WaitKind::RwLockRead,
+            Access::Write => WaitKind::RwLockWrite,
+        }
+    }
+}
+
+pub(super) struct RawRwLock {
+    /// The word, and who waits.
+    queue: SpinLock<WaitList<Access>>,
+    /// Id of the user thread that writes, for reports; 0 if nobody, or no user thread.
+    writer: AtomicU64,
+}
+
+impl RawRwLock {
+    const_unless_loom! {
+        pub(super) fn new() -> RawRwLock {
+            RawRwLock { queue: SpinLock::new(WaitList::new()), writer: AtomicU64::new(0) }
+        }
+    }
+
+    /// Whoever has it for writing says so.
+    #[inline]
+    pub(super) fn note_writer(&self) {
+        self.writer.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
+    }
+
+    /// Rule 1.
+    #[inline]
+    pub(super) fn try_lock(&self, access: Access) -> bool {
+        self.take_unless(access, access.obstacles() | QUEUED)
+    }
+
+    /// `false` at the deadline.
+    #[inline]
+    pub(super) fn lock(&self, access: Access, deadline: Option<Instant>, call: &'static str) -> bool {
+        self.try_lock(access) || self.lock_contended(access, deadline, call)
+    }
+
+    #[cold]
+    fn lock_contended(&self, access: Access, deadline: Option<Instant>, call: &'static str) -> bool {
+        let waiter = Waiter::new(here(call), access);
+        if self.take_or_queue(access, &waiter) {
+            return true;
+        }
+        let address = std::ptr::from_ref(self).addr();
+        let on = WaitsFor { kind: access.waits(), address, holder: Some(&self.writer) };
+        waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter)
+    }
+
+    #[inline]
+    fn take_unless(&self, access: Access, obstacles: u32) -> bool {
+        let mut word = self.queue.word.load(Ordering::Relaxed);
+        while word & obstacles == 0 {
+            let taken = access.granted(word);
+            // Acquire: pairs with the Release of those who left; what a writer did to the value is seen.
+            let exchanged =
+                self.queue.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed);
+            match exchanged {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Takes the lock if nothing stands against it; otherwise the waiter is in the queue.
+    fn take_or_queue(&self, access: Access, waiter: &Waiter<Access>) -> bool {
+        let mut queue = self.queue.lock();
+        let change = |word: u32| {
+            let may_enter = word & (access.obstacles() | QUEUED) == 0;
+            Some(if may_enter { access.granted(word) } else { word | QUEUED })
+        };
+        // Acquire: as in `take_unless`.
+        let before = self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, change);
+        if before.is_ok_and(|word| word & (access.obstacles() | QUEUED) == 0) {
+            return true;
+        }
+        // SAFETY: `lock_contended` keeps the waiter where it is until it was answered or has left the queue.
+        unsafe { queue.push_back(waiter) };
+        false
+    }
+
+    #[inline]
+    pub(super) fn unlock_read(&self) {
+        // Release: pairs with the Acquire of the next writer.
+        let before = self.queue.word.fetch_sub(READER, Ordering::Release);
+        if before & READERS == READER && before & QUEUED != 0 {
+            self.let_in();
+        }
+    }
+
+    #[inline]
+    pub(super) fn unlock_write(&self) {
+        self.writer.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire of whoever comes next.
+        let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
+        if before & QUEUED != 0 {
+            self.let_in();
+        }
+    }
+
+    pub(super) fn downgrade(&self) {
+        self.writer.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire of other readers. Nobody reads while it writes, so this sets READER.
+        let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);
+        if before & QUEUED != 0 {
+            self.let_in();
+        }
+    }
+
+    /// Rules 2 and 3.
+    #[cold]
+    fn let_in(&self) {
+        loop {
+            let mut wakeups = Wakeups::new();
+            let mut queue = self.queue.lock();
+            while let Some(access) = queue.front().map(|access| *access) {
+                if wakeups.is_full() || !self.enter_from_queue(access) {
+                    break;
+                }
+                wakeups.push(queue.pop_front(Answer::Granted));
+            }
+            if queue.is_empty() {
+                self.queue.word.fetch_and(!QUEUED, Ordering::Relaxed);
+            }
+            drop(queue);
+            let perhaps_more = wakeups.is_full();
+            wakeups.unpark_all();
+            if !perhaps_more {
+                return;
+            }
+        }
+    }
+
+    /// On behalf of the first waiter, to which its answer passes on what was acquired here.
+    fn enter_from_queue(&self, access: Access) -> bool {
+        self.take_unless(access, access.obstacles())
+    }
+
+    /// A waiter gives up at its deadline. `false` if it was let in meanwhile.
+    fn leave_queue(&self, waiter: &Waiter<Access>) -> bool {
+        let mut queue = self.queue.lock();
+        let left = queue.remove(waiter);
+        if left && queue.is_empty() {
+            self.queue.word.fetch_and(!QUEUED, Ordering::Relaxed);
+        }
+        drop(queue);
+        if left {
+            self.let_in();
+        }
+        left
+    }
+}

@@ -1,0 +1,229 @@
+//! Counted permits, for user threads.
+
+mod permit;
+mod raw;
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+pub use permit::{AcquireError, OwnedSemaphorePermit, SemaphorePermit, TryAcquireError};
+
+use raw::RawSemaphore;
+
+use super::{deadline_after, rt::checkpoint};
+use crate::model_check::const_unless_loom;
+
+/// A number of permits that user threads take and give back, as `tokio::sync::Semaphore`.
+///
+/// First come, first served: one who asks for many is not overtaken by those who ask for few.
+///
+/// ```
+/// # let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// # runtime.run(|| {
+/// use fut::sync::Semaphore;
+///
+/// static AT_ONCE: Semaphore = Semaphore::new(2);
+///
+/// let requests: Vec<_> = (0..10)
+///     .map(|n| {
+///         fut::spawn(move || {
+///             let _permit = AT_ONCE.acquire().expect("nobody closes it");
+///             n // two at a time come here
+///         })
+///     })
+///     .collect();
+/// let sum: u32 = requests.into_iter().map(|request| request.join().unwrap()).sum();
+/// assert_eq!((sum, AT_ONCE.available_permits()), (45, 2));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Semaphore {
+    raw: RawSemaphore,
+}
+
+impl Semaphore {
+    /// The most permits there can be.
+    pub const MAX_PERMITS: usize = raw::MAX_PERMITS;
+
+    const_unless_loom! {
+        /// So many permits.
+        ///
+        /// # Panics
+        /// If that is more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+        pub fn new(permits: usize) -> Semaphore {
+            assert!(permits <= Semaphore::MAX_PERMITS, "more permits than Semaphore::MAX_PERMITS");
+            Semaphore { raw: RawSemaphore::new(permits) }
+        }
+    }
+
+    /// How many are free now.
+    pub fn available_permits(&self) -> usize {
+        self.raw.available()
+    }
+
+    /// Waits for a permit. It is given back when it is dropped.
+    ///
+    /// # Errors
+    /// When the semaphore is closed, before or meanwhile.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.acquire_before(1, None, "fut::sync::Semaphore::acquire").map_err(AcquireError::closed)
+    }
+
+    /// Waits for that many permits at once.
+    ///
+    /// # Errors
+    /// When the semaphore is closed, before or meanwhile.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many").map_err(AcquireError::closed)
+    }
+
+    /// Takes a permit, if one is free.
+    ///
+    /// # Errors
+    /// When none is, or the semaphore is closed.
+    pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes that many permits, if they are free.
+    ///
+    /// # Errors
+    /// When they are not, or the semaphore is closed.
+    pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.raw.take(n as usize)?;
+        Ok(SemaphorePermit::new(self, n))
+    }
+
+    /// Waits for a permit, but no longer than this.
+    ///
+    /// # Errors
+    /// `NoPermits` when the time is over; `Closed` when the semaphore is closed, before or meanwhile.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_acquire_for(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.acquire_before(1, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_for")
+    }
+
+    /// Waits for a permit, but not past `deadline`.
+    ///
+    /// # Errors
+    /// As [`try_acquire_for`](Semaphore::try_acquire_for).
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_acquire_until(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.acquire_before(1, Some(deadline), "fut::sync::Semaphore::try_acquire_until")
+    }
+
+    /// Waits for that many permits at once, but no longer than this.
+    ///
+    /// # Errors
+    /// As [`try_acquire_for`](Semaphore::try_acquire_for).
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn try_acquire_many_for(
+        &self,
+        n: u32,
+        timeout: Duration,
+    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.acquire_before(n, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_many_for")
+    }
+
+    /// As [`acquire`](Semaphore::acquire); the permit keeps the semaphore alive, and may go anywhere.
+    ///
+    /// # Errors
+    /// When the semaphore is closed, before or meanwhile.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.acquire_many_owned(1)
+    }
+
+    /// As [`acquire_many`](Semaphore::acquire_many), likewise.
+    ///
+    /// # Errors
+    /// When the semaphore is closed, before or meanwhile.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would have to wait.
+    pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many_owned")
+            .map_err(AcquireError::closed)?
+            .forget();
+        Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
+    /// As [`try_acquire`](Semaphore::try_acquire), likewise.
+    ///
+    /// # Errors
+    /// When none is free, or the semaphore is closed.
+    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// As [`try_acquire_many`](Semaphore::try_acquire_many), likewise.
+    ///
+    /// # Errors
+    /// When they are not free, or the semaphore is closed.
+    pub fn try_acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.raw.take(n as usize)?;
+        Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
+    /// Adds permits, for those who wait first.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    pub fn add_permits(&self, n: usize) {
+        let room = Semaphore::MAX_PERMITS - self.available_permits();
+        assert!(n <= room, "more permits than Semaphore::MAX_PERMITS");
+        self.raw.give(n);
+    }
+
+    /// Takes up to that many free permits away for good, and says how many those were.
+    pub fn forget_permits(&self, n: usize) -> usize {
+        self.raw.take_up_to(n)
+    }
+
+    /// From now on nobody gets a permit. Those who wait are told.
+    pub fn close(&self) {
+        self.raw.close();
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.raw.is_closed()
+    }
+
+    fn acquire_before(
+        &self,
+        n: u32,
+        deadline: Option<Instant>,
+        call: &'static str,
+    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        checkpoint();
+        self.raw.acquire(n as usize, deadline, call)?;
+        Ok(SemaphorePermit::new(self, n))
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore")
+            .field("permits", &self.available_permits())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}

@@ -1,0 +1,242 @@
+//! How many permits are free, and who waits for some.
+//!
+//! The word: `CLOSED`, `QUEUED`, and the free permits above them.
+//!
+//! 1. QUEUED is set while the queue is not empty; it is set and cleared under the lock of the queue. While it is set
+//!    there are no free permits: all that come go to the first waiter, until it has what it asked for.
+//! 2. So without QUEUED permits are taken and given by the word alone, and nobody overtakes one who waits.
+//! 3. Who gives up at its deadline gives back what it was given so far, which may be enough for those behind it.
+//! 4. Closing tells all who wait; what they were given so far becomes free.
+
+use std::time::Instant;
+
+use super::{
+    super::{
+        rt::{WaitKind, WaitsFor, here},
+        spin_lock::SpinLock,
+        wait_list::{Answer, WaitList, Waiter, Wakeups},
+    },
+    TryAcquireError,
+};
+use crate::model_check::{
+    atomic::{AtomicUsize, Ordering},
+    const_unless_loom,
+};
+
+const CLOSED: usize = 1;
+const QUEUED: usize = 1 << 1;
+/// Permits stand above the bits.
+const SHIFT: u32 = 2;
+
+pub(super) const MAX_PERMITS: usize = usize::MAX >> 3;
+
+pub(super) struct RawSemaphore {
+    /// Permits need more room than the word of the lock has.
+    word: AtomicUsize,
+    queue: SpinLock<WaitList<Request>>,
+}
+
+/// What the queue knows of a waiter.
+#[derive(Debug)]
+struct Request {
+    asked: usize,
+    missing: usize,
+}
+
+impl RawSemaphore {
+    const_unless_loom! {
+        pub(super) fn new(permits: usize) -> RawSemaphore {
+            RawSemaphore { word: AtomicUsize::new(permits << SHIFT), queue: SpinLock::new(WaitList::new()) }
+        }
+    }
+
+    pub(super) fn available(&self) -> usize {
+        self.word.load(Ordering::Relaxed) >> SHIFT
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// `NoPermits`: the deadline came first.
+    pub(super) fn acquire(
+        &self,
+        n: usize,
+        deadline: Option<Instant>,
+        call: &'static str,
+    ) -> Result<(), TryAcquireError> {
+        match self.take(n) {
+            Err(TryAcquireError::NoPermits) => self.wait_for(n, deadline, call),
+            taken => taken,
+        }
+    }
+
+    /// Says how many those were.
+    pub(super) fn take_up_to(&self, n: usize) -> usize {
+        let take = |word: usize| Some(word - (n.min(word >> SHIFT) << SHIFT));
+        // Acquire: as in `take`.
+        match self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, take) {
+            Ok(before) | Err(before) => n.min(before >> SHIFT),
+        }
+    }
+
+    /// Rule 4.
+    pub(super) fn close(&self) {
+        let mut unused = 0;
+        loop {
+            let mut wakeups = Wakeups::new();
+            let mut queue = self.queue.lock();
+            self.word.fetch_or(CLOSED, Ordering::Relaxed);
+            while let Some(request) = queue.front() {
+                if wakeups.is_full() {
+                    break;
+                }
+                unused += request.asked - request.missing;
+                wakeups.push(queue.pop_front(Answer::Closed));
+            }
+            let done = queue.is_empty();
+            if done {
+                self.word.fetch_and(!QUEUED, Ordering::Relaxed);
+            }
+            drop(queue);
+            wakeups.unpark_all();
+            if done {
+                return self.give(unused);
+            }
+        }
+    }
+
+    /// Rule 2.
+    #[inline]
+    pub(super) fn take(&self, n: usize) -> Result<(), TryAcquireError> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & CLOSED != 0 {
+                return Err(TryAcquireError::Closed);
+            }
+            if word >> SHIFT < n {
+                return Err(TryAcquireError::NoPermits);
+            }
+            let taken = word - (n << SHIFT);
+            // Acquire: pairs with the Release in `give`; what was done with the permit before is seen.
+            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn wait_for(
+        &self,
+        n: usize,
+        deadline: Option<Instant>,
+        call: &'static str,
+    ) -> Result<(), TryAcquireError> {
+        let waiter = Waiter::new(here(call), Request { asked: n, missing: n });
+        if self.take_or_queue(n, &waiter)? {
+            return Ok(());
+        }
+        let address = std::ptr::from_ref(self).addr();
+        let on = WaitsFor { kind: WaitKind::Semaphore, address, holder: None };
+        loop {
+            match waiter.wait(&on, deadline) {
+                Some(Answer::Closed) => return Err(TryAcquireError::Closed),
+                Some(_granted) => return Ok(()),
+                None if self.leave_queue(&waiter) => return Err(TryAcquireError::NoPermits),
+                // It was answered just before it could leave.
+                None => {}
+            }
+        }
+    }
+
+    /// Takes the permits; otherwise it takes those there are, and the waiter is in the queue for the rest.
+    fn take_or_queue(&self, n: usize, waiter: &Waiter<Request>) -> Result<bool, TryAcquireError> {
+        let mut queue = self.queue.lock();
+        let change = |word: usize| match word {
+            word if word & CLOSED != 0 => None,
+            word if word >> SHIFT >= n => Some(word - (n << SHIFT)),
+            _ => Some(QUEUED),
+        };
+        // Acquire: as in `take`.
+        match self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, change) {
+            Err(_closed) => return Err(TryAcquireError::Closed),
+            Ok(before) if before >> SHIFT >= n => return Ok(true),
+            Ok(before) => {
+                // SAFETY: `wait_for` keeps the waiter where it is until it was answered or has left the queue.
+                unsafe { queue.push_back(waiter) };
+                queue.payload(waiter).missing = n - (before >> SHIFT);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives permits to those who wait, and then to all.
+    pub(super) fn give(&self, n: usize) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & QUEUED == 0 {
+            // Release: pairs with the Acquire in `take`.
+            let more = with_more(word, n);
+            match self.word.compare_exchange_weak(word, more, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+        self.give_queued(n);
+    }
+
+    /// Rule 1.
+    #[cold]
+    fn give_queued(&self, mut n: usize) {
+        loop {
+            let mut wakeups = Wakeups::new();
+            let mut queue = self.queue.lock();
+            while let Some(first) = queue.front() {
+                if wakeups.is_full() {
+                    break;
+                }
+                let given = n.min(first.missing);
+                n -= given;
+                first.missing -= given;
+                if first.missing > 0 {
+                    break;
+                }
+                wakeups.push(queue.pop_front(Answer::Granted));
+            }
+            let done = queue.is_empty();
+            if done {
+                let free = |word: usize| Some(with_more(word & !QUEUED, n));
+                // Release: as in `give`. Nothing to look at: the closure never refuses.
+                let _before = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, free);
+            }
+            drop(queue);
+            wakeups.unpark_all();
+            if done || n == 0 {
+                return;
+            }
+        }
+    }
+
+    /// A waiter gives up at its deadline. `false` if it was answered meanwhile.
+    fn leave_queue(&self, waiter: &Waiter<Request>) -> bool {
+        let mut queue = self.queue.lock();
+        if !queue.remove(waiter) {
+            return false;
+        }
+        let request = queue.payload(waiter);
+        let given = request.asked - request.missing;
+        if queue.is_empty() {
+            self.word.fetch_and(!QUEUED, Ordering::Relaxed);
+        }
+        drop(queue);
+        // Rule 3.
+        self.give(given);
+        true
+    }
+}
+
+/// The word with `n` permits more, or with as many as there can be: it does not panic where others wait to be woken.
+fn with_more(word: usize, n: usize) -> usize {
+    let more = n.min(MAX_PERMITS - (word >> SHIFT));
+    word + (more << SHIFT)
+}

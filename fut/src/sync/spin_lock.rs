@@ -1,0 +1,158 @@
+//! The lock inside of each primitive here: it guards the queue of waiters, for a few instructions at a time.
+//!
+//! It spins, and then lets the kernel run another LWP; it never switches user threads. So while it is held there must
+//! be no safe point of the runtime: no probe, no `unpark`, no allocation, and no code of users (rule 1 of [`super`]).
+
+// Only the model of the lock itself uses it under loom.
+#![cfg_attr(loom, allow(dead_code))]
+
+use std::ops::{Deref, DerefMut};
+
+#[cfg(loom)]
+use model::{Held, Spin};
+
+use crate::model_check::{
+    UnsafeCell,
+    atomic::{AtomicU32, Ordering},
+    const_unless_loom, thread,
+};
+
+/// How often to look again before the kernel is asked to run somebody else: the holder is probably off its CPU then.
+/// In a model, spinning only multiplies the executions.
+const SPINS: u32 = 100;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// The lock alone.
+#[derive(Debug, Default)]
+pub(super) struct RawSpin {
+    state: AtomicU32,
+}
+
+/// A value under the lock.
+#[derive(Debug)]
+pub(super) struct SpinLock<T> {
+    raw: Spin,
+    /// Not the lock's: a word for the fast path of the primitive. Here it fills a hole that alignment leaves.
+    pub(super) word: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+#[cfg(not(loom))]
+type Spin = RawSpin;
+#[cfg(not(loom))]
+type Held<'a> = RawHeld<'a>;
+
+/// The lock is held, until this is dropped.
+#[must_use]
+pub(super) struct RawHeld<'a>(&'a RawSpin);
+
+/// The right to the value.
+#[must_use]
+pub(super) struct SpinGuard<'a, T> {
+    value: &'a UnsafeCell<T>,
+    _held: Held<'a>,
+}
+
+// SAFETY: the lock hands the value from one thread to another.
+unsafe impl<T: Send> Send for SpinLock<T> {}
+// SAFETY: as above; there is one guard at a time.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
+
+impl RawSpin {
+    const_unless_loom! {
+        pub(super) fn new() -> RawSpin {
+            RawSpin { state: AtomicU32::new(FREE) }
+        }
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> RawHeld<'_> {
+        if !self.try_lock() {
+            self.lock_contended();
+        }
+        RawHeld(self)
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        // Acquire: pairs with the Release in `RawHeld::drop`; what its holder did to the value is seen.
+        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        let mut spins = 0;
+        loop {
+            if !cfg!(loom) && spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for RawHeld<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `RawSpin::try_lock`.
+        self.0.state.store(FREE, Ordering::Release);
+    }
+}
+
+impl<T> SpinLock<T> {
+    const_unless_loom! {
+        pub(super) fn new(value: T) -> SpinLock<T> {
+            SpinLock { raw: Spin::new(), word: AtomicU32::new(0), value: UnsafeCell::new(value) }
+        }
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> SpinGuard<'_, T> {
+        SpinGuard { _held: self.raw.lock(), value: &self.value }
+    }
+}
+
+impl<T> Deref for SpinGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so this thread alone holds the lock.
+        self.value.with(|value| unsafe { &*value })
+    }
+}
+
+impl<T> DerefMut for SpinGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard exists, so this thread alone holds the lock, and the guard is borrowed mutably.
+        self.value.with_mut(|value| unsafe { &mut *value })
+    }
+}
+
+/// Three threads that spin have more executions than loom can run. So [`RawSpin`] has a model of its own, and the
+/// models of all else take loom's mutex in its place.
+#[cfg(loom)]
+mod model {
+    #[derive(Debug)]
+    pub(super) struct Spin(loom::sync::Mutex<()>);
+
+    pub(super) struct Held<'a>(#[allow(dead_code)] loom::sync::MutexGuard<'a, ()>);
+
+    impl Spin {
+        pub(super) fn new() -> Spin {
+            Spin(loom::sync::Mutex::new(()))
+        }
+
+        pub(super) fn lock(&self) -> Held<'_> {
+            Held(self.0.lock().unwrap())
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Who waits: a queue of nodes that lie on the stacks of those who wait, so that blocking allocates nothing.
+//!
+//! ```text
+//!   last ──▶ C ──next──▶ A ──next──▶ B ──next──▶ C        a ring; the first is the one after the last
+//! ```
+//! A node is in one list at most, and its `answer` says where it stands:
+//! ```text
+//!   NotAsked ──push──▶ Pending ──pop──▶ Granted | TryAgain | Closed     by the waker, under the lock of the list
+//!       ▲                 │
+//!       └─────remove──────┘                                             by the waiter itself, likewise
+//! ```
+
+use std::{ptr, time::Instant};
+
+use super::rt::{ThreadRef, WaitsFor, park, park_until, yield_now};
+use crate::model_check::{
+    UnsafeCell,
+    atomic::{AtomicU32, Ordering},
+};
+
+/// What a waiter was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Answer {
+    /// It is in no list.
+    NotAsked = 0,
+    /// It is in a list, and was told nothing yet.
+    Pending = 1,
+    /// It has what it waited for.
+    Granted = 2,
+    /// It may try once more.
+    TryAgain = 3,
+    /// It will never get what it waited for.
+    Closed = 4,
+}
+
+impl Answer {
+    fn from_number(number: u32) -> Answer {
+        match number {
+            0 => Answer::NotAsked,
+            1 => Answer::Pending,
+            2 => Answer::Granted,
+            3 => Answer::TryAgain,
+            _ => Answer::Closed,
+        }
+    }
+}
+
+/// One who waits. `P` is what its primitive needs to know of it; that belongs to the list as long as it is in one.
+pub(super) struct Waiter<P> {
+    thread: ThreadRef,
+    answer: AtomicU32,
+    links: UnsafeCell<Links<P>>,
+    payload: UnsafeCell<P>,
+}
+
+struct Links<P> {
+    previous: *const Waiter<P>,
+    next: *const Waiter<P>,
+}
+
+// SAFETY: links and payload are touched under the lock of the list, and after the answer by the waiter alone.
+unsafe impl<P: Send> Sync for Waiter<P> {}
+
+impl<P> Waiter<P> {
+    pub(super) fn new(thread: ThreadRef, payload: P) -> Waiter<P> {
+        let links = Links { previous: ptr::null(), next: ptr::null() };
+        Waiter {
+            thread,
+            answer: AtomicU32::new(Answer::NotAsked as u32),
+            links: UnsafeCell::new(links),
+            payload: UnsafeCell::new(payload),
+        }
+    }
+
+    /// Parks until there is an answer. `None`: the deadline came first, and the waiter is still in the list, unless
+    /// it was answered just now: only the lock of the list can tell (rule 4 of [`super`]).
+    pub(super) fn wait(&self, on: &WaitsFor<'_>, deadline: Option<Instant>) -> Option<Answer> {
+        let mut has_left = false;
+        loop {
+            let answer = self.answer();
+            if answer != Answer::Pending {
+                return Some(answer);
+            }
+            match deadline {
+                None => park(on),
+                Some(deadline) if Instant::now() < deadline => park_until(on, deadline),
+                Some(_) if has_left => return None,
+                // A wait whose deadline has passed before it begins lets others run all the same: who waits in a loop
+                // with no patience would keep its LWP from the one it waits for.
+                Some(_) => yield_now(),
+            }
+            has_left = true;
+        }
+    }
+
+    /// What it holds, when it is in no list.
+    pub(super) fn payload(&mut self) -> &mut P {
+        assert_ne!(self.answer(), Answer::Pending, "a waiter's payload belongs to the list");
+        // SAFETY: in no list any more (`answer` was Acquire), so nobody else knows the node; and it is `&mut`.
+        self.payload.with_mut(|payload| unsafe { &mut *payload })
+    }
+
+    fn answer(&self) -> Answer {
+        // Acquire: pairs with the Release in `WaitList::pop_front`; what the waker did before is seen.
+        Answer::from_number(self.answer.load(Ordering::Acquire))
+    }
+
+    fn links(&self) -> (*const Waiter<P>, *const Waiter<P>) {
+        // SAFETY: called by `WaitList` only, whose lock the caller holds.
+        let links = self.links.with(|links| unsafe { &*links });
+        (links.previous, links.next)
+    }
+
+    fn set_previous(&self, previous: *const Waiter<P>) {
+        // SAFETY: as in `links`.
+        self.links.with_mut(|links| unsafe { (*links).previous = previous });
+    }
+
+    fn set_next(&self, next: *const Waiter<P>) {
+        // SAFETY: as in `links`.
+        self.links.with_mut(|links| unsafe { (*links).next = next });
+    }
+}
+
+impl<P> Drop for Waiter<P> {
+    fn drop(&mut self) {
+        // Relaxed: whatever it is, `Pending` means that this thread is being unwound while it waits.
+        if self.answer.load(Ordering::Relaxed) == Answer::Pending as u32 {
+            // Others would follow a link into a stack that is gone.
+            std::process::abort();
+        }
+    }
+}
+
+/// Waiters in the order in which they came. It lives under a [`SpinLock`](super::spin_lock::SpinLock).
+#[derive(Debug)]
+pub(super) struct WaitList<P> {
+    /// Null: it is empty.
+    last: *const Waiter<P>,
+}
+
+// SAFETY: the nodes are `Sync` and outlive their being in the list (`push_back`); what they hold may be sent.
+unsafe impl<P: Send> Send for WaitList<P> {}
+
+impl<P> Default for WaitList<P> {
+    fn default() -> WaitList<P> {
+        WaitList::new()
+    }
+}
+
+impl<P> WaitList<P> {
+    pub(super) const fn new() -> WaitList<P> {
+        WaitList { last: ptr::null() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.last.is_null()
+    }
+
+    /// Puts the waiter behind all others.
+    ///
+    /// # Safety
+    /// Until it is popped or removed, the waiter stays where it is, and no other list gets it.
+    pub(super) unsafe fn push_back(&mut self, waiter: &Waiter<P>) {
+        self.link(waiter);
+        self.last = waiter;
+    }
+
+    /// Puts the waiter before all others.
+    ///
+    /// # Safety
+    /// As for [`push_back`](WaitList::push_back).
+    pub(super) unsafe fn push_front(&mut self, waiter: &Waiter<P>) {
+        self.link(waiter);
+        if self.is_empty() {
+            self.last = waiter;
+        }
+    }
+
+    /// What the first waiter holds.
+    pub(super) fn front(&mut self) -> Option<&mut P> {
+        let first = self.first()?;
+        // SAFETY: in the list, whose lock the caller holds and whose borrow is exclusive.
+        Some(first.payload.with_mut(|payload| unsafe { &mut *payload }))
+    }
+
+    /// Takes the first waiter out and tells it the answer. The caller unparks the thread when it has let go of the
+    /// lock. The waiter may be gone at once: this is the last that is known of it.
+    #[must_use = "the thread must be unparked"]
+    pub(super) fn pop_front(&mut self, answer: Answer) -> Option<ThreadRef> {
+        let first = self.first()?;
+        self.unlink(first);
+        let thread = first.thread;
+        // Release: pairs with the Acquire in `Waiter::answer`; publishes what the waker did and left in the payload.
+        first.answer.store(answer as u32, Ordering::Release);
+        Some(thread)
+    }
+
+    /// Takes a waiter out that gives up. `false` if it was answered before: then the answer counts.
+    #[must_use]
+    pub(super) fn remove(&mut self, waiter: &Waiter<P>) -> bool {
+        if waiter.answer() != Answer::Pending {
+            return false;
+        }
+        self.unlink(waiter);
+        // Relaxed: only the waiter itself, which calls this, looks at it from now on.
+        waiter.answer.store(Answer::NotAsked as u32, Ordering::Relaxed);
+        true
+    }
+
+    /// What a waiter in this list holds.
+    pub(super) fn payload<'a>(&'a mut self, waiter: &'a Waiter<P>) -> &'a mut P {
+        // SAFETY: in this list, whose lock the caller holds and whose borrow is exclusive.
+        waiter.payload.with_mut(|payload| unsafe { &mut *payload })
+    }
+
+    fn first<'a>(&self) -> Option<&'a Waiter<P>> {
+        // SAFETY: a node in the list is alive (`push_back`).
+        let last = unsafe { self.last.as_ref() }?;
+        // SAFETY: as above; in a ring there is always a next one.
+        unsafe { last.links().1.as_ref() }
+    }
+
+    fn link(&mut self, waiter: &Waiter<P>) {
+        // Relaxed: the lock of the list orders it.
+        waiter.answer.store(Answer::Pending as u32, Ordering::Relaxed);
+        // SAFETY: a node in the list is alive (`push_back`).
+        let (last, first) = match unsafe { self.last.as_ref() } {
+            Some(last) => (last, self.first().unwrap_or(last)),
+            None => (waiter, waiter),
+        };
+        waiter.set_previous(last);
+        waiter.set_next(first);
+        last.set_next(waiter);
+        first.set_previous(waiter);
+    }
+
+    fn unlink(&mut self, waiter: &Waiter<P>) {
+        let (previous, next) = waiter.links();
+        if ptr::eq(next, waiter) {
+            self.last = ptr::null();
+            return;
+        }
+        // SAFETY: its neighbours are in the list, and so alive (`push_back`).
+        unsafe { &*previous }.set_next(next);
+        // SAFETY: as above.
+        unsafe { &*next }.set_previous(previous);
+        if ptr::eq(self.last, waiter) {
+            self.last = previous;
+        }
+    }
+}
+
+/// Threads to be unparked once the lock is free. When it is full, wake them and go on.
+pub(super) struct Wakeups {
+    threads: [Option<ThreadRef>; Wakeups::CAPACITY],
+    len: usize,
+}
+
+impl Wakeups {
+    /// Some waiters at a time: it lies on the stack of a user thread.
+    const CAPACITY: usize = 16;
+
+    pub(super) fn new() -> Wakeups {
+        Wakeups { threads: [const { None }; Wakeups::CAPACITY], len: 0 }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len == Wakeups::CAPACITY
+    }
+
+    pub(super) fn push(&mut self, thread: Option<ThreadRef>) {
+        if let (Some(thread), Some(place)) = (thread, self.threads.get_mut(self.len)) {
+            *place = Some(thread);
+            self.len += 1;
+        }
+    }
+
+    /// Not to be called with the lock held.
+    pub(super) fn unpark_all(mut self) {
+        self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(ThreadRef::unpark);
+    }
+}

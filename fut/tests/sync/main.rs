@@ -1,0 +1,51 @@
+//! What user threads synchronise with, on the runtime, with one LWP and with four.
+
+mod barrier;
+mod channel;
+mod condvar;
+mod mutex;
+mod once_cell;
+mod outside;
+mod rwlock;
+mod semaphore;
+
+use std::time::Duration;
+
+use fut::{JoinHandle, Runtime};
+
+/// Short enough to be over soon, and no promise that it is.
+const SOON: Duration = Duration::from_millis(5);
+/// Nobody waits as long as this: a test that does has failed.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Runs the same on one LWP, where only the order of the queue decides, and on four, which are more than the CPUs of
+/// most machines that run tests.
+fn on_one_and_four_lwps(body: fn()) {
+    for lwps in [1, 4] {
+        Runtime::builder().lwps(lwps).build().unwrap().run(body);
+    }
+}
+
+/// All of them are spawned before the first is waited for.
+fn join_all<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
+    let threads: Vec<_> = threads.into_iter().collect();
+    threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+}
+
+/// What a panic said.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()
+}
+
+/// Numbers that look random and are the same in each run (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
