@@ -15,7 +15,7 @@ mod site;
 mod switch;
 mod switch_error;
 
-pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_current};
+pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, find_cpu_numbers, set_current};
 pub use emit::record;
 pub(crate) use emit::{record_and, ring};
 pub(crate) use event::declared;

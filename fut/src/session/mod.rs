@@ -12,6 +12,7 @@ mod flight;
 mod fork;
 mod keymask;
 mod late;
+mod lwp_end;
 mod modules;
 #[cfg(feature = "drain")]
 mod recording;
@@ -41,7 +42,7 @@ pub use recording::{Recording, RecordingSummary};
 
 use crate::{
     clock, keys,
-    probe::{declared, start_recording},
+    probe::{declared, find_cpu_numbers, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
     span::places,
     trace::{
@@ -160,6 +161,14 @@ fn arena(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena,
 
 fn install(session: Session) -> Result<(), StartError> {
     fork::register();
+    find_cpu_numbers();
+    if !lwp_end::prepare() {
+        return Err(ArenaError::Io(
+            session.arena.path().to_path_buf(),
+            io::Error::from_raw_os_error(libc::EAGAIN),
+        )
+        .into());
+    }
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
     let mask = keymask::from_environment().unwrap_or(keys::ALL);
