@@ -55,7 +55,7 @@ impl Chance {
 /// What the threads of one family share.
 struct Family {
     mutex: Mutex<u64>,
-    condvar: Condvar,
+
     rwlock: RwLock<(u64, u64)>,
     semaphore: Semaphore,
     messages: (Sender<u64>, Receiver<u64>),
@@ -66,7 +66,7 @@ struct Family {
 fn family() -> Arc<Family> {
     Arc::new(Family {
         mutex: Mutex::new(0),
-        condvar: Condvar::new(),
+
         rwlock: RwLock::new((0, 0)),
         semaphore: Semaphore::new(2),
         messages: unbounded(),

@@ -10,7 +10,7 @@
 
 use std::{
     ptr::NonNull,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering},
 };
 
 use crate::shm::ring::{Control, PACKET_LEN};
@@ -117,24 +117,40 @@ pub(crate) fn clear_current() {
     store(NonNull::from(&CURRENT_NONE));
 }
 
-/// Address of the CPU number that the kernel keeps up to date for the calling thread (rseq, Linux 4.18; registered
-/// by glibc from 2.35 on). [`no_cpu`] where there is none.
-pub(crate) fn cpu_number() -> NonNull<u32> {
+/// Where the kernel keeps a thread's CPU number, relative to its thread pointer; 0 where it does not, or nobody has
+/// looked yet.
+static CPU_NUMBER: AtomicIsize = AtomicIsize::new(0);
+
+/// Finds out where CPU numbers are (rseq, Linux 4.18; registered by glibc from 2.35 on). When the session starts:
+/// looking a name up takes a lock, which a probe must not.
+pub(crate) fn find_cpu_numbers() {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     {
         /// Offset of `cpu_id` in `struct rseq` (include/uapi/linux/rseq.h).
-        const CPU_ID: usize = 4;
+        const CPU_ID: isize = 4;
         // SAFETY: looks a name up; the name is a C string.
         let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
         // SAFETY: as above.
         let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
         if offset.is_null() || size.is_null() {
-            return no_cpu();
+            return;
+        }
+        // SAFETY: glibc defines it as `const unsigned int`; 0 when registration failed.
+        if unsafe { size.cast::<u32>().read() } == 0 {
+            return;
         }
         // SAFETY: glibc defines it as `const ptrdiff_t`.
         let offset = unsafe { offset.cast::<isize>().read() };
-        // SAFETY: glibc defines it as `const unsigned int`; 0 when registration failed.
-        if unsafe { size.cast::<u32>().read() } == 0 {
+        CPU_NUMBER.store(offset + CPU_ID, Ordering::Relaxed);
+    }
+}
+
+/// Address of the CPU number that the kernel keeps up to date for the calling thread; [`no_cpu`] where there is none.
+pub(crate) fn cpu_number() -> NonNull<u32> {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    {
+        let offset = CPU_NUMBER.load(Ordering::Relaxed);
+        if offset == 0 {
             return no_cpu();
         }
         let thread_pointer: *mut u8;
@@ -143,8 +159,7 @@ pub(crate) fn cpu_number() -> NonNull<u32> {
             std::arch::asm!("mov {tp}, fs:[0]", tp = out(reg) thread_pointer,
                 options(nostack, preserves_flags, readonly));
         }
-        let cpu_id = thread_pointer.wrapping_offset(offset).wrapping_add(CPU_ID);
-        NonNull::new(cpu_id.cast()).unwrap_or_else(no_cpu)
+        NonNull::new(thread_pointer.wrapping_offset(offset).cast()).unwrap_or_else(no_cpu)
     }
     #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
     no_cpu()

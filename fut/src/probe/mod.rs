@@ -17,14 +17,14 @@ mod switch;
 mod switch_error;
 
 pub(crate) use costs::measure as measure_costs;
-pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, set_current};
+pub(crate) use current::{CURRENT_NONE, clear_current, cpu_number, current, find_cpu_numbers, set_current};
 pub use emit::record;
 pub(crate) use emit::{record_and, ring};
 pub(crate) use event::declared;
 pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
 pub(crate) use site::only_others_are_on;
-pub use switch::{EventInfo, SwitchEventsError, declared_events, switch_events};
+pub use switch::{EventInfo, SwitchEventsError, declared_events, is_recording, switch_events};
 pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
 pub use switch_error::SwitchError;
 

@@ -4,7 +4,7 @@ use std::{cell::Cell, ptr::NonNull, sync::atomic::Ordering};
 
 use sigmund_model::{Lwp, Ticks};
 
-use super::{Session, current as session};
+use super::{Session, current as session, lwp_end};
 use crate::{
     clock,
     probe::{CURRENT_NONE, clear_current, cpu_number, current, set_current},
@@ -31,19 +31,9 @@ pub(crate) enum Attached {
     Not,
 }
 
-/// Detaches its LWP when that ends.
-struct AtLwpEnd;
-
-impl Drop for AtLwpEnd {
-    fn drop(&mut self) {
-        detach();
-    }
-}
-
 thread_local! {
     /// Probes of a signal handler that comes in the middle of attaching do not attach once more.
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
-    static AT_LWP_END: AtLwpEnd = const { AtLwpEnd };
 }
 
 /// Attaches the calling LWP, if there is a session and it is not attached yet.
@@ -55,11 +45,15 @@ pub(crate) fn attach_now() {
     }
 }
 
-/// Attaches the calling LWP, which is not. The record that it wanted to write is counted as lost if it cannot be.
+/// Attaches the calling LWP, which is not. May run in a signal handler that has interrupted anything: so it allocates
+/// nothing and takes no lock, only makes system calls. The record that it wanted to write is counted as lost if it cannot be.
 #[inline(never)]
 pub(crate) fn attach() -> Attached {
     CURRENT_NONE.stay_full();
-    let Some(session) = session() else { return Attached::Not };
+    let Some(session) = session() else {
+        super::before::count();
+        return Attached::Not;
+    };
     if ATTACHING.replace(true) {
         session.arena.count_unattached();
         return Attached::Not;
@@ -75,8 +69,7 @@ pub(crate) fn attach() -> Attached {
 }
 
 fn take_ring(session: &'static Session) -> Attached {
-    // An LWP whose thread-locals are being destroyed would never be detached.
-    if AT_LWP_END.try_with(|_| ()).is_err() {
+    if !lwp_end::watch() {
         return Attached::Not;
     }
     let Some(ring) = session.arena.use_ring() else { return Attached::Not };
@@ -90,11 +83,13 @@ fn take_ring(session: &'static Session) -> Attached {
     Attached::Now(control)
 }
 
-fn detach() {
+/// Takes the ring away from the calling LWP, which ends.
+pub(super) fn detach() {
     let control = current();
     if control == NonNull::from(&CURRENT_NONE) {
         return;
     }
+    super::note_modules();
     LWP_DETACH(clock::lwp_cpu_time());
     clear_current();
     // SAFETY: not the stand-in, so a ring of the session's arena, which is never unmapped.

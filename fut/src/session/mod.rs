@@ -5,10 +5,15 @@
 //! somebody wants them. Threads attach themselves at their first probe.
 
 mod attach;
+mod before;
 mod error;
 #[cfg(feature = "drain")]
 mod flight;
 mod fork;
+mod keymask;
+mod late;
+mod lwp_end;
+mod modules;
 #[cfg(feature = "drain")]
 mod recording;
 #[cfg(feature = "drain")]
@@ -26,19 +31,23 @@ use sigmund_model::{Pid, Ticks};
 #[cfg(feature = "runtime")]
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
+pub use before::{count_before_setup, dropped_before_setup};
 pub use error::StartError;
 #[cfg(feature = "drain")]
 pub use flight::FlightRecorder;
+pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, keymask_is_given, parse_keymask};
+pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock,
-    probe::{declared, measure_costs, start_recording},
+    clock, keys,
+    probe::{declared, find_cpu_numbers, measure_costs, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
+    span::places,
     trace::{
         Declaration, PacketHead, PacketKind, ProbeCosts, encode_clocks, encode_costs, encode_declarations,
-        encode_text,
+        encode_modules, encode_places, encode_text,
     },
 };
 
@@ -87,13 +96,13 @@ pub fn init() -> Init {
     }
 }
 
-/// What recording costs this process, measured when it began to; `None` when it does not record.
+/// What recording costs this process, measured when it began to; `None` when it has never recorded.
 pub fn costs() -> Option<ProbeCosts> {
     current().map(|session| session.costs)
 }
 
-/// Whether this process records.
-pub(crate) fn is_on() -> bool {
+/// Whether this process has begun to record. It still says so when the recording has ended.
+fn is_on() -> bool {
     current().is_some()
 }
 
@@ -147,7 +156,8 @@ fn arena(
     pid: Pid,
     costs: &ProbeCosts,
 ) -> Result<Arena, StartError> {
-    let declarations = declared()?;
+    let mut declarations = declared()?;
+    declarations.append(&mut late::declared_before());
     let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
     // Of a program that did not live to finish it.
@@ -171,9 +181,18 @@ fn arena(
 
 fn install(session: Session) -> Result<(), StartError> {
     fork::register();
+    find_cpu_numbers();
+    if !lwp_end::prepare() {
+        return Err(ArenaError::Io(
+            session.arena.path().to_path_buf(),
+            io::Error::from_raw_os_error(libc::EAGAIN),
+        )
+        .into());
+    }
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    start_recording().map_err(|error| {
+    let mask = keymask::from_environment().unwrap_or(keys::ALL);
+    start_recording(mask).map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
         error.into()
     })
@@ -192,6 +211,8 @@ fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration], costs: &
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
+        (PacketKind::PLACES, encode_places(&places(pid))),
+        (PacketKind::MODULES, encode_modules(&modules::gather(pid))),
         (PacketKind::COSTS, encode_costs(costs)),
         (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
     ];
