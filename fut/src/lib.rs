@@ -23,12 +23,14 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`]: the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
+#[cfg(feature = "probes")]
+pub mod control;
 #[cfg(feature = "drain")]
 pub mod drain;
 #[cfg(feature = "runtime")]

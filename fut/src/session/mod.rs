@@ -33,7 +33,7 @@ pub use flight::FlightRecorder;
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock,
+    clock, control,
     probe::{declared, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
     trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
@@ -52,8 +52,10 @@ static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    arena: Arena,
-    pid: Pid,
+    pub(crate) arena: Arena,
+    pub(crate) pid: Pid,
+    /// Whether `sigmund record` has the arena mapped.
+    pub(crate) has_recorder: bool,
 }
 
 /// What became of [`init`].
@@ -102,10 +104,12 @@ fn start(dir: &Path) -> Result<(), StartError> {
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session { arena: arena(&path, geometry, mode, pid)?, pid }).inspect_err(|_| {
-        // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
-        let _ = std::fs::remove_file(&path);
-    })
+    install(Session { arena: arena(&path, geometry, mode, pid)?, pid, has_recorder: true }).inspect_err(
+        |_| {
+            // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
+            let _ = std::fs::remove_file(&path);
+        },
+    )
 }
 
 fn mode(arena: &Path) -> Result<Mode, ArenaError> {
@@ -152,14 +156,19 @@ fn install(session: Session) -> Result<(), StartError> {
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
     start_recording().map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
-        error.into()
-    })
+        StartError::from(error)
+    })?;
+    if let Some(session) = current() {
+        control::start(session);
+    }
+    Ok(())
 }
 
 /// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
 fn forget() {
     SESSION.store(ptr::null_mut(), Ordering::Release);
     crate::probe::clear_current();
+    control::forget();
     #[cfg(feature = "drain")]
     snapshots::forget();
 }

@@ -97,7 +97,7 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     let arena = arena(&shared, geometry, mode, pid)?;
     // The mapping keeps the memory; nobody else needs the name.
     std::fs::remove_file(&shared)?;
-    install(Session { arena, pid })?;
+    install(Session { arena, pid, has_recorder: false })?;
     current().ok_or_else(|| io::Error::other("the session was not installed"))
 }
 
