@@ -131,7 +131,7 @@ fn the_list_says_what_is_on() {
     let reply = ask(&Request::List).unwrap();
     let dropped = find(&reply, "name", &"dropped".into());
     assert_eq!((dropped("state"), dropped("key")), (&"off".into(), &"sync".into()));
-    assert_eq!(dropped("fields"), &"number: u64, why: str".into());
+    assert_eq!(dropped("fields"), &"number: u64, why: text".into());
     let Cell::Text(place) = dropped("declared_at") else { panic!("a place") };
     assert!(place.contains("control.rs:"), "{place}");
     let kept = find(&reply, "name", &"kept".into());
