@@ -54,13 +54,16 @@ impl Recorded {
 
     /// A table, cell by cell, without its head.
     fn table(&self, verb: &str) -> Vec<Vec<String>> {
-        let text = self.ctl(&[verb, "--format", "tsv"]).found();
-        text.lines().skip(1).map(|line| line.split('\t').map(String::from).collect()).collect()
+        let said = self.ctl(&[verb, "--format", "tsv"]);
+        // 1: it is empty, as the threads of a program that just begins.
+        assert!(said.status < 2, "{said:?}");
+        said.stdout.lines().skip(1).map(|line| line.split('\t').map(String::from).collect()).collect()
     }
 
     /// Waits until the program has created this many more threads.
     fn goes_on(&self, threads: u64) {
-        let last = || self.table("threads").iter().map(|row| row[0].parse::<u64>().unwrap()).max().unwrap();
+        let last =
+            || self.table("threads").iter().map(|row| row[0].parse::<u64>().unwrap()).max().unwrap_or(0);
         let (start, first) = (Instant::now(), last());
         while last() < first + threads {
             assert!(start.elapsed() < Duration::from_secs(20), "it stands still");
