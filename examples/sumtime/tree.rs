@@ -1,7 +1,7 @@
 //! Sumtime: a complete binary tree of user threads. Each spawns two, joins both, and returns the sum of what they
 //! return; a leaf returns 1. The program that the paper measures its runtime with.
 
-use std::io;
+use std::{io, sync::LazyLock};
 
 use fut::{Builder, Runtime};
 
@@ -11,6 +11,12 @@ fut::events! {
     /// It has its sum.
     fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
 }
+
+/// Names of the two threads that have so many levels below them. Made once: a name of its own would cost each thread an
+/// allocation.
+static NAMES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
+    (0..64).map(|height| ["left", "right"].map(|side| format!("{side}/{height}"))).collect()
+});
 
 /// Runs a tree with `2^height` leaves on `lwps` LWPs; each leaf computes for about `work` steps. Gives the sum.
 pub(crate) fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
@@ -23,11 +29,9 @@ fn node(height: u32, work: u32) -> u64 {
     let sum = if height == 0 {
         compute(work)
     } else {
-        let child = |side| {
-            let name = format!("{side}/{}", height - 1);
-            Builder::new().name(name).spawn(move || node(height - 1, work))
-        };
-        let children = [child("left"), child("right")];
+        let child =
+            |name: &'static String| Builder::new().name(name.as_str()).spawn(move || node(height - 1, work));
+        let children = NAMES[height as usize - 1].each_ref().map(child);
         children.into_iter().map(|child| child.join().expect("a thread of the tree panicked")).sum()
     };
     node_end(height, sum);

@@ -22,9 +22,10 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | (none) | [`trace`]: the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
-//! | `runtime` | [`Runtime`], [`spawn`], [`sync`] |
+//! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
+//! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
+//! | `macros` | [`trace`](macro@trace) on functions |
+//! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
@@ -35,6 +36,8 @@ pub mod control;
 pub mod drain;
 #[cfg(feature = "runtime")]
 mod model_check;
+#[cfg(feature = "runtime")]
+pub mod net;
 #[cfg(feature = "probes")]
 mod probe;
 #[cfg(feature = "runtime")]
@@ -45,26 +48,46 @@ pub mod scheduler;
 mod session;
 #[cfg(feature = "shm")]
 pub mod shm;
+#[cfg(feature = "probes")]
+mod span;
 #[cfg(feature = "runtime")]
 pub mod sync;
 pub mod trace;
 
+/// ```
+/// #[fut::trace]
+/// fn area(width: u64, height: u64) -> u64 {
+///     width * height
+/// }
+/// assert_eq!(area(6, 7), 42);
+/// ```
+/// ```compile_fail
+/// #[fut::trace]
+/// async fn area() {}
+/// ```
+#[cfg(feature = "macros")]
+pub use fut_macros::trace;
 #[cfg(feature = "probes")]
 pub use probe::{
     DeclaredTwice, EventDecl, EventInfo, Fields, Param, SwitchError, SwitchEventsError, declared_events,
-    keys, record, switch_events,
+    is_recording, keys, record, switch_events,
 };
 #[cfg(feature = "runtime")]
 pub use runtime::{
     BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
-    RuntimeBuilder, UserLocal, WaitKind, blocking, checkpoint, current, live_threads, sleep, spawn,
-    yield_now,
+    RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
+    live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
-pub use session::{ENV_ARENA_DIR, ENV_MODE, ENV_PACKETS, Init, StartError, init};
+pub use session::{
+    DeclareError, ENV_ARENA_DIR, ENV_KEYMASK, ENV_KEYMASK_FILE, ENV_MODE, ENV_PACKETS, Init, KeymaskError,
+    StartError, declare, dropped_before_setup, init, note_modules, parse_keymask,
+};
 #[cfg(all(feature = "probes", feature = "drain"))]
 pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
+#[cfg(feature = "probes")]
+pub use span::{Place, Span};
 
 #[doc(hidden)]
 #[cfg(feature = "probes")]
@@ -72,3 +95,9 @@ pub use linkme as __linkme;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on};
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use session::{count_before_setup as __count_before_setup, keymask_is_given as __keymask_is_given};
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use span::{InFunction as __InFunction, PLACES as __PLACES};

@@ -27,6 +27,7 @@ mod order;
 mod run;
 mod source;
 mod summary;
+mod symbols;
 mod tables;
 
 pub use error::Error;

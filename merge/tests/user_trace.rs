@@ -324,7 +324,7 @@ fn half_a_record_and_an_event_that_nobody_declared_are_kept_apart() {
     let payload: Vec<u8> = [100, record, 8, 9, 110, record].into_iter().flat_map(u64::to_le_bytes).collect();
     let packet = head(PacketKind::EVENTS, 70).encode(&payload);
     let merged = merged(&[file_head().to_vec(), declarations(), packet, lwp_end(70, 0)].concat());
-    assert_eq!(merged.events(), ["100 undeclared 70 ? 3 [8, 9]"]);
+    assert_eq!(merged.events(), ["100 undeclared 70 ? 3 [99, 8, 9]"]);
     assert_eq!(merged.table("losses", &["kind", "lwp"]), ["damaged 70"]);
 }
 

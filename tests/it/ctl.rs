@@ -110,7 +110,7 @@ fn status_and_threads_say_what_the_program_is_at() {
     let recorded = Recorded::start(&[]);
     recorded.goes_on(20);
     let status = recorded.ctl(&["status"]).found();
-    for line in ["mode               discard", "drained_by         the recorder", "events_on          8"] {
+    for line in ["mode               discard", "drained_by         the recorder", "lost_without_ring  0"] {
         assert!(status.contains(line), "expected {line:?} in {status}");
     }
     let json = recorded.ctl(&["status", "--format", "json"]).found();

@@ -253,9 +253,9 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
     // A SIGSEGV that somebody sends is caught by the standard library's handler; real ones are in fut/tests/kill.rs.
     let deaths = [
         (Signal::KILL, "signal 9", 150),
-        (Signal::QUIT, "signal 3", 90),
+        (Signal::QUIT, "signal 3", 310),
         (Signal::ABORT, "signal 6", 230),
-        (Signal::KILL, "signal 9", 40),
+        (Signal::KILL, "signal 9", 400),
     ];
     for (signal, ended, after_ms) in deaths {
         let sigmund = Sigmund::new();

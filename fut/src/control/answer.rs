@@ -8,7 +8,12 @@ use super::{
     request::Request,
     sample, status,
 };
-use crate::{EventInfo, declared_events, keys, session::Session, switch_events};
+use crate::{
+    EventInfo, declared_events, keys,
+    session::{Session, declared_late},
+    switch_events,
+    trace::Declaration,
+};
 
 /// Words of a record beside its parameters.
 const HEAD_BYTES: usize = 16;
@@ -32,30 +37,57 @@ pub(super) fn answer(
 
 fn list(session: &Session) -> Reply {
     let in_buffers = sample::records_in_buffers(&session.arena);
+    let count = |code| in_buffers.as_ref().map(|counts| counts.of(code));
+    let ours = declared_events().map(|event| {
+        let fields = event.fields().iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
+        let place = (event.file(), event.line());
+        row(
+            event.name(),
+            (event.key(), event.is_on()),
+            fields,
+            place,
+            (costs::ticks(&event), count(event.code())),
+        )
+    });
+    // Of C programs. These are switched by their keys only.
+    let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
+        let fields =
+            event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();
+        let switch = (event.key, keys::enabled(event.key));
+        row(&event.name, switch, fields, (&file, line), (None, count(event.code.unwrap_or(0))))
+    });
     let names = ["name", "key", "state", "bytes", "cost_ticks", "in_buffers", "fields", "declared_at"];
-    let row = |event: EventInfo| {
-        let fields = event.fields().iter().map(|(name, ty)| format!("{name}: {}", ty.name()));
-        vec![
-            event.name().into(),
-            key_name(event.key()).into(),
-            (if event.is_on() { "on" } else { "off" }).into(),
-            (HEAD_BYTES + 8 * event.fields().len()).into(),
-            costs::ticks(&event).into(),
-            in_buffers.as_ref().map(|counts| counts.of(&event)).into(),
-            fields.collect::<Vec<_>>().join(", ").into(),
-            format!("{}:{}", event.file(), event.line()).into(),
-        ]
-    };
-    Reply {
-        columns: names.map(String::from).into(),
-        rows: declared_events().map(row).collect(),
-        ..Reply::default()
-    }
+    Reply { columns: names.map(String::from).into(), rows: ours.chain(of_c).collect(), ..Reply::default() }
+}
+
+fn row(
+    name: &str,
+    (key, on): (u64, bool),
+    fields: Vec<String>,
+    (file, line): (&str, u32),
+    (cost, in_buffers): (Option<f64>, Option<u64>),
+) -> Vec<Cell> {
+    vec![
+        name.into(),
+        key_name(key).into(),
+        (if on { "on" } else { "off" }).into(),
+        (HEAD_BYTES + 8 * fields.len()).into(),
+        cost.into(),
+        in_buffers.into(),
+        fields.join(", ").into(),
+        format!("{file}:{line}").into(),
+    ]
 }
 
 /// Names of the groups, for people.
-const KEYS: [(&str, u64); 4] =
-    [("scheduler", keys::SCHEDULER), ("lwp", keys::LWP), ("sync", keys::SYNC), ("program", keys::PROGRAM)];
+const KEYS: [(&str, u64); 6] = [
+    ("scheduler", keys::SCHEDULER),
+    ("lwp", keys::LWP),
+    ("sync", keys::SYNC),
+    ("spans", keys::SPANS),
+    ("program", keys::PROGRAM),
+    ("functions", keys::FUNCTIONS),
+];
 
 fn key_name(key: u64) -> String {
     let known = KEYS.iter().find(|(_, bits)| *bits == key);

@@ -7,7 +7,7 @@ use std::{
 
 use sigmund_model::{EventType, Field, FieldType, Level};
 
-use crate::trace::Declaration;
+use crate::trace::{DECLARED_BIT, Declaration};
 
 /// Every event that the program declares, gathered by the linker.
 #[doc(hidden)]
@@ -23,7 +23,7 @@ pub struct EventDecl {
     format: &'static str,
     file: &'static str,
     line: u32,
-    /// Given when the session starts; 0 until then.
+    /// `DECLARED_BIT`, and its place among the names, from 1: given when the session starts; 0 until then.
     code: AtomicU32,
     /// By name, whatever the key mask says.
     switched_off: AtomicBool,
@@ -42,6 +42,24 @@ impl EventDecl {
     ) -> EventDecl {
         let (code, switched_off) = (AtomicU32::new(0), AtomicBool::new(false));
         EventDecl { name, fields, key, format, file, line, code, switched_off, sample }
+    }
+
+    /// An event whose code a program in another language chose; [`declare`](crate::declare) tells of its fields.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn with_code(code: u32) -> EventDecl {
+        let (code, switched_off) = (AtomicU32::new(code), AtomicBool::new(false));
+        EventDecl {
+            name: "",
+            fields: &[],
+            key: 0,
+            format: "",
+            file: "",
+            line: 0,
+            code,
+            switched_off,
+            sample: || (),
+        }
     }
 
     /// The code its records carry.
@@ -143,7 +161,7 @@ pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
         if let Some(second) = same_name.iter().find(|event| event.meaning() != first.meaning()) {
             return Err(DeclaredTwice { first, second });
         }
-        let code = declarations.len() as u32 + 1;
+        let code = DECLARED_BIT | (declarations.len() as u32 + 1);
         same_name.iter().for_each(|event| event.code.store(code, Ordering::Relaxed));
         declarations.push(first.declaration());
     }

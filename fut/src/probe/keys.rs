@@ -13,8 +13,14 @@ pub const SCHEDULER: u64 = 1;
 pub const LWP: u64 = 1 << 1;
 /// Synchronisation: who blocks on what.
 pub const SYNC: u64 = 1 << 2;
+/// Spans that the program names.
+pub const SPANS: u64 = 1 << 7;
 /// What the program declares itself, unless it says otherwise.
 pub const PROGRAM: u64 = 1 << 8;
+/// Functions that are entered and left: `FUT_KEYMASK29` of C programs.
+pub const FUNCTIONS: u64 = 1 << 61;
+/// The keys of C programs: `FUT_KEYMASK0` to `FUT_KEYMASK31` are the upper half.
+pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
 
@@ -37,8 +43,16 @@ pub fn set(mask: u64) -> Result<(), SwitchError> {
     set_mask(mask)
 }
 
-/// The mask that is set now; 0 when nothing is recorded.
+/// The mask that is set now; 0 when nothing is recorded. Only a C program has its own keys on before it records, so that
+/// probes which come too early are counted.
 #[inline(always)]
 pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
+}
+
+/// Switches the keys of C programs before there is a session, from any context: nothing but the mask is changed. One that
+/// a session has set meanwhile stays.
+pub(crate) fn c_keys_before_session(on: bool) {
+    let (from, to) = if on { (0, C_PROGRAM) } else { (C_PROGRAM, 0) };
+    let _ = MASK.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
 }

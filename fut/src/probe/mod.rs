@@ -22,7 +22,7 @@ pub(crate) use event::declared;
 pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
 pub(crate) use site::only_others_are_on;
-pub use switch::{EventInfo, SwitchEventsError, declared_events, switch_events};
+pub use switch::{EventInfo, SwitchEventsError, declared_events, is_recording, switch_events};
 pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
 pub use switch_error::SwitchError;
 

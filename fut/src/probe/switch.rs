@@ -16,7 +16,9 @@ use super::{
     event::{DECLARED, in_order_of_names},
 };
 
-/// 0 as long as nothing is recorded.
+/// 0 as long as nothing is recorded, the keys of C programs excepted.
+/// C programs test its upper half (`fut_keys`, fut.h).
+#[unsafe(export_name = "fut_keys")]
 pub(super) static MASK: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the process records; it may do so with an empty mask for a while.
@@ -77,21 +79,28 @@ fn apply(
     let Groups { recording, mask } = groups(before);
     let off = |event: &EventDecl| choose(event).unwrap_or(event.is_switched_off());
     #[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
-    super::patch::patch(super::site::changes(recording, |event| mask & event.key() != 0 && !off(event)))?;
+    super::patch::patch(super::site::changes(recording, |event| {
+        recording && mask & event.key() != 0 && !off(event)
+    }))?;
     DECLARED.iter().for_each(|event| event.switch_off(off(event)));
     MASK.store(mask, Ordering::Relaxed);
     RECORDING.store(recording, Ordering::Relaxed);
     Ok(())
 }
 
-/// Switches on what is not switched off by name: there is a session now.
-pub(crate) fn start_recording() -> Result<(), SwitchError> {
-    apply(|_| Groups { recording: true, mask: super::keys::ALL }, |_| None)
+/// Switches on what is in `mask` and not switched off by name: there is a session now.
+pub(crate) fn start_recording(mask: u64) -> Result<(), SwitchError> {
+    apply(|_| Groups { recording: true, mask }, |_| None)
 }
 
 /// Switches everything off.
 pub(crate) fn stop_recording() -> Result<(), SwitchError> {
     apply(|_| Groups { recording: false, mask: 0 }, |_| None)
+}
+
+/// Whether this process records now.
+pub fn is_recording() -> bool {
+    RECORDING.load(Ordering::Relaxed)
 }
 
 /// Sets the key mask, if the process records.

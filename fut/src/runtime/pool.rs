@@ -45,8 +45,9 @@ pub enum Priority {
     /// In its turn.
     #[default]
     Normal,
-    /// Ahead of all others. When I/O or time readies it, the reactor's LWP runs it at once, even if all others are
-    /// busy. For short treatment of rare events.
+    /// Ahead of all others. When it is unparked, by I/O, time or another thread, the reactor's LWP runs it at once,
+    /// even if all others are busy; so it may run beside the threads of all LWPs. For short treatment of rare events:
+    /// while one runs without coming to a safe point, the reactor serves nobody else.
     Urgent,
 }
 
@@ -130,6 +131,7 @@ pub struct RuntimeBuilder {
     stack_size: usize,
     policy: Policy,
     quantum: Option<Duration>,
+    realtime_reactor: bool,
     on_deadlock: Option<deadlock::Handler>,
 }
 
@@ -141,6 +143,7 @@ impl Runtime {
             stack_size: 64 << 10,
             policy: Policy::default(),
             quantum: None,
+            realtime_reactor: false,
             on_deadlock: Some(Arc::new(deadlock::say)),
         }
     }
@@ -163,6 +166,14 @@ impl Runtime {
     /// Creates a user thread from outside.
     pub fn spawn<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         Builder::new().spawn_on(self.shared, body)
+    }
+
+    /// Whether the reactor's LWP is of the real-time class: `false` if the builder was not asked for it.
+    ///
+    /// # Errors
+    /// Why the kernel refused, as a rule `PermissionDenied`. The runtime goes on without.
+    pub fn is_reactor_realtime(&self) -> io::Result<bool> {
+        self.shared.reactor.is_realtime()
     }
 }
 
@@ -193,6 +204,16 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn quantum(mut self, quantum: Duration) -> RuntimeBuilder {
         self.quantum = Some(quantum.max(Duration::from_micros(100)));
+        self
+    }
+
+    /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, of other processes too (SCHED_FIFO): for
+    /// [`Priority::Urgent`] threads that shall also run at once where more LWPs want to run than there are CPUs. This
+    /// wants CAP_SYS_NICE, or an RLIMIT_RTPRIO of 1 at least; without, the runtime does without, and
+    /// [`Runtime::is_reactor_realtime`] says so. An urgent thread that never blocks then takes a CPU from everybody.
+    #[must_use]
+    pub fn realtime_reactor(mut self, realtime: bool) -> RuntimeBuilder {
+        self.realtime_reactor = realtime;
         self
     }
 
@@ -231,7 +252,7 @@ impl RuntimeBuilder {
             spins: if lwps == 1 { 1 } else { 30 },
             stacks: StackPool::new(self.stack_size),
             blocking: BlockingPool::default(),
-            reactor: Reactor::new(self.quantum),
+            reactor: Reactor::new(self.quantum, self.realtime_reactor),
             has_quanta: self.quantum.is_some(),
             in_blocking: AtomicUsize::new(0),
             next_home: AtomicUsize::new(0),
@@ -244,7 +265,7 @@ impl RuntimeBuilder {
             let lwp = thread::Builder::new().name(format!("lwp/{number}"));
             runtime.lwps.push(lwp.spawn(move || lwp::work(shared, number))?);
         }
-        if self.quantum.is_some() {
+        if self.quantum.is_some() || self.realtime_reactor {
             shared.reactor.start(shared)?;
         }
         Ok(runtime)
@@ -258,6 +279,7 @@ impl fmt::Debug for RuntimeBuilder {
             .field("stack_size", &self.stack_size)
             .field("policy", &self.policy)
             .field("quantum", &self.quantum)
+            .field("realtime_reactor", &self.realtime_reactor)
             .finish_non_exhaustive()
     }
 }

@@ -33,10 +33,12 @@ pub enum WaitKind {
     Sleep = 11,
     /// A file descriptor that is ready.
     Io = 12,
+    /// The end of all user threads of a scope.
+    Scope = 13,
 }
 
 impl WaitKind {
-    const ALL: [WaitKind; 12] = [
+    const ALL: [WaitKind; 13] = [
         WaitKind::Mutex,
         WaitKind::RwLockRead,
         WaitKind::RwLockWrite,
@@ -49,6 +51,7 @@ impl WaitKind {
         WaitKind::Join,
         WaitKind::Sleep,
         WaitKind::Io,
+        WaitKind::Scope,
     ];
 
     /// For people: `mutex`, `room in a channel`.
@@ -66,6 +69,7 @@ impl WaitKind {
             WaitKind::Join => "end of thread",
             WaitKind::Sleep => "time",
             WaitKind::Io => "file descriptor",
+            WaitKind::Scope => "threads of a scope",
         }
     }
 }

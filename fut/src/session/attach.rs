@@ -59,7 +59,10 @@ pub(crate) fn attach_now() {
 #[inline(never)]
 pub(crate) fn attach() -> Attached {
     CURRENT_NONE.stay_full();
-    let Some(session) = session() else { return Attached::Not };
+    let Some(session) = session() else {
+        super::before::count();
+        return Attached::Not;
+    };
     if ATTACHING.replace(true) {
         session.arena.count_unattached();
         return Attached::Not;
@@ -95,6 +98,7 @@ fn detach() {
     if control == NonNull::from(&CURRENT_NONE) {
         return;
     }
+    super::note_modules();
     LWP_DETACH(clock::lwp_cpu_time());
     clear_current();
     // SAFETY: not the stand-in, so a ring of the session's arena, which is never unmapped.

@@ -14,12 +14,12 @@ use crate::{
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path();
 /// fut::events! {
-///     fn request(id: u64);
+///     fn handled(id: u64);
 /// }
 ///
 /// let recorder = fut::FlightRecorder::start(fut::FlightRecorder::GEOMETRY)?;
 /// recorder.snapshot_on_signal(libc::SIGUSR2, path)?;
-/// (0..1_000_000).for_each(request);
+/// (0..1_000_000).for_each(handled);
 /// let summary = recorder.snapshot(&path.join("now.fut"))?;
 /// assert!(summary.records > 0 && summary.lost == 0);
 /// # Ok::<(), std::io::Error>(())
@@ -58,6 +58,7 @@ impl FlightRecorder {
     /// # Errors
     /// When the file exists or cannot be written; it is removed then.
     pub fn snapshot(&self, path: &Path) -> io::Result<DrainSummary> {
+        super::note_modules();
         drain::snapshot(&self.session.arena, path)
     }
 

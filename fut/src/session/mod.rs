@@ -5,10 +5,14 @@
 //! somebody wants them. Threads attach themselves at their first probe.
 
 mod attach;
+mod before;
 mod error;
 #[cfg(feature = "drain")]
 mod flight;
 mod fork;
+mod keymask;
+mod late;
+mod modules;
 #[cfg(feature = "drain")]
 mod recording;
 #[cfg(feature = "drain")]
@@ -26,17 +30,25 @@ use sigmund_model::{Pid, Ticks};
 #[cfg(feature = "runtime")]
 pub(crate) use attach::attach_now;
 pub(crate) use attach::{Attached, attach};
+pub use before::{count_before_setup, dropped_before_setup};
 pub use error::StartError;
 #[cfg(feature = "drain")]
 pub use flight::FlightRecorder;
+pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, keymask_is_given, parse_keymask};
+pub(crate) use late::declared_late;
+pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock, control,
+    clock, control, keys,
     probe::{declared, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
-    trace::{Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_text},
+    span::places,
+    trace::{
+        Declaration, PacketHead, PacketKind, encode_clocks, encode_declarations, encode_modules,
+        encode_places, encode_text,
+    },
 };
 
 /// The directory in which `sigmund record` wants the arenas of the processes it records.
@@ -85,8 +97,8 @@ pub fn init() -> Init {
     }
 }
 
-/// Whether this process records.
-pub(crate) fn is_on() -> bool {
+/// Whether this process has begun to record. It still says so when the recording has ended.
+fn is_on() -> bool {
     current().is_some()
 }
 
@@ -128,7 +140,8 @@ fn mode(arena: &Path) -> Result<Mode, ArenaError> {
 /// another program by `exec` has had that name before; if the recorder has not seen the first one yet, it keeps it, and
 /// this one gets a number.
 fn arena(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, StartError> {
-    let declarations = declared()?;
+    let mut declarations = declared()?;
+    declarations.append(&mut declared_late());
     let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
     // Of a program that did not live to finish it.
@@ -154,7 +167,8 @@ fn install(session: Session) -> Result<(), StartError> {
     fork::register();
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    start_recording().map_err(|error| {
+    let mask = keymask::from_environment().unwrap_or(keys::ALL);
+    start_recording(mask).map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
         StartError::from(error)
     })?;
@@ -178,6 +192,8 @@ fn push_metadata(arena: &Arena, pid: Pid, declarations: &[Declaration]) {
     let packets = [
         (PacketKind::PROCESS, encode_text(comm.trim_end())),
         (PacketKind::DECLARATIONS, encode_declarations(declarations.iter())),
+        (PacketKind::PLACES, encode_places(&places(pid))),
+        (PacketKind::MODULES, encode_modules(&modules::gather(pid))),
         (PacketKind::CLOCKS, encode_clocks(&clock::snapshots())),
     ];
     for (kind, payload) in packets {

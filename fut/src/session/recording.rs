@@ -42,7 +42,10 @@ impl Recording {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
         }
         let file = File::create_new(path)?;
-        let session = start_alone(geometry, Mode::Discard)?;
+        let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
+            // Nothing will ever be in it.
+            let _ = std::fs::remove_file(path);
+        })?;
         let mut drain = Drain::to_file(&session.arena, file, path)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

@@ -12,7 +12,7 @@
 
 use std::{ptr, time::Instant};
 
-use super::rt::{ThreadRef, WaitsFor, park, park_until};
+use super::rt::{ThreadRef, WaitsFor, park, park_until, yield_now};
 use crate::model_check::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -76,6 +76,7 @@ impl<P> Waiter<P> {
     /// Parks until there is an answer. `None`: the deadline came first, and the waiter is still in the list, unless
     /// it was answered just now: only the lock of the list can tell (rule 4 of [`super`]).
     pub(super) fn wait(&self, on: &WaitsFor<'_>, deadline: Option<Instant>) -> Option<Answer> {
+        let mut has_left = false;
         loop {
             let answer = self.answer();
             if answer != Answer::Pending {
@@ -83,9 +84,13 @@ impl<P> Waiter<P> {
             }
             match deadline {
                 None => park(on),
-                Some(deadline) if Instant::now() >= deadline => return None,
-                Some(deadline) => park_until(on, deadline),
+                Some(deadline) if Instant::now() < deadline => park_until(on, deadline),
+                Some(_) if has_left => return None,
+                // A wait whose deadline has passed before it begins lets others run all the same: who waits in a loop
+                // with no patience would keep its LWP from the one it waits for.
+                Some(_) => yield_now(),
             }
+            has_left = true;
         }
     }
 

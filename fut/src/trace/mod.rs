@@ -21,16 +21,22 @@
 //! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
 //! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the LWP
 //!   (`LWP_END`) says how many packets and bytes of records that were. What found no room (`lost`) is another thing.
-//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots.
+//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots,
+//!   where its code lies. Each kind may come more than once.
+//! * The bits of a code are described in `code.rs`.
 
+mod code;
 mod declaration;
+mod module;
 mod packet;
 mod reader;
 mod record;
 mod stream;
 mod wire;
 
+pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, shown_code, split_code};
 pub use declaration::{Declaration, decode_declarations, encode_declarations};
+pub use module::{Module, NamedPlace, decode_modules, decode_places, encode_modules, encode_places};
 pub use packet::{
     FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketFlags, PacketHead, PacketKind, VERSION,
     file_head,

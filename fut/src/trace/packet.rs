@@ -39,9 +39,13 @@ impl PacketKind {
     /// The end of an LWP's packets: the head has the final count of lost records. A payload of two words says how
     /// many of its packets a flight recorder has overwritten, and the bytes of records in them.
     pub const LWP_END: PacketKind = PacketKind(5);
+    /// Where the code of the process lies; see [`encode_modules`](super::encode_modules).
+    pub const MODULES: PacketKind = PacketKind(6);
     /// LWPs of which a flight recorder has overwritten everything, in four words: LWPs, packets, bytes of records,
     /// records that they had lost.
     pub const OVERWRITTEN: PacketKind = PacketKind(7);
+    /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
+    pub const PLACES: PacketKind = PacketKind(8);
 }
 
 /// Bits about a packet.

@@ -15,6 +15,7 @@ use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severit
 
 use super::{
     declaration::{Declaration, decode_declarations},
+    module::{Module, NamedPlace, decode_modules, decode_places},
     packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketHead, PacketKind, VERSION},
     record::Records,
     wire::{Cut, TraceError},
@@ -38,6 +39,8 @@ pub struct UserTrace {
     source: Arc<Source>,
     declarations: Vec<Declaration>,
     processes: Vec<ProcessInfo>,
+    modules: Vec<Module>,
+    places: Vec<NamedPlace>,
     snapshots: Vec<(ClockDomain, Snapshot)>,
     lwps: Vec<LwpPackets>,
     overwritten_lwps: u64,
@@ -99,6 +102,8 @@ impl UserTrace {
             source: Arc::clone(&source),
             declarations: Vec::new(),
             processes: Vec::new(),
+            modules: Vec::new(),
+            places: Vec::new(),
             snapshots: Vec::new(),
             lwps: Vec::new(),
             overwritten_lwps: 0,
@@ -118,6 +123,16 @@ impl UserTrace {
     /// The processes that wrote it.
     pub fn processes(&self) -> &[ProcessInfo] {
         &self.processes
+    }
+
+    /// Executable mappings, in the order in which they were seen.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// Spans and traced functions that have names of their own.
+    pub fn places(&self) -> &[NamedPlace] {
+        &self.places
     }
 
     /// Clock snapshots taken by the program.
@@ -207,6 +222,12 @@ impl UserTrace {
             }
             PacketKind::CLOCKS => {
                 decode_clocks(&packet.payload, payload_at).map(|c| self.snapshots.extend(c))
+            }
+            PacketKind::MODULES => {
+                decode_modules(&packet.payload, payload_at, packet.head.pid).map(|m| self.modules.extend(m))
+            }
+            PacketKind::PLACES => {
+                decode_places(&packet.payload, payload_at, packet.head.pid).map(|p| self.places.extend(p))
             }
             PacketKind::OVERWRITTEN => {
                 let [lwps, packets, bytes, lost] = packet.words();

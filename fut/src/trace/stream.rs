@@ -9,11 +9,12 @@ use std::{
 };
 
 use sigmund_model::{
-    Context, Effect, Event, EventStream, EventType, LeaveReason, Level, Loss, LossKind, Pid, Said, Severity,
-    Thread, Ticks, names,
+    Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, LossKind,
+    Pid, Said, Severity, Thread, Ticks, names,
 };
 
 use super::{
+    code::{shown_code, split_code},
     declaration::Declaration,
     packet::PacketHead,
     reader::{LwpPackets, Packet, UserTrace},
@@ -88,17 +89,19 @@ struct Entry {
 }
 
 impl UserTrace {
-    /// The event types of its streams: the declared ones in their order, and one for codes that nobody declared.
+    /// The event types of its streams: the declared ones in their order, and one for codes that nobody declared,
+    /// whose first parameter is the code.
     pub fn event_types(&self) -> Vec<EventType> {
         let unknown = EventType {
             level: Level::User,
             code: None,
             name: "undeclared".into(),
             key: 0,
-            fields: Vec::new(),
+            fields: vec![Field { name: "code".into(), ty: FieldType::U32 }],
             format: String::new(),
         };
-        self.declarations().iter().map(|d| d.event.clone()).chain([unknown]).collect()
+        let shown = |d: &Declaration| EventType { code: d.event.code.map(shown_code), ..d.event.clone() };
+        self.declarations().iter().map(shown).chain([unknown]).collect()
     }
 
     /// A stream for each LWP.
@@ -252,16 +255,21 @@ impl UserStream {
             None => Said::None,
         };
         event.params.clear();
-        event.kind = self.kind_of_code.get(&record.head.code).copied().unwrap_or(self.kinds.len() as u32);
+        let (code, text_behind) = split_code(record.head.code);
+        event.kind = self.kind_of_code.get(&code).copied().unwrap_or(self.kinds.len() as u32);
         event.effect = Effect::None;
-        let fields = match self.kinds.get(event.kind as usize) {
+        match self.kinds.get(event.kind as usize) {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
-                event_type.fields.as_slice()
+                record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
             }
-            None => &[],
-        };
-        record.params(fields.iter().map(|f| f.ty), &mut event.params);
+            None => {
+                event.params.push_number(i64::from(code));
+                let numbers = text_behind.map_or(0, |numbers| numbers as usize);
+                let fields = std::iter::repeat_n(FieldType::U64, numbers);
+                record.params(fields.chain(text_behind.map(|_| FieldType::Text)), &mut event.params);
+            }
+        }
         if let Effect::UserSwitch { reason, .. } = event.effect {
             event.params.name(1, reason.name());
         }

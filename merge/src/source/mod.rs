@@ -19,7 +19,11 @@ use sigmund_model::{
 pub(crate) use clock::MainClock;
 use numbers::Renumbered;
 
-use crate::{error::Error, listing};
+use crate::{
+    error::Error,
+    listing,
+    symbols::{self, Symbols},
+};
 
 /// One opened input: a file with events of one side, or a listing of both.
 pub(crate) struct Source {
@@ -109,7 +113,8 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
-    source.streams = trace.streams().into_iter().map(boxed).collect();
+    let streams = trace.streams().into_iter().map(boxed).collect();
+    source.streams = symbols::named(streams, &source.types, Symbols::of(&trace, path));
     Ok(source)
 }
 

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 /// A whole table.
 pub(crate) struct Table(RecordBatch);
 
+#[allow(dead_code, reason = "not every test asks for numbers")]
 impl Table {
     pub(crate) fn read(trace: &Path, name: &str) -> Table {
         let file = File::open(trace.join(name).join("part-00000.parquet")).unwrap();

@@ -20,7 +20,7 @@ use std::{
 };
 
 use proptest::{
-    prelude::{ProptestConfig, TestCaseError, any, proptest},
+    prelude::{ProptestConfig, TestCaseError, any, prop_assume, proptest},
     strategy::Strategy,
 };
 use sigmund_merge::{MergeOptions, Summary, merge};
@@ -28,7 +28,7 @@ use sigmund_merge::{MergeOptions, Summary, merge};
 use self::{
     answer::{Answer, Interval, ThreadAnswer, join},
     listing::{EVENT_COLUMNS, Listing},
-    schedule::{Detail, Size},
+    schedule::{Act, Detail, Size},
     supertrace::Table,
 };
 
@@ -38,6 +38,9 @@ proptest! {
     #[test]
     fn the_merge_finds_what_the_simulator_did(seed in any::<u64>(), size in sizes(), detail in details()) {
         let (steps, answer) = schedule::run(seed, size, detail);
+        // Where a listing shows no exit of an interrupt at all, one is a point: another question than this one.
+        let shows_exits = steps.iter().any(|step| matches!(step.act, Act::IrqExit(_)));
+        prop_assume!(shows_exits || steps.iter().all(|step| step.context != "irq"));
         let listing = listing::write(seed, steps, detail);
         check(&listing, &answer).map_err(TestCaseError::fail)?;
     }

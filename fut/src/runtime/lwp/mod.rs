@@ -261,7 +261,8 @@ pub(super) fn mounted() -> Option<ThreadRef> {
 pub(super) fn is_preempted() -> bool {
     current::with(|lwp| match lwp.role {
         Role::Worker(number) => lwp.shared.desks[number].preempt.load(Ordering::Relaxed),
-        Role::Blocking | Role::Reactor => false,
+        Role::Reactor => lwp.shared.reactor.is_slice_over(),
+        Role::Blocking => false,
     })
     .unwrap_or(false)
 }
@@ -270,15 +271,21 @@ pub(super) fn is_preempted() -> bool {
 pub(super) fn make_ready(thread: ThreadRef) {
     say_ready(thread);
     let shared = thread.shared();
+    // Once it is in a queue, it may be no more.
+    let is_urgent = thread.priority() == Priority::Urgent;
     let queued = current::with(|lwp| {
         let ours = std::ptr::eq(lwp.shared, shared);
         if ours {
             lwp.queue(thread);
         }
-        ours
+        ours.then_some(lwp.role)
     });
-    if queued != Some(true) {
+    let queued = queued.flatten();
+    if queued.is_none() {
         shared.queue(thread);
+    }
+    if is_urgent && queued != Some(Role::Reactor) {
+        shared.reactor.notice_urgent(shared);
     }
 }
 

@@ -3,8 +3,21 @@
 //! It sleeps in the kernel until a descriptor is ready, a timer is due, or a quantum may be over; then it unparks the
 //! user threads that waited. Urgent ones it runs itself, at once, as an LWP: so even if all other LWPs are busy with
 //! threads that never leave, they run as soon as the kernel lets this thread have a CPU. It starts at the first need.
+//!
+//! 1. Each round looks at everything: timers, quanta, urgent threads, descriptors, in this order. Nothing is left for
+//!    the next round unless that follows at once: it does not sleep while an urgent thread is ready.
+//! 2. Whoever gives it something to do sooner than it knows of (a first timer, an urgent thread, the end) first makes
+//!    that visible, and then notifies the poller. The notification stays until the next wait, so it does not matter
+//!    whether the reactor was just about to sleep.
+//! 3. Urgent threads cannot keep it from the world: it runs no more than [`MOST_AT_ONCE`] of them in a round, and none
+//!    that comes to a safe point for longer than [`SLICE`]. One that comes to none does keep it: no timer, quantum or
+//!    descriptor is looked at meanwhile. What it does not run at once, any worker may.
+//! 4. Unparking is never wrong, only sometimes for nothing: a timer or an event may be late, and its thread waits for
+//!    something else by then, or is another. So whoever parks looks at its condition again.
 
+mod event_count;
 mod quanta;
+mod realtime;
 mod sources;
 mod timers;
 
@@ -12,7 +25,7 @@ use std::{
     io,
     sync::{
         Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -27,12 +40,14 @@ use super::{
 };
 use quanta::Quanta;
 use sources::Sources;
-pub(crate) use sources::{Direction, Source};
+pub(crate) use sources::{Direction, Limit, Source};
 pub(super) use timers::Timer;
 use timers::Timers;
 
 /// Urgent threads it runs before it looks at the world again.
 const MOST_AT_ONCE: usize = 16;
+/// How long an urgent thread runs on the reactor's LWP, if it has safe points.
+const SLICE: Duration = Duration::from_millis(1);
 
 /// See above.
 pub(super) struct Reactor {
@@ -41,17 +56,25 @@ pub(super) struct Reactor {
     timers: Timers,
     sources: Sources,
     quantum: Option<Duration>,
+    /// What the kernel answers, if it shall be asked: an error's number if it refuses.
+    realtime: Option<OnceLock<Result<(), i32>>>,
+    born: Instant,
+    /// When the slice of the urgent thread on its LWP is over, in ns since `born`. Only its own thread uses it.
+    slice_end: AtomicU64,
     shut_down: AtomicBool,
 }
 
 impl Reactor {
-    pub(super) fn new(quantum: Option<Duration>) -> Reactor {
+    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> Reactor {
         Reactor {
             poller: OnceLock::new(),
             thread: Mutex::default(),
             timers: Timers::default(),
             sources: Sources::default(),
             quantum,
+            realtime: realtime.then(OnceLock::new),
+            born: Instant::now(),
+            slice_end: AtomicU64::new(0),
             shut_down: AtomicBool::new(false),
         }
     }
@@ -76,6 +99,9 @@ impl Reactor {
     }
 
     fn run(&self, shared: &'static Shared, carry: &dyn Fn(ThreadRef)) {
+        if let Some(answer) = &self.realtime {
+            let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
+        }
         let poller = self.poller.wait();
         let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
         let mut events = Events::new();
@@ -84,8 +110,16 @@ impl Reactor {
             let now = Instant::now();
             self.timers.unpark_due(now);
             let tick = quanta.as_mut().map(|quanta| quanta.tick(now));
+            self.begin_slice();
             for urgent in (0..MOST_AT_ONCE).map_while(|_| shared.urgent.pop()) {
+                if !shared.urgent.is_empty() {
+                    // A worker that has nothing to do need not wait for this one.
+                    shared.idle.wake_one();
+                }
                 carry(urgent);
+                if self.is_slice_over() {
+                    break;
+                }
             }
             let at_once = (!shared.urgent.is_empty()).then_some(now);
             let due = [self.timers.next(), tick, at_once].into_iter().flatten().min();
@@ -98,6 +132,30 @@ impl Reactor {
             for event in events.iter() {
                 self.sources.unpark(event);
             }
+        }
+    }
+
+    /// Whether its LWP is of the real-time class; waits for the answer, if the reactor was started.
+    pub(super) fn is_realtime(&self) -> io::Result<bool> {
+        let Some(answer) = &self.realtime else { return Ok(false) };
+        answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
+    }
+
+    fn begin_slice(&self) {
+        let end = self.born.elapsed() + SLICE;
+        self.slice_end.store(end.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the urgent thread that is mounted on the reactor's LWP shall leave it.
+    pub(super) fn is_slice_over(&self) -> bool {
+        self.born.elapsed().as_nanos() as u64 > self.slice_end.load(Ordering::Relaxed)
+    }
+
+    /// An urgent thread was readied by another thread than the reactor (rule 2).
+    pub(super) fn notice_urgent(&self, shared: &'static Shared) {
+        // Without a reactor, it waits for a worker: late, but not lost.
+        if let Ok(poller) = self.start(shared) {
+            let _ = poller.notify();
         }
     }
 
@@ -129,5 +187,6 @@ impl Reactor {
         if let Some(thread) = thread {
             let _ = thread.join();
         }
+        self.sources.end();
     }
 }

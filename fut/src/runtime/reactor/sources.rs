@@ -4,27 +4,54 @@
 //! never again until it has been used up. So a call is tried first, and only one that would block waits; no call but
 //! the first costs a system call more than without this.
 //!
-//! 1. The reactor, on an event: sets the direction's `ready`, takes its waiters, and unparks them, in this order and
-//!    under the lock.
-//! 2. Whoever found that a call would block: under the lock, takes `ready` if it is set, and tries the call again;
-//!    otherwise enters the waiters and parks. So an event between the call and the lock is not missed.
+//! 1. The reactor, on an event: under the direction's lock counts it and takes the waiters; then it unparks them all.
+//!    Each tries its call again: an event does not say for how many of them there is something.
+//! 2. Whoever makes a call notes the count first. If the call would block, then under the lock: if the count is still
+//!    the one noted, it enters the waiters, and parks; otherwise it tries again. So an event after the call began is
+//!    never missed. (A flag that the first caller takes would not do: of two callers that both found nothing before
+//!    the event, the second would wait, although the first has left it something.)
+//! 3. Whoever comes back from parking takes itself out of the waiters and tries its call before it looks at its
+//!    deadline. So what arrives together with the deadline is not lost, and no event is used up by a thread that
+//!    gives up: the event has woken all others, too.
+//! 4. A key is given to another descriptor as soon as its own is taken out of the poller. An event of the old one that
+//!    was fetched before that counts for the new one: somebody tries a call for nothing, as after any unpark that
+//!    comes late.
+//! 5. When the reactor has ended, nobody counts any more: all waiters are unparked, and their calls fail, as do those
+//!    that would wait later. Those threads are of other runtimes; its own do not run any more.
 
 use std::{
-    io,
-    os::fd::{AsFd, BorrowedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    fmt, io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use polling::{Event, PollMode};
 
-use crate::runtime::{WaitKind, WaitsFor, here, park, park_until, pool::Shared, thread::ThreadRef};
+use super::event_count::{Enter, EventCount};
+use crate::runtime::{
+    WaitKind, WaitsFor, checkpoint, here, park, park_until, pool::Shared, thread::ThreadRef,
+};
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
     Write,
+}
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// As long as it takes.
+    None,
+    /// From when it first finds that it has to.
+    Within(Duration),
+    /// Until then.
+    Until(Instant),
 }
 
 /// The descriptors that are registered with a reactor.
@@ -35,15 +62,15 @@ pub(super) struct Sources(Mutex<Table>);
 struct Table {
     entries: Vec<Option<Arc<Waiters>>>,
     free: Vec<usize>,
+    ended: bool,
 }
 
+/// Who waits for one descriptor.
 #[derive(Debug, Default)]
-struct Waiters(Mutex<[Side; 2]>);
-
-#[derive(Debug, Default)]
-struct Side {
-    ready: bool,
-    waiters: Vec<ThreadRef>,
+struct Waiters {
+    sides: [EventCount<ThreadRef>; 2],
+    /// The reactor has (rule 5).
+    ended: AtomicBool,
 }
 
 /// A descriptor that is registered with the reactor of a runtime, and what owns it.
@@ -60,26 +87,30 @@ struct Registration {
     waiters: Arc<Waiters>,
 }
 
-impl std::fmt::Debug for Registration {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Registration({})", self.key)
     }
 }
 
 impl Sources {
     fn table(&self) -> MutexGuard<'_, Table> {
+        // No code of users runs under this lock, so a poisoned one is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self) -> (usize, Arc<Waiters>) {
+    fn add(&self) -> io::Result<(usize, Arc<Waiters>)> {
         let mut table = self.table();
+        if table.ended {
+            return Err(reactor_ended());
+        }
         let waiters = Arc::<Waiters>::default();
         let key = table.free.pop().unwrap_or(table.entries.len());
         if key == table.entries.len() {
             table.entries.push(None);
         }
         table.entries[key] = Some(Arc::clone(&waiters));
-        (key, waiters)
+        Ok((key, waiters))
     }
 
     fn remove(&self, key: usize) {
@@ -91,45 +122,59 @@ impl Sources {
     /// Rule 1.
     pub(super) fn unpark(&self, event: Event) {
         let waiters = self.table().entries.get(event.key).cloned().flatten();
+        // The descriptor was taken out after the event was fetched.
         let Some(waiters) = waiters else { return };
-        let mut sides = waiters.sides();
-        let mut woken = Vec::new();
         for (direction, ready) in [(Direction::Read, event.readable), (Direction::Write, event.writable)] {
             if ready {
-                let side = &mut sides[direction as usize];
-                side.ready = true;
-                woken.append(&mut side.waiters);
+                waiters.side(direction).count().into_iter().for_each(ThreadRef::unpark);
             }
         }
-        drop(sides);
-        woken.into_iter().for_each(ThreadRef::unpark);
+    }
+
+    /// Rule 5.
+    pub(super) fn end(&self) {
+        let mut table = self.table();
+        table.ended = true;
+        let entries: Vec<_> = table.entries.iter().flatten().cloned().collect();
+        drop(table);
+        for waiters in entries {
+            // Published by the locks in `count` and `enter`.
+            waiters.ended.store(true, Ordering::Relaxed);
+            waiters.sides.iter().flat_map(EventCount::count).for_each(ThreadRef::unpark);
+        }
     }
 }
 
 impl Waiters {
-    fn sides(&self) -> MutexGuard<'_, [Side; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn side(&self, direction: Direction) -> &EventCount<ThreadRef> {
+        &self.sides[direction as usize]
     }
 
-    /// Rule 2. Returns when the call is worth trying again, or at the deadline.
-    fn wait(&self, direction: Direction, thread: ThreadRef, fd: BorrowedFd<'_>, deadline: Option<Instant>) {
-        use std::os::fd::AsRawFd;
-
-        let mut sides = self.sides();
-        let side = &mut sides[direction as usize];
-        if std::mem::take(&mut side.ready) {
-            return;
-        }
-        side.waiters.push(thread);
-        drop(sides);
-        let on = WaitsFor { kind: WaitKind::Io, address: fd.as_raw_fd() as usize, holder: None };
-        match deadline {
-            Some(deadline) => park_until(&on, deadline),
-            None => park(&on),
-        }
-        // Woken otherwise, it is still there.
-        self.sides()[direction as usize].waiters.retain(|waiter| *waiter != thread);
+    /// Rule 5.
+    fn check(&self) -> io::Result<()> {
+        if self.ended.load(Ordering::Relaxed) { Err(reactor_ended()) } else { Ok(()) }
     }
+}
+
+fn reactor_ended() -> io::Error {
+    io::Error::other("the runtime in which this descriptor was registered has ended")
+}
+
+/// Why the kernel would not wait for a descriptor.
+fn refused(error: &io::Error, fd: BorrowedFd<'_>, call: &str) -> io::Error {
+    let fd = fd.as_raw_fd();
+    let why = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "the kernel cannot wait for this kind: regular files and directories count as ready always; use \
+             fut::blocking for calls on them"
+        }
+        Some(libc::EEXIST) => "it is registered in this runtime already; a duplicate of it can be, too",
+        Some(libc::ENOSPC) => "more descriptors than fs.epoll.max_user_watches allows",
+        _ => return io::Error::new(error.kind(), format!("{call}: descriptor {fd}: {error}")),
+    };
+    let kind =
+        if error.raw_os_error() == Some(libc::EPERM) { io::ErrorKind::Unsupported } else { error.kind() };
+    io::Error::new(kind, format!("{call}: descriptor {fd}: {why}"))
 }
 
 impl<T: AsFd> Source<T> {
@@ -144,12 +189,12 @@ impl<T: AsFd> Source<T> {
     pub(crate) fn new(io: T, call: &'static str) -> io::Result<Source<T>> {
         let shared = here(call).shared();
         let poller = shared.reactor.start(shared)?;
-        let (key, waiters) = shared.reactor.sources.add();
+        let (key, waiters) = shared.reactor.sources.add()?;
         let registration = Registration { shared, key, waiters };
         // SAFETY: `Source` deletes it from the poller before it drops `io`, and with that the descriptor.
         if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
             shared.reactor.sources.remove(key);
-            return Err(error);
+            return Err(refused(&error, io.as_fd(), call));
         }
         Ok(Source { io: Some(io), registration })
     }
@@ -159,10 +204,10 @@ impl<T: AsFd> Source<T> {
         self.io.as_ref().expect("it is only taken when the source is dropped")
     }
 
-    /// Tries `call` until it does not say `WouldBlock`; between, the calling user thread is blocked.
+    /// Tries `call` until it does not say `WouldBlock`; between, the calling user thread is blocked. A safe point.
     ///
     /// # Errors
-    /// Those of `call`; `TimedOut` when `deadline` passes.
+    /// Those of `call`; `TimedOut` at the limit.
     ///
     /// # Panics
     /// Outside of a runtime, when it would have to block; the message names `name`.
@@ -170,21 +215,62 @@ impl<T: AsFd> Source<T> {
     pub(crate) fn retry<R>(
         &self,
         direction: Direction,
-        deadline: Option<Instant>,
+        limit: Limit,
         name: &'static str,
         mut call: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
+        checkpoint();
+        let side = self.registration.waiters.side(direction);
+        let mut deadline = match limit {
+            Limit::Until(deadline) => Some(deadline),
+            Limit::None | Limit::Within(_) => None,
+        };
+        let mut waited = false;
         loop {
+            let seen = side.events();
             match call(self.io()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 result => return result,
             }
+            if let (Limit::Within(time), false) = (limit, waited) {
+                // Longer than the clock can say is for ever.
+                deadline = Instant::now().checked_add(time);
+            }
+            waited = true;
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
-            self.registration.waiters.wait(direction, here(name), self.io().as_fd(), deadline);
+            self.wait(side, seen, deadline, name)?;
         }
+    }
+
+    /// Rule 2. Returns when the call is worth trying again, or at the deadline.
+    #[track_caller]
+    fn wait(
+        &self,
+        side: &EventCount<ThreadRef>,
+        seen: u64,
+        deadline: Option<Instant>,
+        name: &'static str,
+    ) -> io::Result<()> {
+        let thread = here(name);
+        if side.enter(thread, seen) == Enter::Missed {
+            return Ok(());
+        }
+        // Entered before the reactor counts for the last time, it is unparked; after that, it sees this.
+        if let Err(error) = self.registration.waiters.check() {
+            side.leave(&thread);
+            return Err(error);
+        }
+        let address = self.io().as_fd().as_raw_fd() as usize;
+        let on = WaitsFor { kind: WaitKind::Io, address, holder: None };
+        match deadline {
+            Some(deadline) => park_until(&on, deadline),
+            None => park(&on),
+        }
+        side.leave(&thread);
+        Ok(())
     }
 
     /// Takes it out of the reactor again.

@@ -203,8 +203,11 @@ impl Fences {
         fence(Ordering::SeqCst);
         #[cfg(not(loom))]
         if matches!(self, Fences::Asymmetric) {
+            // It fails only for a moment, when the kernel has no memory for a set of CPUs.
             // SAFETY: has no requirement; the process is registered.
-            unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) };
+            while unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) } != 0 {
+                std::thread::yield_now();
+            }
         }
     }
 }

@@ -62,10 +62,10 @@ impl Stack {
         if self.limit.get() & WATCHED == 0 {
             return true;
         }
-        let lowest = self.limit_address() as *const u64;
-        // SAFETY: the lowest bytes of a stack without a guard page, readable for the life of the pool. Nobody runs
-        // on it now. They were zero in the beginning, and only an overflow comes so far.
-        (0..8).all(|word| unsafe { lowest.add(word).read_volatile() } == 0)
+        let lowest = std::ptr::with_exposed_provenance::<[u64; 8]>(self.limit_address());
+        // SAFETY: the lowest bytes of a stack without a guard page, aligned to a page, readable for the life of the pool.
+        // Nobody runs on it now. They were zero in the beginning, and only an overflow comes so far.
+        unsafe { lowest.read_volatile() == [0; 8] }
     }
 }
 
@@ -197,5 +197,24 @@ impl StackCache {
 impl Drop for StackCache {
     fn drop(&mut self) {
         self.pool.free().stacks.append(self.free.get_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_without_a_guard_page_is_looked_at() {
+        let pool: &'static StackPool = Box::leak(Box::new(StackPool::new(16 << 10)));
+        let stack = StackCache::new(pool).take();
+        // Its guard page must not be read; the page above stands for the end of a stack that has none.
+        let above = stack.limit_address() + GUARD_LEN;
+        let watched = Stack { limit: NonZeroUsize::new(above + WATCHED).unwrap(), ..stack };
+        assert!(watched.is_intact());
+        // SAFETY: inside the stack, which nobody uses.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u64>(above + 16).write_volatile(1) };
+        assert!(!watched.is_intact());
+        assert!(stack.is_intact(), "a guard page protects it");
     }
 }

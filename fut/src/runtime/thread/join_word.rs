@@ -8,7 +8,11 @@
 //! A handle has one owner, so there is one waiter at most. The thread makes one transition, to its end, and the
 //! owner of the handle one before that. Whoever comes second has the result to deal with.
 
-use std::{ptr::NonNull, sync::atomic::AtomicBool, thread};
+use std::{
+    ptr::{self, NonNull},
+    sync::atomic::AtomicBool,
+    thread,
+};
 
 use super::{ThreadRef, UserThread};
 use crate::model_check::atomic::{AtomicUsize, Ordering};
@@ -62,14 +66,14 @@ impl JoinWord {
             RUNNING => Ended::Nobody,
             DETACHED => Ended::Detached,
             outside if outside & OUTSIDE != 0 => {
-                let waiter = (outside & !OUTSIDE) as *const OutsideWaiter;
+                let waiter = ptr::with_exposed_provenance(outside & !OUTSIDE);
                 // SAFETY: `wait_outside` stored the address of a waiter that stands until it is woken.
                 unsafe { OutsideWaiter::wake(waiter) };
                 Ended::Outsider
             }
             waiter => {
                 // SAFETY: `wait` stored the address of a user thread's block; blocks live for ever.
-                let waiter = unsafe { &*(waiter as *const UserThread) };
+                let waiter = unsafe { &*ptr::with_exposed_provenance::<UserThread>(waiter) };
                 Ended::Waiter(ThreadRef(waiter))
             }
         }
@@ -82,11 +86,11 @@ impl JoinWord {
 
     /// `waiter`, which is off its LWP, waits from now on; `false` if there is nothing to wait for any more.
     pub(super) fn wait(&self, waiter: ThreadRef) -> bool {
-        self.change(std::ptr::from_ref(waiter.0).addr())
+        self.change(ptr::from_ref(waiter.0).expose_provenance())
     }
 
     fn wait_outside(&self, waiter: NonNull<OutsideWaiter>) -> bool {
-        self.change(waiter.as_ptr().addr() | OUTSIDE)
+        self.change(waiter.as_ptr().expose_provenance() | OUTSIDE)
     }
 
     /// The handle was dropped; `false` if the thread had ended, and its result is the caller's to drop.

@@ -102,6 +102,9 @@ pub(super) enum Exit {
     Detached,
 }
 
+/// The life of a thread whose payload is of a certain type: [`run`].
+type Run = unsafe fn(ThreadRef) -> Exit;
+
 /// What stands above the beginning of a stack that is in use.
 pub(super) struct Body {
     /// Where the thread stands. It owns nothing but the stack, so it need not be dropped.
@@ -142,7 +145,7 @@ pub(super) struct UserThread {
     /// The way back to the LWP. Read only by the thread itself.
     yielder: Cell<*const Yielder<(), LeaveWord>>,
     shared: Cell<Option<&'static Shared>>,
-    run: Cell<Option<unsafe fn(ThreadRef) -> Exit>>,
+    run: Cell<Option<Run>>,
     /// Lowest address of its stack; 0 before the first dispatch.
     stack_limit: Cell<usize>,
     pub(super) waits: WaitSlot,

@@ -1,0 +1,81 @@
+//! fut: user threads with stacks, recorded or not.
+
+#[path = "../../../examples/lu/matrix.rs"]
+mod matrix;
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use fut::Runtime;
+
+use self::matrix::Matrix;
+use super::threads::{UserThreads, second_time};
+use crate::{recorded::Events, work::Work};
+
+fut::events! {
+    /// A thread of the tree begins: how many levels are below it.
+    fn node_begin(height: u32) => "{height} levels below";
+    /// It has its sum.
+    fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
+}
+
+struct Fut;
+
+impl UserThreads for Fut {
+    type Handle<T> = fut::JoinHandle<T>;
+
+    #[inline]
+    fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Self::Handle<T> {
+        fut::spawn(body)
+    }
+
+    #[inline]
+    fn join<T>(handle: Self::Handle<T>) -> T {
+        handle.join().expect("a user thread panicked")
+    }
+
+    #[inline]
+    fn yield_now() {
+        fut::yield_now();
+    }
+
+    #[inline]
+    fn node_begin(height: u32) {
+        node_begin(height);
+    }
+
+    #[inline]
+    fn node_end(height: u32, sum: u64) {
+        node_end(height, sum);
+    }
+}
+
+/// Only the second time is recorded, as only that is timed.
+pub(super) fn run(work: Work, cpus: usize, events: Events) -> io::Result<Duration> {
+    let runtime = Runtime::builder().lwps(cpus).build()?;
+    events.pause();
+    Ok(runtime.run(move || {
+        let elapsed = match work {
+            Work::Factorise { blocks, size } => factorise(blocks, size, events),
+            _ => second_time::<Fut>(work, || events.resume()),
+        };
+        events.pause();
+        elapsed
+    }))
+}
+
+fn factorise(blocks: usize, size: usize, events: Events) -> Duration {
+    let new = || Matrix::new(blocks, size);
+    let (mut first, mut second, mut alone) = (new(), new(), new());
+    first.factorise();
+    events.resume();
+    let start = Instant::now();
+    second.factorise();
+    let elapsed = start.elapsed();
+    events.pause();
+    alone.factorise_alone();
+    assert!(first == alone && second == alone, "the threads found another result than one alone");
+    elapsed
+}

@@ -1,0 +1,3 @@
+module sigmund/benches/goroutines
+
+go 1.19

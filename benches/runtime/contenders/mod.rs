@@ -1,0 +1,158 @@
+//! Who takes part: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
+
+mod async_executor;
+mod corosensei;
+mod fut;
+mod go;
+mod may;
+mod tasks;
+mod threads;
+mod tokio;
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
+
+/// One that takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Contender {
+    /// Not recorded.
+    Fut,
+    /// Not recorded either: what differs between these two is noise.
+    FutAgain,
+    /// Scheduling events are recorded.
+    FutScheduling,
+    /// All events are recorded, those of the program, too.
+    FutAll,
+    Go,
+    May,
+    TokioCurrentThread,
+    TokioMultiThread,
+    AsyncExecutor,
+    Corosensei,
+}
+
+/// What a contender is measured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Ours,
+    Peer,
+    /// What nobody can beat.
+    Floor,
+}
+
+impl Contender {
+    /// All that take part beside the peers.
+    pub(crate) const ALL: [Contender; 9] = [
+        Contender::Fut,
+        Contender::Go,
+        Contender::May,
+        Contender::TokioCurrentThread,
+        Contender::TokioMultiThread,
+        Contender::AsyncExecutor,
+        Contender::FutScheduling,
+        Contender::FutAll,
+        Contender::Corosensei,
+    ];
+
+    pub(crate) fn role(self) -> Role {
+        match self {
+            Contender::Fut | Contender::FutAgain | Contender::FutScheduling | Contender::FutAll => Role::Ours,
+            Contender::Corosensei => Role::Floor,
+            _ => Role::Peer,
+        }
+    }
+
+    /// For a row of a table; of a peer with its version.
+    pub(crate) fn label(self) -> String {
+        match self {
+            Contender::Fut => "fut".into(),
+            Contender::FutAgain => "fut, once more".into(),
+            Contender::FutScheduling => "fut, scheduling events recorded".into(),
+            Contender::FutAll => "fut, all events recorded".into(),
+            Contender::Go => format!("Go {}", go::version().unwrap_or_default()).trim_end().into(),
+            Contender::May => format!("may {}", locked_version("may")),
+            Contender::TokioCurrentThread => format!("tokio {} current_thread", locked_version("tokio")),
+            Contender::TokioMultiThread => format!("tokio {} multi_thread", locked_version("tokio")),
+            Contender::AsyncExecutor => format!("async-executor {}", locked_version("async-executor")),
+            Contender::Corosensei => format!("corosensei {}, bare", locked_version("corosensei")),
+        }
+    }
+
+    /// What it does in place of `work` on so many CPUs; `None` if it cannot.
+    pub(crate) fn instead_of(self, work: Work, cpus: usize) -> Option<Work> {
+        match (self, work) {
+            (Contender::TokioCurrentThread, _) if cpus > 1 => None,
+            (Contender::Corosensei, Work::Sumtime { .. }) => None,
+            (Contender::May, Work::Sumtime { height, .. }) if height > may::MAX_HEIGHT => {
+                Some(Work::Sumtime { height: may::MAX_HEIGHT, trees: 4 })
+            }
+            _ => Some(work),
+        }
+    }
+
+    /// What must be there before its first sample.
+    pub(crate) fn prepare(self, scratch: &Path) -> Result<(), String> {
+        if self == Contender::Go { go::build(scratch) } else { Ok(()) }
+    }
+
+    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program takes this one's
+    /// place, and answers for it.
+    pub(crate) fn run(self, work: Work, cpus: usize, scratch: &Path) -> Result<Sample, String> {
+        let in_our_words = |error: std::io::Error| error.to_string();
+        let all = machine::cpus().map_err(in_our_words)?;
+        let (ours, spare) = all.split_at_checked(cpus).ok_or(format!("there are no {cpus} CPUs"))?;
+        // The drain keeps to what is left, so it is started first.
+        let events = self.events();
+        let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
+        machine::keep_to(ours).map_err(in_our_words)?;
+        let elapsed = match (self, work) {
+            (_, Work::Live { threads }) => return live::run(threads, cpus),
+            (Contender::Go, _) => return Err(go::exec(scratch, work, cpus)),
+            (Contender::May, _) => may::run(work, cpus),
+            (Contender::TokioCurrentThread, _) => tokio::run_current_thread(work),
+            (Contender::TokioMultiThread, _) => tokio::run_multi_thread(work, cpus),
+            (Contender::AsyncExecutor, _) => async_executor::run(work, cpus),
+            (Contender::Corosensei, _) => corosensei::run(work),
+            _ => fut::run(work, cpus, events).map_err(in_our_words)?,
+        };
+        let recorded = recording.map(|recording| recording.finish()).transpose().map_err(in_our_words)?;
+        Ok(Sample { elapsed, recorded, live: None })
+    }
+
+    fn events(self) -> Events {
+        match self {
+            Contender::FutScheduling => Events::Scheduling,
+            Contender::FutAll => Events::All,
+            _ => Events::None,
+        }
+    }
+}
+
+/// The version of a crate that this program was built with.
+fn locked_version(name: &str) -> &'static str {
+    let lock = include_str!("../../Cargo.lock");
+    let package = lock.split("[[package]]").find(|p| p.contains(&format!("\nname = \"{name}\"\n")));
+    let version = package.and_then(|p| p.split_once("\nversion = \"")?.1.split_once('"'));
+    version.map_or("", |(version, _)| version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_file_knows_the_peers() {
+        assert!(locked_version("tokio").starts_with("1."));
+        assert_eq!(locked_version("no such crate"), "");
+    }
+
+    #[test]
+    fn may_gets_a_tree_that_it_can_hold() {
+        let tree = Contender::May.instead_of(Work::sumtime(19, 1), 1);
+        assert_eq!(tree, Some(Work::Sumtime { height: 13, trees: 4 }));
+        assert_eq!(Contender::TokioCurrentThread.instead_of(Work::sumtime(19, 1), 2), None);
+    }
+}

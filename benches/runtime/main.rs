@@ -1,0 +1,128 @@
+//! What fut's runtime and its recording cost, beside other runtimes, in one run on one machine. `benches/README.md`
+//! says what the tables mean.
+
+mod contenders;
+mod live;
+mod machine;
+mod recorded;
+mod sample;
+mod sections;
+mod statistics;
+mod table;
+mod work;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::{
+    contenders::Contender,
+    sections::{Plan, cost, memory, overhead},
+    work::Work,
+};
+
+/// What fut's runtime and its recording cost, beside other runtimes.
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// What to measure; may be given several times.
+    #[arg(long = "section", value_enum, default_value = "cost")]
+    sections: Vec<Section>,
+    /// Samples of each figure.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..1000))]
+    rounds: u16,
+    /// Levels of Sumtime's tree below its root.
+    #[arg(long, default_value_t = 19, value_parser = clap::value_parser!(u32).range(1..24))]
+    height: u32,
+    /// Blocks of the LU factorisation's matrix, in each direction.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..1000))]
+    blocks: u16,
+    /// Numbers in a block, in each direction.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..1000))]
+    block_size: u16,
+    /// Makes samples so many times shorter: to see that everything works, not to measure.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    hurry: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Takes one sample; what this program runs again and again.
+    #[command(hide = true)]
+    One { contender: Contender, work: Work, cpus: usize, scratch: PathBuf },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Yield, spawn and join, and Sumtime, beside the peers.
+    Cost,
+    /// What recording costs Sumtime.
+    Sumtime,
+    /// What recording costs a compute kernel.
+    Kernel,
+    /// A million live user threads.
+    Memory,
+    /// Everything.
+    All,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        Some(Command::One { contender, work, cpus, scratch }) => one(*contender, *work, *cpus, scratch),
+        None => run(&cli).map_err(|error| error.to_string()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn one(contender: Contender, work: Work, cpus: usize, scratch: &Path) -> Result<(), String> {
+    let sample = contender.run(work, cpus, scratch)?;
+    println!("{sample}");
+    Ok(())
+}
+
+fn run(cli: &Cli) -> io::Result<()> {
+    // Traces are written there: to a disk, that would be another thing that is measured.
+    let memory_disk = Path::new("/dev/shm");
+    let scratch = tempfile::Builder::new().prefix("sigmund-bench-").tempdir_in(if memory_disk.is_dir() {
+        memory_disk.to_path_buf()
+    } else {
+        std::env::temp_dir()
+    })?;
+    let cpus = machine::cpus()?.len();
+    let plan = Plan { rounds: cli.rounds.into(), hurry: cli.hurry, cpus, scratch: scratch.path() };
+    println!("Medians of {} samples, each a process of its own, in turns.", plan.rounds);
+    println!("{}", machine::quietness()?);
+    let before = machine::Use::now()?;
+    let wanted = |section| cli.sections.contains(&section) || cli.sections.contains(&Section::All);
+    if wanted(Section::Cost) {
+        cost::run(plan, cli.height);
+    }
+    if wanted(Section::Sumtime) {
+        overhead::run(plan, Work::sumtime(cli.height, cli.hurry), &overhead::SUMTIME);
+    }
+    if wanted(Section::Kernel) {
+        let work = Work::Factorise { blocks: cli.blocks.into(), size: cli.block_size.into() };
+        overhead::run(plan, work, &overhead::KERNEL);
+    }
+    if wanted(Section::Memory) {
+        memory::run(plan);
+    }
+    println!("\n{}", machine::stolen_since(before)?);
+    if cpus < 2 {
+        println!("There is one CPU: nothing was measured on two, and drains ran beside what they drain.");
+    }
+    Ok(())
+}

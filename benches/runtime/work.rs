@@ -1,0 +1,134 @@
+//! What a contender is asked to do, as one word on its command line: `yield:2:2000000`.
+
+use std::{fmt, str::FromStr};
+
+/// One piece of work. Its sizes are in the word, so that a contender in another language gets them, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// `threads` user threads yield to one another, `yields` times in all.
+    Yield { threads: u64, yields: u64 },
+    /// One user thread is spawned and joined, `times` times.
+    SpawnJoin { times: u64 },
+    /// `at_once` user threads are spawned, then joined; `rounds` times.
+    SpawnMany { at_once: u64, rounds: u64 },
+    /// A complete binary tree of user threads: each spawns two, joins both and returns the sum; a leaf returns 1.
+    /// `trees` of them, one after the other.
+    Sumtime { height: u32, trees: u64 },
+    /// The LU factorisation of a sparse matrix of `blocks` × `blocks` blocks of `size` × `size` numbers.
+    Factorise { blocks: usize, size: usize },
+    /// `threads` user threads live at one time, each blocked in a join.
+    Live { threads: u64 },
+}
+
+impl Work {
+    /// Sumtime of `height`; of a low one several, so that a sample takes long enough to be measured. In a hurry, so
+    /// many times fewer.
+    pub(crate) fn sumtime(height: u32, hurry: u64) -> Work {
+        Work::Sumtime { height, trees: ((1 << 15_u32.saturating_sub(height)) / hurry).max(1) }
+    }
+
+    /// By what the time is divided for the tables.
+    pub(crate) fn operations(self) -> u64 {
+        match self {
+            Work::Yield { yields, .. } => yields,
+            Work::SpawnJoin { times } => times,
+            Work::SpawnMany { at_once, rounds } => at_once * rounds,
+            Work::Sumtime { height, trees } => trees * ((2 << height) - 1),
+            Work::Factorise { .. } => 1,
+            Work::Live { threads } => threads,
+        }
+    }
+
+    /// More bytes than the events of this work can take: a ring of this size loses none, drained or not.
+    pub(crate) fn most_bytes(self) -> u64 {
+        match self {
+            Work::Yield { yields, .. } => 64 * yields,
+            Work::SpawnJoin { .. } | Work::SpawnMany { .. } | Work::Sumtime { .. } => 400 * self.operations(),
+            Work::Factorise { blocks, .. } => 400 * (blocks as u64).pow(3),
+            Work::Live { .. } => 0,
+        }
+    }
+
+    /// For the heading of a table.
+    pub(crate) fn title(self) -> String {
+        match self {
+            Work::Yield { threads, .. } => format!("Yield between {threads} user threads, ns a yield"),
+            Work::SpawnJoin { .. } => "Spawn and join, one at a time, ns a thread".into(),
+            Work::SpawnMany { at_once, .. } => format!("Spawn {at_once}, then join them, ns a thread"),
+            Work::Sumtime { height, .. } => format!("Sumtime of height {height}, ns a thread"),
+            Work::Factorise { blocks, size } => {
+                format!("Sparse LU, {blocks} × {blocks} blocks of {size} × {size}")
+            }
+            Work::Live { threads } => format!("{threads} live user threads"),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Work::Yield { threads, yields } => write!(f, "yield:{threads}:{yields}"),
+            Work::SpawnJoin { times } => write!(f, "spawn-join:{times}"),
+            Work::SpawnMany { at_once, rounds } => write!(f, "spawn-many:{at_once}:{rounds}"),
+            Work::Sumtime { height, trees } => write!(f, "sumtime:{height}:{trees}"),
+            Work::Factorise { blocks, size } => write!(f, "factorise:{blocks}:{size}"),
+            Work::Live { threads } => write!(f, "live:{threads}"),
+        }
+    }
+}
+
+impl FromStr for Work {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Work, String> {
+        let mut parts = word.split(':');
+        let name = parts.next().unwrap_or_default();
+        let sizes: Result<Vec<u64>, _> = parts.map(str::parse).collect();
+        let sizes = sizes.map_err(|error| format!("{word}: expected numbers behind the name: {error}"))?;
+        match (name, sizes.as_slice()) {
+            ("yield", &[threads, yields]) if threads > 0 => Ok(Work::Yield { threads, yields }),
+            ("spawn-join", &[times]) => Ok(Work::SpawnJoin { times }),
+            ("spawn-many", &[at_once, rounds]) => Ok(Work::SpawnMany { at_once, rounds }),
+            ("sumtime", &[height @ 0..32, trees]) => Ok(Work::Sumtime { height: height as u32, trees }),
+            ("factorise", &[blocks @ 1..1000, size @ 1..1000]) => {
+                Ok(Work::Factorise { blocks: blocks as usize, size: size as usize })
+            }
+            ("live", &[threads]) => Ok(Work::Live { threads }),
+            _ => Err(format!("expected a piece of work such as yield:2:1000, found {word}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_means_what_it_was_made_from() {
+        let all = [
+            Work::Yield { threads: 2, yields: 10 },
+            Work::SpawnJoin { times: 3 },
+            Work::SpawnMany { at_once: 1000, rounds: 4 },
+            Work::sumtime(19, 1),
+            Work::sumtime(13, 1),
+            Work::Factorise { blocks: 50, size: 32 },
+            Work::Live { threads: 7 },
+        ];
+        for work in all {
+            assert_eq!(work.to_string().parse(), Ok(work));
+        }
+    }
+
+    #[test]
+    fn a_word_that_means_nothing_is_refused() {
+        for word in ["", "yield", "yield:2", "yield:0:5", "yield:a:5", "sumtime:60:1", "sing:1"] {
+            assert!(word.parse::<Work>().is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_tree_of_height_1_has_3_threads() {
+        assert_eq!(Work::Sumtime { height: 1, trees: 1 }.operations(), 3);
+        assert_eq!(Work::sumtime(19, 1).operations(), (1 << 20) - 1);
+    }
+}

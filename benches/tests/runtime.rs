@@ -1,0 +1,79 @@
+//! That every contender does its work, and every table gets its figures. Not what they are.
+
+use std::process::Command;
+
+/// What the program prints, in a hurry.
+fn printed(arguments: &[&str]) -> String {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_runtime"));
+    program.args(["--rounds", "1", "--hurry", "100", "--height", "4"]).args(arguments);
+    let output = program.output().expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The rows of each table that begin with `name` and go on with a figure.
+fn rows<'a>(printed: &'a str, name: &str) -> Vec<Vec<&'a str>> {
+    let cells = |line: &'a str| -> Vec<&'a str> {
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    };
+    let is_one = |row: &Vec<&str>| {
+        row.first().is_some_and(|cell| cell.starts_with(name))
+            && row.get(1).is_some_and(|cell| cell.parse::<f64>().is_ok_and(|figure| figure > 0.0))
+    };
+    printed.lines().map(cells).filter(is_one).collect()
+}
+
+#[test]
+fn every_contender_has_a_row_in_every_table() {
+    let printed = printed(&["--section", "cost"]);
+    let on_two = usize::from(std::thread::available_parallelism().unwrap().get() > 1);
+    let sumtimes = 1 + on_two;
+    let expected = [
+        ("fut", 3 * (4 + sumtimes)),
+        ("may ", 4 + sumtimes),
+        ("tokio ", 2 * (4 + sumtimes) - on_two),
+        ("async-executor ", 4 + sumtimes),
+        ("corosensei ", 4),
+    ];
+    for (contender, tables) in expected {
+        assert_eq!(rows(&printed, contender).len(), tables, "{contender}\n{printed}");
+    }
+    assert!(!printed.contains("LOST"), "{printed}");
+    // Go takes part or says why not.
+    let go = rows(&printed, "Go ").len();
+    assert!(go == 4 + sumtimes || printed.contains("Go: not installed"), "{printed}");
+}
+
+#[test]
+fn what_is_recorded_of_a_tree_is_counted_and_nothing_is_lost() {
+    let printed = printed(&["--section", "sumtime"]);
+    let all = rows(&printed, "all events");
+    let scheduling = rows(&printed, "scheduling events");
+    let number = |row: &[&str], column: usize| row[column].parse::<u64>().unwrap();
+    let (events, lost) = (6, 7);
+    // A hundredth of 2^11 trees of height 4, of 31 threads each.
+    let threads = 31 * 20;
+    for (all, scheduling) in all.iter().zip(&scheduling) {
+        assert_eq!((number(all, lost), number(scheduling, lost)), (0, 0), "{printed}");
+        // Each is created and dispatched, at the very least; begins and ends.
+        assert!(number(scheduling, events) >= 2 * threads, "{printed}");
+        assert!(number(all, events) >= 4 * threads, "{printed}");
+    }
+    assert_eq!(rows(&printed, "nothing").len(), 2 * all.len());
+    assert!(!all.is_empty(), "{printed}");
+}
+
+#[test]
+fn a_kernel_is_factorised_the_same_with_and_without_recording() {
+    let printed = printed(&["--section", "kernel", "--blocks", "8", "--block-size", "8"]);
+    assert!(!rows(&printed, "all events").is_empty(), "{printed}");
+}
+
+#[test]
+fn live_threads_are_counted() {
+    let printed = printed(&["--section", "memory"]);
+    for threads in ["1000 ", "10000 "] {
+        let row = printed.lines().find(|line| line.starts_with(threads));
+        assert!(row.is_some_and(|row| row.ends_with("met")), "{printed}");
+    }
+}

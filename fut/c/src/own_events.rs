@@ -1,0 +1,45 @@
+//! The events that libfut records itself. They have codes of C, so that they are recorded as a program's own are; those
+//! that FxT had are FxT's.
+
+use fut::{
+    DeclareError, declare, keys,
+    model::{EventType, Field, FieldType, Level},
+    trace::Declaration,
+};
+
+/// A function built with `-finstrument-functions` is entered (`FUT_GCC_INSTRUMENT_ENTRY_CODE`).
+pub(crate) const FUNC_ENTER: u32 = 0x320;
+/// It is left (`FUT_GCC_INSTRUMENT_EXIT_CODE`).
+pub(crate) const FUNC_EXIT: u32 = 0x420;
+/// `PROF_IN()`: an address in the function.
+pub(crate) const PROF_IN: u32 = 0x321;
+/// `PROF_OUT()`.
+pub(crate) const PROF_OUT: u32 = 0x421;
+/// `fut_setup` began to record (`FUT_SETUP_CODE`): the keys, and the probes dropped before.
+pub(crate) const SETUP: u32 = 0xffff;
+
+/// Declares them all, before anything is recorded.
+pub(crate) fn declare_own_events() -> Result<(), DeclareError> {
+    let function = [("function", FieldType::Pointer)];
+    let call = [("function", FieldType::Pointer), ("call_site", FieldType::Pointer)];
+    let setup = [("keymask", FieldType::U32), ("dropped_before", FieldType::U64)];
+    let own = [
+        (FUNC_ENTER, "FUNC_ENTER", &call[..], keys::FUNCTIONS, "into {function}, called at {call_site}"),
+        (FUNC_EXIT, "FUNC_EXIT", &call, keys::FUNCTIONS, "out of {function}, called at {call_site}"),
+        (PROF_IN, "PROF_IN", &function, keys::C_PROGRAM, "into {function}"),
+        (PROF_OUT, "PROF_OUT", &function, keys::C_PROGRAM, "out of {function}"),
+        (
+            SETUP,
+            "FUT_SETUP",
+            &setup,
+            keys::C_PROGRAM,
+            "keys {keymask}, {dropped_before} probes came too early",
+        ),
+    ];
+    own.into_iter().try_for_each(|(code, name, fields, key, format)| {
+        let fields = fields.iter().map(|(name, ty)| Field { name: (*name).into(), ty: *ty }).collect();
+        let (name, format) = (name.into(), format.into());
+        let event = EventType { level: Level::User, code: Some(code), name, key, fields, format };
+        declare(Declaration { event, file: file!().into(), line: line!() })
+    })
+}

@@ -1,0 +1,245 @@
+//! Beginning and ending: under `sigmund record` when the library is loaded, otherwise with `fut_setup`.
+
+use std::{
+    env,
+    ffi::{c_char, c_int, c_uint, c_void},
+    fs, io, mem,
+    path::{Path, PathBuf},
+    process,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use fut::{Init, Recording, RecordingSummary, SwitchError, dropped_before_setup, keys, shm::Geometry};
+
+use crate::{
+    declare::text,
+    own_events::{SETUP, declare_own_events},
+    probes::fire,
+};
+
+/// `FUT_ENABLE`, `FUT_DISABLE` and `FUT_SETMASK` of fut.h.
+const ENABLE: c_int = 0xCE03;
+const DISABLE: c_int = 0xCE04;
+const SETMASK: c_int = 0xCE05;
+
+/// Bytes of a packet, and how many packets a ring has if `fut_setup` does not say.
+const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
+
+/// What `fut_setup` began.
+struct Begun {
+    /// And the process that began it: a child that `fork` made has a copy, without the thread that drains.
+    recording: Option<(u32, Recording)>,
+    path: Option<PathBuf>,
+}
+
+static BEGUN: Mutex<Begun> = Mutex::new(Begun { recording: None, path: None });
+/// Records that the recording which has ended could not keep.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Runs when the library is loaded, before `main`: early, so that the constructors of a program that is linked with
+/// the static library are traced, too.
+#[used]
+#[unsafe(link_section = ".init_array.00101")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    if let Err(error) = declare_own_events() {
+        eprintln!("fut: its own events have no names: {error}");
+    }
+    match fut::init() {
+        Init::Recording | Init::AlreadyRecording => {}
+        Init::NotAsked => fut::__count_before_setup(),
+        Init::Failed(error) => eprintln!("fut: this program is not recorded: {error}"),
+    }
+}
+
+/// Begins to record into the file that [`fut_set_filename`] named.
+///
+/// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB), `keymask` the keys that are on,
+/// and `thread` is not needed: LWPs are told apart by themselves. Under `sigmund record` everything is recorded by
+/// that already, and this only sets the keys. 0, or a negative error number.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
+    let _ = thread;
+    let dropped = dropped_before_setup();
+    if env::var_os(fut::ENV_ARENA_DIR).is_none()
+        && let Err(error) = begin(longs)
+    {
+        return refused("fut_setup", &error).into();
+    }
+    // The user's mask, from outside, is not the program's to change.
+    if !fut::__keymask_is_given()
+        && let Err(error) = set_c_keys(keymask)
+    {
+        return refused("fut_setup", &error.into()).into();
+    }
+    fire(SETUP, (keymask, dropped));
+    0
+}
+
+fn begin(longs: u64) -> io::Result<()> {
+    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if begun.recording.as_ref().is_some_and(|(pid, _)| *pid == process::id()) {
+        return Err(io::Error::from_raw_os_error(libc::EALREADY));
+    }
+    let path = begun.path.get_or_insert_with(default_path).clone();
+    make_way(&path)?;
+    let packets = match longs.saturating_mul(8) / PACKET_BYTES {
+        0 if longs == 0 => Geometry::default().packets,
+        packets => packets.next_power_of_two().clamp(2, 65536) as u32,
+    };
+    let recording = Recording::start(&path, Geometry { packets, ..Geometry::default() })?;
+    begun.recording = Some((process::id(), recording));
+    // SAFETY: the function has the right signature, and is not unloaded: this library holds threads.
+    unsafe { libc::atexit(at_exit) };
+    Ok(())
+}
+
+/// An older trace of the same name gives way, as it did with FxT. Nothing but a file does.
+fn make_way(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(old) if old.is_file() => fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{}: expected a file or nothing, found something else", path.display()),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// FxT's own default.
+fn default_path() -> PathBuf {
+    let user = env::var("USER").ok().filter(|user| !user.is_empty() && !user.contains('/'));
+    Path::new("/tmp").join(format!("prof_file_user_{}", user.as_deref().unwrap_or("unknown")))
+}
+
+/// Names the trace, before `fut_setup`. Later, it has no effect on a recording that runs.
+///
+/// # Safety
+/// `filename` is a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
+    // SAFETY: the caller gives a C string.
+    let path = PathBuf::from(unsafe { text(filename) });
+    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if begun.recording.is_none() && !path.as_os_str().is_empty() {
+        begun.path = Some(path);
+    }
+}
+
+/// Ends recording and completes the trace. If `filename` is given and is not the name it has, it is moved there.
+/// 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and that goes on.
+///
+/// # Safety
+/// `filename` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fut_endup(filename: *const c_char) -> i64 {
+    // SAFETY: the caller gives a C string or null.
+    let to = unsafe { text(filename) };
+    let switched = set_c_keys(0).map_err(io::Error::from);
+    match end(Path::new(&to)).and(switched) {
+        Ok(()) => 0,
+        Err(error) => refused("fut_endup", &error).into(),
+    }
+}
+
+fn end(to: &Path) -> io::Result<()> {
+    let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
+    if pid != process::id() {
+        // The parent's, which goes on: neither its file nor its thread is ours.
+        mem::forget(recording);
+        return Ok(());
+    }
+    fut::note_modules();
+    let RecordingSummary { lost, .. } = recording.finish()?;
+    LOST.store(lost, Ordering::Relaxed);
+    let Some(path) = begun.path.as_deref() else { return Ok(()) };
+    if to.as_os_str().is_empty() || to == path {
+        return Ok(());
+    }
+    make_way(to)?;
+    match fs::rename(path, to) {
+        Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
+            fs::copy(path, to)?;
+            fs::remove_file(path)
+        }
+        renamed => renamed,
+    }
+}
+
+/// A program that forgets `fut_endup` has its trace all the same.
+extern "C" fn at_exit() {
+    if let Err(error) = end(Path::new("")) {
+        eprintln!("fut: the trace is not complete: {error}");
+    }
+}
+
+/// Ends recording if it still runs. 0, or a negative error number.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_done() -> c_int {
+    // SAFETY: a null pointer is allowed.
+    unsafe { fut_endup(std::ptr::null()) as c_int }
+}
+
+/// Switches keys of C: on (`FUT_ENABLE`), off (`FUT_DISABLE`), or exactly these on (`FUT_SETMASK`). 0, or a negative
+/// error number, and then nothing is changed: `-EPERM` if nothing is recorded, `-EINVAL` for another `how`.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> c_int {
+    let _ = thread;
+    if !fut::is_recording() {
+        return -libc::EPERM;
+    }
+    let now = (keys::mask() >> 32) as c_uint;
+    let changed = match how {
+        ENABLE => set_c_keys(now | keymask),
+        DISABLE => set_c_keys(now & !keymask),
+        SETMASK => set_c_keys(keymask),
+        _ => return -libc::EINVAL,
+    };
+    match changed {
+        Ok(()) => 0,
+        Err(error) => refused("fut_keychange", &error.into()),
+    }
+}
+
+/// The keys of Rust stay as they are.
+fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
+    keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
+}
+
+/// Says on stderr what went wrong, and gives its negative number.
+fn refused(function: &str, error: &io::Error) -> c_int {
+    eprintln!("fut: {function}: {error}");
+    -error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// Probes that were fired before recording began, and dropped; at most 65536 are counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_dropped_before_setup() -> u64 {
+    dropped_before_setup()
+}
+
+/// Records that found no room in the recording that `fut_endup` ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// Tells the trace of libraries loaded by `dlopen`. A normal end of the program does so, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_note_modules() {
+    fut::note_modules();
+}
+
+/// The clock of the probes, in ticks.
+#[unsafe(no_mangle)]
+pub extern "C" fn fut_getstamp() -> u64 {
+    fut::clock::ticks()
+}
+
+const _: () = assert!(size_of::<*const c_void>() == 8, "records hold addresses in 64 bits");

@@ -1,0 +1,59 @@
+//! A C string as a parameter: its bytes, up to a length; they need not be UTF-8.
+
+use std::{
+    ffi::c_char,
+    slice,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use fut::{Param, model::FieldType};
+
+/// The longest text that one record keeps, as in Rust; the rest is cut off.
+const MAX_TEXT: usize = 512;
+
+/// A text of so many bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    /// A C string; a null pointer is an empty one.
+    ///
+    /// # Safety
+    /// `text` is null, or points to bytes that end with a 0 or are at least 512, and stay as they are for `'a`.
+    #[inline]
+    pub(crate) unsafe fn of<'a>(text: *const c_char) -> Text<'a> {
+        if text.is_null() {
+            return Text(&[]);
+        }
+        // SAFETY: the caller vouches for so many bytes, or an end before.
+        let len = unsafe { libc::strnlen(text, MAX_TEXT) };
+        // SAFETY: `strnlen` has just read them.
+        Text(unsafe { slice::from_raw_parts(text.cast(), len) })
+    }
+}
+
+// SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
+unsafe impl Param for Text<'_> {
+    const TYPE: FieldType = FieldType::Text;
+    const SAMPLE: Self = Text(b"sixteen letters.");
+
+    #[inline]
+    fn words(self) -> usize {
+        1 + self.0.len().div_ceil(8)
+    }
+
+    #[inline]
+    unsafe fn write(self, to: *mut u64) {
+        let words = self.0.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        for (index, word) in [self.0.len() as u64].into_iter().chain(words).enumerate() {
+            // SAFETY: `index` is below `words()`, and the caller gives so many.
+            let place = unsafe { to.add(index) };
+            // SAFETY: aligned, and ours until the record is committed.
+            unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Relaxed);
+        }
+    }
+}

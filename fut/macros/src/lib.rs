@@ -1,0 +1,92 @@
+//! `#[fut::trace]`. Use it through the crate `fut`, which re-exports it.
+//!
+//! It looks for three things only: the words before `fn`, the name behind it, and the body, which
+//! is the last group. So it needs no parser of Rust.
+
+use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+
+/// Records `PROF_IN` when the function is entered and `PROF_OUT` when it is left, by `return` or by unwinding.
+///
+/// Both carry the function's name and source place. They are under `fut::keys::FUNCTIONS`; switched off, each costs
+/// a disabled probe. Functions, methods and generic functions; not `async fn`, whose body runs piecemeal, perhaps on
+/// other threads, and not `const fn`.
+///
+/// ```ignore
+/// #[fut::trace]
+/// fn factor(matrix: &mut Matrix) { /* … */ }
+/// ```
+#[proc_macro_attribute]
+pub fn trace(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    match traced(arguments, function.clone()) {
+        Ok(traced) => traced,
+        // The function itself stays, so that this is the only error.
+        Err((span, message)) => {
+            let mut error = compile_error(span, message);
+            error.extend(function);
+            error
+        }
+    }
+}
+
+fn traced(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, (Span, &'static str)> {
+    if let Some(argument) = arguments.into_iter().next() {
+        return Err((argument.span(), "#[fut::trace] takes no arguments"));
+    }
+    let mut tokens: Vec<TokenTree> = function.into_iter().collect();
+    let name = name_of(&tokens)?;
+    let body = tokens.pop().and_then(body_of);
+    let body = body.ok_or((name.span(), "#[fut::trace] needs a function with a body"))?;
+    let probe = format!("::fut::__traced!({:?}, {}u32);", name.to_string(), name.span().line());
+    let mut traced: TokenStream = probe.parse().map_err(|_| (name.span(), "#[fut::trace]: not a name"))?;
+    traced.extend(body.stream());
+    let mut group = Group::new(Delimiter::Brace, traced);
+    group.set_span(body.span());
+    tokens.push(group.into());
+    Ok(tokens.into_iter().collect())
+}
+
+/// The identifier behind `fn`, if the words before it allow tracing.
+fn name_of(tokens: &[TokenTree]) -> Result<Ident, (Span, &'static str)> {
+    let mut tokens = tokens.iter();
+    for token in tokens.by_ref() {
+        match word(token).as_deref() {
+            Some("async") => {
+                return Err((
+                    token.span(),
+                    "#[fut::trace] cannot trace an async fn: its body runs piecemeal, and may go on elsewhere; \
+                     trace the functions it calls",
+                ));
+            }
+            Some("const") => return Err((token.span(), "#[fut::trace] cannot trace a const fn")),
+            Some("fn") => break,
+            _ => {}
+        }
+    }
+    match tokens.next() {
+        Some(TokenTree::Ident(name)) => Ok(name.clone()),
+        _ => Err((Span::call_site(), "#[fut::trace] goes before a function")),
+    }
+}
+
+fn word(token: &TokenTree) -> Option<String> {
+    if let TokenTree::Ident(ident) = token { Some(ident.to_string()) } else { None }
+}
+
+/// The group in braces; where a macro put it in as a `block`, there is a group without delimiters around it.
+fn body_of(token: TokenTree) -> Option<Group> {
+    let TokenTree::Group(group) = token else { return None };
+    match group.delimiter() {
+        Delimiter::Brace => Some(group),
+        Delimiter::None => group.stream().into_iter().last().and_then(body_of),
+        _ => None,
+    }
+}
+
+fn compile_error(span: Span, message: &str) -> TokenStream {
+    let error: TokenStream = format!("::core::compile_error!({message:?});").parse().unwrap_or_default();
+    let spanned = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    error.into_iter().map(spanned).collect()
+}

@@ -1,0 +1,217 @@
+//! Waiting for descriptors that are no sockets of this crate.
+
+use std::{
+    fmt, io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
+    time::Instant,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::ioctl_fionbio,
+};
+
+use crate::runtime::{Direction, Limit, Source};
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Interest {
+    /// Something to read, an error, or the other side has closed.
+    Readable,
+    /// Room to write, an error, or the other side has closed.
+    Writable,
+}
+
+impl Interest {
+    fn direction(self) -> Direction {
+        match self {
+            Interest::Readable => Direction::Read,
+            Interest::Writable => Direction::Write,
+        }
+    }
+}
+
+/// A descriptor that user threads can wait for: a pipe, an eventfd, a timerfd, a pidfd, a terminal, a socket of
+/// another library. Several may wait for one, in both directions.
+///
+/// - [`io`](Readiness::io) is the way to use it: it makes the call, and waits only if that says `WouldBlock`. So the
+///   descriptor **must be in non-blocking mode**, or the call blocks the LWP; see
+///   [`set_nonblocking`](Readiness::set_nonblocking).
+/// - [`wait_readable`](Readiness::wait_readable) and the like return when a call would not block. They ask the kernel
+///   each time, so they need no mode, and they may be called without having read all there is. But between their
+///   return and the call, another thread may have been faster.
+///
+/// The kernel tells the reactor only about changes (it is registered edge-triggered). That needs no care here: a wait
+/// begins only after the kernel has said that a call would block.
+///
+/// ```
+/// use std::{io::{PipeReader, Read, Write}, os::fd::AsFd};
+///
+/// use fut::net::{Interest, Readiness};
+///
+/// let runtime = fut::Runtime::builder().lwps(1).build()?;
+/// runtime.run(|| -> std::io::Result<()> {
+///     let (reader, mut writer) = std::io::pipe()?;
+///     let reader = Readiness::new(reader)?;
+///     reader.set_nonblocking(true)?;
+///     let read = fut::spawn(move || {
+///         let mut byte = [0];
+///         reader.io(Interest::Readable, |mut pipe: &PipeReader| pipe.read(&mut byte)).map(|_| byte[0])
+///     });
+///     fut::yield_now();
+///     writer.write_all(&[42])?;
+///     assert_eq!(read.join().unwrap()?, 42);
+///     Ok(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Readiness<T: AsFd>(Source<T>);
+
+impl<T: AsFd> Readiness<T> {
+    /// Registers a descriptor with the reactor of the calling user thread's runtime. Its mode stays as it is.
+    ///
+    /// # Errors
+    /// `Unsupported` for what the kernel cannot wait for: regular files and directories. `AlreadyExists` for a
+    /// descriptor that is registered in this runtime. When the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn new(io: T) -> io::Result<Readiness<T>> {
+        Source::new(io, "fut::net::Readiness::new").map(Readiness)
+    }
+
+    /// What owns the descriptor.
+    pub fn get_ref(&self) -> &T {
+        self.0.io()
+    }
+
+    /// Takes it out of the reactor again. Its mode stays as it is.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+
+    /// Switches non-blocking mode on or off. The mode belongs to what was opened, not to the descriptor: whoever has
+    /// a duplicate, other processes included, has it as well.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        Ok(ioctl_fionbio(self.get_ref(), nonblocking)?)
+    }
+
+    /// Makes `call` until it does not say `WouldBlock`; between, the user thread is blocked.
+    ///
+    /// # Errors
+    /// Those of `call`.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn io<R>(&self, interest: Interest, call: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.0.retry(interest.direction(), Limit::None, "fut::net::Readiness::io", call)
+    }
+
+    /// The same, until the deadline. The call is made once at least.
+    ///
+    /// # Errors
+    /// Those of `call`; `TimedOut`.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn io_until<R>(
+        &self,
+        interest: Interest,
+        deadline: Instant,
+        call: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.0.retry(interest.direction(), Limit::Until(deadline), "fut::net::Readiness::io_until", call)
+    }
+
+    /// Blocks the user thread until a call that reads would not block.
+    ///
+    /// # Errors
+    /// When the kernel refuses to say.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn wait_readable(&self) -> io::Result<()> {
+        self.wait(Interest::Readable, Limit::None, "fut::net::Readiness::wait_readable")
+    }
+
+    /// The same, until the deadline.
+    ///
+    /// # Errors
+    /// `TimedOut`; when the kernel refuses to say.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn wait_readable_until(&self, deadline: Instant) -> io::Result<()> {
+        let limit = Limit::Until(deadline);
+        self.wait(Interest::Readable, limit, "fut::net::Readiness::wait_readable_until")
+    }
+
+    /// Blocks the user thread until a call that writes would not block.
+    ///
+    /// # Errors
+    /// When the kernel refuses to say.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn wait_writable(&self) -> io::Result<()> {
+        self.wait(Interest::Writable, Limit::None, "fut::net::Readiness::wait_writable")
+    }
+
+    /// The same, until the deadline.
+    ///
+    /// # Errors
+    /// `TimedOut`; when the kernel refuses to say.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn wait_writable_until(&self, deadline: Instant) -> io::Result<()> {
+        let limit = Limit::Until(deadline);
+        self.wait(Interest::Writable, limit, "fut::net::Readiness::wait_writable_until")
+    }
+
+    #[track_caller]
+    fn wait(&self, interest: Interest, limit: Limit, name: &'static str) -> io::Result<()> {
+        self.0.retry(interest.direction(), limit, name, |io| is_ready(io.as_fd(), interest))
+    }
+}
+
+/// `WouldBlock` if a call would.
+fn is_ready(fd: BorrowedFd<'_>, interest: Interest) -> io::Result<()> {
+    let flags = match interest {
+        Interest::Readable => PollFlags::IN | PollFlags::PRI,
+        Interest::Writable => PollFlags::OUT,
+    };
+    match poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? {
+        0 => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    }
+}
+
+impl<T: AsFd> AsFd for Readiness<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.get_ref().as_fd()
+    }
+}
+
+impl<T: AsFd> AsRawFd for Readiness<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl<T: AsFd + fmt::Debug> fmt::Debug for Readiness<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Readiness").field(self.get_ref()).finish()
+    }
+}

@@ -1,0 +1,257 @@
+//! What all sockets have in common: a socket of the standard library that is registered, and two time limits.
+
+use std::{
+    io,
+    os::fd::AsFd,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use crate::runtime::{Direction, Limit, Source};
+
+/// See above.
+#[derive(Debug)]
+pub(super) struct Socket<S: AsFd> {
+    source: Source<S>,
+    /// For each direction, in ns. `NO_LIMIT`: none.
+    limits: [AtomicU64; 2],
+}
+
+const NO_LIMIT: u64 = u64::MAX;
+
+impl<S: AsFd> Socket<S> {
+    /// Registers `socket`, in non-blocking mode from now on.
+    #[track_caller]
+    pub(super) fn new(socket: S, call: &'static str) -> io::Result<Socket<S>> {
+        let source = Source::new(socket, call)?;
+        rustix::io::ioctl_fionbio(source.io(), true)?;
+        Ok(Socket { source, limits: [AtomicU64::new(NO_LIMIT), AtomicU64::new(NO_LIMIT)] })
+    }
+
+    /// Takes it out again, in blocking mode from now on.
+    pub(super) fn into_std(self) -> io::Result<S> {
+        let socket = self.source.into_inner();
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        Ok(socket)
+    }
+
+    pub(super) fn std(&self) -> &S {
+        self.source.io()
+    }
+
+    /// Blocks the calling user thread until there is something to read, within the limit for that.
+    #[track_caller]
+    pub(super) fn read<R>(&self, name: &'static str, call: impl FnMut(&S) -> io::Result<R>) -> io::Result<R> {
+        self.source.retry(Direction::Read, self.limit(Direction::Read), name, call)
+    }
+
+    /// The same, until there is room to write.
+    #[track_caller]
+    pub(super) fn write<R>(
+        &self,
+        name: &'static str,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.source.retry(Direction::Write, self.limit(Direction::Write), name, call)
+    }
+
+    /// As [`Socket::write`], within another limit.
+    #[track_caller]
+    pub(super) fn write_within<R>(
+        &self,
+        limit: Limit,
+        name: &'static str,
+        call: impl FnMut(&S) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.source.retry(Direction::Write, limit, name, call)
+    }
+
+    fn limit(&self, direction: Direction) -> Limit {
+        self.timeout(direction).map_or(Limit::None, Limit::Within)
+    }
+
+    pub(super) fn timeout(&self, direction: Direction) -> Option<Duration> {
+        let ns = self.limits[direction as usize].load(Ordering::Relaxed);
+        (ns != NO_LIMIT).then(|| Duration::from_nanos(ns))
+    }
+
+    /// # Errors
+    /// A limit of zero, as in the standard library.
+    pub(super) fn set_timeout(&self, direction: Direction, timeout: Option<Duration>) -> io::Result<()> {
+        if timeout == Some(Duration::ZERO) {
+            let expected = "cannot set a 0 duration timeout: expected more, or None for no limit";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, expected));
+        }
+        let ns = timeout.map_or(NO_LIMIT, |t| u64::try_from(t.as_nanos()).unwrap_or(NO_LIMIT));
+        self.limits[direction as usize].store(ns, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A type around a [`Socket`], and what all such types have.
+macro_rules! socket {
+    ($(#[$meta:meta])* $name:ident($std:ty), $path:literal) => {
+        $(#[$meta])*
+        pub struct $name(pub(super) crate::net::socket::Socket<$std>);
+
+        impl $name {
+            /// Takes over a socket of the standard library, and switches it to non-blocking mode.
+            ///
+            /// # Errors
+            /// When the reactor cannot be started, or the kernel refuses.
+            ///
+            /// # Panics
+            /// Outside of a runtime.
+            #[track_caller]
+            pub fn from_std(socket: $std) -> std::io::Result<$name> {
+                crate::net::socket::Socket::new(socket, concat!($path, "::from_std")).map($name)
+            }
+
+            /// The socket, for use without this runtime: in blocking mode again, without time limits.
+            ///
+            /// # Errors
+            /// When the kernel refuses to switch the mode.
+            pub fn into_std(self) -> std::io::Result<$std> {
+                self.0.into_std()
+            }
+
+            /// The socket, for calls that do not block. It must stay in non-blocking mode.
+            pub fn as_std(&self) -> &$std {
+                self.0.std()
+            }
+
+            /// The error that is pending on the socket, and clears it.
+            ///
+            /// # Errors
+            /// When the kernel does not say.
+            pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
+                self.0.std().take_error()
+            }
+
+            /// Another handle of the same socket. It has time limits of its own, none to begin with.
+            ///
+            /// # Errors
+            /// When there are no more descriptors.
+            ///
+            /// # Panics
+            /// Outside of a runtime.
+            #[track_caller]
+            pub fn try_clone(&self) -> std::io::Result<$name> {
+                let clone = self.0.std().try_clone()?;
+                crate::net::socket::Socket::new(clone, concat!($path, "::try_clone")).map($name)
+            }
+        }
+
+        impl std::os::fd::AsFd for $name {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                self.0.std().as_fd()
+            }
+        }
+
+        impl std::os::fd::AsRawFd for $name {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                std::os::fd::AsRawFd::as_raw_fd(self.0.std())
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self.0.std(), f)
+            }
+        }
+    };
+}
+
+/// The time limits, for types that the standard library gives such.
+macro_rules! time_limits {
+    ($name:ident) => {
+        impl $name {
+            /// How long a call that reads waits; `None` is for ever. Each call has the whole of it.
+            ///
+            /// # Errors
+            /// `InvalidInput` for a limit of zero.
+            pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_timeout(crate::runtime::Direction::Read, timeout)
+            }
+
+            /// How long a call that writes waits; `None` is for ever. Each call has the whole of it.
+            ///
+            /// # Errors
+            /// `InvalidInput` for a limit of zero.
+            pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_timeout(crate::runtime::Direction::Write, timeout)
+            }
+
+            /// The limit of calls that read.
+            ///
+            /// # Errors
+            /// None; as the standard library has it.
+            pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
+                Ok(self.0.timeout(crate::runtime::Direction::Read))
+            }
+
+            /// The limit of calls that write.
+            ///
+            /// # Errors
+            /// None; as the standard library has it.
+            pub fn write_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
+                Ok(self.0.timeout(crate::runtime::Direction::Write))
+            }
+        }
+    };
+}
+
+/// Reading and writing a stream, also through a shared reference.
+macro_rules! stream {
+    ($name:ident, $path:literal) => {
+        impl std::io::Read for &$name {
+            fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+                self.0.read(concat!($path, "::read"), |mut std| std.read(buf))
+            }
+
+            fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {
+                self.0.read(concat!($path, "::read_vectored"), |mut std| std.read_vectored(bufs))
+            }
+        }
+
+        impl std::io::Write for &$name {
+            fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+                self.0.write(concat!($path, "::write"), |mut std| std.write(buf))
+            }
+
+            fn write_vectored(&mut self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
+                self.0.write(concat!($path, "::write_vectored"), |mut std| std.write_vectored(bufs))
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        impl std::io::Read for $name {
+            fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+                (&*self).read(buf)
+            }
+
+            fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {
+                (&*self).read_vectored(bufs)
+            }
+        }
+
+        impl std::io::Write for $name {
+            fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+                (&*self).write(buf)
+            }
+
+            fn write_vectored(&mut self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
+                (&*self).write_vectored(bufs)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(super) use {socket, stream, time_limits};

@@ -1,0 +1,321 @@
+//! Unix sockets.
+
+use std::{
+    io,
+    iter::FusedIterator,
+    net::Shutdown,
+    os::unix::net::{self, SocketAddr},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{
+    connect,
+    socket::{Socket, socket, stream, time_limits},
+};
+use crate::runtime::{Direction, Limit, here};
+
+socket! {
+    /// A Unix socket that listens, as [`std::os::unix::net::UnixListener`].
+    UnixListener(net::UnixListener), "fut::net::UnixListener"
+}
+
+socket! {
+    /// A connection of Unix sockets, as [`std::os::unix::net::UnixStream`].
+    ///
+    /// `&UnixStream` reads and writes as well, so that one user thread can read while another writes.
+    UnixStream(net::UnixStream), "fut::net::UnixStream"
+}
+
+socket! {
+    /// A Unix socket for datagrams, as [`std::os::unix::net::UnixDatagram`].
+    UnixDatagram(net::UnixDatagram), "fut::net::UnixDatagram"
+}
+
+time_limits!(UnixStream);
+time_limits!(UnixDatagram);
+stream!(UnixStream, "fut::net::UnixStream");
+
+impl UnixListener {
+    /// Listens at `path`, which it makes.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixListener> {
+        const CALL: &str = "fut::net::UnixListener::bind";
+        here(CALL);
+        Socket::new(net::UnixListener::bind(path)?, CALL).map(UnixListener)
+    }
+
+    /// Listens at an address, which may be an abstract one.
+    ///
+    /// # Errors
+    /// As [`UnixListener::bind`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn bind_addr(addr: &SocketAddr) -> io::Result<UnixListener> {
+        const CALL: &str = "fut::net::UnixListener::bind_addr";
+        here(CALL);
+        Socket::new(net::UnixListener::bind_addr(addr)?, CALL).map(UnixListener)
+    }
+
+    /// The next connection, and where it comes from. Blocks the user thread until there is one.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        const CALL: &str = "fut::net::UnixListener::accept";
+        let (stream, from) = self.0.read(CALL, net::UnixListener::accept)?;
+        Ok((UnixStream(Socket::new(stream, CALL)?), from))
+    }
+
+    /// The connections as they come; never ends.
+    pub fn incoming(&self) -> UnixIncoming<'_> {
+        UnixIncoming(self)
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+}
+
+/// The connections of a [`UnixListener`], as they come.
+#[derive(Debug)]
+#[must_use]
+pub struct UnixIncoming<'a>(&'a UnixListener);
+
+impl Iterator for UnixIncoming<'_> {
+    type Item = io::Result<UnixStream>;
+
+    fn next(&mut self) -> Option<io::Result<UnixStream>> {
+        Some(self.0.accept().map(|(stream, _)| stream))
+    }
+}
+
+impl FusedIterator for UnixIncoming<'_> {}
+
+impl UnixStream {
+    /// Connects with who listens at `path`. When too many wait there already, the call goes on on an LWP that may
+    /// block.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn connect(path: impl AsRef<Path>) -> io::Result<UnixStream> {
+        const CALL: &str = "fut::net::UnixStream::connect";
+        here(CALL);
+        Socket::new(connect::unix(&SocketAddr::from_pathname(path)?)?, CALL).map(UnixStream)
+    }
+
+    /// Connects with who listens at an address, which may be an abstract one.
+    ///
+    /// # Errors
+    /// As [`UnixStream::connect`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn connect_addr(addr: &SocketAddr) -> io::Result<UnixStream> {
+        const CALL: &str = "fut::net::UnixStream::connect_addr";
+        here(CALL);
+        Socket::new(connect::unix(addr)?, CALL).map(UnixStream)
+    }
+
+    /// Two that are connected with each other.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
+        const CALL: &str = "fut::net::UnixStream::pair";
+        here(CALL);
+        let (one, other) = net::UnixStream::pair()?;
+        Ok((UnixStream(Socket::new(one, CALL)?), UnixStream(Socket::new(other, CALL)?)))
+    }
+
+    /// Its own end.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Where it is connected to.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().peer_addr()
+    }
+
+    /// Ends one direction, or both. User threads that wait in one come back.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
+    }
+}
+
+/// How often [`UnixDatagram::send_to`] looks whether its receiver has room.
+const RECEIVER_FULL: Duration = Duration::from_millis(1);
+
+impl UnixDatagram {
+    /// A socket at `path`, which it makes.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
+        const CALL: &str = "fut::net::UnixDatagram::bind";
+        here(CALL);
+        Socket::new(net::UnixDatagram::bind(path)?, CALL).map(UnixDatagram)
+    }
+
+    /// A socket without an address.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn unbound() -> io::Result<UnixDatagram> {
+        const CALL: &str = "fut::net::UnixDatagram::unbound";
+        here(CALL);
+        Socket::new(net::UnixDatagram::unbound()?, CALL).map(UnixDatagram)
+    }
+
+    /// Two that are connected with each other.
+    ///
+    /// # Errors
+    /// Of the kernel; when the reactor cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
+        const CALL: &str = "fut::net::UnixDatagram::pair";
+        here(CALL);
+        let (one, other) = net::UnixDatagram::pair()?;
+        Ok((UnixDatagram(Socket::new(one, CALL)?), UnixDatagram(Socket::new(other, CALL)?)))
+    }
+
+    /// From now on, sends there and receives from there only.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.0.std().connect(path)
+    }
+
+    /// Sends a datagram to where it is connected.
+    ///
+    /// # Errors
+    /// Of the kernel; `TimedOut` at the limit.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
+        self.0.write("fut::net::UnixDatagram::send", |std| std.send(buf))
+    }
+
+    /// Sends a datagram to `path`. While the queue of the receiver there is full, it looks again every millisecond:
+    /// of a socket that the sender is not connected with, the kernel does not tell when there is room.
+    ///
+    /// # Errors
+    /// Of the kernel; `TimedOut` at the limit.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn send_to(&self, buf: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        const CALL: &str = "fut::net::UnixDatagram::send_to";
+        let path = path.as_ref();
+        let started = Instant::now();
+        let deadline = self.0.timeout(Direction::Write).and_then(|limit| started.checked_add(limit));
+        loop {
+            let look_again = Instant::now() + RECEIVER_FULL;
+            let until = deadline.map_or(look_again, |deadline| look_again.min(deadline));
+            match self.0.write_within(Limit::Until(until), CALL, |std| std.send_to(buf, path)) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::TimedOut
+                        && deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Receives a datagram; what does not fit is lost.
+    ///
+    /// # Errors
+    /// Of the kernel; `TimedOut` at the limit.
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.read("fut::net::UnixDatagram::recv", |std| std.recv(buf))
+    }
+
+    /// Receives a datagram, and where it comes from; what does not fit is lost.
+    ///
+    /// # Errors
+    /// As [`UnixDatagram::recv`].
+    ///
+    /// # Panics
+    /// Outside of a runtime, when it would block.
+    #[track_caller]
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.read("fut::net::UnixDatagram::recv_from", |std| std.recv_from(buf))
+    }
+
+    /// Its own address.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Where it is connected to.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().peer_addr()
+    }
+
+    /// Ends one direction, or both. User threads that wait in one come back.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
+    }
+}

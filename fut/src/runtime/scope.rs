@@ -1,0 +1,217 @@
+//! User threads that borrow from the one that creates them, as `std::thread::scope` has them for threads.
+//!
+//! Why a borrow cannot dangle:
+//!
+//! 1. All that a scoped thread may have of its borrows is its closure, which is used up when its body returns, and its
+//!    result, which stands in a [`Packet`]. The user thread itself returns nothing.
+//! 2. The packet is shared by the thread and its handle. Whoever is the last to drop it drops the result first, and
+//!    then counts the thread as ended.
+//! 3. [`scope`] does not return, by a panic neither, before all are counted. A runtime that is dropped leaks the
+//!    stacks of threads that have not ended; the one in `scope` is then among those.
+
+use std::{
+    cell::UnsafeCell,
+    fmt,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use sigmund_model::Thread;
+
+use super::{
+    Builder, JoinHandle, lwp,
+    park::{here, park},
+    thread::ThreadRef,
+    waits::{WaitKind, WaitsFor},
+};
+
+/// Where user threads are created that end before [`scope`] returns.
+pub struct Scope<'scope, 'env: 'scope> {
+    count: Arc<Count>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The right to the result of a scoped user thread. Dropping it detaches the thread, which still ends before [`scope`]
+/// returns.
+pub struct ScopedJoinHandle<'scope, T> {
+    thread: JoinHandle<()>,
+    packet: Arc<Packet<'scope, T>>,
+}
+
+/// The threads of a scope.
+struct Count {
+    running: AtomicUsize,
+    /// One whose result nobody has taken.
+    one_panicked: AtomicBool,
+    /// The thread that waits for them.
+    owner: ThreadRef,
+}
+
+/// The place for the result of a thread.
+struct Packet<'scope, T> {
+    count: Arc<Count>,
+    result: UnsafeCell<Option<thread::Result<T>>>,
+    _scope: PhantomData<&'scope ()>,
+}
+
+// SAFETY: the thread writes the result, and drops its share of the packet then; whoever joins reads it after that. So
+// it is handed from one to the other, which `T: Send` allows.
+unsafe impl<T: Send> Sync for Packet<'_, T> {}
+
+/// Creates a scope for user threads that borrow: `body` spawns them, and all of them have ended when this returns.
+///
+/// ```
+/// let runtime = fut::Runtime::builder().lwps(2).build()?;
+/// runtime.run(|| {
+///     let mut numbers = vec![1, 2, 3];
+///     let mut sum = 0;
+///     fut::scope(|s| {
+///         s.spawn(|| sum = numbers.iter().sum());
+///         s.spawn(|| println!("{} numbers", numbers.len()));
+///     });
+///     numbers.push(sum);
+///     assert_eq!(numbers, [1, 2, 3, 6]);
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Panics
+/// If `body` panics, after all threads have ended; if a thread has panicked that was not joined; outside of a runtime.
+#[track_caller]
+pub fn scope<'env, F, T>(body: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let owner = here("fut::scope");
+    let count = Arc::new(Count { running: AtomicUsize::new(0), one_panicked: AtomicBool::new(false), owner });
+    let scope = Scope { count, scope: PhantomData, env: PhantomData };
+    // A panic must wait for the threads, too.
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    scope.count.wait_for_all();
+    match result {
+        Err(panic) => resume_unwind(panic),
+        Ok(_) if scope.count.one_panicked.load(Ordering::Relaxed) => panic!("a scoped user thread panicked"),
+        Ok(result) => result,
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Creates a user thread in the runtime of the scope's owner. It may create others in the same scope.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, body: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Builder::new().spawn_scoped(self, body)
+    }
+}
+
+impl Builder {
+    /// Creates a user thread in a scope.
+    pub fn spawn_scoped<'scope, 'env, F, T>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        body: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let count = Arc::clone(&scope.count);
+        // Relaxed: the owner, or a thread that is counted, does this; so it does not get to 0 meanwhile.
+        count.running.fetch_add(1, Ordering::Relaxed);
+        let shared = count.owner.shared();
+        let packet = Arc::new(Packet { count, result: UnsafeCell::new(None), _scope: PhantomData });
+        let theirs = Arc::clone(&packet);
+        let thread = self.begin(shared, move || {
+            let result = catch_unwind(AssertUnwindSafe(body));
+            // SAFETY: the handle looks only when this thread has ended, or when it has the only share.
+            unsafe { *theirs.result.get() = Some(result) };
+            drop(theirs);
+        });
+        let handle = JoinHandle::new(thread);
+        lwp::queue_new(shared, thread);
+        ScopedJoinHandle { thread: handle, packet }
+    }
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// The number of the thread.
+    pub fn id(&self) -> Thread {
+        self.thread.id()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Option<&str> {
+        self.thread.name()
+    }
+
+    /// Whether it has ended, so that [`join`](ScopedJoinHandle::join) returns at once.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until it has ended. A user thread that calls this blocks; its LWP goes on with others.
+    ///
+    /// # Errors
+    /// What it panicked with, if it did.
+    pub fn join(self) -> thread::Result<T> {
+        let ScopedJoinHandle { thread, mut packet } = self;
+        // It catches the panics of its body, so this is never one of them.
+        thread.join()?;
+        let packet = Arc::get_mut(&mut packet).expect("the thread has dropped its share before it ended");
+        packet.result.get_mut().take().expect("the thread has put in its result before it ended")
+    }
+}
+
+impl<T> Drop for Packet<'_, T> {
+    fn drop(&mut self) {
+        let result = self.result.get_mut();
+        if matches!(result, Some(Err(_))) {
+            self.count.one_panicked.store(true, Ordering::Relaxed);
+        }
+        // While the borrows are good still. There is nobody to whom a panic of this could go, and going on without
+        // having counted would hang; the standard library ends here, too.
+        if catch_unwind(AssertUnwindSafe(|| *result = None)).is_err() {
+            eprintln!("fut: fatal: the result of a scoped user thread panicked when it was dropped");
+            std::process::abort();
+        }
+        self.count.one_has_ended();
+    }
+}
+
+impl Count {
+    fn one_has_ended(&self) {
+        // Release: pairs with the Acquire in `wait_for_all`; what the thread did is done.
+        if self.running.fetch_sub(1, Ordering::Release) == 1 {
+            self.owner.unpark();
+        }
+    }
+
+    fn wait_for_all(self: &Arc<Count>) {
+        let address = Arc::as_ptr(self).addr();
+        // Acquire: pairs with the Release in `one_has_ended`.
+        while self.running.load(Ordering::Acquire) != 0 {
+            park(&WaitsFor { kind: WaitKind::Scope, address, holder: None });
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("running", &self.count.running).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").field("id", &self.id()).field("name", &self.name()).finish()
+    }
+}

@@ -1,0 +1,128 @@
+//! What a program says about itself after its session has started, or before: declarations that are not Rust's, and
+//! libraries that were loaded later. Each becomes one more packet of metadata.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, TryLockError},
+    thread,
+    time::Duration,
+};
+
+use sigmund_model::{Pid, Ticks};
+
+use super::{current, modules};
+use crate::{
+    clock,
+    shm::Arena,
+    trace::{Declaration, MAX_C_CODE, PacketHead, PacketKind, encode_declarations, encode_modules},
+};
+
+/// What [`declare`] was told. Whoever holds the lock may push metadata.
+static DECLARED_LATE: Mutex<Vec<Declaration>> = Mutex::new(Vec::new());
+
+/// Why an event cannot be declared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DeclareError {
+    /// Its code is not one that a program may choose.
+    Code(u32),
+    /// It is declared already, with another name, key or other fields.
+    Contradicts {
+        /// The declaration that came first.
+        first: Box<Declaration>,
+        /// The one that is refused.
+        second: Box<Declaration>,
+    },
+    /// The trace has no room for more declarations.
+    NoRoom,
+    /// Another thread has been declaring for a second.
+    Busy,
+}
+
+impl fmt::Display for DeclareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeclareError::Code(code) => {
+                write!(f, "expected a code from 1 to {MAX_C_CODE:#x}, found {code:#x}")
+            }
+            DeclareError::Contradicts { first, second } => {
+                write!(f, "{}:{}: expected {}", second.file, second.line, shape(first))?;
+                write!(f, ", as declared at {}:{}, found {}", first.file, first.line, shape(second))
+            }
+            DeclareError::NoRoom => f.write_str("the trace has no room for more declarations"),
+            DeclareError::Busy => f.write_str("another thread has been declaring events for a second"),
+        }
+    }
+}
+
+impl std::error::Error for DeclareError {}
+
+/// Declares an event whose code the program chose itself, from 1 to [`MAX_C_CODE`]. For bindings to other languages;
+/// in Rust, [`events!`](crate::events) does it. Before the session starts it is remembered; the same once more is
+/// no error.
+///
+/// # Errors
+/// When the code is out of bounds, is declared already as something else, or the trace has no room.
+pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
+    let code = declaration.event.code.unwrap_or(0);
+    if code == 0 || code > MAX_C_CODE {
+        return Err(DeclareError::Code(code));
+    }
+    let mut declared = lock().ok_or(DeclareError::Busy)?;
+    match declared.iter().find(|d| d.event.code == Some(code)) {
+        Some(first) if first.event == declaration.event => return Ok(()),
+        Some(first) => {
+            let (first, second) = (Box::new(first.clone()), Box::new(declaration));
+            return Err(DeclareError::Contradicts { first, second });
+        }
+        None => {}
+    }
+    if let Some(session) = current() {
+        let payload = encode_declarations([&declaration].into_iter());
+        if !push(&session.arena, session.pid, PacketKind::DECLARATIONS, &payload) {
+            return Err(DeclareError::NoRoom);
+        }
+    }
+    declared.push(declaration);
+    Ok(())
+}
+
+/// Tells the trace of libraries that were loaded since it was last told. Not for signal handlers. A normal end of the
+/// program does this by itself; call it after `dlopen` if the program may be killed.
+pub fn note_modules() {
+    let Some(session) = current() else { return };
+    if modules::have_changed()
+        && let Some(_pushing) = lock()
+    {
+        let payload = encode_modules(&modules::gather(session.pid));
+        push(&session.arena, session.pid, PacketKind::MODULES, &payload);
+    }
+}
+
+/// What was declared so far: before the session, for its metadata. None, if somebody is just declaring, or the parent of
+/// this process was forked in the middle of that.
+pub(crate) fn declared_late() -> Vec<Declaration> {
+    DECLARED_LATE.try_lock().map(|declared| declared.clone()).unwrap_or_default()
+}
+
+/// Not for ever: the child of a `fork` may inherit the lock of a thread that it does not have.
+fn lock() -> Option<MutexGuard<'static, Vec<Declaration>>> {
+    (0..1000).find_map(|_| match DECLARED_LATE.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            thread::sleep(Duration::from_millis(1));
+            None
+        }
+    })
+}
+
+fn push(arena: &Arena, pid: Pid, kind: PacketKind, payload: &[u8]) -> bool {
+    arena.push_metadata(&PacketHead::about(kind, pid, Ticks(clock::ticks())).encode(payload))
+}
+
+fn shape(declaration: &Declaration) -> String {
+    let event = &declaration.event;
+    let fields: Vec<_> = event.fields.iter().map(|f| format!("{}: {}", f.name, f.ty.name())).collect();
+    format!("{}({}) \"{}\"", event.name, fields.join(", "), event.format)
+}
