@@ -33,11 +33,9 @@ fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, Pat
     make_private(folder, uid)?;
     remove_left(folder);
     let path = socket_in(folder, pid);
-    // Of a process that had the same number, or of the program that this process was before `exec`.
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    // Of a process that had the same number, or of the program that this process was before `exec`. One that has it now, in
+    // another PID namespace, keeps it: then the address is in use.
+    remove_if_nobody_listens(&path);
     let listener = UnixListener::bind(&path)?;
     // Before this, the folder keeps others out.
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;

@@ -39,7 +39,7 @@ pub(super) fn status(session: &Session, since: SystemTime) -> Reply {
         ["lwp", "name", "state", "mounted", "in_use", "percent", "packets", "bytes", "lost", "overwritten"]
             .map(String::from)
             .into();
-    reply.rows = arena.rings().filter_map(|ring| lwp(&ring, arena.mode())).collect();
+    reply.rows = arena.rings().filter_map(|ring| lwp(&ring)).collect();
     reply
 }
 
@@ -53,13 +53,13 @@ fn drained_by(session: &Session) -> &'static str {
 }
 
 /// The row of an LWP; a ring that nobody uses has none.
-fn lwp(ring: &Ring<'_>, mode: Mode) -> Option<Vec<Cell>> {
+fn lwp(ring: &Ring<'_>) -> Option<Vec<Cell>> {
     let state = match ring.state() {
         RingState::Live => "live",
         RingState::Ended => "ended",
         RingState::Free | RingState::Busy => return None,
     };
-    let fill = ring.fill(mode);
+    let fill = ring.fill();
     let tid = ring.lwp().0;
     let name = fs::read_to_string(format!("/proc/self/task/{tid}/comm")).ok();
     let percent = 100.0 * fill.in_use as f64 / fill.capacity as f64;

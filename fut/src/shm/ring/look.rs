@@ -4,10 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sigmund_model::Thread;
 
-use super::{
-    super::{Mode, platform::PACKET_HEAD_LEN},
-    PACKET_LEN, Ring,
-};
+use super::{super::platform::PACKET_HEAD_LEN, PACKET_LEN, Ring};
 
 /// How full a ring is, a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +25,17 @@ pub(crate) struct Fill {
 
 impl Ring<'_> {
     /// How full it is.
-    pub(crate) fn fill(&self, mode: Mode) -> Fill {
+    pub(crate) fn fill(&self) -> Fill {
         let control = self.control();
         let (sequence, offset) = self.position();
         // Behind the end: the bytes of this packet are counted already (rule 4).
         let open = if offset > PACKET_LEN as u64 { 0 } else { offset.saturating_sub(PACKET_HEAD_LEN as u64) };
         let packets = sequence + 1;
-        let taken = match mode {
-            Mode::Discard => control.released.load(Ordering::Relaxed),
-            Mode::Overwrite => packets.saturating_sub(self.count),
+        let overwrites = control.overwrites.load(Ordering::Relaxed) != 0;
+        let taken = if overwrites {
+            packets.saturating_sub(self.count)
+        } else {
+            control.released.load(Ordering::Relaxed)
         };
         Fill {
             mounted: Thread::from_switch(control.mounted.load(Ordering::Relaxed)),
@@ -44,7 +43,7 @@ impl Ring<'_> {
             capacity: self.count,
             packets,
             bytes: control.closed_bytes.load(Ordering::Relaxed) + open,
-            overwritten: if mode == Mode::Overwrite { taken } else { 0 },
+            overwritten: if overwrites { taken } else { 0 },
         }
     }
 
