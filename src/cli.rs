@@ -263,7 +263,7 @@ pub(crate) enum CtlVerb {
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
-    /// Switch events on by name.
+    /// Switch events on by name. Those that C programs declare are switched by their keys only.
     #[command(after_help = "Example:\n  sigmund ctl 1234 enable 'request*'")]
     Enable {
         /// A name; * stands for any characters.

@@ -17,9 +17,10 @@ use fut::{
     Recording, Runtime,
     control::{self, AskError, Cell, Process, Reply, Request, State},
     keys,
+    model::{EventType, Field, FieldType, Level},
     shm::Geometry,
     sync::Mutex,
-    trace::UserTrace,
+    trace::{Declaration, UserTrace},
 };
 
 mod common;
@@ -127,8 +128,20 @@ fn what_is_switched_is_recorded_or_not() -> (Vec<u64>, Vec<u64>) {
     (vec![0, 1, 2, 3, 4], vec![0, 2, 4])
 }
 
+/// As a program in C declares one.
+fn declare(name: &str, key: u64) {
+    let fields = vec![Field { name: "number".into(), ty: FieldType::U64 }];
+    let (level, format) = (Level::User, String::new());
+    let event = EventType { level, code: Some(0x102), name: name.into(), key, fields, format };
+    fut::declare(Declaration { event, file: "server.c".into(), line: 7 }).unwrap();
+}
+
 fn the_list_says_what_is_on() {
+    declare("of_c", 1 << 40);
     let reply = ask(&Request::List).unwrap();
+    let of_c = find(&reply, "name", &"of_c".into());
+    assert_eq!((of_c("key"), of_c("state")), (&"0x10000000000".into(), &"on".into()));
+    assert_eq!((of_c("fields"), of_c("declared_at")), (&"number: u64".into(), &"server.c:7".into()));
     let dropped = find(&reply, "name", &"dropped".into());
     assert_eq!((dropped("state"), dropped("key")), (&"off".into(), &"sync".into()));
     assert_eq!(dropped("fields"), &"number: u64, why: text".into());
