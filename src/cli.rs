@@ -33,6 +33,10 @@ pub(crate) enum Command {
     Check(TraceArg),
     /// Ask a super-trace in SQL.
     Sql(SqlArgs),
+    /// Look at a program that is being recorded, and change what it records, while it runs.
+    Ctl(CtlArgs),
+    /// Have a flight recorder write its last events to a user trace, while it runs.
+    Snapshot(SnapshotArgs),
     /// Record the bundled Sumtime program, and show what can be asked.
     Demo(DemoArgs),
     /// Print completions for a shell.
@@ -232,6 +236,114 @@ pub(crate) struct SqlArgs {
     /// How to print.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Only the user whose process it is and root may. A program that is started with FUT_CONTROL=0 cannot \
+    be asked.\n\nExample:\n  sigmund ctl $(pidof myserver) disable 'USER_*'\n\nExit status: 0 found, 1 nothing matched, \
+    2 error."
+)]
+pub(crate) struct CtlArgs {
+    /// The process.
+    #[arg(value_name = "PID")]
+    pub(crate) pid: u32,
+    #[command(subcommand)]
+    pub(crate) verb: CtlVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CtlVerb {
+    /// The events that it declares: whether they are on, what a record takes, how many are in the buffers now.
+    ///
+    /// `bytes` is what a record takes, at least if it has texts. `in_buffers` is a sample of what the drain has not
+    /// taken yet, or of what a flight recorder holds: the newest 4 MiB of each LWP.
+    List {
+        /// How to print.
+        #[arg(long, value_enum, default_value = "human")]
+        format: FormatArg,
+    },
+    /// Switch events on by name. Those that C programs declare are switched by their keys only.
+    #[command(after_help = "Example:\n  sigmund ctl 1234 enable 'request*'")]
+    Enable {
+        /// A name; * stands for any characters.
+        #[arg(value_name = "PATTERN")]
+        pattern: String,
+    },
+    /// Switch events off by name; a probe that is off is a nop.
+    #[command(after_help = "Example:\n  sigmund ctl 1234 disable 'USER_THREAD_*'")]
+    Disable {
+        /// A name; * stands for any characters.
+        #[arg(value_name = "PATTERN")]
+        pattern: String,
+    },
+    /// Show the groups of events, or switch them: those in MASK on, all others off.
+    #[command(after_help = "Example:\n  sigmund ctl 1234 keys scheduler,lwp")]
+    Keys {
+        /// A number (0x101), or names: scheduler, lwp, sync, spans, program, functions, c (all of C programs), all, none.
+        #[arg(value_name = "MASK", value_parser = key_mask)]
+        mask: Option<KeyMask>,
+        /// How to print.
+        #[arg(long, value_enum, default_value = "human")]
+        format: FormatArg,
+    },
+    /// How it records, and for each LWP how full its buffer is and what was lost.
+    ///
+    /// `in_use` are packets of 64 KiB that hold something nobody has taken, `percent` how many of the ring that is,
+    /// `packets` and `bytes` what the LWP has written so far.
+    Status {
+        /// How to print. As json, facts and LWPs are one object; tsv and csv have the LWPs only.
+        #[arg(long, value_enum, default_value = "human")]
+        format: FormatArg,
+    },
+    /// Its user threads: state, LWP, what each waits for and who held that when it began to wait.
+    Threads {
+        /// How to print.
+        #[arg(long, value_enum, default_value = "human")]
+        format: FormatArg,
+    },
+}
+
+/// A key mask, as somebody writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyMask(pub(crate) u64);
+
+fn key_mask(text: &str) -> Result<KeyMask, String> {
+    use fut::keys;
+
+    let part = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+        _ => match word {
+            "scheduler" => Some(keys::SCHEDULER),
+            "lwp" => Some(keys::LWP),
+            "sync" => Some(keys::SYNC),
+            "spans" => Some(keys::SPANS),
+            "program" => Some(keys::PROGRAM),
+            "functions" => Some(keys::FUNCTIONS),
+            "c" => Some(keys::C_PROGRAM),
+            "all" => Some(keys::ALL),
+            "none" => Some(0),
+            number => number.parse().ok(),
+        },
+    };
+    text.split(',').try_fold(0, |mask, word| Some(mask | part(word)?)).map(KeyMask).ok_or_else(|| {
+        "expected a number as in 0x101, or names of scheduler, lwp, sync, spans, program, functions, c, all, none with commas"
+            .into()
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The process is one under `sigmund record --flight`, or has started a FlightRecorder; it goes on \
+    meanwhile.\n\nExample:\n  sigmund snapshot $(pidof myserver) -o now.fut && sigmund merge now.fut -o now.supertrace"
+)]
+pub(crate) struct SnapshotArgs {
+    /// The process.
+    #[arg(value_name = "PID")]
+    pub(crate) pid: u32,
+    /// The user trace to write; snapshot-PID.fut if not given. Its path is printed.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

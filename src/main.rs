@@ -6,11 +6,13 @@
 mod answer;
 mod check;
 mod cli;
+mod ctl;
 mod demo;
 mod info;
 mod merge;
 mod output;
 mod record;
+mod snapshot;
 mod sql;
 
 use std::{io::Write, process::ExitCode};
@@ -53,6 +55,8 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Info(args)) => wait_for(info::run(args)),
         Some(Command::Check(args)) => wait_for(check::run(args)),
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::Snapshot(args)) => snapshot::run(&args),
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Hold(args)) => record::hold(&args),
         Some(Command::Sumtime(args)) => demo::sumtime(&args),

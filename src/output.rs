@@ -66,7 +66,7 @@ impl Cell {
         }
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         match self {
             Cell::Count(n) => (*n).into(),
             Cell::Fraction(x) => (*x).into(),

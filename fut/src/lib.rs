@@ -23,13 +23,15 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
-//! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`] |
+//! | `probes` | [`events!`], [`span!`], [`keys`], [`switch_events`], [`init`], [`scheduler`], [`control`] |
 //! | `macros` | [`trace`](macro@trace) on functions |
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
 #[cfg(feature = "shm")]
 pub mod clock;
+#[cfg(feature = "probes")]
+pub mod control;
 #[cfg(feature = "drain")]
 pub mod drain;
 #[cfg(feature = "runtime")]

@@ -75,6 +75,10 @@ pub(crate) fn program_of(recorder: u32, word: &str) -> Process {
 pub(crate) struct Process(u32);
 
 impl Process {
+    pub(crate) fn number(&self) -> u32 {
+        self.0
+    }
+
     pub(crate) fn kill(&self) {
         self.send(Signal::KILL);
     }

@@ -1,6 +1,7 @@
 //! The command, end to end: what a person types, what comes out, with which status.
 
 mod bad_input;
+mod ctl;
 mod kernel;
 mod paper;
 mod questions;

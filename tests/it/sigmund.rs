@@ -135,6 +135,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Starts any command.
+    pub(crate) fn of(command: Command) -> Running {
+        start(command)
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

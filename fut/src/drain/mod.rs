@@ -16,7 +16,7 @@ use std::{
 
 use sigmund_model::{Pid, Ticks};
 
-pub use snapshot::snapshot;
+pub use snapshot::{snapshot, snapshot_to};
 
 use self::output::Output;
 use crate::{

@@ -21,17 +21,29 @@ const TRIES: usize = 4;
 /// When the arena is in discard mode (its drain writes the trace), or the file exists or cannot be written; it is removed
 /// then.
 pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
-    if arena.mode() != Mode::Overwrite {
-        let why =
-            "expected an arena in overwrite mode, found one in discard mode: its drain writes the trace";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    let mut out = Output::new(File::create_new(path)?);
-    let written = write_all(arena, &mut out);
+    check_mode(arena)?;
+    let written = snapshot_to(arena, File::create_new(path)?);
     if written.is_err() {
         let _ = std::fs::remove_file(path);
     }
     written
+}
+
+/// As [`snapshot`], to a file that is open already, and empty.
+///
+/// # Errors
+/// When the arena is in discard mode, or the file cannot be written: it then ends with a whole packet.
+pub fn snapshot_to(arena: &Arena, file: File) -> io::Result<DrainSummary> {
+    check_mode(arena)?;
+    write_all(arena, &mut Output::new(file))
+}
+
+fn check_mode(arena: &Arena) -> io::Result<()> {
+    if arena.mode() == Mode::Overwrite {
+        return Ok(());
+    }
+    let why = "expected an arena in overwrite mode, found one in discard mode: its drain writes the trace";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 fn write_all(arena: &Arena, out: &mut Output) -> io::Result<DrainSummary> {

@@ -121,6 +121,11 @@ impl EventInfo {
         self.event.name()
     }
 
+    /// The code its records carry; 0 as long as the process has not recorded.
+    pub(crate) fn code(&self) -> u32 {
+        self.event.code()
+    }
+
     /// Names and types of its fields.
     pub fn fields(&self) -> &'static [(&'static str, FieldType)] {
         self.event.fields()

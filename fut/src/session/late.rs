@@ -99,9 +99,9 @@ pub fn note_modules() {
     }
 }
 
-/// What was declared before the session, for its metadata. None, if the parent of this process was forked in the
-/// middle of declaring.
-pub(super) fn declared_before() -> Vec<Declaration> {
+/// What was declared so far: before the session, for its metadata. None, if somebody is just declaring, or the parent of
+/// this process was forked in the middle of that.
+pub(crate) fn declared_late() -> Vec<Declaration> {
     DECLARED_LATE.try_lock().map(|declared| declared.clone()).unwrap_or_default()
 }
 

@@ -36,12 +36,13 @@ pub use error::StartError;
 #[cfg(feature = "drain")]
 pub use flight::FlightRecorder;
 pub use keymask::{ENV_KEYMASK, ENV_KEYMASK_FILE, KeymaskError, keymask_is_given, parse_keymask};
+pub(crate) use late::declared_late;
 pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
 
 use crate::{
-    clock, keys,
+    clock, control, keys,
     probe::{declared, find_cpu_numbers, measure_costs, start_recording},
     shm::{Arena, ArenaError, Geometry, Mode},
     span::places,
@@ -64,9 +65,11 @@ static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    arena: Arena,
-    pid: Pid,
+    pub(crate) arena: Arena,
+    pub(crate) pid: Pid,
     costs: ProbeCosts,
+    /// Whether `sigmund record` has the arena mapped.
+    pub(crate) has_recorder: bool,
 }
 
 /// What became of [`init`].
@@ -120,7 +123,7 @@ fn start(dir: &Path) -> Result<(), StartError> {
     let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
     let geometry =
         Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session::begin(&path, geometry, mode, pid)?).inspect_err(|_| {
+    install(Session::begin(&path, geometry, mode, pid, true)?).inspect_err(|_| {
         // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
         let _ = std::fs::remove_file(&path);
     })
@@ -140,9 +143,15 @@ fn mode(arena: &Path) -> Result<Mode, ArenaError> {
 
 impl Session {
     /// Makes the arena, and measures what is said in it.
-    fn begin(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Session, StartError> {
+    fn begin(
+        path: &Path,
+        geometry: Geometry,
+        mode: Mode,
+        pid: Pid,
+        has_recorder: bool,
+    ) -> Result<Session, StartError> {
         let costs = measure_costs();
-        Ok(Session { arena: arena(path, geometry, mode, pid, &costs)?, pid, costs })
+        Ok(Session { arena: arena(path, geometry, mode, pid, &costs)?, pid, costs, has_recorder })
     }
 }
 
@@ -157,7 +166,7 @@ fn arena(
     costs: &ProbeCosts,
 ) -> Result<Arena, StartError> {
     let mut declarations = declared()?;
-    declarations.append(&mut late::declared_before());
+    declarations.append(&mut declared_late());
     let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
     let unfinished = path.with_extension("new");
     // Of a program that did not live to finish it.
@@ -194,14 +203,19 @@ fn install(session: Session) -> Result<(), StartError> {
     let mask = keymask::from_environment().unwrap_or(keys::ALL);
     start_recording(mask).map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
-        error.into()
-    })
+        StartError::from(error)
+    })?;
+    if let Some(session) = current() {
+        control::start(session);
+    }
+    Ok(())
 }
 
 /// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
 fn forget() {
     SESSION.store(ptr::null_mut(), Ordering::Release);
     crate::probe::clear_current();
+    control::forget();
     #[cfg(feature = "drain")]
     snapshots::forget();
 }

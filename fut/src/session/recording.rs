@@ -97,7 +97,7 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     }
     let pid = Pid(std::process::id());
     let shared = shared_memory_path(pid);
-    let session = Session::begin(&shared, geometry, mode, pid)?;
+    let session = Session::begin(&shared, geometry, mode, pid, false)?;
     // The mapping keeps the memory; nobody else needs the name.
     std::fs::remove_file(&shared)?;
     install(session)?;

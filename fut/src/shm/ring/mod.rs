@@ -44,6 +44,8 @@
 #[cfg(feature = "drain")]
 mod consumer;
 #[cfg(feature = "probes")]
+mod look;
+#[cfg(feature = "probes")]
 mod producer;
 #[cfg(feature = "drain")]
 mod records;

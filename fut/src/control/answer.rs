@@ -1,0 +1,188 @@
+//! What a request does, and what is answered.
+
+use std::{fs::File, time::SystemTime};
+
+use super::{
+    costs,
+    reply::{Cell, Reply},
+    request::Request,
+    sample, status,
+};
+use crate::{
+    EventInfo, declared_events, keys,
+    session::{Session, declared_late},
+    switch_events,
+    trace::Declaration,
+};
+
+/// Words of a record beside its parameters.
+const HEAD_BYTES: usize = 16;
+
+pub(super) fn answer(
+    request: &Request,
+    file: Option<File>,
+    session: &'static Session,
+    since: SystemTime,
+) -> Result<Reply, String> {
+    match request {
+        Request::List => Ok(list(session)),
+        Request::Enable(pattern) => switch(pattern, true),
+        Request::Disable(pattern) => switch(pattern, false),
+        Request::Keys(mask) => keys(*mask),
+        Request::Status => Ok(status::status(session, since)),
+        Request::Threads => threads(),
+        Request::Snapshot => snapshot(file, session),
+    }
+}
+
+fn list(session: &Session) -> Reply {
+    let in_buffers = sample::records_in_buffers(&session.arena);
+    let count = |code| in_buffers.as_ref().map(|counts| counts.of(code));
+    let ours = declared_events().map(|event| {
+        let fields = event.fields().iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
+        let place = (event.file(), event.line());
+        row(
+            event.name(),
+            (event.key(), event.is_on()),
+            fields,
+            place,
+            (costs::ticks(&event), count(event.code())),
+        )
+    });
+    // Of C programs. These are switched by their keys only.
+    let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
+        let fields =
+            event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();
+        let switch = (event.key, keys::enabled(event.key));
+        row(&event.name, switch, fields, (&file, line), (None, count(event.code.unwrap_or(0))))
+    });
+    let names = ["name", "key", "state", "bytes", "cost_ticks", "in_buffers", "fields", "declared_at"];
+    Reply { columns: names.map(String::from).into(), rows: ours.chain(of_c).collect(), ..Reply::default() }
+}
+
+fn row(
+    name: &str,
+    (key, on): (u64, bool),
+    fields: Vec<String>,
+    (file, line): (&str, u32),
+    (cost, in_buffers): (Option<f64>, Option<u64>),
+) -> Vec<Cell> {
+    vec![
+        name.into(),
+        key_name(key).into(),
+        (if on { "on" } else { "off" }).into(),
+        (HEAD_BYTES + 8 * fields.len()).into(),
+        cost.into(),
+        in_buffers.into(),
+        fields.join(", ").into(),
+        format!("{file}:{line}").into(),
+    ]
+}
+
+/// Names of the groups, for people.
+const KEYS: [(&str, u64); 6] = [
+    ("scheduler", keys::SCHEDULER),
+    ("lwp", keys::LWP),
+    ("sync", keys::SYNC),
+    ("spans", keys::SPANS),
+    ("program", keys::PROGRAM),
+    ("functions", keys::FUNCTIONS),
+];
+
+fn key_name(key: u64) -> String {
+    let known = KEYS.iter().find(|(_, bits)| *bits == key);
+    known.map_or_else(|| format!("{key:#x}"), |(name, _)| (*name).into())
+}
+
+fn switch(pattern: &str, on: bool) -> Result<Reply, String> {
+    let were_on: Vec<bool> = declared_events().map(|event| event.is_on()).collect();
+    let matched = switch_events(pattern, on).map_err(|error| error.to_string())?;
+    let changed = declared_events().zip(were_on).filter(|(event, was_on)| event.is_on() != *was_on);
+    let (changed, mask) = (changed.count(), keys::mask());
+    let mut reply = Reply::default();
+    reply.add_fact("matched", matched);
+    reply.add_fact("changed", changed);
+    reply.add_fact("key_mask", mask);
+    Ok(reply)
+}
+
+fn keys(mask: Option<u64>) -> Result<Reply, String> {
+    let before = keys::mask();
+    if let Some(mask) = mask {
+        keys::set(mask).map_err(|error| error.to_string())?;
+        if keys::mask() != mask {
+            return Err("keys: this process does not record any more: nothing was changed".into());
+        }
+    }
+    let mut reply = Reply::default();
+    reply.add_fact("key_mask_before", before);
+    reply.add_fact("key_mask", keys::mask());
+    let mut groups: Vec<u64> =
+        declared_events().map(|event| event.key()).chain(KEYS.map(|(_, key)| key)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    reply.columns = ["key", "mask", "state", "events", "on"].map(String::from).into();
+    reply.rows = groups.into_iter().map(group).collect();
+    Ok(reply)
+}
+
+fn group(key: u64) -> Vec<Cell> {
+    let of_it = || declared_events().filter(|event| event.key() == key);
+    let state = if keys::enabled(key) { "on" } else { "off" };
+    vec![
+        key_name(key).into(),
+        format!("{key:#x}").into(),
+        state.into(),
+        of_it().count().into(),
+        of_it().filter(EventInfo::is_on).count().into(),
+    ]
+}
+
+#[cfg(feature = "runtime")]
+fn threads() -> Result<Reply, String> {
+    Ok(super::threads::threads())
+}
+
+#[cfg(not(feature = "runtime"))]
+fn threads() -> Result<Reply, String> {
+    Err("threads: this program was built without the runtime, whose threads these would be".into())
+}
+
+#[cfg(feature = "drain")]
+fn snapshot(file: Option<File>, session: &Session) -> Result<Reply, String> {
+    let Some(file) = file else {
+        return Err("snapshot: expected the descriptor of a file with the request, found none".into());
+    };
+    // A pipe that nobody reads would hold us up for ever.
+    let found = file.metadata().map_err(|error| format!("snapshot: {error}"))?;
+    if !found.is_file() || found.len() > 0 {
+        return Err(
+            "snapshot: expected a file that is empty, found another kind, or one with something in it".into(),
+        );
+    }
+    if session.arena.mode() == crate::shm::Mode::Discard {
+        return Err("snapshot: this process is no flight recorder: its trace is written while it runs; start it under \
+                    `sigmund record --flight`, or with a FlightRecorder"
+            .into());
+    }
+    let summary =
+        crate::drain::snapshot_to(&session.arena, file).map_err(|error| format!("snapshot: {error}"))?;
+    let mut reply = Reply::default();
+    for (name, count) in [
+        ("records", summary.records),
+        ("packets", summary.packets),
+        ("bytes", summary.bytes),
+        ("lost", summary.lost),
+        ("unfinished", summary.unfinished),
+        ("overwritten_packets", summary.overwritten_packets),
+        ("overwritten_bytes", summary.overwritten_bytes),
+    ] {
+        reply.add_fact(name, count);
+    }
+    Ok(reply)
+}
+
+#[cfg(not(feature = "drain"))]
+fn snapshot(_: Option<File>, _: &Session) -> Result<Reply, String> {
+    Err("snapshot: this program was built without the feature `drain`".into())
+}

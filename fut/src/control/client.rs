@@ -1,0 +1,198 @@
+//! The side that asks: finds the socket of a process, and reads its answer.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, ErrorKind, Read},
+    os::{fd::AsFd, unix::net::UnixStream},
+    time::{Duration, Instant},
+};
+
+use super::{place, reply::Reply, request::Request, wire};
+
+/// How long a process may take to answer: one that is stopped never does.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// A snapshot is written before it is answered.
+const SNAPSHOT_WITHIN: Duration = Duration::from_secs(300);
+
+/// Longer than any answer: threads are 100 000 at most.
+const MAX_ANSWER: u64 = 64 << 20;
+
+/// A process that can be asked.
+///
+/// ```no_run
+/// use fut::control::{Process, Request};
+///
+/// let status = Process::find(1234)?.ask(&Request::Status)?;
+/// println!("{:?}", status.fact("mode"));
+/// # Ok::<(), fut::control::AskError>(())
+/// ```
+#[derive(Debug)]
+pub struct Process {
+    pid: u32,
+    stream: UnixStream,
+}
+
+/// Why a process could not be asked, or has refused.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AskError {
+    /// There is no such process.
+    NoSuchProcess(u32),
+    /// There is no socket of it.
+    NotRecording(u32),
+    /// It is somebody else's.
+    NotAllowed {
+        /// The process.
+        pid: u32,
+        /// Whose it is, or was when it began to record.
+        uid: u32,
+    },
+    /// It said no, and why.
+    Refused {
+        /// The process.
+        pid: u32,
+        /// What it said.
+        why: String,
+    },
+    /// It did not answer in time.
+    Silent(u32),
+    /// It does not speak as it should.
+    Protocol {
+        /// The process.
+        pid: u32,
+        /// What was expected and found.
+        found: String,
+    },
+    /// The socket failed.
+    Io(u32, io::Error),
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskError::NoSuchProcess(pid) => write!(f, "process {pid}: there is no such process"),
+            AskError::NotRecording(pid) => write!(
+                f,
+                "process {pid}: it does not record: start it under `sigmund record`, or let it start a recording of \
+                 its own (and without FUT_CONTROL=0)"
+            ),
+            AskError::NotAllowed { pid, uid } => write!(
+                f,
+                "process {pid}: it belongs to user {uid}, or did when it began to record: only they and root may ask it"
+            ),
+            AskError::Refused { pid, why } => write!(f, "process {pid}: {why}"),
+            AskError::Silent(pid) => write!(f, "process {pid}: it does not answer: is it stopped?"),
+            AskError::Protocol { pid, found } => write!(f, "process {pid}: {found}"),
+            AskError::Io(pid, error) => write!(f, "process {pid}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+impl Process {
+    /// Finds a process that records, and connects to it.
+    ///
+    /// # Errors
+    /// When there is no such process, it does not record, or it is somebody else's.
+    pub fn find(pid: u32) -> Result<Process, AskError> {
+        let own = wire::effective_uid();
+        if !place::is_there(pid) {
+            place::folders_of(own, pid).iter().for_each(|folder| place::remove_left(folder));
+            return Err(AskError::NoSuchProcess(pid));
+        }
+        let theirs = uids(pid);
+        let mut denied = None;
+        // A process that was root's when it began to record has its socket there.
+        let mut looked_at = Vec::new();
+        for uid in theirs.iter().copied().chain([own, 0]) {
+            if looked_at.contains(&uid) {
+                continue;
+            }
+            looked_at.push(uid);
+            for folder in place::folders_of(uid, pid) {
+                let path = place::socket_in(&folder, pid);
+                match wire::connect(&path) {
+                    Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                        place::remove_if_nobody_listens(&path);
+                    }
+                    // Of root's folder nobody else can say whether the process has a socket there.
+                    Err(error) if error.kind() == ErrorKind::PermissionDenied && theirs.contains(&uid) => {
+                        denied = Some(AskError::NotAllowed { pid, uid });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let foreign = theirs.first().copied().filter(|uid| own != 0 && *uid != own);
+        let foreign = foreign.map(|uid| AskError::NotAllowed { pid, uid });
+        Err(denied.or(foreign).unwrap_or(AskError::NotRecording(pid)))
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// When the process refuses (it says why, and has changed nothing) or does not answer.
+    pub fn ask(self, request: &Request) -> Result<Reply, AskError> {
+        self.ask_with(request, None, ANSWER_WITHIN)
+    }
+
+    /// Has a flight recorder write what its rings hold to `file`, which is empty.
+    ///
+    /// # Errors
+    /// When the process is no flight recorder, cannot write the file, or does not answer.
+    pub fn snapshot(self, file: &File) -> Result<Reply, AskError> {
+        self.ask_with(&Request::Snapshot, Some(file), SNAPSHOT_WITHIN)
+    }
+
+    fn ask_with(
+        mut self,
+        request: &Request,
+        file: Option<&File>,
+        within: Duration,
+    ) -> Result<Reply, AskError> {
+        let pid = self.pid;
+        let line = request.line();
+        if line.trim_end_matches('\n').contains(char::is_control) || line.len() > super::request::MAX_REQUEST
+        {
+            let why = "a pattern has no control characters, and is shorter than that".into();
+            return Err(AskError::Refused { pid, why });
+        }
+        let sent = match file {
+            Some(file) => wire::send_with(&mut self.stream, line.as_bytes(), file.as_fd()),
+            None => wire::send(&mut self.stream, line.as_bytes(), Instant::now() + within),
+        };
+        let answer = sent.and_then(|()| self.read_answer(within)).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => AskError::Silent(pid),
+            _ => AskError::Io(pid, error),
+        })?;
+        match Reply::decode(&answer) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(why)) => Err(AskError::Refused { pid, why }),
+            Err(found) => Err(AskError::Protocol { pid, found }),
+        }
+    }
+
+    fn read_answer(&mut self, within: Duration) -> io::Result<String> {
+        self.stream.set_read_timeout(Some(within))?;
+        let mut answer = String::new();
+        (&mut self.stream).take(MAX_ANSWER).read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+/// Whether the process itself listens there: a folder in `/tmp` could be anybody's.
+fn is_of(stream: &UnixStream, pid: u32, uids: &[u32]) -> bool {
+    wire::peer(stream).is_ok_and(|peer| peer.pid == pid && (peer.uid == 0 || uids.contains(&peer.uid)))
+}
+
+/// The users that a process acts for: effective, real, saved.
+fn uids(pid: u32) -> Vec<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    let numbers: Vec<u32> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    [1, 0, 2].into_iter().filter_map(|column| numbers.get(column).copied()).collect()
+}

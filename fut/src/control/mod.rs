@@ -1,0 +1,59 @@
+//! Control from outside: what is recorded can be looked at and changed while the program runs.
+//!
+//! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket, from the start of the session on.
+//! It costs nothing while nobody asks, records nothing, takes no signal of the program's, and ends with the process. The
+//! environment variable `FUT_CONTROL=0` does without it. Where the socket cannot be made, the program goes on without, and
+//! [`state`] says why. A child that `fork` made and that records has a thread and a socket of its own.
+//!
+//! # Who may
+//!
+//! The same user, and root. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`, or `/tmp/fut-UID/PID.sock` where there is no
+//! such folder of that user's. The folder is the user's, and nobody else can look into it (0700; one that belongs to
+//! somebody else is refused), the socket is 0600, and whom the kernel names as the peer (`SO_PEERCRED`) is checked. UID is
+//! the effective one when the session starts: a program that drops root's rights later is root's to ask. Sockets of
+//! processes that are gone are removed by whoever finds them.
+//!
+//! # The protocol
+//!
+//! Text, in UTF-8. One request, one answer, then the connection is closed.
+//!
+//! ```text
+//! request   fut-control 1 list\n            of at most 4096 bytes, within 2 s
+//!           fut-control 1 enable PATTERN\n  also: disable PATTERN
+//!           fut-control 1 keys\n            also: keys 0x101
+//!           fut-control 1 status\n          also: threads
+//!           fut-control 1 snapshot\n        with the descriptor of an empty file (SCM_RIGHTS)
+//!
+//! answer    fut-control 1 ok\n              or: fut-control 1 error⇥MESSAGE\n
+//!           fact⇥NAME⇥CELL\n                any number
+//!           columns⇥NAME⇥NAME…\n            if there is a table
+//!           row⇥CELL⇥CELL…\n                as many cells as columns
+//!           end\n                           an answer without it was cut off
+//!
+//! cell      n123 a number, f1.5 a fraction, ttext a text, - nothing
+//! ```
+//! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
+//! one of these changes nothing, and is answered with an error. One connection is served at a time, each with a
+//! deadline: whoever connects and is silent delays others by 2 s.
+
+mod answer;
+mod client;
+mod costs;
+mod place;
+mod reply;
+mod request;
+mod sample;
+mod server;
+mod status;
+#[cfg(feature = "runtime")]
+mod threads;
+mod wire;
+
+pub use client::{AskError, Process};
+pub use reply::{Cell, Reply};
+pub use request::Request;
+pub use server::{ENV_CONTROL, State, state};
+pub(crate) use server::{forget, start};
+
+/// What every request and every answer begins with.
+const GREETING: &str = "fut-control 1";

@@ -1,0 +1,180 @@
+//! Where the sockets are: one folder for each user.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, ErrorKind},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        net::UnixListener,
+    },
+    path::{Path, PathBuf},
+};
+
+use super::wire;
+
+/// Sockets that are looked at to find those of processes that are gone.
+const LOOKED_AT: usize = 4096;
+
+/// Makes the socket of this process, and removes those of processes that are gone.
+pub(super) fn listen(pid: u32) -> io::Result<(UnixListener, PathBuf)> {
+    let uid = wire::effective_uid();
+    let mut failed = io::Error::from(ErrorKind::NotFound);
+    for folder in folders_to_use(uid) {
+        match listen_in(&folder, uid, pid) {
+            Ok(listening) => return Ok(listening),
+            Err(error) => failed = io::Error::new(error.kind(), format!("{}: {error}", folder.display())),
+        }
+    }
+    Err(failed)
+}
+
+fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, PathBuf)> {
+    make_private(folder, uid)?;
+    remove_left(folder);
+    let path = socket_in(folder, pid);
+    // Of a process that had the same number, or of the program that this process was before `exec`. One that has it now, in
+    // another PID namespace, keeps it: then the address is in use.
+    remove_if_nobody_listens(&path);
+    let listener = UnixListener::bind(&path)?;
+    // Before this, the folder keeps others out.
+    fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+    Ok((listener, path))
+}
+
+/// Where this process may put its socket, best first.
+fn folders_to_use(uid: u32) -> impl Iterator<Item = PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = runtime.filter(|folder| folder.is_absolute() && is_folder_of(folder, uid));
+    let longest = wire::longest_path() - "/4294967295.sock".len();
+    let runtime = runtime.map(|folder| folder.join("fut"));
+    runtime.into_iter().filter(move |f| f.as_os_str().as_bytes().len() <= longest).chain([fallback(uid)])
+}
+
+/// Where the socket of a process of `uid` may be, likely ones first: only folders that are that user's.
+pub(super) fn folders_of(uid: u32, pid: u32) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from(format!("/run/user/{uid}/fut")), fallback(uid)];
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let theirs = environment.split(|byte| *byte == 0).find_map(|v| v.strip_prefix(b"XDG_RUNTIME_DIR="));
+    let theirs = theirs.map(|folder| PathBuf::from(std::ffi::OsStr::from_bytes(folder)).join("fut"));
+    let ours = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("fut"));
+    folders.extend(theirs.into_iter().chain(ours));
+    let mut seen = Vec::new();
+    for folder in folders {
+        if !seen.contains(&folder) && is_folder_of(&folder, uid) {
+            seen.push(folder);
+        }
+    }
+    seen
+}
+
+fn fallback(uid: u32) -> PathBuf {
+    PathBuf::from(format!("/tmp/fut-{uid}"))
+}
+
+pub(super) fn socket_in(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("{pid}.sock"))
+}
+
+fn is_folder_of(folder: &Path, uid: u32) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && found.uid() == uid)
+}
+
+/// Makes the folder, or sees to it that the one that is there is this user's, and private.
+fn make_private(folder: &Path, uid: u32) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Opened, so that it cannot be exchanged between looking and changing; and not through a link.
+    let open: File =
+        OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(folder)?;
+    let found = open.metadata()?;
+    if found.uid() != uid {
+        let why = format!("expected a folder of user {uid}, found one of user {}", found.uid());
+        return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    if found.mode() & 0o777 != 0o700 {
+        open.set_permissions(Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Removes the sockets of processes that are gone.
+pub(super) fn remove_left(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().take(LOOKED_AT) {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_suffix(".sock")?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !is_there(pid)) {
+            remove_if_nobody_listens(&entry.path());
+        }
+    }
+}
+
+/// A process that is not seen may be in another PID namespace. One that listens is there.
+pub(super) fn remove_if_nobody_listens(socket: &Path) {
+    let refused = wire::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused);
+    if refused {
+        // If it may not be removed, somebody else will.
+        let _ = fs::remove_file(socket);
+    }
+}
+
+/// Whether there is such a process; where nobody can say, there is.
+pub(super) fn is_there(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists() || !Path::new("/proc/self").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_private_and_one_that_is_not_ours_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let uid = wire::effective_uid();
+        let folder = place.path().join("fut");
+        let mode = || fs::symlink_metadata(&folder).unwrap().mode() & 0o777;
+        make_private(&folder, uid).unwrap();
+        assert_eq!(mode(), 0o700);
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        make_private(&folder, uid).unwrap();
+        assert_eq!(mode(), 0o700);
+
+        let error = make_private(&folder, uid + 1).unwrap_err().to_string();
+        assert!(error.contains(&format!("of user {}, found one of user {uid}", uid + 1)), "{error}");
+        let link = place.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert!(make_private(&link, uid).is_err(), "through a link");
+        assert!(!is_folder_of(&link, uid) && is_folder_of(&folder, uid) && !is_folder_of(&folder, uid + 1));
+        let file = place.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(make_private(&file, uid).is_err(), "a file");
+    }
+
+    #[test]
+    fn sockets_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        // No process has such a number: PID_MAX_LIMIT is 2^22.
+        drop(UnixListener::bind(path("4194305.sock")).unwrap());
+        drop(UnixListener::bind(path(&format!("{}.sock", std::process::id()))).unwrap());
+        let _listens = UnixListener::bind(path("4194306.sock")).unwrap();
+        fs::write(path("4194307.sock"), "not a socket").unwrap();
+        fs::write(path("notes.txt"), "").unwrap();
+        remove_left(folder.path());
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let own = format!("{}.sock", std::process::id());
+        let mut expected = vec!["4194306.sock".to_string(), own, "notes.txt".into()];
+        expected.sort();
+        // A file that is no socket is refused as one that nobody listens at: it goes.
+        assert_eq!(left, expected);
+    }
+}

@@ -1,0 +1,141 @@
+//! `sigmund ctl`: looks at a program that is being recorded, and changes what it records, while it runs.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use fut::control::{self, Process, Reply, Request};
+
+use crate::{
+    Found,
+    cli::{CtlArgs, CtlVerb, FormatArg, KeyMask},
+    output::{self, Cell, print_table},
+};
+
+pub(crate) fn run(args: &CtlArgs) -> Result<Found> {
+    let request = match &args.verb {
+        CtlVerb::List { .. } => Request::List,
+        CtlVerb::Enable { pattern } => Request::Enable(pattern.clone()),
+        CtlVerb::Disable { pattern } => Request::Disable(pattern.clone()),
+        CtlVerb::Keys { mask, .. } => Request::Keys(mask.map(|KeyMask(mask)| mask)),
+        CtlVerb::Status { .. } => Request::Status,
+        CtlVerb::Threads { .. } => Request::Threads,
+    };
+    let reply = Process::find(args.pid)?.ask(&request)?;
+    match &args.verb {
+        CtlVerb::Enable { pattern } => switched(args.pid, pattern, "on", &reply),
+        CtlVerb::Disable { pattern } => switched(args.pid, pattern, "off", &reply),
+        CtlVerb::Status { format } => status(&reply, *format),
+        CtlVerb::List { format } | CtlVerb::Keys { format, .. } | CtlVerb::Threads { format } => {
+            if matches!(args.verb, CtlVerb::Keys { .. }) {
+                output::say(&format!("the key mask is {:#x}", reply.number("key_mask").unwrap_or(0)));
+            }
+            table(&reply, *format)
+        }
+    }
+}
+
+/// What came of switching events: data for scripts is the exit status.
+fn switched(pid: u32, pattern: &str, to: &str, reply: &Reply) -> Result<Found> {
+    let number = |fact| reply.number(fact).unwrap_or(0);
+    let (matched, changed) = (number("matched"), number("changed"));
+    if matched == 0 {
+        output::say(&format!(
+            "process {pid}: nothing matched {pattern:?}; `sigmund ctl {pid} list` has the names"
+        ));
+        return Ok(Found::Nothing);
+    }
+    let matching = output::counted(matched, "event");
+    output::say(&format!("process {pid}: {matching} matched, {changed} switched {to}"));
+    if to == "on" && number("key_mask") != u64::MAX {
+        let mask = number("key_mask");
+        output::say(&format!(
+            "the key mask is {mask:#x}: events of other keys stay off (`sigmund ctl {pid} keys`)"
+        ));
+    }
+    Ok(Found::Something)
+}
+
+/// Facts, and a row for each LWP. Formats for programs have both in one object.
+fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
+    match format {
+        FormatArg::Human => {
+            let out = &mut io::stdout();
+            for (name, value) in &reply.facts {
+                writeln!(out, "{:<18} {}", printable(name), shown(value))?;
+            }
+            writeln!(out)?;
+        }
+        FormatArg::Json | FormatArg::Ndjson => {
+            let mut object = serde_json::Map::new();
+            object.extend(reply.facts.iter().map(|(name, value)| (name.clone(), cell(value).json())));
+            let row = |row: &Vec<control::Cell>| {
+                let cells = reply.columns.iter().cloned().zip(row.iter().map(|value| cell(value).json()));
+                serde_json::Value::Object(cells.collect())
+            };
+            object.insert("lwps".into(), reply.rows.iter().map(row).collect());
+            let out = &mut io::stdout().lock();
+            if format == FormatArg::Json {
+                serde_json::to_writer_pretty(&mut *out, &object)?;
+            } else {
+                serde_json::to_writer(&mut *out, &object)?;
+            }
+            writeln!(out)?;
+            return Ok(Found::Something);
+        }
+        FormatArg::Tsv | FormatArg::Csv => {}
+    }
+    table(reply, format)?;
+    Ok(Found::Something)
+}
+
+/// The table of an answer. For people, columns without a value are left out, and control characters that a program put
+/// into its names do nothing to the terminal.
+fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
+    let for_people = format == FormatArg::Human;
+    let has_values = |column: usize| reply.rows.iter().any(|row| row[column] != control::Cell::Nothing);
+    let kept: Vec<usize> = (0..reply.columns.len()).filter(|c| !for_people || has_values(*c)).collect();
+    let columns: Vec<String> = kept.iter().map(|column| printable(&reply.columns[*column])).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let value = |value: &control::Cell| match cell(value) {
+        Cell::Text(text) if for_people => Cell::Text(printable(&text)),
+        other => other,
+    };
+    let row = |row: &Vec<control::Cell>| kept.iter().map(|column| value(&row[*column])).collect();
+    let rows: Vec<Vec<Cell>> = reply.rows.iter().map(row).collect();
+    print_table(&columns, &rows, format)?;
+    if let Some(more) = reply.number("not_shown").filter(|more| *more > 0) {
+        output::say(&format!("and {more} more"));
+    }
+    Ok(if rows.is_empty() { Found::Nothing } else { Found::Something })
+}
+
+fn cell(value: &control::Cell) -> Cell {
+    match value {
+        control::Cell::Nothing => Cell::Nothing,
+        // Masks go as text; counts do not come near.
+        control::Cell::Number(number) => Cell::Count(i64::try_from(*number).unwrap_or(i64::MAX)),
+        control::Cell::Fraction(fraction) => Cell::Fraction(*fraction),
+        control::Cell::Text(text) => Cell::Text(text.clone()),
+    }
+}
+
+fn shown(value: &control::Cell) -> String {
+    match value {
+        control::Cell::Nothing => "-".into(),
+        control::Cell::Number(number) => number.to_string(),
+        control::Cell::Fraction(fraction) => fraction.to_string(),
+        control::Cell::Text(text) => printable(text),
+    }
+}
+
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}

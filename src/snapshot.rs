@@ -1,0 +1,60 @@
+//! `sigmund snapshot`: the last events of a flight recorder, in a user trace of ours. The file is opened here, and its
+//! descriptor is passed: the program needs no right to the place, and the file is the one's who asked.
+
+use std::{
+    fs::{self, File},
+    io::{self, ErrorKind, Write},
+    path::PathBuf,
+};
+
+use anyhow::{Context, Result};
+use fut::control::{Process, Reply};
+
+use crate::{Found, cli::SnapshotArgs, output};
+
+pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
+    // Before the file: if there is no such process, none is made.
+    let process = Process::find(args.pid)?;
+    let (path, file) = create(args)?;
+    let reply = match process.snapshot(&file) {
+        Ok(reply) => reply,
+        Err(error) => {
+            // It is ours, and was made just now.
+            let _ = fs::remove_file(&path);
+            return Err(error.into());
+        }
+    };
+    writeln!(io::stdout(), "{}", path.display())?;
+    output::say(&summary(args.pid, &reply));
+    Ok(if reply.number("records") == Some(0) { Found::Nothing } else { Found::Something })
+}
+
+/// The file that was asked for, or the first of `snapshot-PID.fut`, `snapshot-PID-2.fut`, … that is free.
+fn create(args: &SnapshotArgs) -> Result<(PathBuf, File)> {
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = args.output.clone().unwrap_or_else(|| format!("snapshot-{}{suffix}.fut", args.pid).into());
+        match File::create_new(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && args.output.is_none() => number += 1,
+            made => return made.map(|file| (path.clone(), file)).with_context(|| path.display().to_string()),
+        }
+    }
+}
+
+fn summary(pid: u32, reply: &Reply) -> String {
+    let number = |fact| reply.number(fact).unwrap_or(0);
+    let mut text = format!(
+        "process {pid}: {} in {}, {:.1} MB",
+        output::counted(number("records"), "event"),
+        output::counted(number("packets"), "packet"),
+        number("bytes") as f64 / 1e6
+    );
+    if number("overwritten_bytes") > 0 {
+        text += &format!("; {:.1} MB before them are overwritten", number("overwritten_bytes") as f64 / 1e6);
+    }
+    if number("lost") > 0 {
+        text += &format!("; {} lost", output::counted(number("lost"), "event"));
+    }
+    text
+}
