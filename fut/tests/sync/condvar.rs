@@ -125,6 +125,6 @@ fn a_queue_made_of_it_loses_nothing() {
                 shared.1.notify_one();
             })
         }));
-        assert_eq!(join_all(consumers).iter().sum::<i64>(), (0..2_000).sum());
+        assert_eq!(join_all(consumers).iter().sum::<i64>(), (0..2_000).sum::<i64>());
     });
 }
