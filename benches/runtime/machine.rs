@@ -29,7 +29,11 @@ pub(crate) fn run_when_idle() -> io::Result<()> {
 pub(crate) fn run_normally() -> io::Result<()> {
     for task in fs::read_dir("/proc/self/task")? {
         if let Some(tid) = task?.file_name().to_str().and_then(|tid| tid.parse().ok()) {
-            set_policy(tid, libc::SCHED_OTHER)?;
+            match set_policy(tid, libc::SCHED_OTHER) {
+                // It has ended since the folder was read.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                done => done?,
+            }
         }
     }
     Ok(())
