@@ -231,7 +231,7 @@ fn a_program_that_is_killed_leaves_its_events_to_the_last() {
     let Some(_alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     // Far more work than it is given time for.
-    let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "2000000"]);
+    let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
     let sumtime = kernel::program_of(recorder.pid(), "sumtime");
     std::thread::sleep(Duration::from_millis(400));
     sumtime.kill();
@@ -244,7 +244,19 @@ fn a_program_that_is_killed_leaves_its_events_to_the_last() {
         - max(ts_ns) FILTER (WHERE level = 'USER')) / 1000000 AS BIGINT) FROM events";
     let gap_ms = sigmund.number(TRACE, gap_ms);
     assert!((0..200).contains(&gap_ms), "the last user event is {gap_ms} ms before the end");
-    sigmund.run(["check", TRACE]).found();
+    every_promise_of_a_short_trace_holds(&sigmund);
+}
+
+/// `sigmund check`, of a trace so short that a single switch that the kernel did not trace (it leaves some out on some
+/// guests) is more than one user event in a thousand: where witnesses disagree, the merge has counted such a switch.
+fn every_promise_of_a_short_trace_holds(sigmund: &Sigmund) {
+    let disagree = sigmund.fact(TRACE, "witness_disagree").parse::<i64>().unwrap();
+    let counted = "SELECT coalesce(sum(count), 0) FROM losses WHERE kind = 'contradiction'";
+    let counted = sigmund.number(TRACE, counted);
+    assert!(disagree <= counted, "{disagree} witnesses disagree, {counted} contradictions are counted");
+    let check = sigmund.run(["check", TRACE]);
+    let is_broken = |line: &&str| line.starts_with("broken") && !line.contains("The CPU that a probe saw");
+    assert_eq!(check.stdout.lines().find(is_broken), None, "{check:?}");
 }
 
 #[test]
@@ -260,7 +272,7 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
     for (signal, ended, after_ms) in deaths {
         let sigmund = Sigmund::new();
         let recorder =
-            sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "2000000"]);
+            sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
         let sumtime = kernel::program_of(recorder.pid(), "sumtime");
         std::thread::sleep(Duration::from_millis(after_ms));
         sumtime.send(signal);
@@ -269,13 +281,7 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
         assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
         let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
         assert!(events > 100, "{ended}: {events} events");
-        // So few that a single switch that the kernel did not trace is more than one in a thousand.
-        let disagree = sigmund.fact(TRACE, "witness_disagree").parse::<i64>().unwrap();
-        assert!(disagree <= 1 + events / 1000, "{disagree} of {events} events have witnesses that disagree");
-        let check = sigmund.run(["check", TRACE]);
-        let is_broken =
-            |line: &&str| line.starts_with("broken") && !line.contains("The CPU that a probe saw");
-        assert_eq!(check.stdout.lines().find(is_broken), None, "{check:?}");
+        every_promise_of_a_short_trace_holds(&sigmund);
     }
 }
 
