@@ -229,6 +229,10 @@ fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
 #[test]
 fn a_program_that_is_killed_leaves_its_events_to_the_last() {
     let Some(_alone) = kernel::as_root() else { return };
+    assert!((0..TRIES).any(|_| killed_program_keeps_every_promise()));
+}
+
+fn killed_program_keeps_every_promise() -> bool {
     let sigmund = Sigmund::new();
     // Far more work than it is given time for.
     let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
@@ -244,12 +248,16 @@ fn a_program_that_is_killed_leaves_its_events_to_the_last() {
         - max(ts_ns) FILTER (WHERE level = 'USER')) / 1000000 AS BIGINT) FROM events";
     let gap_ms = sigmund.number(TRACE, gap_ms);
     assert!((0..200).contains(&gap_ms), "the last user event is {gap_ms} ms before the end");
-    every_promise_of_a_short_trace_holds(&sigmund);
+    every_promise_holds(&sigmund)
 }
 
-/// `sigmund check`, of a trace so short that a single switch that the kernel did not trace (it leaves some out on some
-/// guests) is more than one user event in a thousand: where witnesses disagree, the merge has counted such a switch.
-fn every_promise_of_a_short_trace_holds(sigmund: &Sigmund) {
+/// Recordings until one passes `sigmund check` whole.
+const TRIES: usize = 10;
+
+/// Whether `sigmund check` passes whole. In a trace so short, a single switch that the kernel did not trace (it leaves
+/// some out on some guests) is more than one user event in a thousand; so a recording may fail that promise, if the merge
+/// has counted such a switch where witnesses disagree, but not each of [`TRIES`], and no recording any other promise.
+fn every_promise_holds(sigmund: &Sigmund) -> bool {
     let disagree = sigmund.fact(TRACE, "witness_disagree").parse::<i64>().unwrap();
     let counted = "SELECT coalesce(sum(count), 0) FROM losses WHERE kind = 'contradiction'";
     let counted = sigmund.number(TRACE, counted);
@@ -257,6 +265,7 @@ fn every_promise_of_a_short_trace_holds(sigmund: &Sigmund) {
     let check = sigmund.run(["check", TRACE]);
     let is_broken = |line: &&str| line.starts_with("broken") && !line.contains("The CPU that a probe saw");
     assert_eq!(check.stdout.lines().find(is_broken), None, "{check:?}");
+    check.status == 0
 }
 
 #[test]
@@ -270,19 +279,22 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
         (Signal::KILL, "signal 9", 400),
     ];
     for (signal, ended, after_ms) in deaths {
-        let sigmund = Sigmund::new();
-        let recorder =
-            sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
-        let sumtime = kernel::program_of(recorder.pid(), "sumtime");
-        std::thread::sleep(Duration::from_millis(after_ms));
-        sumtime.send(signal);
-        recorder.finish().found();
-        assert_eq!(sigmund.fact(TRACE, "ended"), ended);
-        assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
-        let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
-        assert!(events > 100, "{ended}: {events} events");
-        every_promise_of_a_short_trace_holds(&sigmund);
+        assert!((0..TRIES).any(|_| dying_program_keeps_every_promise(signal, ended, after_ms)), "{ended}");
     }
+}
+
+fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64) -> bool {
+    let sigmund = Sigmund::new();
+    let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
+    let sumtime = kernel::program_of(recorder.pid(), "sumtime");
+    std::thread::sleep(Duration::from_millis(after_ms));
+    sumtime.send(signal);
+    recorder.finish().found();
+    assert_eq!(sigmund.fact(TRACE, "ended"), ended);
+    assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
+    let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
+    assert!(events > 100, "{ended}: {events} events");
+    every_promise_holds(&sigmund)
 }
 
 #[test]
