@@ -311,13 +311,15 @@ fn detached_threads_drop_what_they_return_and_panics_of_dropping_are_contained()
                 Panics
             }));
         }
-        while counted_all(&counted) < 10 {
+        while counted.load(Ordering::Relaxed) < 10 {
             yield_now();
         }
+        // A handle that is dropped after the end drops the result itself, with the same outcome.
+        let ended = spawn(|| Panics);
+        while !ended.is_finished() {
+            yield_now();
+        }
+        drop(ended);
     });
     assert_eq!(ran.load(Ordering::Relaxed), 10);
-
-    fn counted_all(counted: &AtomicUsize) -> usize {
-        counted.load(Ordering::Relaxed)
-    }
 }

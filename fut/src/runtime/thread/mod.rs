@@ -437,14 +437,16 @@ impl ThreadRef {
         result
     }
 
-    /// Gives the handle up.
+    /// Gives the handle up. A result whose dropping panics ends there, whether the thread or the one that had its
+    /// handle drops it: which of the two it is, is a matter of timing.
     ///
     /// # Safety
     /// `T` is what the thread returns, and the caller owns the handle.
     pub(super) unsafe fn detach<T>(self) {
         if !self.0.join.detach() {
             // SAFETY: it has ended; the rest the caller vouches for.
-            drop(unsafe { self.take_result::<T>() });
+            let result = unsafe { self.take_result::<T>() };
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(result)));
         }
     }
 
