@@ -1,23 +1,23 @@
 //! The kernel side of a trace: trace files, and live recording, as streams of kernel events.
 //!
-//! [`TraceDat`] reads what trace-cmd, KernelShark or our own recorder wrote; [`PerfData`] reads the context switches
-//! in a perf.data. [`live`] records, with tracefs or with perf events.
+//! [`open`] recognises a trace by its content: [`TraceDat`] is what trace-cmd, KernelShark or our own recorder wrote,
+//! [`PerfData`] what perf did. All are a [`TraceFile`]. [`live`] records, with tracefs or with perf events.
 //!
 //! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
 //! page costs that page and a [`Loss`](sigmund_model::Loss).
 //!
 //! ```no_run
-//! use fkt_ingest::TraceDat;
-//! use sigmund_model::{Event, EventStream};
+//! use sigmund_model::Event;
 //!
-//! let trace = TraceDat::open("trace.dat".as_ref())?;
 //! let mut event = Event::default();
-//! for mut stream in trace.streams() {
-//!     while stream.next_into(&mut event)? {
-//!         println!("{} {}", event.tick.0, trace.event_types()[event.kind as usize].name);
-//!     }
-//!     for loss in stream.take_losses() {
-//!         eprintln!("{}", loss.detail);
+//! for trace in fkt_ingest::open("trace.dat".as_ref())? {
+//!     for mut stream in trace.streams() {
+//!         while stream.events.next_into(&mut event)? {
+//!             println!("{} {}", event.tick.0, trace.event_types()[event.kind as usize].name);
+//!         }
+//!         for loss in stream.events.take_losses() {
+//!             eprintln!("{}", loss.detail);
+//!         }
 //!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,7 +41,10 @@ mod perf_data;
 mod ring_buffer;
 #[forbid(unsafe_code)]
 mod trace_dat;
+#[forbid(unsafe_code)]
+mod trace_file;
 
 pub use error::{Error, ErrorKind};
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
+pub use trace_file::{TraceFile, TraceStream, from_bytes, open};

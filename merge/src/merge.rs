@@ -53,7 +53,7 @@ pub fn merge(
         source.thread_names.iter().for_each(|(thread, name)| machine.name_thread(*thread, name));
         source.lost.iter().for_each(|(lwp, lost)| machine.lost(*lwp, *lost));
         losses.append(&mut source.losses);
-        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream)));
+        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream.events)));
     }
 
     let mut ordered = Ordered::new(streams)?;

@@ -30,6 +30,7 @@ use crate::cut::Cut;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 use crate::losses::kernel_loss;
+use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open perf.data: it is known which CPU's records are where.
 #[derive(Debug)]
@@ -71,8 +72,11 @@ impl PerfData {
     /// When the file cannot be mapped, is no perf.data, was recorded by a pipe or compressed, its records carry no
     /// time and CPU, or its head is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
-        let input = Input::open(path)?;
-        let head = head(&input).map_err(|(kind, misfit)| Error::at(kind, path, misfit))?;
+        PerfData::read(Input::open(path)?)
+    }
+
+    pub(crate) fn read(input: Input) -> Result<PerfData, Error> {
+        let head = head(&input).map_err(|(kind, misfit)| Error::at(kind, input.path(), misfit))?;
         let mut data = PerfData {
             input,
             sample_id: head.sample_id,
@@ -188,6 +192,34 @@ struct Head {
     data_size: u64,
     sample_id: SampleId,
     clock: ClockDomain,
+}
+
+impl TraceFile for PerfData {
+    fn format(&self) -> String {
+        "perf.data".to_owned()
+    }
+
+    fn event_types(&self) -> &[EventType] {
+        self.event_types()
+    }
+
+    fn streams(&self) -> Vec<TraceStream> {
+        let boxed = |stream: PerfStream| TraceStream {
+            clock: self.clock,
+            cpu: Some(stream.cpu()),
+            buffer: String::new(),
+            events: Box::new(stream),
+        };
+        self.streams(None).into_iter().map(boxed).collect()
+    }
+
+    fn lwp_names(&self) -> &[(Lwp, String)] {
+        self.lwp_names()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        self.losses()
+    }
 }
 
 fn head(input: &Input) -> Result<Head, (ErrorKind, Misfit)> {

@@ -24,7 +24,7 @@ mod zstd_frame;
 use std::path::Path;
 use std::sync::Arc;
 
-use sigmund_model::{ClockDomain, EventType, Loss, Lwp};
+use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp};
 
 use self::head::Head;
 pub(crate) use self::head::MAGIC;
@@ -35,10 +35,12 @@ pub(crate) use self::v7::section;
 use crate::error::Error;
 use crate::format::EventTable;
 use crate::input::Input;
+use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open trace.dat: its head is read, its events are not.
 #[derive(Debug)]
 pub struct TraceDat {
+    version: u32,
     input: Input,
     metadata: Metadata,
     table: Arc<EventTable>,
@@ -75,7 +77,10 @@ impl TraceDat {
     /// 32 bits, zlib), or its head is damaged. What is readable behind a readable head is kept, and what is not
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {
-        let input = Input::open(path)?;
+        TraceDat::read(Input::open(path)?)
+    }
+
+    pub(crate) fn read(input: Input) -> Result<TraceDat, Error> {
         let (head, rest) = Head::parse(&input)?;
         let metadata = match head.version {
             6 => v6::read(&input, &head, rest)?,
@@ -83,7 +88,7 @@ impl TraceDat {
         };
         let is_x86_64 = metadata.uname.as_deref().is_some_and(|uname| uname.contains("x86_64"));
         let table = Arc::new(EventTable::new(&metadata.formats, is_x86_64));
-        Ok(TraceDat { input, metadata, table })
+        Ok(TraceDat { version: head.version, input, metadata, table })
     }
 
     /// The events this trace declares, and one more: `unknown(id, size)` for records of no declared event.
@@ -156,5 +161,40 @@ impl TraceDat {
     /// The kernel's own conversion of the TSC, if it is in the file.
     pub fn tsc_to_nanos(&self) -> Option<TscToNanos> {
         self.metadata.tsc_to_nanos
+    }
+}
+
+impl TraceFile for TraceDat {
+    fn format(&self) -> String {
+        format!("trace.dat version {}", self.version)
+    }
+
+    fn event_types(&self) -> &[EventType] {
+        self.event_types()
+    }
+
+    fn streams(&self) -> Vec<TraceStream> {
+        let clock = self.clock().unwrap_or(ClockDomain::Local);
+        let boxed = |stream: KernelStream| TraceStream {
+            clock,
+            cpu: Some(stream.cpu()),
+            buffer: stream.buffer().to_owned(),
+            events: Box::new(stream),
+        };
+        self.streams().into_iter().map(boxed).collect()
+    }
+
+    fn lwp_names(&self) -> &[(Lwp, String)] {
+        self.lwp_names()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        self.losses()
+    }
+
+    /// `ns = tsc × mult >> shift`, where the machine's kernel knew it.
+    fn tick_hz(&self) -> Option<Hertz> {
+        let conversion = self.tsc_to_nanos().filter(|_| self.clock() == Some(ClockDomain::Tsc))?;
+        Hertz::new(2f64.powi(conversion.shift.min(63) as i32) * 1e9 / f64::from(conversion.mult))
     }
 }

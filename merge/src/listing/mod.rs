@@ -17,14 +17,17 @@ mod stream;
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, EventStream, Hertz, Level, Loss, LossKind};
+use sigmund_model::{ClockDomain, Hertz, Level, Loss, LossKind};
 
 use self::{
     header::Header,
     row::Row,
     stream::{ListingStream, Types},
 };
-use crate::{error::Error, source::Source};
+use crate::{
+    error::Error,
+    source::{Source, stream_of},
+};
 
 /// Whether a file that begins like this may be a listing: text, with one of its column names in the first line.
 pub(crate) fn is_listing(head: &[u8]) -> bool {
@@ -39,7 +42,7 @@ pub(crate) fn open(path: &Path) -> Result<Source, Error> {
     let text = String::from_utf8_lossy(&bytes);
     // Some editors begin a file with a byte-order mark.
     let text = text.trim_start_matches('\u{feff}');
-    let mut source = Source::new(path, ClockDomain::Ticks);
+    let mut source = Source::new(path);
     source.probes_place = true;
     let mut header = None;
     let mut rows: Vec<Row> = Vec::new();
@@ -73,7 +76,7 @@ pub(crate) fn open(path: &Path) -> Result<Source, Error> {
     let types = Types::of(&rows);
     source.thread_names = types.thread_names(&rows);
     source.types = types.event_types();
-    source.streams = vec![Box::new(ListingStream::new(rows, types)) as Box<dyn EventStream + Send>];
+    source.streams = vec![stream_of(ClockDomain::Ticks, Box::new(ListingStream::new(rows, types)))];
     Ok(source)
 }
 

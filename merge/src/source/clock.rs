@@ -24,22 +24,23 @@ impl MainClock {
         snapshots.sort_by_key(|(domain, snapshot)| (*domain, snapshot.before));
         snapshots.dedup();
         let fits = fits(&snapshots);
-        let first = sources.first().map_or(ClockDomain::Ticks, |s| s.clock);
-        let has_tsc = sources.iter().any(|s| s.clock == ClockDomain::Tsc);
-        let domain = if has_tsc { ClockDomain::Tsc } else { first };
-        for source in sources.iter_mut().filter(|s| s.clock != domain) {
-            let fit = fits.get(&source.clock).filter(|_| domain == ClockDomain::Tsc);
-            let Some(fit) = fit.copied() else {
-                return Err(Error::NoCommonClock {
-                    path: source.path.clone(),
-                    clock: source.clock.name(),
-                    main: domain.name(),
-                    advice: "record with clock snapshots, or name its clock with --clock",
-                });
-            };
-            let streams = std::mem::take(&mut source.streams);
-            let brought = |stream| Box::new(Brought { stream, fit }) as Box<dyn EventStream + Send>;
-            source.streams = streams.into_iter().map(brought).collect();
+        let mut clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
+        let first = clocks.clone().next().unwrap_or(ClockDomain::Ticks);
+        let domain = if clocks.any(|clock| clock == ClockDomain::Tsc) { ClockDomain::Tsc } else { first };
+        for source in sources.iter_mut() {
+            for stream in source.streams.iter_mut().filter(|stream| stream.clock != domain) {
+                let fit = fits.get(&stream.clock).filter(|_| domain == ClockDomain::Tsc);
+                let Some(fit) = fit.copied() else {
+                    return Err(Error::NoCommonClock {
+                        path: source.path.clone(),
+                        clock: stream.clock.name(),
+                        main: domain.name(),
+                        advice: "record with clock snapshots, or name its clock with --clock",
+                    });
+                };
+                let events = std::mem::replace(&mut stream.events, Box::new(Nothing));
+                stream.events = Box::new(Brought { stream: events, fit });
+            }
         }
         let stated = sources.iter().find_map(|s| s.tick_hz);
         let tick_hz = hz.or(stated).or_else(|| rate(domain, &fits));
@@ -65,6 +66,19 @@ fn fits(snapshots: &[(ClockDomain, Snapshot)]) -> BTreeMap<ClockDomain, ClockFit
         by_domain.entry(*domain).or_default().push(*snapshot);
     }
     by_domain.into_iter().filter_map(|(domain, all)| Some((domain, ClockFit::through(&all)?))).collect()
+}
+
+/// No events: stands for a stream while it is being replaced.
+struct Nothing;
+
+impl EventStream for Nothing {
+    fn next_into(&mut self, _: &mut Event) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        Vec::new()
+    }
 }
 
 /// A stream of another clock, in nanoseconds, brought over to the TSC.

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fkt_ingest::{PerfData, TraceDat};
+use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
     ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
@@ -30,8 +30,7 @@ use crate::{
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) types: Vec<EventType>,
-    pub(crate) streams: Vec<Box<dyn EventStream + Send>>,
-    pub(crate) clock: ClockDomain,
+    pub(crate) streams: Vec<TraceStream>,
     /// Ticks per second, where the input itself says so.
     pub(crate) tick_hz: Option<Hertz>,
     pub(crate) snapshots: Vec<(ClockDomain, Snapshot)>,
@@ -51,12 +50,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(path: &Path, clock: ClockDomain) -> Source {
+    pub(crate) fn new(path: &Path) -> Source {
         Source {
             path: path.to_path_buf(),
             types: Vec::new(),
             streams: Vec::new(),
-            clock,
             tick_hz: None,
             snapshots: Vec::new(),
             lwp_names: Vec::new(),
@@ -78,34 +76,37 @@ pub(crate) fn open(paths: &[PathBuf], clock: Option<ClockDomain>) -> Result<Vec<
         if path.is_dir() {
             sources.append(&mut run::open(path, clock)?);
         } else {
-            sources.push(open_file(path, clock)?);
+            sources.append(&mut open_file(path, clock)?);
         }
     }
     number_processes(&mut sources);
     Ok(sources)
 }
 
-fn open_file(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
+fn open_file(path: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
     let mut head = Vec::new();
     let file = File::open(path).map_err(Error::io(path))?;
     file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
     if UserTrace::is_user_trace(&head) {
-        user_trace(path)
-    } else if TraceDat::is_trace_dat(&head) {
-        trace_dat(path, clock)
-    } else if PerfData::is_perf_data(&head) {
-        perf_data(path, clock)
-    } else if listing::is_listing(&head) {
-        listing::open(path)
-    } else {
-        let found = format!("{:?}", String::from_utf8_lossy(&head[..head.len().min(16)]));
-        Err(Error::bad(path, "byte 0", "a trace.dat, a user trace, or a listing with a header line", found))
+        return Ok(vec![user_trace(path)?]);
+    }
+    match fkt_ingest::open(path) {
+        Ok(traces) => Ok(traces.iter().map(|trace| trace_file(path, trace.as_ref(), clock)).collect()),
+        Err(error) if error.kind() == ErrorKind::NotThisFormat && listing::is_listing(&head) => {
+            Ok(vec![listing::open(path)?])
+        }
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => {
+            let found = format!("{:?}", String::from_utf8_lossy(&head[..head.len().min(16)]));
+            let expected = "a trace.dat, a perf.data, a user trace, or a listing with a header line";
+            Err(Error::bad(path, "byte 0", expected, found))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
 fn user_trace(path: &Path) -> Result<Source, Error> {
     let trace = UserTrace::open(path)?;
-    let mut source = Source::new(path, ClockDomain::Tsc);
+    let mut source = Source::new(path);
     source.types = trace.event_types();
     source.numbers_its_threads = true;
     source.snapshots = trace.snapshots().to_vec();
@@ -116,7 +117,8 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
     let streams = trace.streams().into_iter().map(boxed).collect();
-    source.streams = symbols::named(streams, &source.types, Symbols::of(&trace, path));
+    let streams = symbols::named(streams, &source.types, Symbols::of(&trace, path));
+    source.streams = streams.into_iter().map(|events| stream_of(ClockDomain::Tsc, events)).collect();
     Ok(source)
 }
 
@@ -137,47 +139,36 @@ fn not_ended(path: &Path, lwp: &LwpPackets) -> Loss {
     Loss { lwp: Some(lwp.lwp), from, ..Loss::new(LossKind::Truncated, Level::User, detail) }
 }
 
-fn trace_dat(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
-    let trace = TraceDat::open(path)?;
-    let named = trace.clock();
-    let clock = clock.or(named).unwrap_or(ClockDomain::Local);
-    let mut source = Source::new(path, clock);
+fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) -> Source {
+    let mut source = Source::new(path);
     source.types = trace.event_types().to_vec();
     source.losses = trace.losses().to_vec();
     source.lwp_names = trace.lwp_names().to_vec();
-    source.probes_place = source.types.iter().any(|t| t.name == "sched_switch");
-    // `ns = tsc × mult >> shift`, where the machine's kernel knew it.
-    source.tick_hz = trace
-        .tsc_to_nanos()
-        .filter(|_| clock == ClockDomain::Tsc)
-        .and_then(|c| Hertz::new(2f64.powi(c.shift.min(63) as i32) * 1e9 / f64::from(c.mult)));
-    let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
-    source.streams = trace.streams().into_iter().map(boxed).collect();
-    Ok(source)
+    source.snapshots = trace.snapshots();
+    source.tick_hz = trace.tick_hz();
+    source.facts = trace.facts();
+    let switches = ["sched_switch", "perf_switch_in", "perf_switch_out"];
+    source.probes_place = source.types.iter().any(|t| switches.contains(&t.name.as_str()));
+    source.streams = trace.streams();
+    if let Some(clock) = clock {
+        source.streams.iter_mut().for_each(|stream| stream.clock = clock);
+    }
+    source
 }
 
-fn perf_data(path: &Path, clock: Option<ClockDomain>) -> Result<Source, Error> {
-    let trace = PerfData::open(path)?;
-    let mut source = Source::new(path, clock.unwrap_or(trace.clock()));
-    source.types = trace.event_types().to_vec();
-    source.losses = trace.losses().to_vec();
-    source.lwp_names = trace.lwp_names().to_vec();
-    source.probes_place = true;
-    // Its ticks stay nanoseconds here; `MainClock` brings them over.
-    let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
-    source.streams = trace.streams(None).into_iter().map(boxed).collect();
-    Ok(source)
+/// A stream that is not one CPU's.
+pub(crate) fn stream_of(clock: ClockDomain, events: Box<dyn EventStream + Send>) -> TraceStream {
+    TraceStream { clock, cpu: None, buffer: String::new(), events }
 }
 
 /// User threads are numbered by their process. Of several processes, each but the first gets numbers of its own.
 fn number_processes(sources: &mut [Source]) {
     for (index, source) in sources.iter_mut().filter(|s| s.numbers_its_threads).enumerate().skip(1) {
         let streams = std::mem::take(&mut source.streams);
-        source.streams = streams
-            .into_iter()
-            .map(|stream| {
-                Box::new(Renumbered::new(stream, index as u64, &source.types)) as Box<dyn EventStream + Send>
-            })
-            .collect();
+        let renumbered = |stream: TraceStream| {
+            let events = Box::new(Renumbered::new(stream.events, index as u64, &source.types));
+            TraceStream { events, ..stream }
+        };
+        source.streams = streams.into_iter().map(renumbered).collect();
     }
 }

@@ -19,16 +19,17 @@ pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>
     let mut about = about_run(run, &manifest);
     if let Some(file) = &manifest.kernel_side.file {
         let mut kernel = open_file(&run.join(file), clock)?;
-        kernel.cpus_lost = manifest.kernel_side.lost.clone();
-        sources.push(kernel);
+        kernel.iter_mut().for_each(|source| source.cpus_lost = manifest.kernel_side.lost.clone());
+        sources.append(&mut kernel);
     } else {
         about.losses.push(no_kernel_side(run, &manifest.kernel_side));
     }
     for side in &manifest.user_side {
-        let mut user = open_file(&run.join(&side.file), None)?;
-        user.losses.extend(without_ring(run, side, &user.lost));
-        user.losses.extend(unwritten(run, side));
-        sources.push(user);
+        for mut user in open_file(&run.join(&side.file), None)? {
+            user.losses.extend(without_ring(run, side, &user.lost));
+            user.losses.extend(unwritten(run, side));
+            sources.push(user);
+        }
     }
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
@@ -37,7 +38,7 @@ pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>
 
 /// What the manifest says beside the events.
 fn about_run(run: &Path, manifest: &Manifest) -> Source {
-    let mut about = Source::new(run, ClockDomain::Tsc);
+    let mut about = Source::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
     let facts = [
         ("command", manifest.command.join(" ")),
@@ -90,5 +91,6 @@ fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<S
         let found = "neither that nor a user trace nor a kernel trace";
         return Err(Error::bad(run, "folder", "a run (with run.json)", found));
     }
-    paths.iter().map(|path| open_file(path, clock)).collect()
+    let opened: Result<Vec<_>, _> = paths.iter().map(|path| open_file(path, clock)).collect();
+    Ok(opened?.into_iter().flatten().collect())
 }

@@ -1,0 +1,106 @@
+//! What every trace file offers, whatever its format, and how a format is recognised: by its content.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use sigmund_model::{ClockDomain, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
+
+use crate::error::{Error, ErrorKind, Misfit};
+use crate::input::Input;
+use crate::perf_data::PerfData;
+use crate::trace_dat::TraceDat;
+
+/// An open trace: its head is read, its events are not.
+pub trait TraceFile: fmt::Debug + Send + Sync {
+    /// The format and its version, for people: `trace.dat version 7, zstd`.
+    fn format(&self) -> String;
+
+    /// The events it declares. [`Event::kind`](sigmund_model::Event::kind) is an index here.
+    fn event_types(&self) -> &[EventType];
+
+    /// Its streams, each in the order of time, from the first event. Each call starts anew.
+    fn streams(&self) -> Vec<TraceStream>;
+
+    /// The names of LWPs that stand beside the events, in the order of time: of two for one LWP, the later counts.
+    fn lwp_names(&self) -> &[(Lwp, String)] {
+        &[]
+    }
+
+    /// What is missing as far as the head tells; streams tell the rest.
+    fn losses(&self) -> &[Loss] {
+        &[]
+    }
+
+    /// Instants that were read on the TSC and on another clock; of a conversion that the file states, two instants
+    /// by it.
+    fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
+        Vec::new()
+    }
+
+    /// Ticks per second of the TSC, or of a clock of unknown ticks, where the file says so.
+    fn tick_hz(&self) -> Option<Hertz> {
+        None
+    }
+
+    /// What else it says, as rows of the table `info`: `uname`, `host`, `writer`, …
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+/// Events of one trace, in the order of time: of a CPU of a buffer, mostly.
+pub struct TraceStream {
+    /// The clock of its ticks: nanoseconds, but for [`ClockDomain::Tsc`] and [`ClockDomain::Ticks`].
+    pub clock: ClockDomain,
+    /// The CPU whose events these are; `None` if it has those of several.
+    pub cpu: Option<Cpu>,
+    /// The name of the buffer (tracefs instance, channel); empty for the only one.
+    pub buffer: String,
+    /// The events.
+    pub events: Box<dyn EventStream + Send>,
+}
+
+impl fmt::Debug for TraceStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TraceStream { clock, cpu, buffer, events: _ } = self;
+        f.debug_struct("TraceStream")
+            .field("clock", clock)
+            .field("cpu", cpu)
+            .field("buffer", buffer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens the trace at `path`: one for a file; a folder may hold several.
+///
+/// A file must not be made shorter by somebody else while it is open: the system would end this process (SIGBUS), as
+/// with every mapped file.
+///
+/// # Errors
+/// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
+/// head is kept, and what is not is among the losses of the trace and of its streams.
+pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
+    Ok(vec![open_input(Input::open(path)?)?])
+}
+
+/// Opens a trace whose bytes are in memory; `name` stands in messages.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Box<dyn TraceFile>, Error> {
+    open_input(Input::from_bytes(&PathBuf::from(name), bytes))
+}
+
+fn open_input(input: Input) -> Result<Box<dyn TraceFile>, Error> {
+    let head = input.bytes();
+    if TraceDat::is_trace_dat(head) {
+        return Ok(Box::new(TraceDat::read(input)?));
+    }
+    if PerfData::is_perf_data(head) {
+        return Ok(Box::new(PerfData::read(input)?));
+    }
+    let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
+    let expected = "a trace.dat or a perf.data".to_owned();
+    let misfit = Misfit { at: 0, part: "magic", expected, found };
+    Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
+}
