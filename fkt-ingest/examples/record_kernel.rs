@@ -1,21 +1,30 @@
-//! Records the machine's scheduling for some seconds: `record_kernel trace.dat 5`.
+//! Records the whole machine for some seconds: `record_kernel trace.dat 5 [BUFFER_KIB [SUB_BUFFER_KIB]]`.
+//!
+//! Prints what recording cost: the time of the threads that move pages, as a share of one CPU.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fkt_ingest::live::{Recorder, RecorderOptions, available, remove_leftovers};
+use fkt_ingest::live::{Recorder, RecorderOptions, Scope, available, remove_leftovers};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let path = args.next().unwrap_or("trace.dat".to_owned());
     let seconds = args.next().map_or(Ok(1), |s| s.parse())?;
+    let mut options = RecorderOptions::default();
+    if let Some(kb) = args.next() {
+        options.buffer_kb_per_cpu = kb.parse()?;
+    }
+    options.sub_buffer_kb = args.next().map(|kb| kb.parse()).transpose()?;
     available()?;
     remove_leftovers();
-    let mut options = RecorderOptions::default();
-    options.machine_events.extend(args);
-    let recorder = Recorder::start(options, None, &std::env::temp_dir())?;
+    let start = Instant::now();
+    let recorder = Recorder::start(&options, Scope::System, &std::env::temp_dir())?;
     std::thread::sleep(Duration::from_secs(seconds));
-    let summary = recorder.stop()?.write_trace_dat(path.as_ref())?;
-    println!("{path}: {} bytes, {} events lost", summary.bytes, summary.lost());
+    let recorded = recorder.stop()?;
+    let length = start.elapsed();
+    let summary = recorded.write_trace_dat(path.as_ref())?;
+    let share = 100.0 * summary.pump_time.as_secs_f64() / length.as_secs_f64();
+    println!("{path}: {} bytes, {} events lost, {share:.1} % of one CPU", summary.bytes, summary.lost());
     for failure in &summary.failures {
         eprintln!("{failure}");
     }

@@ -45,6 +45,12 @@ impl Instance {
         self.set(&format!("events/{system}/{name}/enable"), "1")
     }
 
+    /// Keeps records of `system:event` only where this holds.
+    pub(super) fn filter(&self, event: &str, condition: &str) -> Result<(), Error> {
+        let (system, name) = event.split_once(':').unwrap_or(("", event));
+        self.set(&format!("events/{system}/{name}/filter"), condition)
+    }
+
     /// Only events of this process, of the LWPs it has now and those it makes later, and of its children.
     pub(super) fn follow(&self, program: Pid) -> Result<(), Error> {
         self.set("options/event-fork", "1")?;

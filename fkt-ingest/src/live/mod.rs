@@ -2,17 +2,17 @@
 //!
 //! There are three levels, and [`plan()`] says which one this process may use:
 //!
-//! 1. [`Recorder`]: tracepoints of the whole machine, stamped with the TSC. Needs root and tracefs.
+//! 1. [`Recorder`]: tracepoints of the whole machine or of one program, stamped with the TSC. Needs root and tracefs.
 //! 2. [`PerfRecorder`]: context switches of the program's own LWPs. Ordinary users may do that, where
 //!    `kernel.perf_event_paranoid` is at most 2.
 //! 3. Nothing: only the program's own trace.
 //!
 //! ```no_run
-//! use fkt_ingest::live::{Recorder, RecorderOptions, available, remove_leftovers};
+//! use fkt_ingest::live::{Recorder, RecorderOptions, Scope, available, remove_leftovers};
 //!
 //! available()?;
 //! remove_leftovers();
-//! let recorder = Recorder::start(RecorderOptions::default(), None, "/tmp".as_ref())?;
+//! let recorder = Recorder::start(&RecorderOptions::default(), Scope::System, "/tmp".as_ref())?;
 //! std::thread::sleep(std::time::Duration::from_secs(1));
 //! let summary = recorder.stop()?.write_trace_dat("trace.dat".as_ref())?;
 //! println!("{} bytes, {} events lost", summary.bytes, summary.lost());
@@ -20,6 +20,7 @@
 //! ```
 
 mod instance;
+mod options;
 mod perf;
 mod plan;
 mod pump;
@@ -29,8 +30,9 @@ mod system;
 mod tracefs;
 mod writer;
 
+pub use options::{EventFilter, RecorderOptions, Scope};
 pub use perf::{PerfRecorder, PerfSummary, perf_fallback_available};
 pub use plan::{Plan, plan};
 pub use recorded::{CpuSummary, Recorded, Summary};
-pub use recorder::{Progress, Recorder, RecorderOptions};
+pub use recorder::{Progress, Recorder};
 pub use tracefs::{Unavailable, available, remove_leftovers};

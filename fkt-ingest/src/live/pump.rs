@@ -7,29 +7,54 @@
 //! While recording, only full pages move. At the end the partial one is fetched by read(2), which gives a
 //! whole page whatever is in it.
 //!
-//! The pump sleeps [`PAUSE`] between looks: at a million system calls a second (two records of 68 and 28 bytes
-//! each) a buffer of 8 MiB lasts 87 ms. On a machine whose CPUs are all busy it still has to get one: it asks for
-//! the highest ordinary priority. Measured on a guest of 2 CPUs, both busy with `hackbench -g 4 -f 5 -l 3000`
-//! and all system calls of the machine recorded: 1.2 M events in 0.85 s, none lost.
+//! The pump sleeps in poll(2) until one of its buffers is full to [`WAKE_AT_PERCENT`], which the kernel looks at
+//! whenever it finishes a page; so it sleeps through nothing, however fast a buffer fills, and costs nothing while
+//! little happens. It looks every [`LOOK_EVERY`] all the same. On a machine whose CPUs are all busy it still has to
+//! get one: it asks for the highest ordinary priority.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long the pump sleeps when it found nothing.
-const PAUSE: Duration = Duration::from_millis(10);
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
+use rustix::process::setpriority_process;
+use rustix::time::{ClockId, clock_gettime};
+
+/// How full a buffer is when its pump is woken: the rest is what fills until the pump gets a CPU.
+pub(super) const WAKE_AT_PERCENT: u32 = 10;
+/// How long the pump sleeps at most.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// What one splice moves at most, and the pipe's size; ordinary users get so much, too.
 const PIPE_SIZE: usize = 1 << 20;
 
 /// What pumps and their recorder share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) stop: AtomicBool,
+    stop: AtomicBool,
+    /// Readable from the moment on that the recording stops.
+    stopped: OwnedFd,
     pub(super) bytes: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new() -> io::Result<Shared> {
+        let stopped = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Shared { stop: AtomicBool::new(false), stopped, bytes: AtomicU64::new(0) })
+    }
+
+    /// Makes the pumps look for the last time. What was recorded before, they find.
+    pub(super) fn stop(&self) {
+        // Release: pairs with the Acquire in `run`.
+        self.stop.store(true, Ordering::Release);
+        // It cannot fail: the counter is 0 or 1. If it did, the pumps would look after `LOOK_EVERY`.
+        let _ = rustix::io::write(&self.stopped, &1u64.to_ne_bytes());
+    }
 }
 
 /// From one kernel buffer of one CPU to a file.
@@ -40,9 +65,9 @@ pub(super) struct Route {
     pub(super) file: File,
 }
 
-/// A running pump.
+/// A running pump. It ends with the time it had on CPUs.
 #[derive(Debug)]
-pub(super) struct Pump(JoinHandle<io::Result<()>>);
+pub(super) struct Pump(JoinHandle<io::Result<Duration>>);
 
 impl Pump {
     /// Starts a thread that pumps all routes of a CPU.
@@ -51,35 +76,46 @@ impl Pump {
         Ok(Pump(thread))
     }
 
-    /// Waits for the pump to empty the buffers; `Shared::stop` is set already.
-    pub(super) fn join(self) -> io::Result<()> {
+    /// Waits for the pump to empty the buffers, which it does after [`Shared::stop`]. Gives the time it had on CPUs.
+    pub(super) fn join(self) -> io::Result<Duration> {
         self.0.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")))
     }
 }
 
-fn run(mut routes: Vec<Route>, shared: &Shared) -> io::Result<()> {
-    raise_priority();
+fn run(mut routes: Vec<Route>, shared: &Shared) -> io::Result<Duration> {
+    // Refused without CAP_SYS_NICE: then the pump runs at the priority it has. 0 is the calling thread.
+    let _ = setpriority_process(None, -20);
     let (mut reader, mut writer) = io::pipe()?;
-    set_pipe_size(&writer);
+    // Where it is refused, splice moves less at a time.
+    let _ = fcntl_setpipe_size(&writer, PIPE_SIZE);
     loop {
-        // Acquire: pairs with the Release in Recorder::stop; what was recorded before it is seen below.
+        // Acquire: pairs with the Release in `Shared::stop`; what was recorded before it is seen below.
         let last_look = shared.stop.load(Ordering::Acquire);
-        let mut moved = 0;
         for route in &mut routes {
-            moved += route.move_full_pages(&mut reader, &mut writer, shared)?;
+            route.move_full_pages(&mut reader, &mut writer, shared)?;
         }
         if last_look {
             break;
         }
-        if moved == 0 {
-            thread::sleep(PAUSE);
-        }
+        sleep_until_full(&routes, shared)?;
     }
     for route in &mut routes {
         route.read_rest(shared)?;
         route.file.flush()?;
     }
-    Ok(())
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Ok(Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32))
+}
+
+/// Until a buffer is full to [`WAKE_AT_PERCENT`], the recording stops, or [`LOOK_EVERY`] has passed.
+fn sleep_until_full(routes: &[Route], shared: &Shared) -> io::Result<()> {
+    let stopped = PollFd::new(&shared.stopped, PollFlags::IN);
+    let pages = routes.iter().map(|route| PollFd::new(&route.pages, PollFlags::IN));
+    let mut waits: Vec<PollFd<'_>> = pages.chain([stopped]).collect();
+    match poll(&mut waits, Some(&LOOK_EVERY)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Route {
@@ -88,23 +124,21 @@ impl Route {
         reader: &mut PipeReader,
         writer: &mut PipeWriter,
         shared: &Shared,
-    ) -> io::Result<usize> {
-        let mut moved = 0;
+    ) -> io::Result<()> {
         loop {
             let wanted = (PIPE_SIZE / self.page_size).max(1) * self.page_size;
-            let taken = splice(self.pages.as_fd(), writer.as_fd(), wanted, libc::SPLICE_F_NONBLOCK)?;
+            let taken = move_some(self.pages.as_fd(), writer.as_fd(), wanted, SpliceFlags::NONBLOCK)?;
             if taken == 0 {
-                return Ok(moved);
+                return Ok(());
             }
             let mut left = taken;
             while left > 0 {
-                let put = splice(reader.as_fd(), self.file.as_fd(), left, libc::SPLICE_F_MOVE)?;
+                let put = move_some(reader.as_fd(), self.file.as_fd(), left, SpliceFlags::MOVE)?;
                 if put == 0 {
                     return Err(io::ErrorKind::WriteZero.into());
                 }
                 left -= put;
             }
-            moved += taken;
             shared.bytes.fetch_add(taken as u64, Ordering::Relaxed);
         }
     }
@@ -128,32 +162,13 @@ impl Route {
 }
 
 /// Moves up to `len` bytes; 0 when there is nothing to move now.
-fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize, flags: libc::c_uint) -> io::Result<usize> {
+fn move_some(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize, flags: SpliceFlags) -> io::Result<usize> {
     loop {
-        let (from, to, none) = (from.as_raw_fd(), to.as_raw_fd(), std::ptr::null_mut());
-        // SAFETY: both descriptors are open: they are borrowed for the call. The offsets are NULL, so the
-        // kernel uses those of the files and writes to no memory of ours.
-        let moved = unsafe { libc::splice(from, none, to, none, len, flags) };
-        if moved >= 0 {
-            return Ok(moved as usize);
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::WouldBlock => return Ok(0),
-            io::ErrorKind::Interrupted => continue,
-            _ => return Err(error),
+        match splice(from, None, to, None, len, flags) {
+            Ok(moved) => return Ok(moved),
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn set_pipe_size(pipe: &PipeWriter) {
-    // SAFETY: the descriptor is open, and F_SETPIPE_SZ takes an int. When it is refused the pipe stays
-    // smaller, and splice moves less at a time.
-    unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_SIZE as libc::c_int) };
-}
-
-fn raise_priority() {
-    // SAFETY: setpriority(2) takes three numbers; 0 is the calling thread. Refused without CAP_SYS_NICE: then
-    // the pump runs at the priority it has.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sigmund_model::Cpu;
 
@@ -16,6 +17,7 @@ pub struct Recorded {
     pub(super) system: System,
     pub(super) buffers: Vec<BufferFiles>,
     pub(super) failures: Vec<String>,
+    pub(super) pump_time: Duration,
 }
 
 /// The pages of one instance.
@@ -48,6 +50,8 @@ pub struct Summary {
     pub cpus: Vec<CpuSummary>,
     /// What went wrong while recording, in one line each: a full disk, for instance.
     pub failures: Vec<String>,
+    /// Time that moving pages to files took, on all CPUs.
+    pub pump_time: Duration,
 }
 
 /// What was written of one CPU of one buffer.
@@ -93,6 +97,7 @@ impl Recorded {
         let mut summary = writer::write(&self.system, &mut self.buffers, &mut out)?;
         fs::rename(unfinished, path)?;
         summary.failures = std::mem::take(&mut self.failures);
+        summary.pump_time = self.pump_time;
         Ok(summary)
     }
 }

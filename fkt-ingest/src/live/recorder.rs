@@ -1,65 +1,29 @@
-//! Records tracepoints of the whole machine, and some only of one program.
+//! Records tracepoints: of the whole machine, of one program, or both.
 //!
-//! Two tracefs instances: `sigmund-<pid>-machine` for events that say who is on which CPU, and
-//! `sigmund-<pid>-program` for those that are only of interest in the program (its system calls). The second
-//! has a pid filter, so a busy neighbour does not fill its buffer.
+//! | scope | who is on which CPU, interrupts | what programs do (system calls) |
+//! |---|---|---|
+//! | [`Scope::Program`] | of all, instance `sigmund-<pid>-machine` | of the program, `sigmund-<pid>-program` |
+//! | [`Scope::Only`] | of the program, `sigmund-<pid>-machine` | in the same |
+//! | [`Scope::System`] | of all, `sigmund-<pid>-machine` | of all, in the same |
+//!
+//! What is only of the program is filtered by the kernel, so that a busy neighbour does not fill its buffer. That
+//! filter lets a switch through if either of the two is the program's, and a wakeup of the program's by anybody.
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use sigmund_model::{Cpu, Pid};
 
 use super::instance::Instance;
-use super::pump::{Pump, Route, Shared};
+use super::options::{RecorderOptions, Scope};
+use super::pump::{Pump, Route, Shared, WAKE_AT_PERCENT};
 use super::recorded::{BufferFiles, CpuFile, Recorded};
 use super::system::System;
 use super::tracefs::available_with_clock;
 use crate::error::{Error, ErrorKind, Misfit};
-
-/// ftrace's name of the time-stamp counter: the very counter that probes read.
-pub(super) const CLOCK_TSC: &str = "x86-tsc";
-
-/// What to record, and how much room for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecorderOptions {
-    /// Tracepoints of the whole machine, `system:event`.
-    pub machine_events: Vec<String>,
-    /// Tracepoints of the program's LWPs only, `system:event`. Not recorded without a program.
-    pub program_events: Vec<String>,
-    /// Size of the kernel's buffer for each CPU and instance, in KiB.
-    pub buffer_kb_per_cpu: usize,
-    /// ftrace's name of the clock.
-    pub clock: String,
-}
-
-impl Default for RecorderOptions {
-    /// Who is on which CPU and why, interrupts; and the program's system calls.
-    fn default() -> RecorderOptions {
-        let owned = |events: &[&str]| events.iter().map(|e| (*e).to_owned()).collect();
-        RecorderOptions {
-            machine_events: owned(&[
-                "sched:sched_switch",
-                "sched:sched_waking",
-                "sched:sched_wakeup",
-                "sched:sched_wakeup_new",
-                "sched:sched_migrate_task",
-                "sched:sched_process_fork",
-                "sched:sched_process_exec",
-                "sched:sched_process_exit",
-                "irq:irq_handler_entry",
-                "irq:irq_handler_exit",
-                "irq:softirq_entry",
-                "irq:softirq_exit",
-                "irq:softirq_raise",
-            ]),
-            program_events: owned(&["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"]),
-            buffer_kb_per_cpu: 8192,
-            clock: CLOCK_TSC.to_owned(),
-        }
-    }
-}
 
 /// A recording that runs. Dropped, it stops and leaves nothing behind in tracefs.
 #[derive(Debug)]
@@ -94,29 +58,23 @@ impl Recorder {
     /// # Errors
     /// When [`available`](super::available) would say no, an event does not exist, or the kernel has no memory
     /// for the buffers. Nothing is left behind then.
-    pub fn start(
-        options: RecorderOptions,
-        program: Option<Pid>,
-        scratch_dir: &Path,
-    ) -> Result<Recorder, Error> {
+    pub fn start(options: &RecorderOptions, scope: Scope, scratch_dir: &Path) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
             let misfit = Misfit { at: 0, part: "live recording", expected, found: why.0 };
             Error::at(ErrorKind::Unsupported, Path::new("tracefs"), misfit)
         })?;
-        let machine = Instance::create(&tracefs, "machine")?;
-        let mut buffers = vec![prepare("", machine, &options, &options.machine_events, scratch_dir)?];
-        if let Some(program) = program
-            && !options.program_events.is_empty()
-        {
-            let instance = Instance::create(&tracefs, "program")?;
-            instance.follow(program)?;
-            buffers.push(prepare("program", instance, &options, &options.program_events, scratch_dir)?);
+        let mut buffers = Vec::new();
+        for buffer in buffers_of(options, scope) {
+            let instance = Instance::create(&tracefs, buffer.purpose)?;
+            if let Some(program) = buffer.of {
+                instance.follow(program)?;
+            }
+            buffers.push(prepare(&buffer, instance, options, scratch_dir)?);
         }
-        let events = options.machine_events.iter().chain(&options.program_events);
-        let system = System::read(&tracefs, events)?;
+        let system = System::read(&tracefs, options.machine_events.iter().chain(&options.program_events))?;
 
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new().map_err(|e| Error::io(scratch_dir, e))?);
         let mut recorder = Recorder { buffers, pumps: Vec::new(), shared, system };
         recorder.start_pumps(scratch_dir)?;
         for buffer in &recorder.buffers {
@@ -139,7 +97,7 @@ impl Recorder {
     /// When the kernel's control files cannot be read. A pump that failed (disk full) costs its CPU's later
     /// events, and is told in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
-        let failures = self.stop_pumps();
+        let (failures, pump_time) = self.stop_pumps();
         let mut buffers = Vec::new();
         for buffer in std::mem::take(&mut self.buffers) {
             let mut cpus = buffer.files;
@@ -153,7 +111,7 @@ impl Recorder {
         }
         let mut system = std::mem::take(&mut self.system);
         system.read_names();
-        Ok(Recorded { system, buffers, failures })
+        Ok(Recorded { system, buffers, failures, pump_time })
     }
 
     fn start_pumps(&mut self, scratch_dir: &Path) -> Result<(), Error> {
@@ -176,21 +134,22 @@ impl Recorder {
         Ok(())
     }
 
-    fn stop_pumps(&mut self) -> Vec<String> {
-        let mut failures = Vec::new();
+    /// Says what went wrong, and how much time the pumps had on CPUs.
+    fn stop_pumps(&mut self) -> (Vec<String>, Duration) {
+        let (mut failures, mut used) = (Vec::new(), Duration::ZERO);
         for buffer in &self.buffers {
             if let Err(error) = buffer.instance.set("tracing_on", "0") {
                 failures.push(error.to_string());
             }
         }
-        // Release: pairs with the Acquire in the pumps; tracing is off before they look for the last time.
-        self.shared.stop.store(true, Ordering::Release);
+        self.shared.stop();
         for pump in self.pumps.drain(..) {
-            if let Err(error) = pump.join() {
-                failures.push(format!("moving pages to their file: {error}"));
+            match pump.join() {
+                Ok(time) => used += time,
+                Err(error) => failures.push(format!("moving pages to their file: {error}")),
             }
         }
-        failures
+        (failures, used)
     }
 }
 
@@ -200,25 +159,60 @@ impl Drop for Recorder {
     }
 }
 
-fn prepare(
+/// A buffer that is to be made.
+struct Buffer<'o> {
+    /// Its name in the file: empty for the top buffer.
     name: &'static str,
+    /// Last part of the instance's name.
+    purpose: &'static str,
+    events: Vec<&'o String>,
+    /// Only events of this program and its children.
+    of: Option<Pid>,
+}
+
+fn buffers_of(options: &RecorderOptions, scope: Scope) -> Vec<Buffer<'_>> {
+    let all = || options.machine_events.iter().chain(&options.program_events).collect();
+    let machine = |events, of| Buffer { name: "", purpose: "machine", events, of };
+    match scope {
+        Scope::System => vec![machine(all(), None)],
+        Scope::Only(program) => vec![machine(all(), Some(program))],
+        Scope::Program(_) if options.program_events.is_empty() => {
+            vec![machine(options.machine_events.iter().collect(), None)]
+        }
+        Scope::Program(program) => {
+            let events = options.program_events.iter().collect();
+            let of_program = Buffer { name: "program", purpose: "program", events, of: Some(program) };
+            vec![machine(options.machine_events.iter().collect(), None), of_program]
+        }
+    }
+}
+
+fn prepare(
+    buffer: &Buffer<'_>,
     instance: Instance,
     options: &RecorderOptions,
-    events: &[String],
     scratch_dir: &Path,
 ) -> Result<Running, Error> {
-    // The clock first: changing it later empties the buffer.
+    // The clock first: changing it later empties the buffer. Then the sub-buffers: the size is rounded up to them.
     instance.set("trace_clock", &options.clock)?;
+    if let Some(kb) = options.sub_buffer_kb {
+        instance.set("buffer_subbuf_size_kb", &kb.to_string())?;
+    }
     instance.set("buffer_size_kb", &options.buffer_kb_per_cpu.to_string())?;
-    for event in events {
+    // Kernels before 5.0 wake at every page: that only costs time.
+    let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
+    for event in &buffer.events {
+        for filter in options.filters.iter().filter(|filter| filter.event == **event) {
+            instance.filter(event, &filter.condition)?;
+        }
         instance.enable(event)?;
     }
     let mut files = Vec::new();
     for cpu in instance.cpus() {
-        let file = scratch(scratch_dir, &format!("{name}-cpu{cpu}"))?;
+        let file = scratch(scratch_dir, &format!("{}-cpu{cpu}", buffer.purpose))?;
         files.push(CpuFile { cpu: *cpu, file, stats: String::new(), lost: 0 });
     }
-    Ok(Running { name, instance, files })
+    Ok(Running { name: buffer.name, instance, files })
 }
 
 /// A file that loses its name at once, and so disappears with this process.

@@ -33,7 +33,7 @@ impl std::error::Error for Unavailable {}
 /// # Errors
 /// The reason why not.
 pub fn available() -> Result<(), Unavailable> {
-    available_with_clock(super::recorder::CLOCK_TSC).map(|_| ())
+    available_with_clock(super::options::CLOCK_TSC).map(|_| ())
 }
 
 /// The same, for a clock of this name; returns where tracefs is.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::{fixture, report};
 use fkt_ingest::TraceDat;
-use fkt_ingest::live::{Recorder, RecorderOptions, Summary, available, remove_leftovers};
+use fkt_ingest::live::{EventFilter, Recorder, RecorderOptions, Scope, Summary, available, remove_leftovers};
 use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, Pid};
 
 /// A process has one recorder at a time: its instances are named after its pid.
@@ -44,18 +44,141 @@ fn load() -> Child {
 }
 
 fn record_load(path: &Path) -> (Summary, Pid) {
+    record(&RecorderOptions::default(), Scope::Program, path)
+}
+
+/// Records a load that waits for its standard input, from its first step to its end.
+fn record(options: &RecorderOptions, scope: impl FnOnce(Pid) -> Scope, path: &Path) -> (Summary, Pid) {
     let dir = tempfile::tempdir().unwrap();
     let mut child = load();
     let pid = Pid(child.id());
-    // The shell must be at its `read`, or the start of it would be missing from the system calls.
+    // The shell must be at its `read`, or the start of it would be missing from what it does.
     std::thread::sleep(Duration::from_millis(50));
-    let recorder = Recorder::start(RecorderOptions::default(), Some(pid), dir.path()).unwrap();
+    let recorder = Recorder::start(options, scope(pid), dir.path()).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
-    assert!(recorder.progress().lost == 0);
+    assert_eq!(recorder.progress().lost, 0);
     let summary = recorder.stop().unwrap().write_trace_dat(path).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "scratch files are left");
     (summary, pid)
+}
+
+// hackbench's LWPs are children of the shell; everybody else is a stranger.
+//   shell ── fork ─▶ child      stranger ⇄ stranger: not recorded
+//   stranger ⇄ child: recorded
+#[test]
+fn only_the_program_is_recorded_with_its_switches_to_others() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    let mut stranger =
+        Command::new("sh").args(["-c", "while :; do /bin/true; done"]).stdout(Stdio::null()).spawn().unwrap();
+    let (_, pid) = record(&RecorderOptions::default(), Scope::Only, &path);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+
+    let trace = TraceDat::open(&path).unwrap();
+    let streams: Vec<Vec<Event>> = trace.streams().into_iter().map(|mut s| fixture::drain(&mut s)).collect();
+    let mut family = vec![Lwp(pid.0)];
+    loop {
+        let is_new = |event: &&Event| match event.effect {
+            Effect::LwpNew(child) => family.contains(&event.lwp.unwrap()) && !family.contains(&child),
+            _ => false,
+        };
+        let children: Vec<Lwp> = streams.iter().flatten().filter(is_new).filter_map(born).collect();
+        if children.is_empty() {
+            break;
+        }
+        family.extend(children);
+    }
+    assert!(family.len() > 6, "{} LWPs", family.len());
+    let (mut with_others, mut system_calls) = (0, 0);
+    for event in streams.iter().flatten() {
+        let ours = |lwp: Lwp| family.contains(&lwp);
+        match event.effect {
+            Effect::KernelSwitch { prev, next, .. } => {
+                assert!(prev.is_some_and(ours) || ours(next), "{event:?}");
+                with_others += usize::from(prev.is_some_and(ours) != ours(next));
+            }
+            _ if trace.event_types()[event.kind as usize].name == "sys_enter" => {
+                assert!(event.lwp.is_some_and(ours), "{event:?}");
+                system_calls += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(with_others > 2 && system_calls > 1000, "{with_others} and {system_calls}");
+}
+
+fn born(event: &Event) -> Option<Lwp> {
+    if let Effect::LwpNew(child) = event.effect { Some(child) } else { None }
+}
+
+#[test]
+fn the_kernel_checks_conditions_and_gives_sub_buffers_of_the_size_asked_for() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    let has_sizes = Path::new("/sys/kernel/tracing/buffer_subbuf_size_kb").exists();
+    let filter =
+        |event: &str, condition: &str| EventFilter { event: event.into(), condition: condition.into() };
+    let mut options = RecorderOptions {
+        filters: vec![filter("raw_syscalls:sys_enter", "id == 1")],
+        sub_buffer_kb: has_sizes.then_some(16),
+        ..RecorderOptions::default()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    record(&options, |_| Scope::System, &path);
+    let trace = TraceDat::open(&path).unwrap();
+    let id = |event: &Event| event.params.get(0).and_then(|p| p.number);
+    let of = |name: &str| {
+        let kind = trace.event_types().iter().position(|t| t.name == name).unwrap() as u32;
+        let mut ids: Vec<i64> = Vec::new();
+        for mut stream in trace.streams() {
+            ids.extend(fixture::drain(&mut stream).iter().filter(|e| e.kind == kind).filter_map(id));
+        }
+        ids
+    };
+    assert!(of("sys_enter").iter().all(|id| *id == 1) && of("sys_enter").len() > 400);
+    assert!(of("sys_exit").iter().any(|id| *id != 1), "an event without a condition is recorded whole");
+
+    options.filters = vec![filter("raw_syscalls:sys_enter", "no_such_field == 1")];
+    let error = Recorder::start(&options, Scope::System, dir.path()).unwrap_err();
+    assert!(error.to_string().contains("raw_syscalls/sys_enter/filter"), "{error}");
+    assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
+}
+
+// A million events a second and more, on CPUs that are all busy: the pumps must get there in time.
+#[test]
+fn nothing_is_lost_of_a_busy_machine_with_64_mb_a_cpu() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    if !can_record() {
+        return;
+    }
+    if !tool_exists("hackbench") {
+        return skipped("hackbench is not installed");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.dat");
+    let options = RecorderOptions { buffer_kb_per_cpu: 64 << 10, ..RecorderOptions::default() };
+    let start = std::time::Instant::now();
+    let recorder = Recorder::start(&options, Scope::System, dir.path()).unwrap();
+    let hackbench = Command::new("hackbench").args(["-g", "4", "-l", "500"]).stdout(Stdio::null()).status();
+    assert!(hackbench.unwrap().success());
+    let recorded = recorder.stop().unwrap();
+    let length = start.elapsed();
+    let summary = recorded.write_trace_dat(&path).unwrap();
+    assert_eq!((summary.lost(), summary.failures.len()), (0, 0));
+    // A record of a system call or a switch has at most 72 bytes.
+    let events = summary.bytes / 72;
+    assert!(events > 500_000, "{events} events are no load");
+    assert!(summary.pump_time < length, "{:?} of {length:?}", summary.pump_time);
+    eprintln!("at least {events} events in {length:?}; moving them took {:?}", summary.pump_time);
 }
 
 /// The same, with a buffer so small that it overflows.
@@ -68,7 +191,7 @@ fn record_too_much(path: &Path) -> Summary {
         .unwrap();
     std::thread::sleep(Duration::from_millis(50));
     let options = RecorderOptions { buffer_kb_per_cpu: 16, ..RecorderOptions::default() };
-    let recorder = Recorder::start(options, Some(Pid(child.id())), dir.path()).unwrap();
+    let recorder = Recorder::start(&options, Scope::Program(Pid(child.id())), dir.path()).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     recorder.stop().unwrap().write_trace_dat(path).unwrap()
@@ -244,7 +367,7 @@ fn an_event_that_does_not_exist_is_named_and_nothing_is_left_behind() {
     }
     let dir = tempfile::tempdir().unwrap();
     let options = RecorderOptions { machine_events: vec!["sched:no_such".into()], ..Default::default() };
-    let error = Recorder::start(options, None, dir.path()).unwrap_err();
+    let error = Recorder::start(&options, Scope::System, dir.path()).unwrap_err();
     assert!(error.to_string().contains("events/sched/no_such/enable"), "{error}");
     assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
 }
@@ -277,7 +400,7 @@ fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
 #[ignore = "started by what_a_killed_recorder_left_is_removed_at_the_next_start"]
 fn child_that_records() {
     let dir = tempfile::tempdir().unwrap();
-    let _recorder = Recorder::start(RecorderOptions::default(), None, dir.path()).unwrap();
+    let _recorder = Recorder::start(&RecorderOptions::default(), Scope::System, dir.path()).unwrap();
     println!("RECORDING");
     std::thread::sleep(Duration::from_secs(20));
 }
