@@ -49,13 +49,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Found> {
     let record_args = RecordArgs {
         output: Some(args.output.join("sumtime.run")),
         force: true,
-        no_merge: false,
-        kernel_event: Vec::new(),
-        kernel_buffer: 16384,
-        user_buffer: 4096,
-        flight: false,
-        user_only: false,
-        program: std::iter::once(program.into_os_string()).chain(words).collect(),
+        ..RecordArgs::of(std::iter::once(program.into_os_string()).chain(words).collect())
     };
     let (target, _) = record::record_and_merge(&record_args)?;
     wait_for(show(&target.supertrace))

@@ -35,6 +35,12 @@ pub struct Manifest {
     pub kernel_side: KernelSide,
     /// The user side, one for each process.
     pub user_side: Vec<UserSide>,
+    /// How long it took.
+    #[serde(default)]
+    pub recorded_ns: u64,
+    /// How much of that time the recorder had on CPUs.
+    #[serde(default)]
+    pub recorder_cpu_ns: u64,
     /// Clock snapshots, taken at the start, every second and at the end.
     pub snapshots: Vec<ManifestSnapshot>,
 }
@@ -48,6 +54,9 @@ pub struct KernelSide {
     pub means: String,
     /// Why not by better means, if so.
     pub why: Option<String>,
+    /// Whether switches among LWPs that are not the program's were left out, on purpose.
+    #[serde(default)]
+    pub others_unseen: bool,
     /// Events lost on each CPU, where the kernel counted them.
     pub lost: Vec<(u32, u64)>,
 }

@@ -30,6 +30,7 @@ use crate::{
 
 /// A program at the gate, or behind it.
 pub(super) struct Held {
+    name: String,
     child: Child,
     gate: Option<UnixStream>,
     interrupted: bool,
@@ -60,7 +61,13 @@ impl Held {
                 bail!("the program ended before it began: {status}");
             }
         };
-        Ok(Held { child, gate: Some(gate), interrupted: false })
+        let name = args.program[0].display().to_string();
+        Ok(Held { name, child, gate: Some(gate), interrupted: false })
+    }
+
+    /// The program, as it was called.
+    pub(super) fn name(&self) -> String {
+        self.name.clone()
     }
 
     pub(super) fn pid(&self) -> Pid {

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use fkt_ingest::live::{PerfRecorder, Plan, Recorder, RecorderOptions, plan, remove_leftovers};
+use anyhow::{Result, bail};
+use fkt_ingest::live::{PerfRecorder, Plan, Recorder, RecorderOptions, Scope, plan, remove_leftovers};
 use sigmund_merge::KernelSide;
-use sigmund_model::Pid;
 
-use crate::{cli::RecordArgs, output};
+use super::subject::Subject;
+use crate::{
+    cli::{KernelArgs, RecordArgs},
+    output,
+};
 
 /// File names in the run directory.
 const TRACE_DAT: &str = "kernel.dat";
@@ -17,6 +20,7 @@ const PERF_DATA: &str = "kernel.perf";
 pub(super) struct Kernel {
     means: Means,
     why: Option<String>,
+    scope: Scope,
 }
 
 enum Means {
@@ -26,35 +30,42 @@ enum Means {
 }
 
 impl Kernel {
-    pub(super) fn start(args: &RecordArgs, program: Pid, run: &Path) -> Result<Kernel> {
+    pub(super) fn start(args: &RecordArgs, subject: &Subject, run: &Path) -> Result<Kernel> {
+        let scope = subject.scope(args.only);
+        let kernel = |means, why| Ok(Kernel { means, why, scope });
         if args.user_only {
-            return Ok(Kernel { means: Means::None, why: Some("--user-only".into()) });
+            return kernel(Means::None, Some("--user-only".into()));
         }
-        match plan() {
-            Plan::Tracefs => {
+        match (plan(), subject.pid()) {
+            (Plan::Tracefs, _) => {
                 remove_leftovers();
-                let mut options =
-                    RecorderOptions { buffer_kb_per_cpu: args.kernel_buffer, ..Default::default() };
-                options.machine_events.extend(args.kernel_event.iter().cloned());
-                let recorder = Recorder::start(options, Some(program), run)?;
-                Ok(Kernel { means: Means::Tracefs(recorder), why: None })
+                kernel(Means::Tracefs(Recorder::start(&options(&args.kernel), scope, run)?), None)
             }
-            Plan::Perf { why } => match PerfRecorder::start(program, &run.join(PERF_DATA)) {
-                Ok(recorder) => Ok(Kernel { means: Means::Perf(recorder), why: Some(why) }),
-                Err(error) => Ok(Kernel { means: Means::None, why: Some(format!("{why}; {error}")) }),
+            (Plan::Perf { why } | Plan::UserOnly { why }, None) => {
+                bail!("recording the whole machine: {why}")
+            }
+            (Plan::Perf { why }, Some(program)) => match PerfRecorder::start(program, &run.join(PERF_DATA)) {
+                Ok(recorder) => kernel(Means::Perf(recorder), Some(why)),
+                Err(error) => kernel(Means::None, Some(format!("{why}; {error}"))),
             },
-            Plan::UserOnly { why } => Ok(Kernel { means: Means::None, why: Some(why) }),
+            (Plan::UserOnly { why }, Some(_)) => kernel(Means::None, Some(why)),
         }
     }
 
     /// What is recorded, and why not more.
     pub(super) fn describe(&self) -> String {
-        let what = match self.means {
-            Means::Tracefs(_) => {
+        let what = match (&self.means, self.scope) {
+            (Means::Tracefs(_), Scope::Program(_)) => {
                 "kernel: scheduler and interrupts of the whole machine, system calls of the program"
             }
-            Means::Perf(_) => "kernel: only context switches of the program's own LWPs",
-            Means::None => "kernel: nothing, so nobody can say when threads really executed",
+            (Means::Tracefs(_), Scope::Only(_)) => {
+                "kernel: scheduler, interrupts and system calls of the program only"
+            }
+            (Means::Tracefs(_), Scope::System) => {
+                "kernel: scheduler, interrupts and system calls of the whole machine"
+            }
+            (Means::Perf(_), _) => "kernel: only context switches of the program's own LWPs",
+            (Means::None, _) => "kernel: nothing, so nobody can say when threads really executed",
         };
         match &self.why {
             Some(why) => format!("{what} ({why})"),
@@ -77,8 +88,13 @@ impl Kernel {
             Means::Perf(_) => (Some(PERF_DATA), "perf"),
             Means::None => (None, "none"),
         };
-        let mut side =
-            KernelSide { file: file.map(String::from), means: means.into(), why: self.why, lost: Vec::new() };
+        let mut side = KernelSide {
+            file: file.map(String::from),
+            means: means.into(),
+            why: self.why,
+            others_unseen: matches!(self.scope, Scope::Only(_)),
+            ..KernelSide::default()
+        };
         let ended = match self.means {
             Means::Tracefs(recorder) => recorder
                 .stop()
@@ -97,4 +113,19 @@ impl Kernel {
         }
         side
     }
+}
+
+fn options(args: &KernelArgs) -> RecorderOptions {
+    let mut options = RecorderOptions {
+        filters: args.filter.clone(),
+        buffer_kb_per_cpu: args.kernel_buffer,
+        sub_buffer_kb: args.kernel_sub_buffer,
+        clock: args.kernel_clock.clone(),
+        ..RecorderOptions::default()
+    };
+    // An event with a condition is one that is wanted.
+    let known: Vec<String> = options.machine_events.iter().chain(&options.program_events).cloned().collect();
+    let conditional = args.filter.iter().map(|filter| &filter.event).filter(|event| !known.contains(event));
+    options.machine_events.extend(args.kernel_event.iter().chain(conditional).cloned());
+    options
 }

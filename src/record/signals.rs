@@ -27,6 +27,13 @@ pub(super) struct Asked {
     pub(super) program_knows: bool,
 }
 
+impl Asked {
+    /// The time is over that somebody gave.
+    pub(super) fn by_the_clock() -> Asked {
+        Asked { signal: Signal::INT, program_knows: false }
+    }
+}
+
 impl Signals {
     pub(super) fn register() -> Result<Signals> {
         let mut signals =

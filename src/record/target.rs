@@ -21,7 +21,7 @@ impl Target {
     pub(super) fn choose(args: &RecordArgs) -> Result<Target> {
         let run = match &args.output {
             Some(run) => run.clone(),
-            None => free_name(Path::new(&args.program[0])),
+            None => free_name(&name(args)),
         };
         let target = Target { supertrace: beside(&run), run, force: args.force };
         if args.force && is_run(&target.run) {
@@ -59,9 +59,21 @@ fn suffixed(run: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What a recording is named after, if nobody names it.
+fn name(args: &RecordArgs) -> String {
+    if args.all {
+        return "system".into();
+    }
+    if let Some(pid) = args.pid {
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        return format!("{}-{pid}", comm.trim().replace('/', "_"));
+    }
+    let program = args.program.first().map(Path::new).and_then(Path::file_name);
+    program.map_or_else(|| "program".into(), |n| n.to_string_lossy().into_owned())
+}
+
 /// `PROGRAM.run`, or the first of `PROGRAM-2.run`, … that is free.
-fn free_name(program: &Path) -> PathBuf {
-    let name = program.file_name().map_or_else(|| "program".into(), |n| n.to_string_lossy().into_owned());
+fn free_name(name: &str) -> PathBuf {
     let names = (1..).map(|n| if n == 1 { format!("{name}.run") } else { format!("{name}-{n}.run") });
     let mut paths = names.map(PathBuf::from);
     let free = paths.find(|run| !run.exists() && !beside(run).exists());

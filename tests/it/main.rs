@@ -6,5 +6,6 @@ mod kernel;
 mod paper;
 mod questions;
 mod record;
+mod scope;
 mod sigmund;
 mod tracing;

@@ -47,11 +47,19 @@ fn about_run(run: &Path, manifest: &Manifest) -> Source {
         ("kernel", manifest.kernel.clone()),
         ("cpus", manifest.cpus.to_string()),
         ("recorder", manifest.recorder.clone()),
+        ("recorder_cpu", recorder_share(manifest)),
         ("kernel_side", manifest.kernel_side.means.clone()),
         ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
     ];
     about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
     about
+}
+
+fn recorder_share(manifest: &Manifest) -> String {
+    match manifest.recorded_ns {
+        0 => String::new(),
+        recorded => format!("{:.1} % of one CPU", 100.0 * manifest.recorder_cpu_ns as f64 / recorded as f64),
+    }
 }
 
 fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {

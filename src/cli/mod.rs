@@ -1,8 +1,11 @@
 //! The command line: what can be asked, in which words. Completions and the man page are made of it.
 
+mod record;
+
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use record::{KernelArgs, RecordArgs};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
 
 /// Records user threads and the kernel under one clock, and answers who ran where.
@@ -136,50 +139,6 @@ impl From<FormatArg> for Format {
             FormatArg::Json => Format::Json,
             FormatArg::Ndjson => Format::Ndjson,
         }
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 recorded, 2 error. How the program itself ended is said on stderr, and kept."
-)]
-pub(crate) struct RecordArgs {
-    /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given.
-    #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Overwrite what is at RUN and RUN.supertrace.
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Record only; `sigmund merge RUN` can follow later.
-    #[arg(long)]
-    pub(crate) no_merge: bool,
-    /// One more tracepoint of the whole machine, as in sched:sched_stat_runtime.
-    #[arg(long, value_name = "SYSTEM:EVENT")]
-    pub(crate) kernel_event: Vec<String>,
-    /// Size of the kernel's buffer for each CPU.
-    #[arg(long, value_name = "KIB", default_value_t = 16384)]
-    pub(crate) kernel_buffer: usize,
-    /// Size of the program's buffer for each LWP; a power of two, 128 at least (256 with --flight).
-    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = user_buffer)]
-    pub(crate) user_buffer: u32,
-    /// Keep only the last events of the program: full buffers overwrite their oldest, and are written when it ends,
-    /// however it ends. The kernel is recorded as ever.
-    #[arg(long)]
-    pub(crate) flight: bool,
-    /// Do not record the kernel, even if that is allowed.
-    #[arg(long)]
-    pub(crate) user_only: bool,
-    /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
-    pub(crate) program: Vec<OsString>,
-}
-
-fn user_buffer(text: &str) -> Result<u32, String> {
-    let kib: u32 = text.parse().map_err(|_| "expected a number of KiB".to_string())?;
-    if kib.is_power_of_two() && (128..=4 << 20).contains(&kib) {
-        Ok(kib)
-    } else {
-        Err(format!("expected a power of two from 128 to 4194304, found {kib}"))
     }
 }
 

@@ -1,0 +1,172 @@
+//! `sigmund record`: whom, what of them, and for how long.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueHint};
+use fkt_ingest::live::EventFilter;
+
+/// KiB for each LWP: 1.3 ms of probes that do nothing else.
+const USER_BUFFER: u32 = 4096;
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "sigmund record [OPTIONS] [--] PROGRAM [ARGS…]\n       sigmund record [OPTIONS] --pid PID\n       \
+    sigmund record [OPTIONS] --all",
+    after_help = "Examples:\n  sigmund record -- ./server --port 80\n  sigmund record --pid $(pidof server) --for 10s\n  \
+    sigmund record --all --for 500ms -o busy.run\n\nExit status: 0 recorded, 2 error. How the program itself ended is \
+    said on stderr, and kept."
+)]
+pub(crate) struct RecordArgs {
+    /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given.
+    #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite what is at RUN and RUN.supertrace.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Record only; `sigmund merge RUN` can follow later.
+    #[arg(long)]
+    pub(crate) no_merge: bool,
+    /// Stop after this time (10s, 500ms, 2m). A program that was started is asked to end, as by Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) length: Option<Duration>,
+    /// Record a process that runs already, and its children, until it ends or Ctrl-C. What it records itself is there
+    /// if it has a flight recorder.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "all", "flight"])]
+    pub(crate) pid: Option<u32>,
+    /// Record the whole machine, system calls included, until Ctrl-C.
+    #[arg(long, short, conflicts_with_all = ["program", "only", "flight", "user_only"])]
+    pub(crate) all: bool,
+    /// Of the kernel, only what concerns the program and its children; of other LWPs, switches to and from it.
+    #[arg(long)]
+    pub(crate) only: bool,
+    /// Size of the program's buffer for each LWP; a power of two, 128 at least (256 with --flight).
+    #[arg(long, value_name = "KIB", default_value_t = USER_BUFFER, value_parser = user_buffer)]
+    pub(crate) user_buffer: u32,
+    /// Keep only the last events of the program: full buffers overwrite their oldest, and are written when it ends,
+    /// however it ends. The kernel is recorded as ever.
+    #[arg(long)]
+    pub(crate) flight: bool,
+    /// Do not record the kernel, even if that is allowed.
+    #[arg(long)]
+    pub(crate) user_only: bool,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// The program and its arguments.
+    #[arg(required_unless_present_any = ["pid", "all"], trailing_var_arg = true, value_name = "PROGRAM",
+        value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) program: Vec<OsString>,
+}
+
+impl RecordArgs {
+    /// A recording of this program, all else as if nobody had asked for anything.
+    pub(crate) fn of(program: Vec<OsString>) -> RecordArgs {
+        RecordArgs {
+            output: None,
+            force: false,
+            no_merge: false,
+            length: None,
+            pid: None,
+            all: false,
+            only: false,
+            kernel: KernelArgs::default(),
+            user_buffer: USER_BUFFER,
+            flight: false,
+            user_only: false,
+            program,
+        }
+    }
+}
+
+/// How the kernel is recorded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kernel")]
+pub(crate) struct KernelArgs {
+    /// One more tracepoint, as in sched:sched_stat_runtime.
+    #[arg(long, value_name = "SYSTEM:EVENT")]
+    pub(crate) kernel_event: Vec<String>,
+    /// Record an event only where this holds, as in 'raw_syscalls:sys_enter: id == 202'. The kernel checks it.
+    #[arg(long, value_name = "SYSTEM:EVENT: CONDITION", value_parser = event_filter)]
+    pub(crate) filter: Vec<EventFilter>,
+    /// Size of the kernel's buffer for each CPU.
+    #[arg(long, value_name = "KIB", default_value_t = KernelArgs::default().kernel_buffer)]
+    pub(crate) kernel_buffer: usize,
+    /// Size of the pieces in which it is emptied; the kernel's own choice is a page.
+    #[arg(long, value_name = "KIB")]
+    pub(crate) kernel_sub_buffer: Option<usize>,
+    /// Its clock. Any other than x86-tsc is less exact: snapshots bring it over.
+    #[arg(long, value_name = "CLOCK", default_value_t = KernelArgs::default().kernel_clock,
+        value_parser = ["x86-tsc", "mono", "mono_raw", "boot"])]
+    pub(crate) kernel_clock: String,
+}
+
+impl Default for KernelArgs {
+    fn default() -> KernelArgs {
+        KernelArgs {
+            kernel_event: Vec::new(),
+            filter: Vec::new(),
+            kernel_buffer: 16384,
+            kernel_sub_buffer: None,
+            kernel_clock: "x86-tsc".into(),
+        }
+    }
+}
+
+fn event_filter(text: &str) -> Result<EventFilter, String> {
+    let wrong =
+        || "expected SYSTEM:EVENT: CONDITION, as in 'sched:sched_switch: next_prio < 100'".to_string();
+    let (system, rest) = text.split_once(':').ok_or_else(wrong)?;
+    let (event, condition) = rest.split_once(':').ok_or_else(wrong)?;
+    let (event, condition) = (format!("{}:{}", system.trim(), event.trim()), condition.trim().to_string());
+    if condition.is_empty() { Err(wrong()) } else { Ok(EventFilter { event, condition }) }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * factor;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|length| !length.is_zero())
+        .ok_or_else(|| format!("expected a time such as 10s, 500ms or 2m, found {text:?}"))
+}
+
+fn user_buffer(text: &str) -> Result<u32, String> {
+    let kib: u32 = text.parse().map_err(|_| "expected a number of KiB".to_string())?;
+    if kib.is_power_of_two() && (128..=4 << 20).contains(&kib) {
+        Ok(kib)
+    } else {
+        Err(format!("expected a power of two from 128 to 4194304, found {kib}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit_or_is_in_seconds() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2 m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "-1s", "0", "1e30s", "1 day", "nan"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_condition_stands_behind_its_event() {
+        let filter = event_filter("raw_syscalls:sys_enter: id == 202 || id == 1").unwrap();
+        assert_eq!(filter.event, "raw_syscalls:sys_enter");
+        assert_eq!(filter.condition, "id == 202 || id == 1");
+        assert!(event_filter("sched_switch: prev_prio < 3").is_err());
+        assert!(event_filter("sched:sched_switch:").is_err());
+    }
+}
