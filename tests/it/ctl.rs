@@ -130,6 +130,22 @@ fn status_and_threads_say_what_the_program_is_at() {
 }
 
 #[test]
+fn a_flight_recorder_that_runs_is_recorded_with_the_kernel_beneath_it() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let recorded = Recorded::start(&["--flight", "--user-buffer", "256"]);
+    recorded.goes_on(100);
+    let pid = recorded.pid();
+    let said = recorded.sigmund.run(["record", "--pid", &pid, "--for", "300ms", "-o", "LIVE"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let count = |key: &str| recorded.sigmund.fact("LIVE.supertrace", key).parse::<u64>().unwrap();
+    assert!(count("user_events") > 100 && count("kernel_events") > 100, "{said:?}");
+    // The last events of the program lie within what was recorded of the kernel.
+    assert!(count("witness_agree") > 100, "{said:?}");
+    recorded.goes_on(10);
+    recorded.finish();
+}
+
+#[test]
 fn a_flight_recorder_is_asked_for_a_snapshot_and_goes_on() {
     let _alone = kernel::alone();
     let recorded = Recorded::start(&["--flight", "--user-buffer", "256"]);
