@@ -31,6 +31,8 @@ mod symbols;
 mod tables;
 
 pub use error::Error;
+#[doc(hidden)]
+pub use listing::read_listing;
 pub use merge::{MergeOptions, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
 pub use summary::Summary;

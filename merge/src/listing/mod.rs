@@ -17,7 +17,7 @@ mod stream;
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, Hertz, Level, Loss, LossKind};
+use sigmund_model::{ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind};
 
 use self::{
     header::Header,
@@ -34,6 +34,16 @@ pub(crate) fn is_listing(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     text.starts_with('#')
         || text.lines().next().is_some_and(|line| line.contains("date_tick") || line.contains("type\t"))
+}
+
+/// The events of a listing alone: their types and their streams. For tools that check the reader.
+///
+/// # Errors
+/// When the file cannot be read or has no header line.
+#[doc(hidden)]
+pub fn read_listing(path: &Path) -> Result<(Vec<EventType>, Vec<Box<dyn EventStream + Send>>), Error> {
+    let source = open(path)?;
+    Ok((source.types, source.streams.into_iter().map(|stream| stream.events).collect()))
 }
 
 /// Reads a listing. Lines that cannot be read are losses; the others are kept.
