@@ -8,6 +8,8 @@
 //!   i i i i i t t t t t t t t t t t     big: the high 5 bits of byte 0 are the id
 //! ```
 
+use std::ffi::CStr;
+
 use super::metadata::Order;
 
 /// Reads forward in the content of a packet. Positions are in bits from the start of the packet.
@@ -84,10 +86,9 @@ impl<'a> Bits<'a> {
         self.align(7);
         let from = (self.pos >> 3) as usize;
         let rest = self.bytes.get(from..(self.end >> 3) as usize).ok_or(PastEnd)?;
-        // Most are short.
-        let len = rest.iter().position(|b| *b == 0).ok_or(PastEnd)?;
-        self.pos += (len as u64 + 1) * 8;
-        Ok(&rest[..len])
+        let text = CStr::from_bytes_until_nul(rest).map_err(|_| PastEnd)?.to_bytes();
+        self.pos += (text.len() as u64 + 1) * 8;
+        Ok(text)
     }
 
     /// An unsigned number of 1 to 64 bits that begins anywhere.

@@ -109,11 +109,11 @@ impl EffectPlan {
     }
 }
 
-pub(super) fn number(params: &Params, at: At) -> Option<i64> {
+fn number(params: &Params, at: At) -> Option<i64> {
     params.get(at)?.number
 }
 
-pub(super) fn lwp(params: &Params, at: At) -> Option<Lwp> {
+fn lwp(params: &Params, at: At) -> Option<Lwp> {
     number(params, at).and_then(|tid| u32::try_from(tid).ok()).map(Lwp)
 }
 

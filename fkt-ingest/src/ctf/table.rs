@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use sigmund_model::{Event, EventType, Level, Lwp, Said};
 
 use super::bits::Bits;
-use super::effects::{self, EffectPlan};
-use super::metadata::{EventDeclaration, Metadata, Order, Stream};
+use super::effects::EffectPlan;
+use super::metadata::{EventDeclaration, LWP_NAMES, Metadata, Order, Stream};
 use super::plan::{Budget, Compiler, EVENT_ID, Nothing, Op, Register, Scope, State, Stop, run};
 
 /// `packet.header` of every stream.
@@ -54,8 +54,8 @@ struct EventPlan {
     /// Contexts and fields.
     ops: Vec<Op>,
     effect: EffectPlan,
-    /// The parameter that says the LWP.
-    lwp: Option<usize>,
+    /// Says the LWP.
+    lwp: Option<Register>,
 }
 
 /// The plans of all streams, and what their events declare.
@@ -202,8 +202,12 @@ fn event_plan(
         }
         compiler.scope(scope, ty, budget, &mut ops, &mut fields)?;
     }
-    let of_lwp = if level == Level::Kern { "tid" } else { "vtid" };
-    let lwp = fields[..context].iter().position(|field| field.name == of_lwp);
+    let of_lwp = LWP_NAMES.iter().filter(|name| name.contains('v') == (level == Level::User));
+    let in_context = |name: &&str| {
+        let scopes = [Scope::StreamContext, Scope::EventContext];
+        scopes.into_iter().find_map(|scope| compiler.register(scope, name))
+    };
+    let lwp = of_lwp.filter_map(in_context).next();
     let own: HashSet<String> = fields[context..].iter().map(|field| field.name.clone()).collect();
     for field in fields[..context].iter_mut().filter(|field| own.contains(&field.name)) {
         field.name.insert_str(0, "context.");
@@ -240,7 +244,7 @@ impl StreamPlan {
         }
         event.kind = plan.kind;
         event.thread = Said::Nothing;
-        event.lwp = plan.lwp.and_then(|at| effects::lwp(&event.params, at));
+        event.lwp = plan.lwp.and_then(|tid| u32::try_from(state.get(tid)).ok()).map(Lwp);
         plan.effect.apply(event);
         if event.lwp == Some(Lwp::IDLE) && event.context.is_task() {
             event.context = sigmund_model::Context::Idle;

@@ -20,6 +20,9 @@ pub(super) use labels::Labels;
 pub(crate) use packets::is_metadata;
 pub(super) use types::{Array, Enum, Float, Integer, Length, Order, Path, Struct, Type, Variant};
 
+/// Fields of contexts that say the LWP, with and without LTTng's `_`.
+pub(super) const LWP_NAMES: [&str; 4] = ["vtid", "_vtid", "tid", "_tid"];
+
 /// What a trace says of itself.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
@@ -30,7 +33,7 @@ pub(super) struct Metadata {
     pub(super) clocks: Vec<Clock>,
     pub(super) streams: Vec<Stream>,
     pub(super) events: Vec<EventDeclaration>,
-    /// The last names of all tags and lengths: which fields have to be remembered.
+    /// The last names of all tags and lengths, and [`LWP_NAMES`]: which fields have to be remembered.
     pub(super) wanted: HashSet<Arc<str>>,
     /// Where the metadata stops being readable; what is declared before is there.
     pub(super) misfit: Option<Misfit>,
@@ -82,6 +85,7 @@ impl Metadata {
         let mut metadata = blocks::read(&text);
         // What is wrong with a packet is behind the text that was readable.
         metadata.misfit = broken.or(metadata.misfit);
+        metadata.wanted.extend(LWP_NAMES.map(Arc::from));
         metadata
     }
 

@@ -328,7 +328,7 @@ fn enumeration(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
         mappings.push(mapping(parser, next)?);
         if parser.is_sign("}") { Ok(()) } else { parser.sign(",") }
     })?;
-    let labels = Labels::new(mappings.iter().map(|m| (Arc::clone(&m.label), m.low, m.high)));
+    let labels = Labels::new(container.signed, mappings.iter().map(|m| (Arc::clone(&m.label), m.low, m.high)));
     let ty = Arc::new(Enum { container, mappings, labels: Arc::new(labels) });
     if let Some(name) = name {
         parser.names().enums.insert(name.to_owned(), Arc::clone(&ty));

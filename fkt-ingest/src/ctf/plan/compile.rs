@@ -58,7 +58,7 @@ type Bindings = Vec<(Arc<str>, Binding)>;
 
 #[derive(Clone, Debug)]
 enum Binding {
-    Number { register: Register, signed: bool, ty: Option<Arc<Enum>> },
+    Number { register: Register, ty: Option<Arc<Enum>> },
     Group(Bindings),
 }
 
@@ -242,6 +242,10 @@ impl Part<'_, '_> {
         let keep = self.register_for(name);
         let mut number = self.plain(integer, ty);
         number.keep = keep;
+        if self.compiler.scope == Scope::EventHeader {
+            // Nobody reads its name.
+            number.labels = None;
+        }
         let is_time = integer.clock.is_some() || &**name == "timestamp";
         if is_time && self.compiler.scope == Scope::EventHeader {
             ops.push(Op::Clock(number));
@@ -249,7 +253,7 @@ impl Part<'_, '_> {
             ops.push(Op::Number(number));
         }
         self.push(path, field_type(integer));
-        (keep != 0).then(|| Binding::Number { register: keep, signed: integer.signed, ty: ty.cloned() })
+        (keep != 0).then(|| Binding::Number { register: keep, ty: ty.cloned() })
     }
 
     /// Where a value is kept; 0 if nobody asks for it.
@@ -376,7 +380,7 @@ impl Part<'_, '_> {
 
     fn variant(&mut self, ty: &Variant, path: &str, ops: &mut Vec<Op>) -> Result<Bindings, String> {
         let tag = ty.tag.as_ref().ok_or("a variant without a tag")?;
-        let Binding::Number { register, signed, ty: Some(tag) } = self.compiler.lookup(tag)?.clone() else {
+        let Binding::Number { register, ty: Some(tag) } = self.compiler.lookup(tag)?.clone() else {
             return Err("a variant whose tag is no enumeration".to_owned());
         };
         // LTTng writes `_` before the name of an option where the label has none.
@@ -384,7 +388,7 @@ impl Part<'_, '_> {
         let mut named: HashMap<&str, usize> =
             plain.clone().filter_map(|(name, at)| Some((name.strip_prefix('_')?, at))).collect();
         named.extend(plain);
-        let mappings = tag.mappings.iter().filter(|m| m.low <= m.high);
+        let mappings = tag.mappings.iter();
         let (chosen, ranges): (Vec<usize>, Vec<_>) = mappings
             .filter_map(|m| Some((*named.get(&*m.label)?, (Arc::clone(&m.label), m.low, m.high))))
             .unzip();
@@ -402,8 +406,8 @@ impl Part<'_, '_> {
             options.push(OptionPlan { ops: option, before, own: self.fields.len() - first - before });
         }
         let parameters = self.fields.len() - first;
-        let ranges = Labels::new(ranges);
-        let plan = VariantPlan { tag: register, signed, ranges, chosen, options, parameters };
+        let ranges = Labels::new(tag.container.signed, ranges);
+        let plan = VariantPlan { tag: register, ranges, chosen, options, parameters };
         ops.push(Op::Variant(Box::new(plan)));
         Ok(self.compiler.open.pop().unwrap_or_default())
     }

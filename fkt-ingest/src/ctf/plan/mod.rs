@@ -108,8 +108,6 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct VariantPlan {
     tag: Register,
-    /// Whether the tag has a sign.
-    signed: bool,
     /// Which option a tag chooses: ranges, and for each its option.
     ranges: Labels,
     chosen: Vec<usize>,

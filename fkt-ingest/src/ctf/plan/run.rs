@@ -23,7 +23,7 @@ pub(crate) fn run<O: Out>(
                 state.keep(number.keep, value as u64);
                 match &number.labels {
                     None => out.number(value, number.signed),
-                    Some(labels) => match labels.name(number.wide(value)) {
+                    Some(labels) => match labels.name(value as u64) {
                         Some(name) => out.named(value, name),
                         None => out.number(value, number.signed),
                     },
@@ -58,8 +58,7 @@ fn choose<O: Out>(
     out: &mut O,
 ) -> Result<(), Stop> {
     let tag = state.get(variant.tag);
-    let value = if variant.signed { i128::from(tag as i64) } else { i128::from(tag) };
-    let range = variant.ranges.index(value).ok_or(Stop::NoOption(tag))?;
+    let range = variant.ranges.index(tag).ok_or(Stop::NoOption(tag))?;
     let option = variant.chosen.get(range).and_then(|option| variant.options.get(*option));
     let option = option.ok_or(Stop::NoOption(tag))?;
     out.unknown(option.before);
@@ -105,7 +104,7 @@ impl Count {
 
 impl Number {
     /// Its value; the bits of an unsigned one.
-    #[inline]
+    #[inline(always)]
     fn read(&self, bits: &mut Bits<'_>) -> Result<i64, PastEnd> {
         bits.align(self.align);
         let raw = match self.shape {
@@ -119,10 +118,6 @@ impl Number {
             Shape::Bits => bits.number(self.size, self.order)?,
         };
         Ok((raw << self.extend) as i64 >> self.extend)
-    }
-
-    fn wide(&self, value: i64) -> i128 {
-        if self.signed { i128::from(value) } else { i128::from(value as u64) }
     }
 }
 
