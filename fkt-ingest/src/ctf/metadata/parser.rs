@@ -148,18 +148,27 @@ impl<'a> Parser<'a> {
         mut statement: impl FnMut(&mut Parser<'a>) -> Result<(), Misfit>,
     ) -> Result<(), Misfit> {
         self.sign("{")?;
-        if self.depth >= MAX_DEPTH {
-            return Err(self.misfit(format!("at most {MAX_DEPTH} blocks within each other")));
-        }
-        self.depth += 1;
         self.scopes.push(Names::default());
         while !self.is_sign("}") {
             self.item()?;
             statement(self)?;
         }
         self.scopes.pop();
-        self.depth -= 1;
         self.sign("}")
+    }
+
+    /// Reads a type, which may be within others: every way from a type to one within it leads through here.
+    pub(super) fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Parser<'a>) -> Result<T, Misfit>,
+    ) -> Result<T, Misfit> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.misfit(format!("at most {MAX_DEPTH} types within each other")));
+        }
+        self.depth += 1;
+        let found = read(self);
+        self.depth -= 1;
+        found
     }
 
     /// The names of the block that the parser is in.

@@ -147,7 +147,7 @@ fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, Misfit> {
         _ => return Ok(None),
     };
     parser.advance()?;
-    let ty = read(parser)?;
+    let ty = parser.nested(read)?;
     if ty.depth() > MAX_DEPTH {
         return Err(too_deep(parser));
     }

@@ -68,6 +68,12 @@ fn skip(rest: &mut &str, sign: &str) -> bool {
 
 fn value(rest: &mut &str) -> Value {
     if skip(rest, "{") {
+        // The option of a variant: `{ 12 }`, `{ { x = 1 } }`.
+        if rest.trim_start().starts_with(|c: char| "\"{[(-".contains(c) || c.is_ascii_digit()) {
+            let option = value(rest);
+            assert!(skip(rest, "}"), "{rest}");
+            return option;
+        }
         return Value::Group(members(rest, "}"));
     }
     if skip(rest, "[") {
@@ -103,7 +109,7 @@ fn value(rest: &mut &str) -> Value {
 fn members(rest: &mut &str, close: &str) -> Vec<(String, Value)> {
     let mut members = Vec::new();
     while !skip(rest, close) {
-        let (name, behind) = rest.split_once(" = ").unwrap();
+        let (name, behind) = rest.split_once(" = ").unwrap_or_else(|| panic!("{rest:?}"));
         *rest = behind;
         members.push((name.trim().to_owned(), value(rest)));
         skip(rest, ",");
@@ -115,8 +121,11 @@ fn members(rest: &mut &str, close: &str) -> Vec<(String, Value)> {
 /// parameters that were.
 pub(super) fn compare_fields(line: &Line, event: &Event, ty: &EventType) -> usize {
     let mut compared = 0;
-    for (name, value) in &line.fields {
-        let index = place(name, value, event, ty);
+    for (at, (name, value)) in line.fields.iter().enumerate() {
+        // Contexts come first; where a field has the same name, ours has another.
+        let again = line.fields[at + 1..].iter().any(|(other, _)| other == name);
+        let ours = if again { format!("context.{name}") } else { name.clone() };
+        let index = place(&ours, event, ty);
         let Some(index) = index else {
             // Up to eight numbers of an array have a parameter each.
             let Value::List(values) = value else { panic!("no {name} in {ty:?}") };
@@ -136,20 +145,15 @@ pub(super) fn compare_fields(line: &Line, event: &Event, ty: &EventType) -> usiz
 }
 
 /// The parameter of this name; for a variant, the one option that is there: `v.option`, `v.option.inner`.
-fn place(name: &str, _: &Value, event: &Event, ty: &EventType) -> Option<usize> {
+fn place(name: &str, event: &Event, ty: &EventType) -> Option<usize> {
     let known = |at: &usize| event.params.get(*at).is_some_and(|p| p.number.is_some() || p.text.is_some());
     let of_option = |field: &str| {
-        let mut parts = field.split('.');
+        let parts: Vec<&str> = field.split('.').collect();
         // One of the parts is the option's name, which is not printed.
-        (0..field.split('.').count()).any(|skipped| {
-            let left: Vec<&str> =
-                parts.clone().enumerate().filter(|(at, _)| *at != skipped).map(|(_, part)| part).collect();
-            left.join(".") == name
-        }) && parts.next().is_some()
+        (0..parts.len()).any(|option| [&parts[..option], &parts[option + 1..]].concat().join(".") == name)
     };
-    ty.field(name).or_else(|| {
-        (0..ty.fields.len()).filter(known).find(|at| of_option(&ty.fields[*at].name))
-    })
+    let option = || (0..ty.fields.len()).filter(known).find(|at| of_option(&ty.fields[*at].name));
+    ty.field(name).or_else(option)
 }
 
 fn compare_one(value: &Value, event: &Event, ty: &EventType, index: usize) {

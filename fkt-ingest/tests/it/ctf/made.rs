@@ -30,17 +30,17 @@ event { name = "odd"; id = 700; stream_id = 0; fields := struct {
     integer { size = 7; align = 1; signed = true; } seven;
     integer { size = 61; align = 1; } most;
     integer { size = 16; align = 8; byte_order = be; base = 16; } network;
-    enum : uint8_t { number, "a text" = 3 ... 5, PAIR = 9 } _kind;
+    enum : uint8_t { number, "words" = 3 ... 5, PAIR = 9, "of no option" = 10 } _kind;
     variant <_kind> {
         integer { size = 11; align = 1; signed = true; } number;
-        string "a text";
+        string words;
         struct { uint8_t x; int64_t y; } PAIR;
     } chosen;
     struct { uint8_t len; struct { uint8_t a; string b; } pairs[len]; } inner;
     integer { size = 4; align = 1; } nibbles[inner.len];
     uint8_t grid[2][3];
-    floating_point { exp_dig = 8; mant_dig = 24; align = 32; } single;
-    floating_point { exp_dig = 11; mant_dig = 53; align = 8; } double;
+    floating_point { exp_dig = 8; mant_dig = 24; align = 32; } f32;
+    floating_point { exp_dig = 11; mant_dig = 53; align = 8; } f64;
 }; };
 "#;
 
@@ -133,6 +133,8 @@ fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Tru
 
 fn odd(bits: &mut Bits, number: &mut impl FnMut(u64) -> i64, fields: &mut Vec<String>) {
     let (three, seven, most, network) = (number(8), number(128) - 64, number(1 << 61), number(1 << 16));
+    // A structure begins where its strictest field could.
+    bits.align(32);
     bits.put(3, 1, three);
     bits.put(7, 1, seven);
     bits.put(61, 1, most);
@@ -150,7 +152,7 @@ fn odd(bits: &mut Bits, number: &mut impl FnMut(u64) -> i64, fields: &mut Vec<St
         }
         4 => {
             bits.text("käse");
-            fields.extend(["kind=4(a text)".to_owned(), "chosen.a text=käse".to_owned()]);
+            fields.extend(["kind=4(words)".to_owned(), "chosen.words=käse".to_owned()]);
         }
         _ => {
             let y = number(1 << 40) - (1 << 39);
@@ -180,8 +182,8 @@ fn odd(bits: &mut Bits, number: &mut impl FnMut(u64) -> i64, fields: &mut Vec<St
     let (single, double) = (number(1000) as f32 / 8.0, -(number(1000) as f64) / 16.0);
     bits.put(32, 32, i64::from(single.to_bits()));
     bits.put(64, 8, double.to_bits() as i64);
-    fields.push(format!("single={}", f64::from(single).to_bits() as i64));
-    fields.push(format!("double={}", double.to_bits() as i64));
+    fields.push(format!("f32={}", f64::from(single).to_bits() as i64));
+    fields.push(format!("f64={}", double.to_bits() as i64));
 }
 
 struct Made {
@@ -249,7 +251,7 @@ fn reads_as_written(order: Order) {
     let trace = CtfTrace::from_bytes("made", metadata.as_bytes(), streams.clone()).unwrap();
     assert_eq!(trace.streams().len(), 2);
     let (events, losses) = drain(&trace);
-    assert_eq!(losses, []);
+    assert_eq!(losses.first(), None);
     assert_eq!(events.len(), truth.len());
     for (event, truth) in events.iter().zip(&truth) {
         assert_eq!(&seen(&trace, event), truth);
