@@ -91,6 +91,20 @@ impl<'a> Bits<'a> {
         Ok(text)
     }
 
+    /// The eight bytes from here, if here is a byte and the content has `size` bits more; they are not taken.
+    #[inline]
+    pub(super) fn peek(&self, size: u8) -> Option<[u8; 8]> {
+        let fits = self.pos + u64::from(size) <= self.end;
+        let bytes = self.bytes.get((self.pos >> 3) as usize..)?.first_chunk::<8>()?;
+        fits.then_some(*bytes)
+    }
+
+    /// Takes bits that were looked at.
+    #[inline]
+    pub(super) fn skip(&mut self, size: u8) {
+        self.pos += u64::from(size);
+    }
+
     /// An unsigned number of 1 to 64 bits that begins anywhere.
     #[inline]
     pub(super) fn number(&mut self, size: u8, order: Order) -> Result<u64, PastEnd> {

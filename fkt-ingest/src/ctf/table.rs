@@ -7,7 +7,7 @@ use sigmund_model::{Event, EventType, Level, Lwp, Said};
 use super::bits::Bits;
 use super::effects::EffectPlan;
 use super::metadata::{EventDeclaration, LWP_NAMES, Metadata, Order, Stream};
-use super::plan::{Budget, Compiler, EVENT_ID, Nothing, Op, Register, Scope, State, Stop, run};
+use super::plan::{Budget, Compiler, EVENT_ID, Nothing, Op, QuickHeader, Register, Scope, State, Stop, run};
 
 /// `packet.header` of every stream.
 #[derive(Debug, Default)]
@@ -29,6 +29,7 @@ pub(super) struct StreamPlan {
     /// Index among the clocks.
     pub(super) clock: Option<usize>,
     header: Vec<Op>,
+    quick_header: Option<QuickHeader>,
     events: Vec<EventPlan>,
     ids: Ids,
 }
@@ -129,6 +130,7 @@ impl Table {
             well_known: WellKnown::of(stream, &compiler),
             clock: super::clock::of_stream(metadata, stream),
             context,
+            quick_header: QuickHeader::of(&header),
             header,
             events: Vec::with_capacity(declared.len()),
             ids: Ids::default(),
@@ -227,7 +229,8 @@ impl StreamPlan {
             return Step::End;
         }
         let before = bits.pos();
-        if let Err(stop) = run(&self.header, bits, state, &mut Nothing) {
+        let quick = self.quick_header.is_some_and(|header| header.read(bits, state));
+        if !quick && let Err(stop) = run(&self.header, bits, state, &mut Nothing) {
             return Step::Stopped(stop);
         }
         // Where no header says one, it is 0.

@@ -67,6 +67,15 @@ impl Labels {
         found.filter(|(first, _, _)| *first <= key).map(|(_, _, label)| *label as usize)
     }
 
+    /// First and last value of a range of unsigned numbers that is one segment.
+    pub(crate) fn only_segment(&self, range: usize) -> Option<(u64, u64)> {
+        let mut segments = self.segments.iter().filter(|(_, _, label)| *label as usize == range);
+        match (segments.next(), segments.next(), self.flip) {
+            (Some((first, last, _)), None, 0) => Some((*first, *last)),
+            _ => None,
+        }
+    }
+
     /// The name of a value.
     #[inline]
     pub(crate) fn name(&self, raw: u64) -> Option<&str> {

@@ -14,6 +14,7 @@
 
 mod compile;
 mod out;
+mod quick_header;
 mod run;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use super::metadata::{Labels, Order};
 
 pub(super) use compile::{Budget, Compiler, Scope};
 pub(super) use out::Nothing;
+pub(super) use quick_header::QuickHeader;
 pub(super) use run::run;
 
 /// The number of a register; 0 is written and never read.
