@@ -33,7 +33,8 @@ impl Clock {
     fn known_domain(&self) -> Option<ClockDomain> {
         let name = self.name.to_ascii_lowercase();
         let description = self.description.to_ascii_lowercase();
-        let is_tsc = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|w| matches!(w, "tsc" | "rdtsc"));
+        let is_tsc =
+            |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|w| matches!(w, "tsc" | "rdtsc"));
         match ClockDomain::from_name(&name) {
             Some(ClockDomain::Ticks) => None,
             None if is_tsc(&name) || is_tsc(&description) => Some(ClockDomain::Tsc),
@@ -80,7 +81,8 @@ impl Scale {
         match self {
             Scale { freq: None, offset_ns: 0, .. } => Ticks(value),
             Scale { freq, offset_ns, .. } => {
-                let ns = i128::from(value) * i128::from(NANOS) / i128::from(freq.unwrap_or(NANOS)) + offset_ns;
+                let ns =
+                    i128::from(value) * i128::from(NANOS) / i128::from(freq.unwrap_or(NANOS)) + offset_ns;
                 Ticks(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
             }
         }
@@ -150,7 +152,8 @@ mod tests {
 
     #[test]
     fn the_tsc_keeps_its_ticks_and_says_its_rate_and_the_time_of_day() {
-        let tsc = Clock { description: "raw tsc".to_owned(), ..clock("plugin", 2_596_148_000, 1_700_000_000) };
+        let tsc =
+            Clock { description: "raw tsc".to_owned(), ..clock("plugin", 2_596_148_000, 1_700_000_000) };
         let (scales, hertz) = scales(std::slice::from_ref(&tsc));
         assert_eq!((scales[0].domain, scales[0].tick(5)), (ClockDomain::Tsc, Ticks(5)));
         assert_eq!(hertz, Hertz::new(2_596_148_000.0));

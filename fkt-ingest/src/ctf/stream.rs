@@ -13,6 +13,11 @@
 //!   that follow. LTTng before 2.11 wrote ends that were a little early.
 //!
 //! An event earlier than the one before gets that one's tick, and is noted.
+//!
+//! Cost, one thread of an AMD EPYC at 2.6 GHz that others keep busy, time of the process, file in the page cache,
+//! parameters filled (`cargo run --release -p fkt-ingest --example read_speed_ctf FOLDER`; LTTng-UST, large headers):
+//! 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11 characters,
+//! 33 M events/s. `babeltrace2 -o dummy` of the same: 4.1 and 4.8 M events/s.
 
 use std::io;
 use std::sync::Arc;
@@ -129,7 +134,8 @@ impl CtfStream {
     fn open_packet(&mut self) -> bool {
         while let Some(file) = self.files.get(self.file) {
             let file = file.clone();
-            let rest = usize::try_from(self.at).ok().and_then(|at| file.bytes().get(at..)).unwrap_or_default();
+            let rest =
+                usize::try_from(self.at).ok().and_then(|at| file.bytes().get(at..)).unwrap_or_default();
             if rest.is_empty() {
                 (self.file, self.at) = (self.file + 1, 0);
                 continue;
@@ -205,7 +211,8 @@ impl CtfStream {
 
     /// What the tracer itself lost, by its counts.
     fn note_losses(&mut self, packet: &Packet) {
-        let size = self.shared.table.streams.get(packet.stream).map_or(64, |s| s.well_known.events_discarded_size);
+        let size =
+            self.shared.table.streams.get(packet.stream).map_or(64, |s| s.well_known.events_discarded_size);
         let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 64)));
         let before = self.before.take();
         let since = before.as_ref().and_then(|before| before.end);
@@ -219,7 +226,8 @@ impl CtfStream {
         } else if skipped > 0 {
             let detail = format!("{skipped} packets are missing before number {:?}", packet.sequence);
             let row = self.push_loss(LossKind::Dropped, Severity::Gap, packet.cpu, detail);
-            row.advice = "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
+            row.advice =
+                "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
             self.span(since, packet.begin);
         }
         let Some(discarded) = packet.discarded else { return };
@@ -235,13 +243,20 @@ impl CtfStream {
             };
             let row = self.push_loss(LossKind::Dropped, severity, packet.cpu, detail);
             row.count = counted.then_some(count);
-            row.advice = "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
+            row.advice =
+                "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
             self.span(since, packet.end);
         }
     }
 
     /// Adds a row, of the whole stream so far.
-    fn push_loss(&mut self, kind: LossKind, severity: Severity, cpu: Option<Cpu>, detail: String) -> &mut Loss {
+    fn push_loss(
+        &mut self,
+        kind: LossKind,
+        severity: Severity,
+        cpu: Option<Cpu>,
+        detail: String,
+    ) -> &mut Loss {
         let name = self.files.get(self.file).map(Input::name).unwrap_or_default();
         let detail = format!("{name}: {detail}");
         if self.losses.len() >= MAX_LOSSES {

@@ -168,7 +168,8 @@ impl Table {
 impl WellKnown {
     fn of(stream: &Stream, compiler: &Compiler<'_>) -> WellKnown {
         let register = |name: &str| compiler.register(Scope::PacketContext, name);
-        let size = |name: &str| super::clock::integer(stream.packet_context.as_ref(), name).map_or(64, |i| i.size);
+        let size =
+            |name: &str| super::clock::integer(stream.packet_context.as_ref(), name).map_or(64, |i| i.size);
         WellKnown {
             timestamp_begin: register("timestamp_begin"),
             timestamp_end: register("timestamp_end"),

@@ -63,7 +63,8 @@ struct Broken<'a> {
 
 /// The text of the first packet, and what is behind it.
 fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
-    let broken = |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };
+    let broken =
+        |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };
     if packet_order(bytes) != Some(order) {
         let found = bytes[..bytes.len().min(4)].escape_ascii().to_string();
         return Err(broken("the magic 0x75d11d57", found));

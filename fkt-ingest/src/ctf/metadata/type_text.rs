@@ -131,7 +131,9 @@ fn alias(parser: &Parser<'_>, pieces: &[&str]) -> Result<Type, Misfit> {
     let name = pieces.join(" ");
     let known = parser.find(|names| names.aliases.get(&name));
     let shown: String = name.chars().take(60).collect();
-    known.ok_or_else(|| parser.misfit(format!("a type instead of {shown:?}, which was not declared, before this")))
+    known.ok_or_else(|| {
+        parser.misfit(format!("a type instead of {shown:?}, which was not declared, before this"))
+    })
 }
 
 /// A type that begins with a word of the language; `None` if it begins with a name.
@@ -226,20 +228,16 @@ fn align(parser: &Parser<'_>, number: Option<i128>) -> Result<u32, Misfit> {
     match number {
         Some(align @ 1..=MAX_ALIGN) if (align as u32).is_power_of_two() => Ok(align as u32),
         Some(0) => Ok(1),
-        _ => Err(parser.misfit(format!("before this, an alignment that is a power of two, at most {MAX_ALIGN}"))),
+        _ => {
+            Err(parser
+                .misfit(format!("before this, an alignment that is a power of two, at most {MAX_ALIGN}")))
+        }
     }
 }
 
 fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
-    let mut integer = Integer {
-        size: 0,
-        align: 0,
-        signed: false,
-        order: None,
-        base: 10,
-        is_text: false,
-        clock: None,
-    };
+    let mut integer =
+        Integer { size: 0, align: 0, signed: false, order: None, base: 10, is_text: false, clock: None };
     for (name, value) in attributes(parser)? {
         match name.as_str() {
             "size" => match value.number() {
@@ -328,7 +326,8 @@ fn enumeration(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
         mappings.push(mapping(parser, next)?);
         if parser.is_sign("}") { Ok(()) } else { parser.sign(",") }
     })?;
-    let labels = Labels::new(container.signed, mappings.iter().map(|m| (Arc::clone(&m.label), m.low, m.high)));
+    let labels =
+        Labels::new(container.signed, mappings.iter().map(|m| (Arc::clone(&m.label), m.low, m.high)));
     let ty = Arc::new(Enum { container, mappings, labels: Arc::new(labels) });
     if let Some(name) = name {
         parser.names().enums.insert(name.to_owned(), Arc::clone(&ty));

@@ -343,9 +343,7 @@ impl Part<'_, '_> {
     fn scalar(&self, ty: &Type) -> (Op, FieldType) {
         match ty {
             Type::Integer(integer) => (Op::Number(self.plain(integer, None)), field_type(integer)),
-            Type::Enum(ty) => {
-                (Op::Number(self.plain(&ty.container, Some(ty))), field_type(&ty.container))
-            }
+            Type::Enum(ty) => (Op::Number(self.plain(&ty.container, Some(ty))), field_type(&ty.container)),
             Type::Float(float) => (Op::Float(self.float(float)), FieldType::F64),
             _ => (Op::Text, FieldType::Text),
         }

@@ -130,7 +130,8 @@ pub(super) fn compare_fields(line: &Line, event: &Event, ty: &EventType) -> usiz
             // Up to eight numbers of an array have a parameter each.
             let Value::List(values) = value else { panic!("no {name} in {ty:?}") };
             for (element, value) in values.iter().enumerate() {
-                let index = ty.field(&format!("{name}{element}")).unwrap_or_else(|| panic!("{name} in {line:?}"));
+                let index =
+                    ty.field(&format!("{name}{element}")).unwrap_or_else(|| panic!("{name} in {line:?}"));
                 compare_one(value, event, ty, index);
                 compared += 1;
             }
@@ -161,7 +162,8 @@ fn compare_one(value: &Value, event: &Event, ty: &EventType, index: usize) {
     let field = &ty.fields[index];
     let same = match value {
         Value::Number(printed) if field.ty == FieldType::F64 => {
-            let (ours, theirs) = (f64::from_bits(param.number.unwrap() as u64), printed.parse::<f64>().unwrap());
+            let (ours, theirs) =
+                (f64::from_bits(param.number.unwrap() as u64), printed.parse::<f64>().unwrap());
             // It prints six digits.
             (ours - theirs).abs() <= theirs.abs() * 1e-5
         }

@@ -64,7 +64,10 @@ fn a_stream_cut_anywhere_keeps_what_is_readable() {
         let (events, losses) = try_all(&metadata, streams).unwrap();
         assert!(events >= before, "cut at {cut}: {events} events, {before} when cut before");
         // Packets may end with bytes that no event needs, and a file where a packet does.
-        assert!(losses > 0 || events == 400 || is_border(&stream, cut), "cut at {cut}: {events} events, no loss");
+        assert!(
+            losses > 0 || events == 400 || is_border(&stream, cut),
+            "cut at {cut}: {events} events, no loss"
+        );
         before = events;
     }
     assert_eq!(before, 400);

@@ -79,7 +79,11 @@ fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Tru
             bits.chars("sixteen letters!", 16);
             bits.put(32, 8, next);
             bits.put(32, 8, 120);
-            fields.extend(["prev_comm=from".to_owned(), format!("prev_tid={prev}"), "prev_prio=-5".to_owned()]);
+            fields.extend([
+                "prev_comm=from".to_owned(),
+                format!("prev_tid={prev}"),
+                "prev_prio=-5".to_owned(),
+            ]);
             fields.extend([format!("prev_state={state}"), "next_comm=sixteen letters!".to_owned()]);
             fields.extend([format!("next_tid={next}"), "next_prio=120".to_owned()]);
             let prev_state = match state {
@@ -233,10 +237,17 @@ fn patched(packet: Vec<u8>, order: Order, end: u64) -> Vec<u8> {
 fn seen(trace: &dyn TraceFile, event: &Event) -> Truth {
     let ty = &trace.event_types()[event.kind as usize];
     let there = event.params.iter().zip(&ty.fields).filter(|(p, _)| p.number.is_some() || p.text.is_some());
-    let name = ["sched_switch", "sched_wakeup", "sched_migrate_task", "irq_handler_entry", "irq_handler_exit", "odd"]
-        .into_iter()
-        .find(|name| *name == ty.name)
-        .unwrap();
+    let name = [
+        "sched_switch",
+        "sched_wakeup",
+        "sched_migrate_task",
+        "irq_handler_entry",
+        "irq_handler_exit",
+        "odd",
+    ]
+    .into_iter()
+    .find(|name| *name == ty.name)
+    .unwrap();
     Truth {
         time: event.tick.0,
         cpu: event.cpu.unwrap().0,
@@ -388,10 +399,9 @@ fn a_packet_cut_short_gives_its_whole_events_and_a_row() {
 
 #[test]
 fn files_of_one_stream_instance_follow_each_other() {
-    let metadata = writer::head(Order::Little, "ust").replace(
-        "uint32_t stream_id; };",
-        "uint32_t stream_id; uint64_t stream_instance_id; };",
-    ) + SMALL;
+    let metadata = writer::head(Order::Little, "ust")
+        .replace("uint32_t stream_id; };", "uint32_t stream_id; uint64_t stream_instance_id; };")
+        + SMALL;
     let file = |begin: u64, discarded: u64| {
         let head = Head { begin, end: begin + 50, sequence: begin / 100, discarded, ..Head::default() };
         let mut packet = ticks(Order::Little, head, &[begin + 1]);
