@@ -145,14 +145,14 @@ fn metadata_loss(level: Level, path: &Path, misfit: &Misfit) -> Loss {
 impl StreamFiles {
     /// Files of one stream instance follow each other (`--tracefile-size`); others are streams of their own.
     fn group(shared: &Shared, files: Vec<Input>) -> Vec<StreamFiles> {
-        let mut groups: BTreeMap<(usize, Option<(usize, u64)>), Vec<FileHead>> = BTreeMap::new();
+        let mut groups: BTreeMap<usize, Vec<FileHead>> = BTreeMap::new();
         let mut first_of: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (index, file) in files.into_iter().enumerate() {
             let head = FileHead::read(shared, file);
             let instance = head.stream.zip(head.instance);
             // In the order in which the first of each came.
             let place = instance.map_or(index, |instance| *first_of.entry(instance).or_insert(index));
-            groups.entry((place, instance)).or_default().push(head);
+            groups.entry(place).or_default().push(head);
         }
         groups.into_values().map(StreamFiles::of).collect()
     }

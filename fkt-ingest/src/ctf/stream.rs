@@ -97,6 +97,7 @@ struct OpenPacket {
 /// What the last readable packet said.
 #[derive(Debug)]
 struct Before {
+    cpu: Option<Cpu>,
     end: Option<u64>,
     sequence: Option<u64>,
     discarded: Option<u64>,
@@ -174,8 +175,12 @@ impl CtfStream {
         self.note_losses(packet);
         self.state.time = begin;
         self.last = self.last.max(begin);
-        self.before =
-            Some(Before { end: packet.end, sequence: packet.sequence, discarded: packet.discarded });
+        self.before = Some(Before {
+            cpu: packet.cpu,
+            end: packet.end,
+            sequence: packet.sequence,
+            discarded: packet.discarded,
+        });
         self.open = Some(OpenPacket {
             from,
             to,
@@ -282,6 +287,7 @@ impl CtfStream {
     #[cold]
     fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, misfit: &Misfit) {
         let from = (self.events > 0 || self.before.is_some()).then(|| self.scale.tick(self.last));
+        let cpu = cpu.or(self.before.as_ref().and_then(|before| before.cpu));
         self.push_loss(kind, Severity::Gap, cpu, misfit.to_string()).from = from;
     }
 

@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
             Err(_) => {
                 let found = format!("{:?}", rest.chars().take(20).collect::<String>());
                 let expected = "a word, a number, a quoted text or a sign".to_owned();
-                return Err(Misfit { at: self.at as u64, part: "metadata", expected, found });
+                return Err(Misfit { at: self.at as u64, part: "metadata text", expected, found });
             }
         }
         Ok(before)
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
             Token::Text(text) => format!("the text {:?}", shortened(text)),
             Token::Number(number) => number.to_string(),
         };
-        Misfit { at: self.at as u64, part: "metadata", expected: expected.into(), found }
+        Misfit { at: self.at as u64, part: "metadata text", expected: expected.into(), found }
     }
 
     pub(super) fn is_sign(&self, sign: &str) -> bool {

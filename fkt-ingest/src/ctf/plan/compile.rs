@@ -275,7 +275,7 @@ impl Part<'_, '_> {
     fn plain(&self, integer: &Integer, ty: Option<&Arc<Enum>>) -> Number {
         let order = integer.order.unwrap_or(self.compiler.order);
         let shape = match (integer.size, order) {
-            _ if integer.align % 8 != 0 => Shape::Bits,
+            _ if !integer.align.is_multiple_of(8) => Shape::Bits,
             (8, _) => Shape::Byte,
             (16, Order::Little) => Shape::Little16,
             (32, Order::Little) => Shape::Little32,
@@ -315,7 +315,9 @@ impl Part<'_, '_> {
             (Type::Integer(byte), Length::Fixed(16)) if in_header && &**name == "uuid" && byte.size == 8 => {
                 ops.push(Op::Uuid);
             }
-            (Type::Integer(byte), length) if byte.size == 8 && byte.is_text && byte.align % 8 == 0 => {
+            (Type::Integer(byte), length)
+                if byte.size == 8 && byte.is_text && byte.align.is_multiple_of(8) =>
+            {
                 let count = self.count(length)?;
                 ops.push(Op::Chars { align, count });
                 self.push(path, FieldType::Text);

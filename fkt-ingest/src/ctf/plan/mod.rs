@@ -161,9 +161,6 @@ impl State {
         let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 64)));
         let time = (self.time & !mask) | (low & mask);
         self.time = if time < self.time { time.wrapping_add(mask).wrapping_add(1) } else { time };
-        if size >= 64 {
-            self.time = low;
-        }
     }
 }
 

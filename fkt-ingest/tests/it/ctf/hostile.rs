@@ -98,7 +98,7 @@ fn flipped_bits_cost_at_most_what_they_touch() {
         let (mut metadata, mut stream) = (metadata.clone(), stream.clone());
         let at = random(&mut state) as usize;
         let bit = 1u8 << (random(&mut state) % 8);
-        let in_metadata = random(&mut state) % 4 == 0;
+        let in_metadata = random(&mut state).is_multiple_of(4);
         let bytes = if in_metadata { &mut metadata } else { &mut stream };
         let at = at % bytes.len();
         bytes[at] ^= bit;
@@ -113,6 +113,42 @@ fn flipped_bits_cost_at_most_what_they_touch() {
     }
     assert!(refused < rounds / 8, "{refused} of {rounds} refused");
     assert!(lost_most < rounds / 100, "{lost_most} of {rounds} lost more than half");
+}
+
+/// Moves, copies and drops parts of the bytes, and flips some bits.
+fn stir(bytes: &mut Vec<u8>, state: &mut u64) {
+    for _ in 0..1 + random(state) % 4 {
+        let at = random(state) as usize % bytes.len();
+        let to = (at + 1 + random(state) as usize % 40).min(bytes.len());
+        let part = bytes[at..to].to_vec();
+        let other = random(state) as usize % bytes.len();
+        match random(state) % 4 {
+            0 => bytes[at] ^= 1 << (random(state) % 8),
+            1 => drop(bytes.splice(other..other, part)),
+            2 => bytes[at..to].fill(random(state) as u8),
+            _ if bytes.len() > 100 => drop(bytes.drain(at..to)),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn stirred_bytes_are_survived() {
+    let order = Order::Big;
+    let (metadata, mut streams) = super::made::kernel(order);
+    let stream = streams.remove(0).1;
+    let mut state = 0x5167_4d75_6e64_0009;
+    let rounds = if cfg!(debug_assertions) { 400 } else { 100_000 };
+    let mut read = 0;
+    for _ in 0..rounds {
+        let (mut metadata, mut stream) = (metadata.clone().into_bytes(), stream.clone());
+        match random(&mut state) % 3 {
+            0 => stir(&mut stream, &mut state),
+            _ => stir(&mut metadata, &mut state),
+        }
+        read += usize::from(try_all(&metadata, vec![("s".to_owned(), stream)]).is_some_and(|(n, _)| n > 0));
+    }
+    assert!(read > rounds / 4, "{read} of {rounds} gave events");
 }
 
 fn with_fields(fields: &str, write: impl FnOnce(&mut writer::Bits)) -> Option<(usize, usize)> {
