@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::error::Misfit;
 
+use super::attributes::{Value, value};
 use super::parser::Parser;
 use super::token::Token;
-use super::type_text::{Value, declaration, type_of, value};
+use super::type_text::{declaration, type_of};
 use super::types::{Order, Type};
 use super::{Clock, EventDeclaration, Metadata, Stream, Trace};
 

@@ -3,6 +3,7 @@
 //! The tokens are nom's; the grammar is a descent of bounded depth, because whether a word is a type depends, as in
 //! C, on what was declared before it.
 
+mod attributes;
 mod blocks;
 mod labels;
 mod packets;

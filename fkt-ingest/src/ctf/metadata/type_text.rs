@@ -4,22 +4,14 @@ use std::sync::Arc;
 
 use crate::error::Misfit;
 
+use super::attributes::attributes;
 use super::labels::Labels;
 use super::parser::{MAX_DEPTH, Parser};
 use super::token::{Token, unescaped};
-use super::types::{Array, Enum, Float, Integer, Length, Mapping, Order, Struct, Type, Variant};
+use super::types::{Array, Enum, Float, Integer, Length, Mapping, Struct, Type, Variant};
 
 /// The largest alignment that is believed: 8 KiB.
 const MAX_ALIGN: i128 = 1 << 16;
-
-/// The value of an attribute.
-#[derive(Debug)]
-pub(super) enum Value {
-    Number(i128),
-    Text(String),
-    /// `le`, `clock.monotonic.value`.
-    Path(String),
-}
 
 /// Reads `typealias …;`, `typedef …;`, `struct name {…};` and the like; `false` if there is none.
 pub(super) fn declaration(parser: &mut Parser<'_>) -> Result<bool, Misfit> {
@@ -156,74 +148,6 @@ fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, Misfit> {
     Ok(Some(ty))
 }
 
-/// `{ size = 8; align = 8; }`
-fn attributes(parser: &mut Parser<'_>) -> Result<Vec<(String, Value)>, Misfit> {
-    let mut attributes = Vec::new();
-    parser.block(|parser| {
-        let name = parser.word()?.to_owned();
-        parser.sign("=")?;
-        attributes.push((name, value(parser)?));
-        parser.sign(";")
-    })?;
-    Ok(attributes)
-}
-
-pub(super) fn value(parser: &mut Parser<'_>) -> Result<Value, Misfit> {
-    match parser.token() {
-        Token::Text(text) => {
-            parser.advance()?;
-            Ok(Value::Text(unescaped(text)))
-        }
-        Token::Word(_) => Ok(Value::Path(parser.path()?.join("."))),
-        _ => Ok(Value::Number(parser.number()?)),
-    }
-}
-
-impl Value {
-    /// The number; a word that stands for a truth is 0 or 1.
-    pub(super) fn number(&self) -> Option<i128> {
-        match self {
-            Value::Number(number) => Some(*number),
-            Value::Path(word) | Value::Text(word) => match word.to_ascii_lowercase().as_str() {
-                "true" => Some(1),
-                "false" => Some(0),
-                _ => None,
-            },
-        }
-    }
-
-    pub(super) fn into_text(self) -> String {
-        match self {
-            Value::Number(number) => number.to_string(),
-            Value::Text(text) | Value::Path(text) => text,
-        }
-    }
-
-    /// `None` is the order of the trace.
-    pub(super) fn order(&self) -> Option<Order> {
-        match self {
-            Value::Path(word) | Value::Text(word) => match word.as_str() {
-                "le" => Some(Order::Little),
-                "be" | "network" => Some(Order::Big),
-                _ => None,
-            },
-            Value::Number(_) => None,
-        }
-    }
-
-    fn base(&self) -> u8 {
-        match self {
-            Value::Number(number) => u8::try_from(*number).unwrap_or(10),
-            Value::Path(word) | Value::Text(word) => match word.as_str() {
-                "hexadecimal" | "hex" | "x" | "X" | "p" => 16,
-                "octal" | "oct" | "o" => 8,
-                "binary" | "b" => 2,
-                _ => 10,
-            },
-        }
-    }
-}
-
 fn align(parser: &Parser<'_>, number: Option<i128>) -> Result<u32, Misfit> {
     match number {
         Some(align @ 1..=MAX_ALIGN) if (align as u32).is_power_of_two() => Ok(align as u32),
@@ -248,8 +172,8 @@ fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
             "signed" => integer.signed = value.number() == Some(1),
             "byte_order" => integer.order = value.order(),
             "base" => integer.base = value.base(),
-            "encoding" => integer.is_text = is_text(&value),
-            "map" => integer.clock = clock(&value),
+            "encoding" => integer.is_text = value.is_text(),
+            "map" => integer.clock = value.clock(),
             _ => {}
         }
     }
@@ -260,18 +184,6 @@ fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
         integer.align = if integer.size.is_multiple_of(8) { 8 } else { 1 };
     }
     Ok(Type::Integer(integer))
-}
-
-fn is_text(encoding: &Value) -> bool {
-    matches!(encoding, Value::Path(word) | Value::Text(word)
-        if matches!(word.to_ascii_lowercase().as_str(), "utf8" | "ascii"))
-}
-
-/// `clock.NAME.value`
-fn clock(value: &Value) -> Option<Arc<str>> {
-    let (Value::Path(path) | Value::Text(path)) = value else { return None };
-    let name = path.strip_prefix("clock.")?;
-    Some(Arc::from(name.strip_suffix(".value").unwrap_or(name)))
 }
 
 fn floating_point(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
