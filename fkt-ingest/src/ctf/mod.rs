@@ -23,6 +23,7 @@ mod bits;
 mod clock;
 mod effects;
 mod folder;
+mod losses;
 mod metadata;
 mod packet;
 mod plan;

@@ -26,6 +26,7 @@ use sigmund_model::{Cpu, Event, EventStream, Level, Loss, LossKind, Severity};
 
 use super::bits::Bits;
 use super::clock::Scale;
+use super::losses::Losses;
 use super::metadata::Order;
 use super::packet::{self, MAGIC, Packet};
 use super::plan::{State, Stop};
@@ -35,8 +36,7 @@ use crate::input::Input;
 
 /// What an event may be later than its packet, or a packet earlier than the one before: 17 ms of nanoseconds.
 const JITTER: u64 = 1 << 24;
-/// Rows of losses that are kept between two calls of `take_losses`; of more, the number.
-const MAX_LOSSES: usize = 10_000;
+const ADVICE: &str = "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
 
 /// What all streams of a trace share.
 #[derive(Debug)]
@@ -74,10 +74,7 @@ pub struct CtfStream {
     /// Whether a damaged place was noted and no packet has been readable since.
     damaged: bool,
     straightened: u64,
-    losses: Vec<Loss>,
-    more_losses: u64,
-    /// Losses from here on wait for the instant behind their gap.
-    open_losses: usize,
+    losses: Losses,
 }
 
 #[derive(Debug)]
@@ -106,6 +103,7 @@ struct Before {
 impl CtfStream {
     pub(super) fn new(shared: Arc<Shared>, scale: Scale, files: Vec<Input>) -> CtfStream {
         let bytes = files.iter().map(Input::len).sum();
+        let losses = Losses::new(shared.level, scale);
         CtfStream {
             state: shared.state(bytes),
             shared,
@@ -120,9 +118,7 @@ impl CtfStream {
             rejected: None,
             damaged: false,
             straightened: 0,
-            losses: Vec::new(),
-            more_losses: 0,
-            open_losses: 0,
+            losses,
         }
     }
 
@@ -171,7 +167,7 @@ impl CtfStream {
     fn begin(&mut self, packet: &Packet, from: usize, to: usize) {
         self.damaged = false;
         let begin = packet.begin.unwrap_or(self.last);
-        self.close_gaps(begin);
+        self.losses.close_gaps(begin);
         self.note_losses(packet);
         self.state.time = begin;
         self.last = self.last.max(begin);
@@ -231,16 +227,18 @@ impl CtfStream {
         } else if skipped > 0 {
             let detail = format!("{skipped} packets are missing before number {:?}", packet.sequence);
             let row = self.push_loss(LossKind::Dropped, Severity::Gap, packet.cpu, detail);
-            row.advice =
-                "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
-            self.span(since, packet.begin);
+            row.advice = ADVICE;
+            self.losses.span(since, packet.begin);
         }
         let Some(discarded) = packet.discarded else { return };
         let old = before.as_ref().and_then(|before| before.discarded);
         // Of a trace that begins with a later packet, the count is of what was before it as well.
         let counted = old.is_some() || packet.sequence.is_none_or(|number| number == 0);
         let count = discarded.wrapping_sub(old.unwrap_or(0)) & mask;
-        if count > 0 {
+        if count > mask / 2 {
+            let detail = format!("{discarded} events discarded since the stream began, fewer than before");
+            self.push_loss(LossKind::Contradiction, Severity::Note, packet.cpu, detail);
+        } else if count > 0 {
             let severity = if counted { Severity::Gap } else { Severity::Note };
             let detail = match counted {
                 true => format!("{count} events were discarded by the tracer: its buffer was full"),
@@ -248,13 +246,12 @@ impl CtfStream {
             };
             let row = self.push_loss(LossKind::Dropped, severity, packet.cpu, detail);
             row.count = counted.then_some(count);
-            row.advice =
-                "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
-            self.span(since, packet.end);
+            row.advice = ADVICE;
+            self.losses.span(since, packet.end);
         }
     }
 
-    /// Adds a row, of the whole stream so far.
+    /// Adds a row that names the file.
     fn push_loss(
         &mut self,
         kind: LossKind,
@@ -262,25 +259,8 @@ impl CtfStream {
         cpu: Option<Cpu>,
         detail: String,
     ) -> &mut Loss {
-        let name = self.files.get(self.file).map(Input::name).unwrap_or_default();
-        let detail = format!("{name}: {detail}");
-        if self.losses.len() >= MAX_LOSSES {
-            self.more_losses += 1;
-            self.losses.truncate(MAX_LOSSES - 1);
-        }
-        self.losses.push(Loss { severity, cpu, ..Loss::new(kind, self.shared.level, detail) });
-        let last = self.losses.len() - 1;
-        &mut self.losses[last]
-    }
-
-    /// The span of the row that was added last; its ends are known.
-    fn span(&mut self, from: Option<u64>, to: Option<u64>) {
-        let scale = self.scale;
-        if let Some(loss) = self.losses.last_mut() {
-            loss.from = from.map(|time| scale.tick(time));
-            loss.to = to.map(|time| scale.tick(time));
-        }
-        self.open_losses = self.losses.len();
+        let name = self.files.get(self.file).or(self.files.last()).map(Input::name).unwrap_or_default();
+        self.losses.push(kind, severity, cpu, format!("{name}: {detail}"))
     }
 
     /// Notes that something could not be read at this point of the stream.
@@ -291,27 +271,11 @@ impl CtfStream {
         self.push_loss(kind, Severity::Gap, cpu, misfit.to_string()).from = from;
     }
 
-    /// What is missing so far ends where this packet begins.
-    fn close_gaps(&mut self, time: u64) {
-        let to = Some(self.scale.tick(time));
-        for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = to;
-        }
-        self.open_losses = self.losses.len();
-    }
-
     fn note_straightened(&mut self) {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
             let detail = format!("{count} events earlier than the one before; they got its time");
             self.push_loss(LossKind::Contradiction, Severity::Note, None, detail).count = Some(count);
-            self.open_losses = self.losses.len();
-        }
-        let more = std::mem::take(&mut self.more_losses);
-        if more > 0 {
-            let detail = format!("{more} more losses, of which no row was kept");
-            self.push_loss(LossKind::Damaged, Severity::Gap, None, detail);
-            self.open_losses = self.losses.len();
         }
     }
 
@@ -413,7 +377,6 @@ impl EventStream for CtfStream {
 
     fn take_losses(&mut self) -> Vec<Loss> {
         self.note_straightened();
-        self.open_losses = 0;
-        std::mem::take(&mut self.losses)
+        self.losses.take()
     }
 }

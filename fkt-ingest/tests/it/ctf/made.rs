@@ -383,6 +383,23 @@ fn counts_the_same(order: Order, stream: Vec<u8>) {
     }
 }
 
+// packet      0       1       2
+// discarded   5       3       4 of all
+#[test]
+fn a_count_of_discarded_events_that_goes_back_is_a_contradiction() {
+    let head = |sequence, discarded| Head {
+        begin: sequence * 100,
+        end: sequence * 100 + 50,
+        sequence,
+        discarded,
+        ..Head::default()
+    };
+    let (_, losses) = read(Order::Little, stream_of(Order::Little, &[head(0, 5), head(1, 3), head(2, 4)]));
+    let rows: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    let (dropped, contradiction) = (LossKind::Dropped, LossKind::Contradiction);
+    assert_eq!(rows, [(dropped, Some(5)), (contradiction, None), (dropped, Some(1))], "{losses:#?}");
+}
+
 // 32 bits of time: begin 0xffff_fff0 of the first 2^32, then two times around.
 #[test]
 fn times_of_32_bits_go_on_past_their_end() {
