@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sigmund_model::{Field, FieldType};
 
 use super::super::metadata::{self, Array, Enum, Integer, Labels, Length, Order, Struct, Type, Variant};
+use super::scope::{Binding, Bindings, Scope, find};
 use super::{Count, FIRST_REGISTER, Float, List, Number, Op, OptionPlan, Register, Shape, VariantPlan};
 
 /// An array of numbers with at most so many elements becomes one parameter each.
@@ -26,40 +27,6 @@ impl Default for Budget {
     fn default() -> Budget {
         Budget { steps: 1 << 17, name_bytes: 8 << 20 }
     }
-}
-
-/// A part of a packet whose fields others may refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    PacketHeader,
-    PacketContext,
-    EventHeader,
-    StreamContext,
-    EventContext,
-    Fields,
-}
-
-impl Scope {
-    /// How a path says that it begins here.
-    fn path(self) -> &'static [&'static str] {
-        match self {
-            Scope::PacketHeader => &["trace", "packet", "header"],
-            Scope::PacketContext => &["stream", "packet", "context"],
-            Scope::EventHeader => &["stream", "event", "header"],
-            Scope::StreamContext => &["stream", "event", "context"],
-            Scope::EventContext => &["event", "context"],
-            Scope::Fields => &["event", "fields"],
-        }
-    }
-}
-
-/// Names that can be referred to, and where their values will be.
-type Bindings = Vec<(Arc<str>, Binding)>;
-
-#[derive(Clone, Debug)]
-enum Binding {
-    Number { register: Register, ty: Option<Arc<Enum>> },
-    Group(Bindings),
 }
 
 /// Makes the plans of one stream, scope after scope.
@@ -140,16 +107,6 @@ impl<'a> Compiler<'a> {
             let path: Vec<&str> = path.iter().map(|part| &**part).collect();
             format!("no field {:?} before the one that refers to it", path.join("."))
         })
-    }
-}
-
-fn find<'b>(bindings: &'b Bindings, path: &[Arc<str>]) -> Option<&'b Binding> {
-    let (first, rest) = path.split_first()?;
-    let (_, binding) = bindings.iter().rev().find(|(name, _)| name == first)?;
-    match binding {
-        found if rest.is_empty() => Some(found),
-        Binding::Group(inner) => find(inner, rest),
-        Binding::Number { .. } => None,
     }
 }
 

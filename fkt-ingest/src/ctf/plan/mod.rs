@@ -16,16 +16,18 @@ mod compile;
 mod out;
 mod quick_header;
 mod run;
+mod scope;
 
 use std::sync::Arc;
 
 use super::bits::PastEnd;
 use super::metadata::{Labels, Order};
 
-pub(super) use compile::{Budget, Compiler, Scope};
+pub(super) use compile::{Budget, Compiler};
 pub(super) use out::Nothing;
 pub(super) use quick_header::QuickHeader;
 pub(super) use run::run;
+pub(super) use scope::Scope;
 
 /// The number of a register; 0 is written and never read.
 pub(super) type Register = u16;
