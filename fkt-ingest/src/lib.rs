@@ -1,7 +1,7 @@
 //! The kernel side of a trace: trace files, and live recording, as streams of kernel events.
 //!
 //! [`open`] recognises a trace by its content: [`TraceDat`] is what trace-cmd, KernelShark or our own recorder wrote,
-//! [`PerfData`] what perf did. All are a [`TraceFile`]. [`live`] records, with tracefs or with perf events.
+//! [`PerfData`] what perf did, [`CtfTrace`] what LTTng did. All are a [`TraceFile`]. [`live`] records, with tracefs or with perf events.
 //!
 //! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
 //! page costs that page and a [`Loss`](sigmund_model::Loss).
@@ -26,6 +26,8 @@
 //! `unsafe` is in [`live`], and once in `input`, where files are mapped.
 
 #[forbid(unsafe_code)]
+mod ctf;
+#[forbid(unsafe_code)]
 mod cut;
 #[forbid(unsafe_code)]
 mod error;
@@ -44,6 +46,7 @@ mod trace_dat;
 #[forbid(unsafe_code)]
 mod trace_file;
 
+pub use ctf::{CtfStream, CtfTrace};
 pub use error::{Error, ErrorKind};
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sigmund_model::{ClockDomain, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
 
+use crate::ctf;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 use crate::perf_data::PerfData;
@@ -71,7 +72,7 @@ impl fmt::Debug for TraceStream {
     }
 }
 
-/// Opens the trace at `path`: one for a file; a folder may hold several.
+/// Opens the trace at `path`: one for a file; a folder may hold several (those of an LTTng session).
 ///
 /// A file must not be made shorter by somebody else while it is open: the system would end this process (SIGBUS), as
 /// with every mapped file.
@@ -80,7 +81,18 @@ impl fmt::Debug for TraceStream {
 /// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
 /// head is kept, and what is not is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    Ok(vec![open_input(Input::open(path)?)?])
+    if path.is_dir() {
+        let traces = ctf::open_folder(path)?;
+        if !traces.is_empty() {
+            return Ok(traces);
+        }
+    }
+    let input = Input::open(path)?;
+    if ctf::is_metadata(input.bytes()) {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return Ok(vec![Box::new(ctf::CtfTrace::open(folder)?)]);
+    }
+    Ok(vec![open_input(input)?])
 }
 
 /// Opens a trace whose bytes are in memory; `name` stands in messages.
@@ -100,7 +112,7 @@ fn open_input(input: Input) -> Result<Box<dyn TraceFile>, Error> {
         return Ok(Box::new(PerfData::read(input)?));
     }
     let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
-    let expected = "a trace.dat or a perf.data".to_owned();
+    let expected = "a trace.dat, a perf.data or a CTF trace".to_owned();
     let misfit = Misfit { at: 0, part: "magic", expected, found };
     Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
 }

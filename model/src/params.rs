@@ -29,29 +29,34 @@ pub struct Param<'a> {
 
 impl Params {
     /// Forgets all parameters, keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.slots.clear();
         self.bytes.clear();
     }
 
     /// Adds a number.
+    #[inline]
     pub fn push_number(&mut self, number: i64) {
         self.slots.push(Slot { number: Some(number), text: None });
     }
 
     /// Adds a text.
+    #[inline]
     pub fn push_text(&mut self, text: &str) {
         let range = self.keep(text);
         self.slots.push(Slot { number: None, text: Some(range) });
     }
 
     /// Adds a number that has a name.
+    #[inline]
     pub fn push_named(&mut self, number: i64, name: &str) {
         let range = self.keep(name);
         self.slots.push(Slot { number: Some(number), text: Some(range) });
     }
 
     /// Adds a field whose value could not be read.
+    #[inline]
     pub fn push_unknown(&mut self) {
         self.slots.push(Slot { number: None, text: None });
     }
@@ -64,6 +69,7 @@ impl Params {
     }
 
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -74,6 +80,7 @@ impl Params {
     }
 
     /// The parameter at `index`, if there are so many.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Param<'_>> {
         self.slots.get(index).map(|slot| self.param(slot))
     }
@@ -83,11 +90,13 @@ impl Params {
         self.slots.iter().map(|slot| self.param(slot))
     }
 
+    #[inline]
     fn param(&self, slot: &Slot) -> Param<'_> {
         let text = slot.text.map(|(from, to)| &self.bytes[from as usize..to as usize]);
         Param { number: slot.number, text }
     }
 
+    #[inline]
     fn keep(&mut self, text: &str) -> (u32, u32) {
         let from = self.bytes.len() as u32;
         self.bytes.push_str(text);

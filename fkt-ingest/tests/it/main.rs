@@ -1,5 +1,6 @@
 //! One binary for all tests that use the crate as others do.
 
+mod ctf;
 mod damage;
 mod fixture;
 mod live;

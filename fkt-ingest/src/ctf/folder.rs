@@ -1,0 +1,70 @@
+//! Folders: which of them are traces, and which of their files are streams.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Misfit};
+use crate::input::Input;
+
+/// The name of the file that makes a folder a trace.
+const METADATA: &str = "metadata";
+/// LTTng's session folders are 5 deep: domain, uid, 1000, 64-bit; and a folder for each rotation.
+const MAX_DEPTH: u32 = 16;
+/// A metadata is text; LTTng's for the whole kernel is below 2 MB.
+const MAX_METADATA: u64 = 32 << 20;
+
+/// Folders at or below `folder` that hold a metadata file with something in it, in the order of their names.
+/// Symbolic links are not followed.
+pub(super) fn traces(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    look(folder, MAX_DEPTH, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn look(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+        let entry = entry.map_err(|e| Error::io(folder, e))?;
+        let kind = entry.file_type().map_err(|e| Error::io(&entry.path(), e))?;
+        if kind.is_dir() && depth > 0 {
+            look(&entry.path(), depth - 1, found)?;
+        } else if entry.file_name() == METADATA {
+            // LTTng leaves an empty one where no program has registered.
+            let len = entry.metadata().map_err(|e| Error::io(&entry.path(), e))?.len();
+            if kind.is_file() && len > 0 {
+                found.push(folder.to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a folder's metadata.
+pub(super) fn metadata(folder: &Path) -> Result<Vec<u8>, Error> {
+    let path = folder.join(METADATA);
+    let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_METADATA + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, e))?;
+    if bytes.len() as u64 > MAX_METADATA {
+        let expected = format!("at most {MAX_METADATA} bytes");
+        let misfit = Misfit { at: MAX_METADATA, part: "metadata", expected, found: "more".to_owned() };
+        return Err(Error::at(ErrorKind::Unsupported, &path, misfit));
+    }
+    Ok(bytes)
+}
+
+/// The files of a folder that may be streams: all but the metadata, hidden ones and empty ones.
+pub(super) fn streams(folder: &Path) -> Result<Vec<Input>, Error> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+        let entry = entry.map_err(|e| Error::io(folder, e))?;
+        let about = fs::metadata(entry.path()).map_err(|e| Error::io(&entry.path(), e))?;
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if about.is_file() && about.len() > 0 && !hidden && entry.file_name() != METADATA {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    paths.iter().map(|path| Input::open(path)).collect()
+}

@@ -1,0 +1,170 @@
+//! The blocks of a metadata: `trace`, `env`, `clock`, `stream`, `event`, and the names between them.
+
+use std::sync::Arc;
+
+use crate::error::Misfit;
+
+use super::attributes::{Value, value};
+use super::parser::Parser;
+use super::token::Token;
+use super::type_text::{declaration, type_of};
+use super::types::{Order, Type};
+use super::{Clock, EventDeclaration, Metadata, Stream, Trace};
+
+/// Reads all blocks that are readable.
+pub(super) fn read(text: &str) -> Metadata {
+    let mut metadata = Metadata::default();
+    match Parser::new(text) {
+        Ok(mut parser) => {
+            while parser.token() != Token::End {
+                if let Err(misfit) = block(&mut parser, &mut metadata) {
+                    metadata.misfit = Some(misfit);
+                    break;
+                }
+            }
+            metadata.wanted = std::mem::take(&mut parser.wanted);
+        }
+        Err(misfit) => metadata.misfit = Some(misfit),
+    }
+    metadata
+}
+
+fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), Misfit> {
+    if parser.take_sign(";")? || declaration(parser)? {
+        return Ok(());
+    }
+    parser.item()?;
+    let kind = parser.word()?;
+    match kind {
+        "trace" => metadata.trace = Some(trace(parser)?),
+        "env" => entries(parser, |_, name, entry| {
+            if let Entry::Value(value) = entry {
+                metadata.env.push((name, value.into_text()));
+            }
+            Ok(())
+        })?,
+        "clock" => metadata.clocks.push(clock(parser)?),
+        "stream" => metadata.streams.push(stream(parser)?),
+        "event" => metadata.events.push(event(parser)?),
+        // Where an event stands in the source: not kept. Blocks that we do not know: likewise.
+        _ => entries(parser, |_, _, _| Ok(()))?,
+    }
+    Ok(())
+}
+
+/// What a name in a block stands for: `name = value;`, `name := type;`.
+enum Entry {
+    Value(Value),
+    Type(Type),
+}
+
+/// Calls `take` for each entry of a block.
+fn entries(
+    parser: &mut Parser<'_>,
+    mut take: impl FnMut(&Parser<'_>, String, Entry) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
+    parser.block(|parser| {
+        if declaration(parser)? {
+            return Ok(());
+        }
+        let name = parser.path()?.join(".");
+        let entry = match parser.take_sign(":=")? {
+            true => Entry::Type(type_of(parser)?),
+            false => {
+                parser.sign("=")?;
+                Entry::Value(value(parser)?)
+            }
+        };
+        take(parser, name, entry)?;
+        parser.sign(";")
+    })
+}
+
+fn number<T: TryFrom<i128>>(parser: &Parser<'_>, value: &Value) -> Result<T, Misfit> {
+    let number = value.number().and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| parser.misfit("before this, a number that fits"))
+}
+
+fn trace(parser: &mut Parser<'_>) -> Result<Trace, Misfit> {
+    let mut trace = Trace { order: Order::Little, uuid: None, packet_header: None };
+    let mut order = None;
+    entries(parser, |parser, name, entry| {
+        match (name.as_str(), entry) {
+            ("byte_order", Entry::Value(value)) => order = value.order(),
+            ("uuid", Entry::Value(value)) => trace.uuid = uuid(&value.into_text()),
+            ("major", Entry::Value(value)) if value.number() != Some(1) => {
+                return Err(parser.misfit("before this, major = 1"));
+            }
+            ("packet.header", Entry::Type(ty)) => trace.packet_header = Some(ty),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    trace.order = order.ok_or_else(|| parser.misfit("before this, byte_order = le, be or network"))?;
+    Ok(trace)
+}
+
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: Vec<u8> =
+        text.chars().filter(|c| *c != '-').map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    bytes.try_into().ok().filter(|_| digits.len() == 32)
+}
+
+fn clock(parser: &mut Parser<'_>) -> Result<Clock, Misfit> {
+    let mut clock = Clock {
+        name: Arc::from(""),
+        description: String::new(),
+        uuid: String::new(),
+        freq: 1_000_000_000,
+        offset_s: 0,
+        offset: 0,
+        absolute: false,
+    };
+    entries(parser, |parser, name, entry| {
+        let Entry::Value(value) = entry else { return Ok(()) };
+        match name.as_str() {
+            "name" => clock.name = Arc::from(value.into_text()),
+            "description" => clock.description = value.into_text(),
+            "uuid" => clock.uuid = value.into_text(),
+            "freq" => clock.freq = number(parser, &value)?,
+            "offset_s" => clock.offset_s = number(parser, &value)?,
+            "offset" => clock.offset = number(parser, &value)?,
+            "absolute" => clock.absolute = value.number() == Some(1),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if clock.freq == 0 { Err(parser.misfit("before this, a frequency that is not 0")) } else { Ok(clock) }
+}
+
+fn stream(parser: &mut Parser<'_>) -> Result<Stream, Misfit> {
+    let mut stream = Stream::default();
+    entries(parser, |parser, name, entry| {
+        match (name.as_str(), entry) {
+            ("id", Entry::Value(value)) => stream.id = number(parser, &value)?,
+            ("packet.context", Entry::Type(ty)) => stream.packet_context = Some(ty),
+            ("event.header", Entry::Type(ty)) => stream.event_header = Some(ty),
+            ("event.context", Entry::Type(ty)) => stream.event_context = Some(ty),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(stream)
+}
+
+fn event(parser: &mut Parser<'_>) -> Result<EventDeclaration, Misfit> {
+    let mut event = EventDeclaration::default();
+    entries(parser, |parser, name, entry| {
+        match (name.as_str(), entry) {
+            ("name", Entry::Value(value)) => event.name = value.into_text(),
+            ("id", Entry::Value(value)) => event.id = number(parser, &value)?,
+            ("stream_id", Entry::Value(value)) => event.stream_id = Some(number(parser, &value)?),
+            ("context", Entry::Type(ty)) => event.context = Some(ty),
+            ("fields", Entry::Type(ty)) => event.fields = Some(ty),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(event)
+}

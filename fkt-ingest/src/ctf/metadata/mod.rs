@@ -1,0 +1,97 @@
+//! The metadata of a trace: what it declares, with all names resolved.
+//!
+//! The tokens are nom's; the grammar is a descent of bounded depth, because whether a word is a type depends, as in
+//! C, on what was declared before it.
+
+mod attributes;
+mod blocks;
+mod labels;
+mod packets;
+mod parser;
+mod token;
+mod type_text;
+mod types;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::Misfit;
+
+pub(super) use labels::Labels;
+pub(crate) use packets::is_metadata;
+pub(super) use types::{Array, Enum, Float, Integer, Length, Order, Path, Struct, Type, Variant};
+
+/// Fields of contexts that say the LWP, with and without LTTng's `_`.
+pub(super) const LWP_NAMES: [&str; 4] = ["vtid", "_vtid", "tid", "_tid"];
+
+/// What a trace says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    /// `None`: there is no `trace` block, or it was not readable.
+    pub(super) trace: Option<Trace>,
+    /// Names and values, in their order.
+    pub(super) env: Vec<(String, String)>,
+    pub(super) clocks: Vec<Clock>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) events: Vec<EventDeclaration>,
+    /// The last names of all tags and lengths, and [`LWP_NAMES`]: which fields have to be remembered.
+    pub(super) wanted: HashSet<Arc<str>>,
+    /// Where the metadata stops being readable; what is declared before is there.
+    pub(super) misfit: Option<Misfit>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    pub(super) order: Order,
+    pub(super) uuid: Option<[u8; 16]>,
+    pub(super) packet_header: Option<Type>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    pub(super) name: Arc<str>,
+    pub(super) description: String,
+    pub(super) uuid: String,
+    /// Ticks per second; not 0.
+    pub(super) freq: u64,
+    /// From the epoch to the clock's zero.
+    pub(super) offset_s: i64,
+    /// The same, in ticks; the two are added.
+    pub(super) offset: i64,
+    /// Whether its zero is that of other clocks which say so, too.
+    pub(super) absolute: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stream {
+    pub(super) id: u64,
+    pub(super) packet_context: Option<Type>,
+    pub(super) event_header: Option<Type>,
+    pub(super) event_context: Option<Type>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct EventDeclaration {
+    pub(super) name: String,
+    pub(super) id: u64,
+    pub(super) stream_id: Option<u64>,
+    pub(super) context: Option<Type>,
+    pub(super) fields: Option<Type>,
+}
+
+impl Metadata {
+    /// Reads what is readable.
+    pub(super) fn read(file: &[u8]) -> Metadata {
+        let (text, broken) = packets::text(file);
+        let mut metadata = blocks::read(&text);
+        // What is wrong with a packet is behind the text that was readable.
+        metadata.misfit = broken.or(metadata.misfit);
+        metadata.wanted.extend(LWP_NAMES.map(Arc::from));
+        metadata
+    }
+
+    /// The value of a name in `env`.
+    pub(super) fn env(&self, name: &str) -> Option<&str> {
+        self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}

@@ -1,0 +1,122 @@
+//! The types that a metadata declares. Names are resolved; sizes and depths are within bounds.
+
+use std::sync::Arc;
+
+use super::labels::Labels;
+
+/// In which order bytes, and the bits within them, make a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Little,
+    Big,
+}
+
+/// A name that leads to a field: `len`, or `stream.event.header.id`.
+pub(crate) type Path = Vec<Arc<str>>;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Type {
+    Integer(Integer),
+    Float(Float),
+    Enum(Arc<Enum>),
+    /// Bytes up to a NUL.
+    Text,
+    Struct(Arc<Struct>),
+    Variant(Arc<Variant>),
+    Array(Arc<Array>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Integer {
+    /// In bits, 1 to 64.
+    pub(crate) size: u8,
+    /// In bits, a power of two.
+    pub(crate) align: u32,
+    pub(crate) signed: bool,
+    /// `None`: that of the trace.
+    pub(crate) order: Option<Order>,
+    pub(crate) base: u8,
+    /// A character, if it has 8 bits.
+    pub(crate) is_text: bool,
+    /// The clock whose value it is.
+    pub(crate) clock: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Float {
+    /// In bits, 32 or 64.
+    pub(crate) size: u8,
+    pub(crate) align: u32,
+    pub(crate) order: Option<Order>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Enum {
+    pub(crate) container: Integer,
+    pub(crate) mappings: Vec<Mapping>,
+    pub(crate) labels: Arc<Labels>,
+}
+
+/// All values from `low` to `high` have this label.
+#[derive(Clone, Debug)]
+pub(crate) struct Mapping {
+    pub(crate) label: Arc<str>,
+    pub(crate) low: i128,
+    pub(crate) high: i128,
+}
+
+#[derive(Debug)]
+pub(crate) struct Struct {
+    pub(crate) fields: Vec<(Arc<str>, Type)>,
+    /// In bits: the largest of its own and its fields'.
+    pub(crate) align: u32,
+    pub(crate) depth: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The field that says which option is there.
+    pub(crate) tag: Option<Path>,
+    pub(crate) options: Vec<(Arc<str>, Type)>,
+    pub(crate) depth: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Array {
+    pub(crate) element: Type,
+    pub(crate) length: Length,
+    pub(crate) depth: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Length {
+    Fixed(u64),
+    /// The field that says it.
+    By(Path),
+}
+
+impl Type {
+    /// In bits.
+    pub(crate) fn align(&self) -> u32 {
+        match self {
+            Type::Integer(integer) => integer.align,
+            Type::Float(float) => float.align,
+            Type::Enum(ty) => ty.container.align,
+            Type::Text => 8,
+            Type::Struct(ty) => ty.align,
+            // Each option has its own.
+            Type::Variant(_) => 1,
+            Type::Array(array) => array.element.align(),
+        }
+    }
+
+    /// How many types are within each other.
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Type::Integer(_) | Type::Float(_) | Type::Enum(_) | Type::Text => 1,
+            Type::Struct(ty) => ty.depth,
+            Type::Variant(ty) => ty.depth,
+            Type::Array(ty) => ty.depth,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Common Trace Format 1.8: what LTTng, barectf and babeltrace2 write.
+//!
+//! A trace is a folder:
+//!
+//! ```text
+//!   metadata     text that declares everything else: types, packets, streams, events (TSDL)
+//!   channel_0    a stream: packets of events, of one CPU mostly
+//!   channel_1
+//!   index/       not read: packets say their size themselves
+//! ```
+//!
+//! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] reads the text, [`plan`] compiles it,
+//! [`stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
+//!
+//! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
+//! name an event's process, for which [`Event`](sigmund_model::Event) has no place: `vpid` is a parameter.
+//!
+//! Events of a trace whose `env` says `domain = "kernel"` are the kernel's, with the effects that their names have;
+//! those of all others are a program's. Their CPU is `cpu_id` of the packet, their LWP the context `tid` (kernel) or
+//! `vtid` (program) where that was recorded. `vtid` is the number within the program's own namespace.
+
+mod bits;
+mod clock;
+mod effects;
+mod folder;
+mod losses;
+mod metadata;
+mod packet;
+mod plan;
+mod stream;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sigmund_model::{ClockDomain, Cpu, EventType, Hertz, Level, Loss, LossKind, Severity, Snapshot};
+
+use crate::error::{Error, ErrorKind, Misfit};
+use crate::input::Input;
+use crate::trace_file::{TraceFile, TraceStream};
+use clock::Scale;
+use metadata::Metadata;
+use stream::Shared;
+use table::Table;
+
+pub(crate) use metadata::is_metadata;
+pub use stream::CtfStream;
+
+/// An open CTF trace: one folder with a `metadata` file.
+#[derive(Debug)]
+pub struct CtfTrace {
+    metadata: Metadata,
+    shared: Arc<Shared>,
+    scales: Vec<Scale>,
+    tick_hz: Option<Hertz>,
+    streams: Vec<StreamFiles>,
+    losses: Vec<Loss>,
+}
+
+/// The files of one stream, in the order of time.
+#[derive(Debug)]
+struct StreamFiles {
+    files: Vec<Input>,
+    /// Index of the plan of its first packet.
+    stream: Option<usize>,
+    cpu: Option<Cpu>,
+    buffer: String,
+}
+
+/// All traces at or below a folder; none if nothing there is one.
+pub(crate) fn open_folder(folder: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
+    let traces = folder::traces(folder)?;
+    let open = |trace: PathBuf| Ok(Box::new(CtfTrace::open(&trace)?) as Box<dyn TraceFile>);
+    traces.into_iter().map(open).collect()
+}
+
+impl CtfTrace {
+    /// Reads the metadata of the trace in `folder`, maps its streams and reads the heads of their packets.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the metadata does not say what a trace is. If it is damaged further on, what is
+    /// declared before counts, and the rest is among the losses.
+    pub fn open(folder: &Path) -> Result<CtfTrace, Error> {
+        let metadata = folder::metadata(folder)?;
+        CtfTrace::new(&folder.join("metadata"), &metadata, folder::streams(folder)?)
+    }
+
+    /// A trace whose bytes are in memory: the metadata, and streams with their names.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open).
+    pub fn from_bytes(
+        name: &str,
+        metadata: &[u8],
+        streams: Vec<(String, Vec<u8>)>,
+    ) -> Result<CtfTrace, Error> {
+        let folder = Path::new(name);
+        let input = |(name, bytes): (String, Vec<u8>)| Input::from_bytes(&folder.join(name), bytes);
+        CtfTrace::new(&folder.join("metadata"), metadata, streams.into_iter().map(input).collect())
+    }
+
+    fn new(path: &Path, text: &[u8], files: Vec<Input>) -> Result<CtfTrace, Error> {
+        let metadata = Metadata::read(text);
+        let Some(trace) = &metadata.trace else {
+            let none = Misfit {
+                at: 0,
+                part: "metadata",
+                expected: "a block `trace`".to_owned(),
+                found: "none".to_owned(),
+            };
+            let misfit = metadata.misfit.clone().unwrap_or(none);
+            return Err(Error::at(ErrorKind::Damaged, path, misfit));
+        };
+        let level = if metadata.env("domain") == Some("kernel") { Level::Kern } else { Level::User };
+        let table = Table::new(&metadata, level).map_err(|found| {
+            let expected = "declarations that fit each other".to_owned();
+            Error::at(ErrorKind::Damaged, path, Misfit { at: 0, part: "metadata", expected, found })
+        })?;
+        let shared = Arc::new(Shared { table, level, uuid: trace.uuid, order: trace.order });
+        let (scales, tick_hz) = clock::scales(&metadata.clocks);
+        let losses = metadata.misfit.iter().map(|misfit| metadata_loss(level, path, misfit)).collect();
+        let streams = StreamFiles::group(&shared, files);
+        Ok(CtfTrace { metadata, shared, scales, tick_hz, streams, losses })
+    }
+
+    /// One stream for each stream of the trace, from its first event. Each call starts anew.
+    pub fn streams(&self) -> Vec<CtfStream> {
+        let scale = |files: &StreamFiles| self.scale(files);
+        let stream =
+            |files: &StreamFiles| CtfStream::new(Arc::clone(&self.shared), scale(files), files.files.clone());
+        self.streams.iter().map(stream).collect()
+    }
+
+    fn scale(&self, files: &StreamFiles) -> Scale {
+        let plan = files.stream.and_then(|index| self.shared.table.streams.get(index));
+        plan.and_then(|plan| self.scales.get(plan.clock?)).copied().unwrap_or(clock::UNKNOWN)
+    }
+}
+
+fn metadata_loss(level: Level, path: &Path, misfit: &Misfit) -> Loss {
+    let detail = format!("{}: {misfit}; what it declares behind this is not known", path.display());
+    Loss { severity: Severity::Serious, ..Loss::new(LossKind::Damaged, level, detail) }
+}
+
+impl StreamFiles {
+    /// Files of one stream instance follow each other (`--tracefile-size`); others are streams of their own.
+    fn group(shared: &Shared, files: Vec<Input>) -> Vec<StreamFiles> {
+        let mut groups: BTreeMap<usize, Vec<FileHead>> = BTreeMap::new();
+        let mut first_of: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+        for (index, file) in files.into_iter().enumerate() {
+            let head = FileHead::read(shared, file);
+            let instance = head.stream.zip(head.instance);
+            // In the order in which the first of each came.
+            let place = instance.map_or(index, |instance| *first_of.entry(instance).or_insert(index));
+            groups.entry(place).or_default().push(head);
+        }
+        groups.into_values().map(StreamFiles::of).collect()
+    }
+
+    fn of(mut heads: Vec<FileHead>) -> StreamFiles {
+        heads.sort_by_key(|head| head.begin);
+        let first = heads.first();
+        let stream = first.and_then(|head| head.stream);
+        let buffer = first.map(|head| channel(&head.file.name(), heads.len() > 1)).unwrap_or_default();
+        let cpu = first.and_then(|head| head.cpu).filter(|cpu| heads.iter().all(|h| h.cpu == Some(*cpu)));
+        StreamFiles { files: heads.into_iter().map(|head| head.file).collect(), stream, cpu, buffer }
+    }
+}
+
+/// The channel of LTTng that a file belongs to: `channel0_1` and `channel0_1_7` are of `channel0`.
+fn channel(file: &str, numbered: bool) -> String {
+    let cut = |name: &str| match name.rsplit_once('_') {
+        Some((channel, number)) if number.bytes().all(|b| b.is_ascii_digit()) => channel.to_owned(),
+        _ => name.to_owned(),
+    };
+    let name = cut(file);
+    if numbered { cut(&name) } else { name }
+}
+
+/// What the packets of a file say.
+struct FileHead {
+    file: Input,
+    stream: Option<usize>,
+    instance: Option<u64>,
+    begin: Option<u64>,
+    /// If all have the same.
+    cpu: Option<Cpu>,
+}
+
+impl FileHead {
+    fn read(shared: &Shared, file: Input) -> FileHead {
+        let mut state = shared.state(file.len());
+        let (mut at, mut packets) = (0, Vec::new());
+        let mut first = None;
+        while let Some(rest) = file.bytes().get(at..).filter(|rest| !rest.is_empty()) {
+            let read = packet::read(&shared.table, shared.uuid, rest, at as u64, &mut state);
+            let Ok(packet) = read else { break };
+            let size = packet.size.and_then(|size| usize::try_from(size).ok());
+            at = at.saturating_add(size.unwrap_or(rest.len()));
+            if !packets.contains(&packet.cpu) {
+                packets.push(packet.cpu);
+            }
+            first.get_or_insert(packet);
+            if packets.len() > 1 {
+                break;
+            }
+        }
+        let cpu = if let [only] = packets[..] { only } else { None };
+        let stream = first.as_ref().map(|packet| packet.stream);
+        let instance = first.as_ref().and_then(|packet| packet.stream_instance_id);
+        FileHead { stream, instance, begin: first.and_then(|packet| packet.begin), cpu, file }
+    }
+}
+
+impl TraceFile for CtfTrace {
+    fn format(&self) -> String {
+        format!("CTF 1.8, {}", table::order_name(self.shared.order))
+    }
+
+    fn event_types(&self) -> &[EventType] {
+        &self.shared.table.types
+    }
+
+    fn streams(&self) -> Vec<TraceStream> {
+        let boxed = |(files, stream): (&StreamFiles, CtfStream)| TraceStream {
+            clock: self.scale(files).domain,
+            cpu: files.cpu,
+            buffer: files.buffer.clone(),
+            events: Box::new(stream),
+        };
+        self.streams.iter().zip(CtfTrace::streams(self)).map(boxed).collect()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
+        self.metadata.clocks.iter().flat_map(|clock| clock.snapshots()).collect()
+    }
+
+    fn tick_hz(&self) -> Option<Hertz> {
+        self.tick_hz
+    }
+
+    /// `env` as it is (`env.hostname`), the host and the tracer by the names that other formats use, and each clock
+    /// with its offset to the epoch in nanoseconds.
+    fn facts(&self) -> Vec<(String, String)> {
+        let env = |name| self.metadata.env(name).map(str::to_owned);
+        let mut facts = Vec::new();
+        facts.extend(env("hostname").map(|host| ("host".to_owned(), host)));
+        if let Some(tracer) = env("tracer_name") {
+            let version: Vec<String> = ["tracer_major", "tracer_minor"].into_iter().filter_map(env).collect();
+            facts
+                .push(("writer".to_owned(), format!("{tracer} {}", version.join(".")).trim_end().to_owned()));
+        }
+        let uname: Vec<String> =
+            ["sysname", "kernel_release", "kernel_version"].into_iter().filter_map(env).collect();
+        if !uname.is_empty() {
+            facts.push(("uname".to_owned(), uname.join(" ")));
+        }
+        facts.extend(self.metadata.env.iter().map(|(name, value)| (format!("env.{name}"), value.clone())));
+        for clock in &self.metadata.clocks {
+            let name = &clock.name;
+            let mut fact = |what: &str, value: String| facts.push((format!("clock.{name}.{what}"), value));
+            fact("freq", clock.freq.to_string());
+            fact("offset_ns", clock.offset_ns().to_string());
+            if !clock.uuid.is_empty() {
+                fact("uuid", clock.uuid.clone());
+            }
+            if !clock.description.is_empty() {
+                fact("description", clock.description.clone());
+            }
+        }
+        facts
+    }
+}
