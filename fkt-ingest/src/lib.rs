@@ -30,7 +30,11 @@ mod cut;
 #[forbid(unsafe_code)]
 mod error;
 #[forbid(unsafe_code)]
+mod event_names;
+#[forbid(unsafe_code)]
 mod format;
+#[forbid(unsafe_code)]
+mod fxt;
 mod input;
 pub mod live;
 #[forbid(unsafe_code)]
@@ -45,6 +49,8 @@ mod trace_dat;
 mod trace_file;
 
 pub use error::{Error, ErrorKind};
+pub use event_names::EventNames;
+pub use fxt::Fxt;
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
-pub use trace_file::{TraceFile, TraceStream, from_bytes, open};
+pub use trace_file::{OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_with};

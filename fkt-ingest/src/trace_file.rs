@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use sigmund_model::{ClockDomain, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
 
 use crate::error::{Error, ErrorKind, Misfit};
+use crate::event_names::EventNames;
+use crate::fxt::Fxt;
 use crate::input::Input;
 use crate::perf_data::PerfData;
 use crate::trace_dat::TraceDat;
@@ -80,7 +82,22 @@ impl fmt::Debug for TraceStream {
 /// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
 /// head is kept, and what is not is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    Ok(vec![open_input(Input::open(path)?)?])
+    open_with(path, &OpenOptions::default())
+}
+
+/// What a user knows of a trace that the trace does not say.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Names of events that are only numbers.
+    pub event_names: EventNames,
+}
+
+/// Opens the trace at `path` with what the user knows of it.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
+    Ok(vec![open_input(Input::open(path)?, options)?])
 }
 
 /// Opens a trace whose bytes are in memory; `name` stands in messages.
@@ -88,10 +105,22 @@ pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
 /// # Errors
 /// As those of [`open`].
 pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Box<dyn TraceFile>, Error> {
-    open_input(Input::from_bytes(&PathBuf::from(name), bytes))
+    from_bytes_with(name, bytes, &OpenOptions::default())
 }
 
-fn open_input(input: Input) -> Result<Box<dyn TraceFile>, Error> {
+/// Opens a trace whose bytes are in memory with what the user knows of it.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn from_bytes_with(
+    name: &str,
+    bytes: Vec<u8>,
+    options: &OpenOptions,
+) -> Result<Box<dyn TraceFile>, Error> {
+    open_input(Input::from_bytes(&PathBuf::from(name), bytes), options)
+}
+
+fn open_input(input: Input, options: &OpenOptions) -> Result<Box<dyn TraceFile>, Error> {
     let head = input.bytes();
     if TraceDat::is_trace_dat(head) {
         return Ok(Box::new(TraceDat::read(input)?));
@@ -99,8 +128,11 @@ fn open_input(input: Input) -> Result<Box<dyn TraceFile>, Error> {
     if PerfData::is_perf_data(head) {
         return Ok(Box::new(PerfData::read(input)?));
     }
+    if Fxt::is_fxt(head) {
+        return Ok(Box::new(Fxt::read(input, &options.event_names)?));
+    }
     let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
-    let expected = "a trace.dat or a perf.data".to_owned();
+    let expected = "a trace.dat, a perf.data or a trace of FxT".to_owned();
     let misfit = Misfit { at: 0, part: "magic", expected, found };
     Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
 }

@@ -2,6 +2,8 @@
 
 mod damage;
 mod fixture;
+mod fxt;
+mod fxt_made;
 mod live;
 mod perf;
 mod report;
