@@ -7,6 +7,7 @@ use sigmund_model::{ClockDomain, Cpu, EventStream, EventType, Hertz, Loss, Lwp, 
 
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::event_names::EventNames;
+use crate::ftrace_text::FtraceText;
 use crate::fxt::Fxt;
 use crate::input::Input;
 use crate::perf_data::PerfData;
@@ -131,8 +132,11 @@ fn open_input(input: Input, options: &OpenOptions) -> Result<Box<dyn TraceFile>,
     if Fxt::is_fxt(head) {
         return Ok(Box::new(Fxt::read(input, &options.event_names)?));
     }
+    if FtraceText::is_ftrace_text(head) {
+        return Ok(Box::new(FtraceText::read(input)));
+    }
     let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
-    let expected = "a trace.dat, a perf.data or a trace of FxT".to_owned();
+    let expected = "a trace.dat, a perf.data, a trace of FxT or a text of ftrace".to_owned();
     let misfit = Misfit { at: 0, part: "magic", expected, found };
     Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod fixture;
+mod ftrace_text;
 mod fxt;
 mod fxt_made;
 mod live;
