@@ -57,24 +57,27 @@ fn plain<'a>(name: &'a [u8], value: &'a [u8]) -> Pair<'a> {
 fn switch<'a>(text: &'a [u8], pairs: &mut Vec<Pair<'a>>) -> Option<()> {
     let arrow = memchr::memmem::find(text, b" ==> ")?;
     let (prev, next) = (&text[..arrow], &text[arrow + 5..]);
-    let (comm, pid, prio, state) = task(prev)?;
-    let (next_comm, next_pid, next_prio, rest) = task(next)?;
-    if !rest.is_empty() {
+    let (prev, next) = (task(prev)?, task(next)?);
+    if !next.rest.is_empty() {
         return None;
     }
-    pairs.extend([plain(b"prev_comm", comm), plain(b"prev_pid", pid), plain(b"prev_prio", prio)]);
-    pairs.push(plain(b"prev_state", state));
     pairs.extend([
-        plain(b"next_comm", next_comm),
-        plain(b"next_pid", next_pid),
-        plain(b"next_prio", next_prio),
+        plain(b"prev_comm", prev.comm),
+        plain(b"prev_pid", prev.pid),
+        plain(b"prev_prio", prev.prio),
+    ]);
+    pairs.push(plain(b"prev_state", prev.rest));
+    pairs.extend([
+        plain(b"next_comm", next.comm),
+        plain(b"next_pid", next.pid),
+        plain(b"next_prio", next.prio),
     ]);
     Some(())
 }
 
 /// `comm:7 [120] CPU:000`, with ` success=1` before the CPU in some versions.
 fn wakeup<'a>(text: &'a [u8], pairs: &mut Vec<Pair<'a>>) -> Option<()> {
-    let (comm, pid, prio, rest) = task(text)?;
+    let Task { comm, pid, prio, rest } = task(text)?;
     pairs.extend([plain(b"comm", comm), plain(b"pid", pid), plain(b"prio", prio)]);
     let cpu = rest.iter().rposition(|b| *b == b':').map_or(&[][..], |at| &rest[at + 1..]);
     if !cpu.is_empty() {
@@ -83,14 +86,23 @@ fn wakeup<'a>(text: &'a [u8], pairs: &mut Vec<Pair<'a>>) -> Option<()> {
     Some(())
 }
 
-/// `comm:7 [120] rest`: comm, pid, priority, rest. A comm may have colons and blanks.
-fn task(text: &[u8]) -> Option<(&[u8], &[u8], &[u8], &[u8])> {
+/// `comm:7 [120] rest`
+struct Task<'a> {
+    comm: &'a [u8],
+    pid: &'a [u8],
+    prio: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// A comm may have colons and blanks.
+fn task(text: &[u8]) -> Option<Task<'_>> {
     let open = memchr::memmem::rfind(text, b" [")?;
     let close = open + memchr::memchr(b']', &text[open..])?;
     let colon = memchr::memrchr(b':', &text[..open])?;
     let (pid, prio) = (&text[colon + 1..open], &text[open + 2..close]);
     let digits = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(|b| b.is_ascii_digit() || *b == b'-');
-    (digits(pid) && digits(prio)).then_some((&text[..colon], pid, prio, text[close + 1..].trim_ascii()))
+    let rest = text[close + 1..].trim_ascii();
+    (digits(pid) && digits(prio)).then_some(Task { comm: &text[..colon], pid, prio, rest })
 }
 
 /// `NR 59 (7ffd0dcee2c0, 8, …)`

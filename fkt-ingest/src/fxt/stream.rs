@@ -110,9 +110,8 @@ impl FxtStream {
 
     #[inline]
     fn fill(&mut self, head: &Head, event: &mut Event) {
-        let file = self.shared.input.bytes();
-        let arg = |index| head.args.get(file, self.shared.order, index);
         let (kind, decoder) = self.shared.types.of(head);
+        let (action, lwp) = (decoder.action, decoder.lwp);
         event.kind = kind;
         event.tick = Ticks(head.tick);
         event.cpu = head.cpu.map(|cpu| Cpu(u32::from(cpu)));
@@ -121,59 +120,62 @@ impl FxtStream {
             false => self.places.of_thread(head.id),
         };
         event.context = if event.lwp == Some(Lwp::IDLE) { Context::Idle } else { Context::Task };
-        event.effect = match decoder.action {
+        event.effect = match action {
             Action::None => Effect::None,
-            Action::KernelEntry => match Entry::of(head.code) {
-                Some(entry) => self.places.enter(head.cpu, head.id, entry),
-                None => Effect::None,
-            },
-            Action::KernelReturn => self.places.leave(head.cpu, head.id),
-            Action::KernelSwitch => match arg(0).and_then(|next| u32::try_from(next).ok()) {
-                Some(next) => Effect::KernelSwitch { prev: event.lwp, prev_state: None, next: Lwp(next) },
-                None => Effect::None,
-            },
-            Action::KernelFork => {
-                let child = arg(0).and_then(|child| u32::try_from(child).ok());
-                child.map_or(Effect::None, |child| Effect::LwpNew(Lwp(child)))
-            }
-            Action::NewLwp => {
-                match arg(0).zip(arg(1)).map(|(number, carries)| NewLwp::of(head.id, number, carries)) {
-                    Some(NewLwp::Known(lwp)) => {
-                        event.lwp = Some(lwp);
-                        Effect::None
-                    }
-                    Some(NewLwp::Numbered { number, carries }) => {
-                        event.lwp = numbered(number, self.shared.process());
-                        event.thread = Said::Nothing;
-                        event.lwp.map_or(Effect::None, |lwp| self.places.new_lwp(lwp, carries))
-                    }
-                    None => Effect::None,
-                }
-            }
-            Action::UserSwitch => arg(0).map_or(Effect::None, |next| self.places.switch(head.id, next)),
-            Action::ThreadBirth => {
-                arg(0).and_then(Thread::from_switch).map_or(Effect::None, Effect::ThreadNew)
-            }
+            action => self.act(action, head, event).unwrap_or(Effect::None),
         };
-        if let Some(lwp) = decoder.lwp.and_then(|index| arg(usize::from(index))) {
+        if let Some(lwp) = lwp.and_then(|index| self.arg(head, usize::from(index))) {
             event.lwp = u32::try_from(lwp).ok().map(Lwp);
         }
         event.params.clear();
-        for plan in &decoder.plans {
+        for plan in self.shared.types.plans(kind) {
             self.push(*plan, head, &mut event.params);
         }
+    }
+
+    #[inline]
+    fn arg(&self, head: &Head, index: usize) -> Option<u64> {
+        head.args.get(self.shared.input.bytes(), self.shared.order, index)
+    }
+
+    /// What a record does, where its code says so. That of a new LWP says which it is.
+    fn act(&mut self, action: Action, head: &Head, event: &mut Event) -> Option<Effect> {
+        let lwp = |number: u64| u32::try_from(number).ok().map(Lwp);
+        let first = self.arg(head, 0);
+        Some(match action {
+            Action::None => return None,
+            Action::KernelEntry => self.places.enter(head.cpu, head.id, Entry::of(head.code)?),
+            Action::KernelReturn => self.places.leave(head.cpu, head.id),
+            Action::KernelSwitch => {
+                Effect::KernelSwitch { prev: event.lwp, prev_state: None, next: first.and_then(lwp)? }
+            }
+            Action::KernelFork => Effect::LwpNew(first.and_then(lwp)?),
+            Action::ThreadBirth => Effect::ThreadNew(Thread::from_switch(first?)?),
+            Action::UserSwitch => self.places.switch(head.id, first?),
+            Action::NewLwp => match NewLwp::of(head.id, first?, self.arg(head, 1)?) {
+                NewLwp::Known(lwp) => {
+                    event.lwp = Some(lwp);
+                    Effect::None
+                }
+                NewLwp::Numbered { number, carries } => {
+                    event.lwp = numbered(number, self.shared.process());
+                    event.thread = Said::Nothing;
+                    self.places.new_lwp(event.lwp?, carries)
+                }
+            },
+        })
     }
 
     #[inline]
     fn push(&self, plan: Plan, head: &Head, params: &mut Params) {
         let (file, order) = (self.shared.input.bytes(), self.shared.order);
         match plan {
-            Plan::Number { index, signed } => match head.args.get(file, order, usize::from(index)) {
+            Plan::Number { index, signed } => match self.arg(head, usize::from(index)) {
                 Some(number) if signed && head.args.size == 4 => params.push_number(i64::from(number as i32)),
                 Some(number) => params.push_number(number as i64),
                 None => params.push_unknown(),
             },
-            Plan::Function(index) => match head.args.get(file, order, usize::from(index)) {
+            Plan::Function(index) => match self.arg(head, usize::from(index)) {
                 Some(address) => match self.shared.infos.functions.get(&address) {
                     Some(name) => params.push_named(address as i64, name),
                     None => params.push_number(address as i64),

@@ -165,6 +165,12 @@ impl Types {
         (kind, &self.decoders[kind as usize])
     }
 
+    /// How the arguments of events of this type are read.
+    #[inline]
+    pub(super) fn plans(&self, kind: u32) -> &[Plan] {
+        &self.decoders[kind as usize].plans
+    }
+
     /// Events of more codes than are told apart.
     pub(super) fn beyond(&self) -> u64 {
         self.codes.seen[OTHER].count
