@@ -12,6 +12,9 @@
 //! and an index of the lines of each CPU ([`runs`]). Each stream then reads its own lines. Both are linear. What is
 //! kept in memory is that index, 1 to 3 % of the text, and the names of events and LWPs.
 //!
+//! Cost, one thread of an AMD EPYC at 2.6 GHz, by CPU time, opening included: a report of 1.3 M events, mostly system
+//! calls, at 2.2 M events/s or 215 MB/s (`cargo run --release -p fkt-ingest --example fxt_speed FILE`).
+//!
 //! What a text does not say: its clock (`local`, `mono`, … all look alike: `--clock` says it), times below a
 //! microsecond, and fields that its event does not print.
 
