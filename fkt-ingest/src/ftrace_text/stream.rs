@@ -10,6 +10,9 @@ use super::line::{Line, Lost, Time};
 use super::pairs::{Pair, pairs};
 use crate::losses::{dropped, kernel_loss};
 
+/// Gaps behind so many are told as one.
+const MAX_GAPS: usize = 1000;
+
 /// Reads the lines of one CPU.
 #[derive(Debug)]
 pub(super) struct LineStream {
@@ -67,6 +70,20 @@ impl LineStream {
         }
         self.open_losses = self.losses.len();
         Ticks(time)
+    }
+
+    /// A mark of lost events: a gap, together with marks that no event is between.
+    #[cold]
+    fn lose(&mut self, lost: Lost) {
+        let is_open = self.open_losses < self.losses.len();
+        match self.losses.last_mut().filter(|last| last.kind == LossKind::Dropped) {
+            Some(last) if is_open || self.open_losses >= MAX_GAPS => {
+                let count = last.count.zip(lost.count).map(|(before, count)| before.saturating_add(count));
+                *last = dropped(self.cpu, last.from, None, count);
+                self.open_losses = self.losses.len() - 1;
+            }
+            _ => self.losses.push(dropped(self.cpu, self.last.map(Ticks), None, lost.count)),
+        }
     }
 
     #[cold]
@@ -156,7 +173,7 @@ impl EventStream for LineStream {
                 return Ok(true);
             }
             if let Some(lost) = Lost::parse(line) {
-                self.losses.push(dropped(self.cpu, self.last.map(Ticks), None, lost.count));
+                self.lose(lost);
             }
         }
     }

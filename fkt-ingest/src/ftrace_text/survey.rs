@@ -126,7 +126,8 @@ impl Survey {
         else {
             return;
         };
-        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0) {
+        let told = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
+        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !told) {
             let detail = format!("{count} of {written} events overwritten before the text was taken");
             let loss = kernel_loss(LossKind::Overwritten, Severity::Gap, None, detail);
             let advice = "record with a larger kernel buffer, or fewer kernel events";

@@ -12,8 +12,9 @@ use super::pairs::{Form, Pair, TEXT};
 /// Events with more names than so many are text without a name.
 const MAX_TYPES: usize = 4096;
 
-/// Of more fields than so many, the first are kept.
+/// Of more fields than so many, the first are kept; of all events together, too.
 const MAX_FIELDS: usize = 64;
+const MAX_FIELDS_OF_ALL: usize = 1 << 16;
 
 /// Texts that may look like numbers.
 const TEXTS: [&[u8]; 8] =
@@ -39,6 +40,7 @@ struct FoundField {
 pub(super) struct Types {
     by_name: HashMap<Vec<u8>, u32>,
     fields: Vec<Vec<FoundField>>,
+    fields_of_all: usize,
     /// Filled when all lines have been seen.
     declared: Vec<EventType>,
     effects: Vec<EffectPlan>,

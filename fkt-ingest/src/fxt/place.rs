@@ -24,7 +24,7 @@ const MAX_PID: u64 = 1 << 22;
 const MAX_LWPS: usize = 1 << 16;
 
 /// Deeper nesting than this is forgotten.
-const MAX_NESTED: usize = 64;
+const MAX_NESTED: usize = 16;
 
 /// What the records so far have said.
 #[derive(Debug, Default)]
@@ -75,9 +75,10 @@ impl Places {
     pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
         if self.entries.len() < MAX_LWPS {
             let open = self.entries.entry(stack_of(cpu, pid)).or_default();
-            if open.len() < MAX_NESTED {
-                open.push(entry);
+            if open.len() >= MAX_NESTED {
+                open.remove(0);
             }
+            open.push(entry);
         }
         entry.interrupt().map_or(Effect::None, Effect::InterruptEnter)
     }

@@ -228,6 +228,18 @@ fn lost_events_are_rows_between_the_lines_around_them() {
     assert_eq!(told, [(LossKind::Overwritten, Some(100), None, None), lost]);
 }
 
+// A gap after each of 3000 events: the first thousand are told one by one, the last of them with all that follow.
+#[test]
+fn gaps_without_end_are_counted_and_do_not_fill_the_memory() {
+    let text: String =
+        (0..3000).map(|i| format!("  a-1 [000] 1.{i:06}: x: y=1\nCPU:0 [LOST 2 EVENTS]\n")).collect();
+    let (cpus, losses) = drain(open(&text).as_ref());
+    assert_eq!((cpus[0].1.len(), losses.len()), (3000, 1000));
+    assert_eq!(losses.iter().filter_map(|loss| loss.count).sum::<u64>(), 6000);
+    assert_eq!(losses[999].from, Some(Ticks(1_000_999_000)));
+    assert_eq!(losses[998].to, Some(Ticks(1_000_999_000)));
+}
+
 #[test]
 fn a_damaged_line_costs_itself_and_is_counted() {
     let good = "  a-1 [000] 1.5: x: y=1\n";
