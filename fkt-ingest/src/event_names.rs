@@ -1,17 +1,4 @@
-//! Names for events that a trace only numbers, as its user gives them: a C header, or a small TOML.
-//!
-//! ```text
-//!   #define FUT_RECEIVED_MSG 0x101          names a code; so does a line `{0x101, "received_msg"},`
-//! ```
-//! ```toml
-//! [[event]]
-//! code = 0x101
-//! name = "received_msg"
-//! level = "user"                            # or "kernel"; both, if it is left out
-//! fields = ["len", "port: u16", "lwp: lwp", "from: text"]
-//! ```
-//! The type of a field is one of those of [`FieldType`], or `lwp`: the LWP that recorded the event. Without a type it
-//! is `u64`. A `text` takes all arguments that are left, so it comes last.
+//! Names for events that a trace only numbers, as its user gives them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +8,20 @@ use sigmund_model::{Field, FieldType, Level};
 
 use crate::error::{Error, ErrorKind, Misfit};
 
-/// Names and fields of events, by their codes.
+/// Names and fields of events, by their codes: from a C header, or from a small TOML.
+///
+/// ```text
+///   #define FUT_RECEIVED_MSG 0x101          names a code; so does a line `{0x101, "received_msg"},`
+/// ```
+/// ```toml
+/// [[event]]
+/// code = 0x101
+/// name = "received_msg"
+/// level = "user"                            # or "kernel"; both, if it is left out
+/// fields = ["len", "port: u16", "lwp: lwp", "from: text"]
+/// ```
+/// The type of a field is one of those of [`FieldType`], or `lwp`: the LWP that recorded the event. Without a type it
+/// is `u64`. A `text` takes all arguments that are left, so it comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     events: HashMap<(Level, u64), NamedEvent>,

@@ -77,8 +77,9 @@ impl Types {
             match known {
                 Some(at) if fields[at].looks != looks => fields[at].looks = Looks::Text,
                 Some(_) => {}
-                None if fields.len() < MAX_FIELDS => {
-                    fields.push(FoundField { name: pair.name.to_vec(), looks })
+                None if fields.len() < MAX_FIELDS && self.fields_of_all < MAX_FIELDS_OF_ALL => {
+                    self.fields_of_all += 1;
+                    fields.push(FoundField { name: pair.name.to_vec(), looks });
                 }
                 None => {}
             }
