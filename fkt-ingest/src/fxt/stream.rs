@@ -59,7 +59,7 @@ impl FxtStream {
                 Step::End => self.end(),
             }
         }
-        self.window.pop()
+        self.window.pop(self.ended)
     }
 
     #[cold]
@@ -96,8 +96,7 @@ impl FxtStream {
         }
         let misplaced = std::mem::take(&mut self.window.misplaced);
         if misplaced > 0 {
-            let detail =
-                format!("{misplaced} records with ticks later than all the records behind them, left out");
+            let detail = format!("{misplaced} records with ticks far behind the end of the trace, left out");
             let loss = self.loss(LossKind::Contradiction, Severity::Gap, detail);
             self.losses.push(Loss { count: Some(misplaced), ..loss });
         }

@@ -1,9 +1,13 @@
 //! Records in the order of their ticks.
 //!
 //! libfxt gives a record its place first and reads the clock then. A thread that is preempted in between leaves a
-//! record whose tick is later than those behind it. So the next [`LENGTH`] records are held, and the earliest is given
-//! out. A record that comes still later than that gets the tick of the one before, and is counted. One whose tick
-//! is later than that of all the next 2 × [`LENGTH`] records has a wrong tick: it is left out, and counted.
+//! record whose tick is later than those behind it; seen on two busy CPUs, six threads: up to 21,447 records and
+//! 76 ms. `fut_stop_flush` stands before all records of the buffer that follows, and has the tick of its end. So the
+//! next [`LENGTH`] records are held, and the earliest is given out; one with a later tick waits as long as it takes.
+//!
+//! A record that comes more than [`LENGTH`] records too late gets the tick of the one before, and is counted. One that
+//! still waits at the end, far behind its place in the file, and that is later than all others by more than all their
+//! time, has a wrong tick: it is left out, and counted.
 
 use std::collections::VecDeque;
 
@@ -18,6 +22,7 @@ pub(super) struct Window {
     /// By tick; of the same tick, in the order of the file.
     waiting: VecDeque<(u64, Head)>,
     pushed: u64,
+    first: Option<u64>,
     last: u64,
     /// Records that came too late for their tick.
     pub(super) late: u64,
@@ -42,12 +47,12 @@ impl Window {
         self.waiting.insert(at, (self.pushed, head));
     }
 
-    /// The earliest record.
+    /// The earliest record; `at_end` when no more will be pushed.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Head> {
+    pub(super) fn pop(&mut self, at_end: bool) -> Option<Head> {
         loop {
             let (number, mut head) = self.waiting.pop_front()?;
-            if self.pushed - number > 2 * LENGTH {
+            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(head.tick) {
                 self.misplaced += 1;
                 continue;
             }
@@ -55,9 +60,16 @@ impl Window {
                 self.late += 1;
                 head.tick = self.last;
             }
+            self.first.get_or_insert(head.tick);
             self.last = head.tick;
             return Some(head);
         }
+    }
+
+    /// Whether a tick is later than all that was given out by more than all its time.
+    fn is_beyond(&self, tick: u64) -> bool {
+        let span = self.last - self.first.unwrap_or(self.last);
+        tick.saturating_sub(self.last) > span
     }
 }
 
@@ -76,11 +88,11 @@ mod tests {
         let mut out = Vec::new();
         for tick in ticks {
             if window.is_full() {
-                out.extend(window.pop().map(|head| head.tick));
+                out.extend(window.pop(false).map(|head| head.tick));
             }
             window.push(at(tick));
         }
-        while let Some(head) = window.pop() {
+        while let Some(head) = window.pop(true) {
             out.push(head.tick);
         }
         (out, window)
@@ -91,6 +103,15 @@ mod tests {
         let (out, window) = through([1, 2, 9, 3, 4, 4, 5, 20, 12]);
         assert_eq!(out, [1, 2, 3, 4, 4, 5, 9, 12, 20]);
         assert_eq!((window.late, window.misplaced), (0, 0));
+    }
+
+    // The end of a flush stands before the three buffers that are filled meanwhile.
+    #[test]
+    fn a_record_waits_for_its_tick_as_long_as_it_takes() {
+        let ticks = (1..8 * LENGTH).map(|tick| if tick == 100 { 4 * LENGTH } else { tick });
+        let (out, window) = through(ticks);
+        assert_eq!((window.late, window.misplaced, out.len() as u64), (0, 0, 8 * LENGTH - 1));
+        assert!(out.is_sorted());
     }
 
     #[test]
