@@ -1,7 +1,7 @@
 //! The events of a file, in the order of their ticks.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, by CPU time, opening included: 3 M records of three arguments at
-//! 17 to 19 M/s; `fxt_print` 2.2 M/s (`cargo run --release -p fkt-ingest --example fxt_speed FILE`).
+//! 15 to 19 M/s; `fxt_print` 1.6 to 2.2 M/s (`cargo run --release -p fkt-ingest --example fxt_speed FILE`).
 
 use std::io;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The events of a file: which codes occur, what is declared for each, and how its arguments are read.
 //!
-//! Nothing in the file declares them, so all records are walked through once when it is opened: 5 ns a record.
+//! Nothing in the file declares them, so all records are walked through once when it is opened: some 13 ns a record (`fxt_speed` under perf).
 
 use std::collections::HashMap;
 

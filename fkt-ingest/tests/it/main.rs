@@ -4,6 +4,7 @@ mod damage;
 mod fixture;
 mod ftrace_text;
 mod fxt;
+mod fxt_live;
 mod fxt_made;
 mod live;
 mod perf;
