@@ -1,7 +1,8 @@
 //! The kernel side of a trace: trace files, and live recording, as streams of kernel events.
 //!
 //! [`open`] recognises a trace by its content: [`TraceDat`] is what trace-cmd, KernelShark or our own recorder wrote,
-//! [`PerfData`] what perf did, [`CtfTrace`] what LTTng did. All are a [`TraceFile`]. [`live`] records, with tracefs or with perf events.
+//! [`PerfData`] what perf did, [`CtfTrace`] what LTTng did, [`Fxt`] what FxT did, [`FtraceText`] ftrace's text. All are a
+//! [`TraceFile`]. [`live`] records, with tracefs or with perf events.
 //!
 //! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
 //! page costs that page and a [`Loss`](sigmund_model::Loss).
@@ -32,7 +33,13 @@ mod cut;
 #[forbid(unsafe_code)]
 mod error;
 #[forbid(unsafe_code)]
+mod event_names;
+#[forbid(unsafe_code)]
 mod format;
+#[forbid(unsafe_code)]
+mod ftrace_text;
+#[forbid(unsafe_code)]
+mod fxt;
 mod input;
 pub mod live;
 #[forbid(unsafe_code)]
@@ -48,6 +55,9 @@ mod trace_file;
 
 pub use ctf::{CtfStream, CtfTrace};
 pub use error::{Error, ErrorKind};
+pub use event_names::EventNames;
+pub use ftrace_text::FtraceText;
+pub use fxt::Fxt;
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
-pub use trace_file::{TraceFile, TraceStream, from_bytes, open};
+pub use trace_file::{OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_with};

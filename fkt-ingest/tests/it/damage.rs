@@ -13,14 +13,6 @@ fn try_all(dir: &tempfile::TempDir, bytes: &[u8]) -> Option<(usize, usize)> {
     Some((streams.iter().map(Vec::len).sum(), losses.len()))
 }
 
-/// xorshift64: the same flips every time.
-fn random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
 #[test]
 fn a_file_cut_anywhere_keeps_what_is_readable() {
     let dir = tempfile::tempdir().unwrap();
@@ -49,8 +41,8 @@ fn flipped_bits_cost_no_more_than_their_page() {
         let mut refused = 0;
         for _ in 0..700 {
             let mut bytes = whole.clone();
-            let at = random(&mut state) as usize % bytes.len();
-            bytes[at] ^= 1 << (random(&mut state) % 8);
+            let at = fixture::random(&mut state) as usize % bytes.len();
+            bytes[at] ^= 1 << (fixture::random(&mut state) % 8);
             refused += usize::from(try_all(&dir, &bytes).is_none());
         }
         assert!(refused < 350, "{name}: {refused} of 700 refused");

@@ -40,3 +40,11 @@ pub(crate) fn drain_trace(trace: &TraceDat) -> (Vec<Vec<Event>>, Vec<Loss>) {
     losses.extend(trace.losses().iter().cloned());
     (all, losses)
 }
+
+/// xorshift64: the same flips every time.
+pub(crate) fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}

@@ -3,6 +3,10 @@
 mod ctf;
 mod damage;
 mod fixture;
+mod ftrace_text;
+mod fxt;
+mod fxt_live;
+mod fxt_made;
 mod live;
 mod perf;
 mod report;

@@ -1,0 +1,185 @@
+//! The events of one CPU, line by line.
+
+use std::io;
+use std::sync::Arc;
+
+use sigmund_model::{Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+
+use super::Shared;
+use super::line::{Line, Lost, Time};
+use super::pairs::{Pair, pairs};
+use crate::losses::{dropped, kernel_loss};
+
+/// Gaps behind so many are told as one.
+const MAX_GAPS: usize = 1000;
+
+/// Reads the lines of one CPU.
+#[derive(Debug)]
+pub(super) struct LineStream {
+    shared: Arc<Shared>,
+    /// Index among the CPUs of the text.
+    index: usize,
+    cpu: Cpu,
+    /// Where the next run is in the index, and where the one before ends in the text.
+    next_run: usize,
+    run_end: usize,
+    /// The next line.
+    at: usize,
+    last: Option<u64>,
+    inside: Inside,
+    straightened: u64,
+    losses: Vec<Loss>,
+    /// Losses from here on wait for the instant behind their gap.
+    open_losses: usize,
+}
+
+/// What a CPU is in, for texts whose lines do not say so.
+#[derive(Debug, Default)]
+struct Inside {
+    interrupts: u32,
+    softirq: bool,
+}
+
+impl LineStream {
+    pub(super) fn new(shared: Arc<Shared>, index: usize, cpu: Cpu) -> LineStream {
+        LineStream {
+            shared,
+            index,
+            cpu,
+            next_run: 0,
+            run_end: 0,
+            at: 0,
+            last: None,
+            inside: Inside::default(),
+            straightened: 0,
+            losses: Vec::new(),
+            open_losses: 0,
+        }
+    }
+
+    /// Time does not go back: an event earlier than the one before gets its time.
+    fn forward(&mut self, time: u64) -> Ticks {
+        let last = self.last.unwrap_or(time);
+        if time < last {
+            self.straightened += 1;
+        }
+        let time = time.max(last);
+        self.last = Some(time);
+        for loss in self.losses.iter_mut().skip(self.open_losses) {
+            loss.to = Some(Ticks(time));
+        }
+        self.open_losses = self.losses.len();
+        Ticks(time)
+    }
+
+    /// A mark of lost events: a gap, together with marks that no event is between.
+    #[cold]
+    fn lose(&mut self, lost: Lost) {
+        let is_open = self.open_losses < self.losses.len();
+        match self.losses.last_mut().filter(|last| last.kind == LossKind::Dropped) {
+            Some(last) if is_open || self.open_losses >= MAX_GAPS => {
+                let count = last.count.zip(lost.count).map(|(before, count)| before.saturating_add(count));
+                *last = dropped(self.cpu, last.from, None, count);
+                self.open_losses = self.losses.len() - 1;
+            }
+            _ => self.losses.push(dropped(self.cpu, self.last.map(Ticks), None, lost.count)),
+        }
+    }
+
+    #[cold]
+    fn note_straightened(&mut self) {
+        let count = std::mem::take(&mut self.straightened);
+        if count > 0 {
+            let name = self.shared.input.name();
+            let detail =
+                format!("{name}: cpu {}: {count} lines earlier than the one before got its time", self.cpu);
+            let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
+            self.losses.push(Loss { count: Some(count), ..loss });
+            self.open_losses = self.losses.len();
+        }
+    }
+
+    fn fill<'a>(&mut self, line: &Line<'a>, found: &mut Vec<Pair<'a>>, event: &mut Event) {
+        let types = &self.shared.types;
+        pairs(line.name, line.text, found);
+        event.kind = types.kind(line.name);
+        event.cpu = Some(self.cpu);
+        event.lwp = Some(line.lwp);
+        event.thread = Said::Nothing;
+        types.fill(event.kind, found, &mut event.params);
+        event.effect = types.effect(event.kind, &event.params);
+        event.context = line.context();
+        match self.shared.has_flags {
+            // The flags say what these would.
+            true if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
+                event.effect = Effect::None;
+            }
+            true => {}
+            false => event.context = self.inside.step(line.name, event.effect, event.context),
+        }
+        let (Time::Nanos(time) | Time::Ticks(time)) = line.time;
+        event.tick = self.forward(time);
+    }
+}
+
+impl Inside {
+    /// The context of this event. A switch is in none of them: an exit that is missing is behind us.
+    fn step(&mut self, name: &[u8], effect: Effect, task: Context) -> Context {
+        match effect {
+            Effect::KernelSwitch { .. } => *self = Inside::default(),
+            Effect::InterruptEnter(_) => self.interrupts += 1,
+            _ if name == b"softirq_entry" => self.softirq = true,
+            _ => {}
+        }
+        let context = match (self.interrupts, self.softirq) {
+            (0, false) => task,
+            (0, true) => Context::Softirq,
+            _ => Context::Irq,
+        };
+        match effect {
+            Effect::InterruptExit(_) => {
+                let inside = if self.interrupts > 0 { context } else { Context::Irq };
+                self.interrupts = self.interrupts.saturating_sub(1);
+                inside
+            }
+            _ if name == b"softirq_exit" => {
+                self.softirq = false;
+                if context == Context::Irq { context } else { Context::Softirq }
+            }
+            _ => context,
+        }
+    }
+}
+
+impl EventStream for LineStream {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        let shared = Arc::clone(&self.shared);
+        let text = shared.input.bytes();
+        loop {
+            if self.at >= self.run_end {
+                let Some(run) = shared.runs[self.index].1.next(&mut self.next_run, &mut self.run_end) else {
+                    self.note_straightened();
+                    return Ok(false);
+                };
+                self.at = run.start;
+            }
+            let rest = &text[self.at..self.run_end];
+            let len = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+            self.at += len;
+            let line = rest[..len].trim_ascii_end();
+            if let Some(line) = Line::parse(line) {
+                let mut found = Vec::with_capacity(8);
+                self.fill(&line, &mut found, event);
+                return Ok(true);
+            }
+            if let Some(lost) = Lost::parse(line) {
+                self.lose(lost);
+            }
+        }
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        self.open_losses = 0;
+        std::mem::take(&mut self.losses)
+    }
+}

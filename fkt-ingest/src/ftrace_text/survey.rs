@@ -1,0 +1,219 @@
+//! The one walk through the whole text when it is opened: which events, fields and CPUs there are, where the lines
+//! of each CPU are, and what is damaged.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use sigmund_model::{Cpu, Loss, LossKind, Lwp, Severity};
+
+use super::line::{Line, Lost, Time, number};
+use super::pairs::pairs;
+use super::runs::Runs;
+use super::types::Types;
+use crate::error::Misfit;
+use crate::losses::kernel_loss;
+
+/// Linux knows at most 8192 CPUs; a line of another one is damaged.
+const MAX_CPUS: usize = 8192;
+
+/// Names of more LWPs than so many are not kept.
+const MAX_LWPS: usize = 1 << 17;
+
+/// So many damaged lines are told one by one; the others are counted.
+const MAX_TOLD: u64 = 100;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) types: Types,
+    pub(super) runs: Vec<(Cpu, Runs)>,
+    pub(super) lwp_names: Vec<(Lwp, String)>,
+    pub(super) losses: Vec<Loss>,
+    pub(super) lines: u64,
+    /// The first and the last time.
+    pub(super) span: Option<(Time, Time)>,
+    /// Lines say what was interrupted.
+    pub(super) has_flags: bool,
+    /// Number of CPUs, as the text says itself.
+    pub(super) cpus: Option<u64>,
+    /// What follows `# tracer:`.
+    pub(super) tracer: Option<String>,
+    by_cpu: HashMap<u32, usize>,
+    open: Option<(usize, Range<usize>)>,
+    comms: HashMap<Lwp, Range<usize>>,
+    damaged: u64,
+}
+
+/// What a line is.
+enum Kind<'a> {
+    Event(Line<'a>),
+    Lost(Lost),
+    Comment,
+    Damaged(&'static str),
+}
+
+impl Survey {
+    /// Walks through `text`; `name` stands in messages.
+    pub(super) fn of(text: &[u8], name: &str) -> Survey {
+        let mut survey = Survey::default();
+        let mut found = Vec::new();
+        let mut start = 0;
+        for newline in memchr::memchr_iter(b'\n', text) {
+            let line = start..newline + 1;
+            start = newline + 1;
+            match survey.kind(&text[line.clone()]) {
+                Kind::Event(event) => {
+                    pairs(event.name, event.text, &mut found);
+                    survey.types.add(event.name, &found);
+                    survey.add(&event, text, line);
+                }
+                Kind::Lost(lost) => survey.take(lost.cpu, line),
+                Kind::Comment => {}
+                Kind::Damaged(expected) => survey.damage(name, &text[line.clone()], line.start, expected),
+            }
+        }
+        survey.close_run();
+        survey.end(text, name, start);
+        survey
+    }
+
+    fn kind<'a>(&mut self, line: &'a [u8]) -> Kind<'a> {
+        let line = line.trim_ascii_end();
+        if let Some(comment) = line.strip_prefix(b"#") {
+            self.comment(comment);
+            return Kind::Comment;
+        }
+        if let Some(event) = Line::parse(line) {
+            return match self.is_of_these(&event) {
+                true => Kind::Event(event),
+                false => Kind::Damaged("a time like those before it, and a CPU below 8192"),
+            };
+        }
+        if let Some(lost) = Lost::parse(line).filter(|lost| self.knows(lost.cpu)) {
+            return Kind::Lost(lost);
+        }
+        if let Some(cpus) = line.strip_prefix(b"cpus=").and_then(number) {
+            self.cpus = Some(cpus);
+            return Kind::Comment;
+        }
+        let mark = line.is_empty() || line.starts_with(b"version = ") || line.ends_with(b" is empty");
+        if mark { Kind::Comment } else { Kind::Damaged("comm-pid [cpu] time: event: fields") }
+    }
+
+    /// Seconds and whole numbers are not of one clock.
+    fn is_of_these(&self, event: &Line<'_>) -> bool {
+        let same = self.span.is_none_or(|(first, _)| {
+            matches!((first, event.time), (Time::Nanos(_), Time::Nanos(_)) | (Time::Ticks(_), Time::Ticks(_)))
+        });
+        same && self.knows(event.cpu)
+    }
+
+    fn knows(&self, cpu: Cpu) -> bool {
+        (cpu.0 as usize) < MAX_CPUS
+    }
+
+    fn comment(&mut self, comment: &[u8]) {
+        let text = String::from_utf8_lossy(&comment[..comment.len().min(200)]).into_owned();
+        let text = text.trim();
+        if let Some(tracer) = text.strip_prefix("tracer:") {
+            self.tracer = Some(tracer.trim().to_owned());
+        }
+        let Some(counts) = text.strip_prefix("entries-in-buffer/entries-written:") else { return };
+        let mut words = counts.split_whitespace();
+        let kept = words.next().and_then(|kept| kept.split_once('/'));
+        self.cpus = words.next().and_then(|cpus| cpus.strip_prefix("#P:")?.parse().ok()).or(self.cpus);
+        let Some((Ok(kept), Ok(written))) = kept.map(|(kept, all)| (kept.parse::<u64>(), all.parse::<u64>()))
+        else {
+            return;
+        };
+        let told = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
+        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !told) {
+            let detail = format!("{count} of {written} events overwritten before the text was taken");
+            let loss = kernel_loss(LossKind::Overwritten, Severity::Gap, None, detail);
+            let advice = "record with a larger kernel buffer, or fewer kernel events";
+            self.losses.push(Loss { count: Some(count), advice, ..loss });
+        }
+    }
+
+    fn add(&mut self, event: &Line<'_>, text: &[u8], line: Range<usize>) {
+        self.lines += 1;
+        self.has_flags |= event.flag.is_some();
+        let first = self.span.map_or(event.time, |(first, _)| first);
+        self.span = Some((first, event.time));
+        self.name_lwp(event, text);
+        self.take(event.cpu, line);
+    }
+
+    /// Names are kept as places in the text: most lines have that of a line before.
+    fn name_lwp(&mut self, event: &Line<'_>, text: &[u8]) {
+        if event.lwp == Lwp::IDLE || event.comm == b"<...>" {
+            return;
+        }
+        let known = self.comms.get(&event.lwp).is_some_and(|known| text[known.clone()] == *event.comm);
+        if !known && (self.comms.len() < MAX_LWPS || self.comms.contains_key(&event.lwp)) {
+            let from = event.comm.as_ptr() as usize - text.as_ptr() as usize;
+            self.comms.insert(event.lwp, from..from + event.comm.len());
+        }
+    }
+
+    /// A line belongs to this CPU.
+    fn take(&mut self, cpu: Cpu, line: Range<usize>) {
+        let next = self.runs.len();
+        let index = *self.by_cpu.entry(cpu.0).or_insert(next);
+        if index == next {
+            self.runs.push((cpu, Runs::default()));
+        }
+        match &mut self.open {
+            Some((open, run)) if *open == index && run.end == line.start => run.end = line.end,
+            _ => {
+                self.close_run();
+                self.open = Some((index, line));
+            }
+        }
+    }
+
+    fn close_run(&mut self) {
+        if let Some((index, run)) = self.open.take() {
+            self.runs[index].1.push(run);
+        }
+    }
+
+    #[cold]
+    fn damage(&mut self, name: &str, line: &[u8], at: usize, expected: &'static str) {
+        self.damaged += 1;
+        if self.damaged <= MAX_TOLD {
+            self.lose(LossKind::Damaged, name, line, at, expected);
+        }
+    }
+
+    fn lose(&mut self, kind: LossKind, name: &str, line: &[u8], at: usize, expected: &str) {
+        let found = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
+        let misfit = Misfit {
+            at: at as u64,
+            part: "line",
+            expected: expected.to_owned(),
+            found: format!("{found:?}"),
+        };
+        let loss = kernel_loss(kind, Severity::Gap, None, format!("{name}: {misfit}"));
+        self.losses.push(Loss { count: Some(1), ..loss });
+    }
+
+    /// Every line ends with a newline: one that does not is the first part of one.
+    fn end(&mut self, text: &[u8], name: &str, last: usize) {
+        let rest = &text[last..];
+        if !rest.is_empty() && !rest.starts_with(b"#") {
+            self.lose(LossKind::Truncated, name, rest, last, "a whole line");
+        }
+        if let Some(untold) = self.damaged.checked_sub(MAX_TOLD).filter(|untold| *untold > 0) {
+            let detail = format!("{name}: {untold} more lines like these");
+            let loss = kernel_loss(LossKind::Damaged, Severity::Gap, None, detail);
+            self.losses.push(Loss { count: Some(untold), ..loss });
+        }
+        self.runs.sort_by_key(|(cpu, _)| cpu.0);
+        let comms = std::mem::take(&mut self.comms);
+        let named = comms.into_iter().map(|(lwp, at)| (lwp, String::from_utf8_lossy(&text[at]).into_owned()));
+        self.lwp_names = named.collect();
+        self.lwp_names.sort_by_key(|(lwp, _)| lwp.0);
+        self.types.declare();
+    }
+}

@@ -1,0 +1,142 @@
+//! Who runs where, as far as the codes say.
+//!
+//! * A kernel's record has its LWP and its CPU. Entries to the kernel are nested per LWP, and `ret_from_sys_call` ends
+//!   the innermost: a system call, a trap or an interrupt.
+//! * A program's record has what the program calls the thread: with PM2 the user thread, elsewhere `pthread_self()`, or
+//!   0. PM2 numbers its LWPs, and says which thread is on which: `fut_new_lwp`, then `fut_switch_to`. Number 0 is the
+//!   LWP that began to record, the process itself. The kernel's ids of the others are not in the file, so they get
+//!   ids that no kernel gives, from [`FIRST_NUMBERED`] on, and names that say so.
+//! * StarPU's `fut_new_lwp` gives the kernel's id of the LWP itself.
+
+use std::collections::HashMap;
+
+use sigmund_model::{Effect, LeaveReason, Lwp, Said, Thread};
+
+use super::codes::Entry;
+
+/// Ids of LWPs that the file only numbers. Linux gives none above 2^22.
+pub(super) const FIRST_NUMBERED: u32 = 1 << 30;
+
+/// The largest id Linux gives an LWP (`PID_MAX_LIMIT`).
+const MAX_PID: u64 = 1 << 22;
+
+/// More LWPs than so many are not followed.
+const MAX_LWPS: usize = 1 << 16;
+
+/// Deeper nesting than this is forgotten.
+const MAX_NESTED: usize = 16;
+
+/// What the records so far have said.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Open entries to the kernel, by LWP; the idle task of each CPU has its own.
+    entries: HashMap<(Option<u16>, u64), Vec<Entry>>,
+    /// The LWP of each user thread that is mounted, and of those that were just before.
+    lwps: HashMap<u64, (Lwp, IsMounted)>,
+    /// By LWP, the thread that is mounted and the one before.
+    mounted: HashMap<Lwp, (u64, Option<u64>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IsMounted {
+    Yes,
+    NoLonger,
+}
+
+/// The LWP that has this number in PM2, where the process that recorded is `process`.
+pub(super) fn numbered(number: u64, process: Option<u32>) -> Option<Lwp> {
+    match (u32::try_from(number).ok()?, process) {
+        (0, Some(process)) => Some(Lwp(process)),
+        (number, _) => Some(Lwp(FIRST_NUMBERED.checked_add(number)?)),
+    }
+}
+
+/// What `fut_new_lwp` tells of an LWP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewLwp {
+    /// The kernel's id.
+    Known(Lwp),
+    /// A number, and the thread it carries.
+    Numbered { number: u64, carries: u64 },
+}
+
+impl NewLwp {
+    /// A pointer to a thread is larger than any id; a record with a thread's id is not StarPU's.
+    pub(super) fn of(id: u64, number: u64, carries: u64) -> NewLwp {
+        match u32::try_from(carries) {
+            Ok(lwp) if id == 0 && lwp > 0 && carries <= MAX_PID => NewLwp::Known(Lwp(lwp)),
+            _ => NewLwp::Numbered { number, carries },
+        }
+    }
+}
+
+impl Places {
+    /// An entry to the kernel.
+    pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
+        if self.entries.len() < MAX_LWPS {
+            let open = self.entries.entry(stack_of(cpu, pid)).or_default();
+            if open.len() >= MAX_NESTED {
+                open.remove(0);
+            }
+            open.push(entry);
+        }
+        entry.interrupt().map_or(Effect::None, Effect::InterruptEnter)
+    }
+
+    /// The end of the innermost entry.
+    pub(super) fn leave(&mut self, cpu: Option<u16>, pid: u64) -> Effect {
+        let ended = self.entries.get_mut(&stack_of(cpu, pid)).and_then(Vec::pop);
+        ended.and_then(Entry::interrupt).map_or(Effect::None, Effect::InterruptExit)
+    }
+
+    /// The LWP of a record with this thread, and what the record says of who is mounted.
+    pub(super) fn of_thread(&self, id: u64) -> (Option<Lwp>, Said<Thread>) {
+        let Some(thread) = Thread::from_switch(id) else { return (None, Said::Nothing) };
+        match self.lwps.get(&id) {
+            Some((lwp, IsMounted::Yes)) => (Some(*lwp), Said::Some(thread)),
+            // The switch is recorded before the stack changes.
+            Some((lwp, IsMounted::NoLonger)) => (Some(*lwp), Said::Nothing),
+            None => (None, Said::Some(thread)),
+        }
+    }
+
+    /// An LWP of PM2 begins with this thread.
+    pub(super) fn new_lwp(&mut self, lwp: Lwp, thread: u64) -> Effect {
+        self.mount(lwp, thread)
+    }
+
+    /// The LWP of this thread goes on with another one.
+    pub(super) fn switch(&mut self, id: u64, next: u64) -> Effect {
+        match self.lwps.get(&id) {
+            Some((lwp, _)) => self.mount(*lwp, next),
+            None => user_switch(next),
+        }
+    }
+
+    fn mount(&mut self, lwp: Lwp, thread: u64) -> Effect {
+        if self.mounted.len() < MAX_LWPS || self.mounted.contains_key(&lwp) {
+            let (leaving, forgotten) =
+                self.mounted.get(&lwp).map_or((None, None), |(now, before)| (Some(*now), *before));
+            if let Some(forgotten) =
+                forgotten.filter(|id| self.lwps.get(id) == Some(&(lwp, IsMounted::NoLonger)))
+            {
+                self.lwps.remove(&forgotten);
+            }
+            if let Some(leaving) = leaving.filter(|id| self.lwps.get(id) == Some(&(lwp, IsMounted::Yes))) {
+                self.lwps.insert(leaving, (lwp, IsMounted::NoLonger));
+            }
+            self.lwps.insert(thread, (lwp, IsMounted::Yes));
+            self.mounted.insert(lwp, (thread, leaving));
+        }
+        user_switch(thread)
+    }
+}
+
+fn user_switch(next: u64) -> Effect {
+    Effect::UserSwitch { next: Thread::from_switch(next), reason: LeaveReason::Unknown, on: None }
+}
+
+/// LWP 0 is the idle task of a CPU.
+fn stack_of(cpu: Option<u16>, pid: u64) -> (Option<u16>, u64) {
+    if pid == 0 { (cpu, 0) } else { (None, pid) }
+}

@@ -1,0 +1,249 @@
+//! The events of a file: which codes occur, what is declared for each, and how its arguments are read.
+//!
+//! Nothing in the file declares them, so all records are walked through once when it is opened: some 13 ns a record (`fxt_speed` under perf).
+
+use std::collections::HashMap;
+
+use sigmund_model::{EventType, Field, FieldType, Level};
+
+use super::codes::{self, Entry};
+use super::records::{Head, UNSHIFTED_LIMIT};
+use crate::event_names::{EventNames, NamedEvent};
+
+/// More codes than so many are counted as one: programs have some hundreds.
+const MAX_CODES: usize = 4096;
+
+/// Arguments that nobody declared are so many numbers; what is behind them is one text of hexadecimal words.
+const MAX_NUMBERS: usize = 32;
+
+/// The kinds of events with an unshifted code come first, and then the one of all codes beyond [`MAX_CODES`].
+const OTHER: usize = Entry::NAMES.len();
+
+/// Codes up to this are found without hashing.
+const DIRECT: usize = 1 << 16;
+
+const NOT_SEEN: u16 = u16::MAX;
+
+/// Which codes occur, with the longest record of each.
+#[derive(Debug)]
+pub(super) struct CodesSeen {
+    /// By code, of kernel and user records; empty until the first is seen.
+    direct: [Vec<u16>; 2],
+    others: HashMap<(bool, u64), u16>,
+    seen: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    kernel: bool,
+    code: u64,
+    max_args: u16,
+    count: u64,
+}
+
+impl CodesSeen {
+    pub(super) fn new() -> CodesSeen {
+        let empty = Seen { kernel: true, code: 0, max_args: 0, count: 0 };
+        let others = HashMap::new();
+        CodesSeen { direct: [Vec::new(), Vec::new()], others, seen: vec![empty; OTHER + 1] }
+    }
+
+    pub(super) fn add(&mut self, head: &Head) {
+        let index = match self.index(head) {
+            Some(index) => index,
+            None => self.add_code(head.kernel, head.code),
+        };
+        let seen = &mut self.seen[index];
+        seen.count += 1;
+        seen.max_args = seen.max_args.max(head.args.count);
+        if index == OTHER {
+            seen.kernel = head.kernel;
+        }
+    }
+
+    #[cold]
+    fn add_code(&mut self, kernel: bool, code: u64) -> usize {
+        if self.seen.len() >= MAX_CODES {
+            return OTHER;
+        }
+        let index = self.seen.len();
+        self.seen.push(Seen { kernel, code, max_args: 0, count: 0 });
+        let direct = &mut self.direct[usize::from(kernel)];
+        if code < DIRECT as u64 {
+            direct.resize(DIRECT, NOT_SEEN);
+            direct[code as usize] = index as u16;
+        } else {
+            self.others.insert((kernel, code), index as u16);
+        }
+        index
+    }
+
+    #[inline]
+    fn index(&self, head: &Head) -> Option<usize> {
+        if head.kernel && head.code < UNSHIFTED_LIMIT {
+            return Some(Entry::of(head.code).map_or(OTHER, |entry| entry.split().0));
+        }
+        let index = match self.direct[usize::from(head.kernel)].get(head.code as usize) {
+            Some(index) => *index,
+            None if head.code < DIRECT as u64 => NOT_SEEN,
+            None => self.others.get(&(head.kernel, head.code)).copied().unwrap_or(NOT_SEEN),
+        };
+        (index != NOT_SEEN).then_some(usize::from(index))
+    }
+}
+
+/// What an event does, by its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    None,
+    KernelEntry,
+    KernelReturn,
+    KernelSwitch,
+    KernelFork,
+    NewLwp,
+    UserSwitch,
+    ThreadBirth,
+}
+
+/// How one field is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// The number of an unshifted code.
+    Entry,
+    Number {
+        index: u8,
+        signed: bool,
+    },
+    /// An address, with the name of its function.
+    Function(u8),
+    /// All arguments from this one on, as the bytes of a text.
+    Text(u8),
+    /// The same, as hexadecimal words.
+    Words(u8),
+    /// The code of an event that is one of too many.
+    Code,
+}
+
+/// How the events of one code are read.
+#[derive(Clone, Debug)]
+pub(super) struct Decoder {
+    pub(super) plans: Vec<Plan>,
+    pub(super) action: Action,
+    /// The argument that is the LWP.
+    pub(super) lwp: Option<u8>,
+}
+
+/// All types of a file, and how they are read.
+#[derive(Debug)]
+pub(super) struct Types {
+    pub(super) declared: Vec<EventType>,
+    decoders: Vec<Decoder>,
+    codes: CodesSeen,
+    /// Index among `declared` by that in `codes`.
+    kinds: Vec<u32>,
+}
+
+impl Types {
+    pub(super) fn new(codes: CodesSeen, names: &EventNames) -> Types {
+        let mut order: Vec<usize> = (0..codes.seen.len()).filter(|i| codes.seen[*i].count > 0).collect();
+        order.sort_by_key(|i| (*i > OTHER, codes.seen[*i].kernel, codes.seen[*i].code));
+        let (mut declared, mut decoders) = (Vec::new(), Vec::new());
+        let mut kinds = vec![0; codes.seen.len()];
+        for index in order {
+            kinds[index] = declared.len() as u32;
+            let (event_type, decoder) = declare(index, &codes.seen[index], names);
+            declared.push(event_type);
+            decoders.push(decoder);
+        }
+        Types { declared, decoders, codes, kinds }
+    }
+
+    /// The index of the event's type, and how it is read.
+    #[inline]
+    pub(super) fn of(&self, head: &Head) -> (u32, &Decoder) {
+        let kind = self.kinds[self.codes.index(head).unwrap_or(OTHER)];
+        (kind, &self.decoders[kind as usize])
+    }
+
+    /// How the arguments of events of this type are read.
+    #[inline]
+    pub(super) fn plans(&self, kind: u32) -> &[Plan] {
+        &self.decoders[kind as usize].plans
+    }
+
+    /// Events of more codes than are told apart.
+    pub(super) fn beyond(&self) -> u64 {
+        self.codes.seen[OTHER].count
+    }
+}
+
+fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder) {
+    let level = if seen.kernel { Level::Kern } else { Level::User };
+    if let Some((name, field)) = Entry::NAMES.get(index) {
+        let field = Field { name: (*field).to_owned(), ty: FieldType::U64 };
+        let decoder = Decoder { plans: vec![Plan::Entry], action: Action::KernelEntry, lwp: None };
+        return (event_type(level, None, (*name).to_owned(), vec![field]), decoder);
+    }
+    if index == OTHER {
+        let fields = vec![number_field("code"), Field { name: "words".to_owned(), ty: FieldType::Text }];
+        let decoder = Decoder { plans: vec![Plan::Code, Plan::Words(0)], action: Action::None, lwp: None };
+        return (event_type(level, None, "unknown".to_owned(), fields), decoder);
+    }
+    let known = codes::known(seen.kernel, seen.code);
+    let given = names.get(level, seen.code);
+    let name = match (given, &known) {
+        (Some(NamedEvent { name, .. }), _) => name.clone(),
+        (None, Some((name, _))) => (*name).to_owned(),
+        (None, None) => format!("code_{:#x}", seen.code),
+    };
+    let mut fields = given.and_then(|g| g.fields.clone()).or(known.map(|(_, f)| f)).unwrap_or_default();
+    let plans = plan(&mut fields, usize::from(seen.max_args));
+    let lwp = given.and_then(|g| g.lwp_field).and_then(|field| u8::try_from(field).ok());
+    let decoder = Decoder { plans, action: action(seen.kernel, seen.code), lwp };
+    (event_type(level, u32::try_from(seen.code).ok(), name, fields), decoder)
+}
+
+/// A plan for each field. Arguments that no field is declared for get one each, and what is behind a text, too.
+fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<Plan> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let index = index.min(255) as u8;
+        plans.push(match field.ty {
+            FieldType::Text => Plan::Text(index),
+            FieldType::Pointer => Plan::Function(index),
+            FieldType::I64 => Plan::Number { index, signed: true },
+            _ => Plan::Number { index, signed: false },
+        });
+    }
+    if !fields.iter().any(|field| field.ty == FieldType::Text) {
+        for index in fields.len()..max_args.min(MAX_NUMBERS) {
+            fields.push(number_field(&format!("arg{index}")));
+            plans.push(Plan::Number { index: index as u8, signed: false });
+        }
+        if max_args > fields.len() {
+            plans.push(Plan::Words(fields.len() as u8));
+            fields.push(Field { name: "more".to_owned(), ty: FieldType::Text });
+        }
+    }
+    plans
+}
+
+fn number_field(name: &str) -> Field {
+    Field { name: name.to_owned(), ty: FieldType::U64 }
+}
+
+fn action(kernel: bool, code: u64) -> Action {
+    match (kernel, code) {
+        (true, codes::FKT_SWITCH_TO) => Action::KernelSwitch,
+        (true, codes::FKT_RET_FROM_SYS_CALL) => Action::KernelReturn,
+        (true, codes::FKT_DO_FORK) => Action::KernelFork,
+        (false, codes::FUT_NEW_LWP) => Action::NewLwp,
+        (false, codes::FUT_SWITCH_TO) => Action::UserSwitch,
+        (false, codes::FUT_THREAD_BIRTH) => Action::ThreadBirth,
+        _ => Action::None,
+    }
+}
+
+fn event_type(level: Level, code: Option<u32>, name: String, fields: Vec<Field>) -> EventType {
+    EventType { level, code, name, key: 0, fields, format: String::new() }
+}

@@ -1,0 +1,129 @@
+//! Records in the order of their ticks.
+//!
+//! libfxt gives a record its place first and reads the clock then. A thread that is preempted in between leaves a
+//! record whose tick is later than those behind it; seen on two busy CPUs, six threads: up to 21,447 records and
+//! 76 ms. `fut_stop_flush` stands before all records of the buffer that follows, and has the tick of its end. So the
+//! next [`LENGTH`] records are held, and the earliest is given out; one with a later tick waits as long as it takes.
+//!
+//! A record that comes more than [`LENGTH`] records too late gets the tick of the one before, and is counted. One that
+//! still waits at the end, far behind its place in the file, and that is later than all others by more than all their
+//! time, has a wrong tick: it is left out, and counted.
+
+use std::collections::VecDeque;
+
+use super::records::Head;
+
+/// As many records as two CPUs write in a time slice of 4 ms at a million a second.
+const LENGTH: u64 = 8192;
+
+/// Records that wait for earlier ones.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// By tick; of the same tick, in the order of the file.
+    waiting: VecDeque<(u64, Head)>,
+    pushed: u64,
+    first: Option<u64>,
+    last: u64,
+    /// Records that came too late for their tick.
+    pub(super) late: u64,
+    /// Records that were left out for their tick.
+    pub(super) misplaced: u64,
+}
+
+impl Window {
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() as u64 >= LENGTH
+    }
+
+    /// Takes the next record of the file. In order, that is one comparison.
+    #[inline]
+    pub(super) fn push(&mut self, head: Head) {
+        self.pushed += 1;
+        if self.waiting.back().is_none_or(|(_, back)| back.tick <= head.tick) {
+            self.waiting.push_back((self.pushed, head));
+            return;
+        }
+        let at = self.waiting.partition_point(|(_, other)| other.tick <= head.tick);
+        self.waiting.insert(at, (self.pushed, head));
+    }
+
+    /// The earliest record; `at_end` when no more will be pushed.
+    #[inline]
+    pub(super) fn pop(&mut self, at_end: bool) -> Option<Head> {
+        loop {
+            let (number, mut head) = self.waiting.pop_front()?;
+            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(head.tick) {
+                self.misplaced += 1;
+                continue;
+            }
+            if head.tick < self.last {
+                self.late += 1;
+                head.tick = self.last;
+            }
+            self.first.get_or_insert(head.tick);
+            self.last = head.tick;
+            return Some(head);
+        }
+    }
+
+    /// Whether a tick is later than all that was given out by more than all its time.
+    fn is_beyond(&self, tick: u64) -> bool {
+        let span = self.last - self.first.unwrap_or(self.last);
+        tick.saturating_sub(self.last) > span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::Args;
+    use super::*;
+
+    fn at(tick: u64) -> Head {
+        let args = Args { at: 0, count: 0, size: 8 };
+        Head { tick, id: 0, cpu: None, code: 1, kernel: false, args }
+    }
+
+    fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, Window) {
+        let mut window = Window::default();
+        let mut out = Vec::new();
+        for tick in ticks {
+            if window.is_full() {
+                out.extend(window.pop(false).map(|head| head.tick));
+            }
+            window.push(at(tick));
+        }
+        while let Some(head) = window.pop(true) {
+            out.push(head.tick);
+        }
+        (out, window)
+    }
+
+    #[test]
+    fn a_record_that_was_stamped_late_is_put_where_its_tick_is() {
+        let (out, window) = through([1, 2, 9, 3, 4, 4, 5, 20, 12]);
+        assert_eq!(out, [1, 2, 3, 4, 4, 5, 9, 12, 20]);
+        assert_eq!((window.late, window.misplaced), (0, 0));
+    }
+
+    // The end of a flush stands before the three buffers that are filled meanwhile.
+    #[test]
+    fn a_record_waits_for_its_tick_as_long_as_it_takes() {
+        let ticks = (1..8 * LENGTH).map(|tick| if tick == 100 { 4 * LENGTH } else { tick });
+        let (out, window) = through(ticks);
+        assert_eq!((window.late, window.misplaced, out.len() as u64), (0, 0, 8 * LENGTH - 1));
+        assert!(out.is_sorted());
+    }
+
+    #[test]
+    fn one_wrong_tick_does_not_move_the_others() {
+        let ticks = (1..10 * LENGTH).map(|tick| match tick {
+            100 => 1 << 60,
+            50_000 => 3,
+            _ => tick,
+        });
+        let (out, window) = through(ticks);
+        assert_eq!((window.late, window.misplaced), (1, 1));
+        assert_eq!(out.len() as u64, 10 * LENGTH - 2);
+        assert!(out.is_sorted() && out.last() == Some(&(10 * LENGTH - 1)));
+    }
+}

@@ -1,0 +1,75 @@
+//! Numbers of a file in the byte order of the machine that recorded it.
+
+use crate::cut::Cut;
+use crate::error::Misfit;
+
+/// Which byte of a number comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    #[inline]
+    pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    #[inline]
+    pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    #[inline]
+    pub(super) fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+        }
+    }
+}
+
+/// Cuts numbers of one byte order from the front of a slice.
+#[derive(Clone, Debug)]
+pub(super) struct Words<'a> {
+    cut: Cut<'a>,
+    order: ByteOrder,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(cut: Cut<'a>, order: ByteOrder) -> Words<'a> {
+        Words { cut, order }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.cut.rest().len()
+    }
+
+    pub(super) fn u32(&mut self, part: &'static str) -> Result<u32, Misfit> {
+        let bytes = self.cut.bytes(4, part)?;
+        Ok(self.order.u32(bytes.try_into().unwrap_or_default()))
+    }
+
+    pub(super) fn u64(&mut self, part: &'static str) -> Result<u64, Misfit> {
+        let bytes = self.cut.bytes(8, part)?;
+        Ok(self.order.u64(bytes.try_into().unwrap_or_default()))
+    }
+
+    /// A text of `len` bytes, up to its first NUL.
+    pub(super) fn text(&mut self, len: u64, part: &'static str) -> Result<String, Misfit> {
+        Ok(text_of(self.cut.bytes(len, part)?))
+    }
+}
+
+/// The bytes up to the first NUL, as text.
+pub(super) fn text_of(bytes: &[u8]) -> String {
+    let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..len]).into_owned()
+}
