@@ -11,10 +11,13 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use sigmund_model::{Context, Cpu, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
+use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
 
+use super::machine::Machine;
 use super::naming::Naming;
+use super::number::Number;
 use super::text::{EventFormat, FieldFormat};
+use crate::cut::ByteOrder;
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
@@ -23,14 +26,6 @@ const MAX_SPREAD: u32 = 8;
 const TRACE_FLAG_HARDIRQ: u8 = 0x08;
 const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
 const TRACE_FLAG_NMI: u8 = 0x40;
-
-/// Where a number is in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    offset: u32,
-    size: u8,
-    signed: bool,
-}
 
 /// How one parameter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +43,12 @@ enum Plan {
     LocatedText {
         offset: u32,
         relative: bool,
+        order: ByteOrder,
     },
     LocatedHex {
         offset: u32,
         relative: bool,
+        order: ByteOrder,
     },
     Unknown,
 }
@@ -80,11 +77,11 @@ pub(super) struct Decoder {
 }
 
 /// The declaration and the plan of one event; `kind` is its index among its source's event types.
-pub(super) fn plan(format: &EventFormat, kind: u32, is_x86_64: bool) -> (EventType, Decoder) {
+pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventType, Decoder) {
     let mut fields = Vec::new();
     let mut plans = Vec::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")) {
-        plan_field(field, &mut fields, &mut plans);
+        plan_field(field, machine, &mut fields, &mut plans);
     }
     let format_for_people =
         super::print_fmt::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
@@ -96,14 +93,15 @@ pub(super) fn plan(format: &EventFormat, kind: u32, is_x86_64: bool) -> (EventTy
         fields,
         format: format_for_people,
     };
-    let number = |name: &str| format.fields.iter().find(|f| f.name == name).and_then(number_at);
+    let number =
+        |name: &str| format.fields.iter().find(|f| f.name == name).and_then(|f| number_at(f, machine));
     let decoder = Decoder {
         kind,
         flags: number("common_flags"),
         pid: number("common_pid"),
         plans,
         effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
-        naming: Naming::of(&event_type, is_x86_64),
+        naming: Naming::of(&event_type, machine.is_x86_64),
     };
     (event_type, decoder)
 }
@@ -126,25 +124,25 @@ fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<Ef
     })
 }
 
-fn plan_field(field: &FieldFormat, fields: &mut Vec<Field>, plans: &mut Vec<Plan>) {
+fn plan_field(field: &FieldFormat, machine: Machine, fields: &mut Vec<Field>, plans: &mut Vec<Plan>) {
     let mut push = |name: String, ty, plan| {
         fields.push(Field { name, ty });
         plans.push(plan);
     };
-    let (offset, name) = (field.offset, field.name.clone());
+    let (offset, order, name) = (field.offset, machine.order, field.name.clone());
     let located = field.c_type.strip_prefix("__data_loc ").map(|t| (t, false));
     if let Some((c_type, relative)) =
         located.or_else(|| field.c_type.strip_prefix("__rel_loc ").map(|t| (t, true)))
     {
         let plan = match is_char(c_type.trim_end_matches("[]").trim_end()) {
-            true => Plan::LocatedText { offset, relative },
-            false => Plan::LocatedHex { offset, relative },
+            true => Plan::LocatedText { offset, relative, order },
+            false => Plan::LocatedHex { offset, relative, order },
         };
         return push(name, FieldType::Text, plan);
     }
     let Some(array) = &field.array else {
-        return match number_at(field) {
-            Some(number) => push(name, number_type(&field.c_type, number), Plan::Number(number)),
+        return match number_at(field, machine) {
+            Some(number) => push(name, number_type(field, field.size), Plan::Number(number)),
             None if field.size > 0 => push(name, FieldType::Text, Plan::Hex { offset, len: field.size }),
             None => push(name, FieldType::Text, Plan::Unknown),
         };
@@ -157,8 +155,8 @@ fn plan_field(field: &FieldFormat, fields: &mut Vec<Field>, plans: &mut Vec<Plan
     if let (Some(count), Some(size @ (4 | 8))) = (count, element) {
         for index in 0..count {
             let offset = offset.saturating_add(index * size);
-            let number = Number { offset, size: size as u8, signed: field.signed };
-            push(format!("{name}{index}"), number_type(&field.c_type, number), Plan::Number(number));
+            let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
+            push(format!("{name}{index}"), number_type(field, size), plan);
         }
         return;
     }
@@ -169,45 +167,20 @@ fn is_char(c_type: &str) -> bool {
     matches!(c_type, "char" | "const char")
 }
 
-fn number_at(field: &FieldFormat) -> Option<Number> {
-    let size = u8::try_from(field.size).ok().filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
+fn number_at(field: &FieldFormat, machine: Machine) -> Option<Number> {
     let plain = field.array.is_none();
-    plain.then_some(Number { offset: field.offset, size, signed: field.signed })
+    plain.then(|| Number::new(field.offset, field.size, field.signed, machine))?
 }
 
-fn number_type(c_type: &str, number: Number) -> FieldType {
-    match (number.size, number.signed) {
-        _ if c_type.contains('*') => FieldType::Pointer,
-        _ if c_type == "bool" => FieldType::Bool,
+fn number_type(field: &FieldFormat, size: u32) -> FieldType {
+    match (size, field.signed) {
+        _ if field.c_type.contains('*') => FieldType::Pointer,
+        _ if field.c_type == "bool" => FieldType::Bool,
         (_, true) => FieldType::I64,
         (1, _) => FieldType::U8,
         (2, _) => FieldType::U16,
         (4, _) => FieldType::U32,
         _ => FieldType::U64,
-    }
-}
-
-impl Number {
-    #[inline]
-    fn read(self, record: &[u8]) -> Option<i64> {
-        let bytes = record.get(self.offset as usize..)?;
-        Some(match (self.size, self.signed) {
-            (1, false) => i64::from(u8::from_le_bytes(*bytes.first_chunk()?)),
-            (1, true) => i64::from(i8::from_le_bytes(*bytes.first_chunk()?)),
-            (2, false) => i64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
-            (2, true) => i64::from(i16::from_le_bytes(*bytes.first_chunk()?)),
-            (4, false) => i64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
-            (4, true) => i64::from(i32::from_le_bytes(*bytes.first_chunk()?)),
-            _ => i64::from_le_bytes(*bytes.first_chunk()?),
-        })
-    }
-
-    fn read_lwp(self, record: &[u8]) -> Option<Lwp> {
-        self.read(record).and_then(|pid| u32::try_from(pid).ok()).map(Lwp)
-    }
-
-    fn read_cpu(self, record: &[u8]) -> Option<Cpu> {
-        self.read(record).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
     }
 }
 
@@ -273,8 +246,12 @@ impl Plan {
             },
             Plan::Text { offset, len } => push_text(fixed(record, offset, len), params),
             Plan::Hex { offset, len } => push_hex(fixed(record, offset, len), params),
-            Plan::LocatedText { offset, relative } => push_text(located(record, offset, relative), params),
-            Plan::LocatedHex { offset, relative } => push_hex(located(record, offset, relative), params),
+            Plan::LocatedText { offset, relative, order } => {
+                push_text(located(record, offset, relative, order), params)
+            }
+            Plan::LocatedHex { offset, relative, order } => {
+                push_hex(located(record, offset, relative, order), params)
+            }
             Plan::Unknown => params.push_unknown(),
         }
     }
@@ -285,9 +262,9 @@ fn fixed(record: &[u8], offset: u32, len: u32) -> Option<&[u8]> {
     if len == 0 { Some(bytes) } else { bytes.get(..len as usize) }
 }
 
-fn located(record: &[u8], offset: u32, relative: bool) -> Option<&[u8]> {
+fn located(record: &[u8], offset: u32, relative: bool, order: ByteOrder) -> Option<&[u8]> {
     let bytes = record.get(offset as usize..)?;
-    let word = u32::from_le_bytes(*bytes.first_chunk()?);
+    let word = order.u32(*bytes.first_chunk()?);
     let (from, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
     let base = if relative { bytes.get(4..)? } else { record };
     base.get(from..)?.get(..len)
@@ -334,9 +311,10 @@ mod tests {
         record.extend(((5u32 << 16) | 16).to_le_bytes());
         record.extend(b"eth0\0");
         let mut params = Params::default();
-        Plan::Number(Number { offset: 8, size: 4, signed: true }).push(&record, &mut params);
-        Plan::LocatedText { offset: 12, relative: false }.push(&record, &mut params);
-        Plan::LocatedText { offset: 8, relative: false }.push(&record, &mut params);
+        let machine = Machine::little_64(true);
+        Plan::Number(Number::new(8, 4, true, machine).unwrap()).push(&record, &mut params);
+        Plan::LocatedText { offset: 12, relative: false, order: machine.order }.push(&record, &mut params);
+        Plan::LocatedText { offset: 8, relative: false, order: machine.order }.push(&record, &mut params);
         let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
         assert_eq!(printed, ["-1", "eth0", "?"]);
     }

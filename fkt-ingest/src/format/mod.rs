@@ -17,10 +17,13 @@
 //! for an ID, and [`naming`] gives names to numbers that people know by name.
 
 mod decode;
+mod machine;
 mod naming;
+mod number;
 mod print_fmt;
 mod table;
 mod text;
 
+pub(crate) use machine::Machine;
 pub(crate) use table::EventTable;
 pub(crate) use text::{EventFormat, event_format, fields};

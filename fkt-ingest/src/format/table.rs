@@ -3,7 +3,9 @@
 use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level};
 
 use super::decode::{self, Decoder};
+use super::machine::Machine;
 use super::text::{EventFormat, FieldFormat};
+use crate::cut::ByteOrder;
 
 /// Declarations, and the plan for each ID.
 #[derive(Debug)]
@@ -15,23 +17,24 @@ pub(crate) struct EventTable {
     /// Where `common_type` is; the same in every event of a kernel.
     type_offset: usize,
     pid_offset: usize,
+    order: ByteOrder,
 }
 
 const NO_DECODER: u16 = u16::MAX;
 
 impl EventTable {
     /// A table of these events, and one more kind at the end: `unknown`, for records of no declared ID.
-    /// Numbers of system calls are those of x86-64, or not known.
-    pub(crate) fn new(formats: &[EventFormat], is_x86_64: bool) -> EventTable {
+    pub(crate) fn new(formats: &[EventFormat], machine: Machine) -> EventTable {
         let mut table = EventTable {
             types: Vec::with_capacity(formats.len() + 1),
             decoders: Vec::with_capacity(formats.len()),
             by_id: Vec::new(),
             type_offset: common_offset(formats, "common_type").unwrap_or(0),
             pid_offset: common_offset(formats, "common_pid").unwrap_or(4),
+            order: machine.order,
         };
         for format in formats.iter().take(usize::from(NO_DECODER)) {
-            let (event_type, decoder) = decode::plan(format, table.types.len() as u32, is_x86_64);
+            let (event_type, decoder) = decode::plan(format, table.types.len() as u32, machine);
             let id = usize::from(format.id);
             if table.by_id.len() <= id {
                 table.by_id.resize(id + 1, NO_DECODER);
@@ -51,8 +54,7 @@ impl EventTable {
     /// Fills all of `event` that the record itself says.
     #[inline]
     pub(crate) fn fill(&self, record: &[u8], event: &mut Event) {
-        let id =
-            record.get(self.type_offset..).and_then(|r| r.first_chunk()).copied().map(u16::from_le_bytes);
+        let id = record.get(self.type_offset..).and_then(|r| r.first_chunk()).map(|r| self.order.u16(*r));
         let known = id.and_then(|id| self.by_id.get(usize::from(id))).copied();
         match known.and_then(|index| self.decoders.get(usize::from(index))) {
             Some(decoder) => decoder.fill(record, event),
@@ -63,8 +65,7 @@ impl EventTable {
     #[cold]
     fn fill_unknown(&self, id: Option<u16>, record: &[u8], event: &mut Event) {
         event.kind = self.decoders.len() as u32;
-        let pid =
-            record.get(self.pid_offset..).and_then(|r| r.first_chunk()).copied().map(u32::from_le_bytes);
+        let pid = record.get(self.pid_offset..).and_then(|r| r.first_chunk()).map(|r| self.order.u32(*r));
         event.lwp = pid.filter(|pid| *pid <= i32::MAX as u32).map(sigmund_model::Lwp);
         let flags = record.get(self.type_offset + 2).copied().unwrap_or(0);
         event.context = decode::context(flags, event.lwp);
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_record_of_an_undeclared_id_is_kept_with_its_number_and_size() {
-        let table = EventTable::new(&[], true);
+        let table = EventTable::new(&[], Machine::little_64(true));
         let mut event = Event::default();
         table.fill(&[0x74, 1, 0x08, 0, 70, 0, 0, 0, 1, 2, 3, 4], &mut event);
         assert_eq!(table.types()[event.kind as usize].name, "unknown");

@@ -11,6 +11,8 @@ use nom::{IResult, Parser};
 /// One event, as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventFormat {
+    /// The folder of the event, `sched`; not in the text.
+    pub(crate) system: String,
     pub(crate) name: String,
     /// `common_type` of its records.
     pub(crate) id: u16,
@@ -54,7 +56,8 @@ fn event(text: &str) -> IResult<&str, EventFormat> {
     let (text, fields) = many1(field).parse(text)?;
     let (text, print_fmt) = opt(preceded((multispace0, tag("print fmt:"), space0), line)).parse(text)?;
     let print_fmt = print_fmt.unwrap_or_default().to_owned();
-    Ok((text, EventFormat { name: name.trim().to_owned(), id, fields, print_fmt }))
+    let (system, name) = (String::new(), name.trim().to_owned());
+    Ok((text, EventFormat { system, name, id, fields, print_fmt }))
 }
 
 fn field(text: &str) -> IResult<&str, FieldFormat> {

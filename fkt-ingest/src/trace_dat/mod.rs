@@ -11,15 +11,16 @@
 //! Both hold the same things: the page layout, the declarations of all events ([`metadata`]), and for each
 //! buffer (tracefs instance) and CPU a region of ring-buffer pages ([`pages`]), read by [`KernelStream`].
 //!
-//! Little-endian files of 64-bit kernels are read. The others are refused by name.
+//! Both come in either byte order, from 32-bit and 64-bit kernels.
 
+mod frames;
 mod head;
 mod metadata;
 mod pages;
 mod stream;
+mod tracing_data;
 mod v6;
 mod v7;
-mod zstd_frame;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -73,8 +74,8 @@ impl TraceDat {
     /// (SIGBUS), as with every mapped file.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (big endian,
-    /// 32 bits, zlib), or its head is damaged. What is readable behind a readable head is kept, and what is not
+    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (another version,
+    /// another compression), or its head is damaged. What is readable behind a readable head is kept, and what is not
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {
         TraceDat::read(Input::open(path)?)
@@ -87,7 +88,7 @@ impl TraceDat {
             _ => v7::read(&input, &head, rest)?,
         };
         let is_x86_64 = metadata.uname.as_deref().is_some_and(|uname| uname.contains("x86_64"));
-        let table = Arc::new(EventTable::new(&metadata.formats, is_x86_64));
+        let table = Arc::new(metadata.tracing.table(is_x86_64));
         Ok(TraceDat { version: head.version, input, metadata, table })
     }
 
@@ -119,7 +120,7 @@ impl TraceDat {
                     KernelStream::new(
                         self.input.clone(),
                         Arc::clone(&self.table),
-                        &self.metadata.layout,
+                        &self.metadata.tracing.layout,
                         buffer,
                         region,
                     )
@@ -130,12 +131,12 @@ impl TraceDat {
 
     /// The names that the kernel remembered of LWPs: the newest `comm` of each.
     pub fn lwp_names(&self) -> &[(Lwp, String)] {
-        &self.metadata.lwp_names
+        &self.metadata.tracing.lwp_names
     }
 
     /// What is missing of the head, and what the kernel counted as lost without marking where.
     pub fn losses(&self) -> &[Loss] {
-        &self.metadata.losses
+        &self.metadata.tracing.losses
     }
 
     /// Number of CPUs of the machine.
@@ -166,7 +167,7 @@ impl TraceDat {
 
 impl TraceFile for TraceDat {
     fn format(&self) -> String {
-        format!("trace.dat version {}", self.version)
+        format!("trace.dat version {}, {}", self.version, self.metadata.compression.name())
     }
 
     fn event_types(&self) -> &[EventType] {

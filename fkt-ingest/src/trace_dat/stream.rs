@@ -70,13 +70,14 @@ impl KernelStream {
         region: &Region,
     ) -> KernelStream {
         let page_size = if buffer.page_size > 16 { buffer.page_size } else { layout.page_size.max(64) };
+        let layout = layout.with_page_size(page_size);
         KernelStream {
             cpu: region.cpu,
             buffer: buffer.name.clone(),
             name: input.name(),
             table,
-            layout: layout.with_page_size(page_size),
-            pages: Pages::new(input, page_size, region, buffer.compressed),
+            layout,
+            pages: Pages::new(input, layout, region, buffer.compression),
             open: None,
             last: 0,
             rejected: None,
@@ -130,7 +131,7 @@ impl KernelStream {
                 self.open_losses = self.losses.len();
             }
             let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
-            let records = Records::new(page.records, page.time);
+            let records = Records::new(page.records, page.time, self.layout.order);
             self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off });
             return true;
         }
