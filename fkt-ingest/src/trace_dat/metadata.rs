@@ -6,9 +6,10 @@
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
-use super::TscToNanos;
+use super::clock::TscToNanos;
 use super::frames::Compression;
 use super::head::Head;
+use super::time_shift::TimeShift;
 use super::tracing_data::TracingData;
 use crate::cut::Cut;
 use crate::error::Misfit;
@@ -18,12 +19,17 @@ use crate::ring_buffer::PageLayout;
 /// Options that both versions have (`TRACECMD_OPTION_*`, trace-cmd 3.1.6).
 pub(crate) mod option {
     pub(crate) const DONE: u16 = 0;
+    pub(super) const DATE: u16 = 1;
     pub(crate) const CPUSTAT: u16 = 2;
     pub(crate) const BUFFER: u16 = 3;
     pub(crate) const TRACECLOCK: u16 = 4;
     pub(crate) const UNAME: u16 = 5;
+    pub(super) const OFFSET: u16 = 7;
     pub(crate) const CPUCOUNT: u16 = 8;
     pub(crate) const VERSION: u16 = 9;
+    pub(super) const TRACEID: u16 = 11;
+    pub(super) const TIME_SHIFT: u16 = 12;
+    pub(super) const GUEST: u16 = 13;
     pub(super) const TSC2NSEC: u16 = 14;
 }
 
@@ -40,6 +46,14 @@ pub(super) struct Metadata {
     pub(super) writer: Option<String>,
     pub(super) cpu_count: Option<u32>,
     pub(super) cpu_stats: Vec<String>,
+    pub(super) trace_id: Option<u64>,
+    /// Names of guests, and the trace ids of their files.
+    pub(super) guests: Vec<(String, u64)>,
+    /// Nanoseconds to add to each time.
+    pub(super) time_offset: i64,
+    /// Whether the offset makes the times those of the wall clock (`--date`).
+    pub(super) dated: bool,
+    pub(super) time_shift: Option<TimeShift>,
     pub(super) tsc_to_nanos: Option<TscToNanos>,
     pub(super) buffers: Vec<Buffer>,
 }
@@ -82,6 +96,15 @@ impl Metadata {
             option::TRACECLOCK => self.clock = selected_clock(&text_option(&cut)),
             option::UNAME => self.uname = Some(text_option(&cut)),
             option::VERSION => self.writer = Some(text_option(&cut)),
+            // `0x…` microseconds.
+            option::DATE => {
+                self.add_time_offset(signed_number(&text_option(&cut)).map(|us| us.wrapping_mul(1000)));
+                self.dated = true;
+            }
+            option::OFFSET => self.add_time_offset(signed_number(&text_option(&cut))),
+            option::TRACEID => self.trace_id = Some(cut.u64("TRACEID")?),
+            option::TIME_SHIFT => self.time_shift = Some(TimeShift::parse(&mut cut)?),
+            option::GUEST => self.guests.push((cut.text("GUEST")?, cut.u64("GUEST")?)),
             option::CPUCOUNT => self.cpu_count = Some(cut.u32("CPUCOUNT")?),
             option::TSC2NSEC => {
                 let (mult, shift) = (cut.u32("TSC2NSEC mult")?, cut.u32("TSC2NSEC shift")?);
@@ -91,6 +114,10 @@ impl Metadata {
             _ => {}
         }
         Ok(())
+    }
+
+    fn add_time_offset(&mut self, nanos: Option<i64>) {
+        self.time_offset = self.time_offset.wrapping_add(nanos.unwrap_or(0));
     }
 
     /// `overrun` is marked on the pages themselves; what a discarding buffer dropped is counted only here.
@@ -110,6 +137,17 @@ impl Metadata {
     }
 }
 
+/// As C's `strtoll` reads it: `-12`, `0x1f`.
+fn signed_number(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let number = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()? as i64,
+        None => digits.parse().ok()?,
+    };
+    Some(if negative { number.wrapping_neg() } else { number })
+}
+
 fn text_option(cut: &Cut<'_>) -> String {
     String::from_utf8_lossy(cut.rest()).trim_end_matches(['\0', '\n']).to_owned()
 }
@@ -118,4 +156,15 @@ fn text_option(cut: &Cut<'_>) -> String {
 pub(super) fn selected_clock(text: &str) -> Option<String> {
     let (clock, _) = text.split_once('[')?.1.split_once(']')?;
     Some(clock.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_decimal_or_hexadecimal_and_signed() {
+        assert_eq!(signed_number("-1500"), Some(-1500));
+        assert_eq!((signed_number("0x10\n"), signed_number("soon")), (Some(16), None));
+    }
 }

@@ -18,10 +18,11 @@
 use std::io;
 use std::sync::Arc;
 
-use sigmund_model::{Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+use sigmund_model::{ClockDomain, Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
 
 use super::metadata::{Buffer, Region};
 use super::pages::{Pages, Place};
+use super::time_shift::CpuShift;
 use crate::error::Misfit;
 use crate::format::EventTable;
 use crate::input::Input;
@@ -36,6 +37,8 @@ const JITTER: u64 = 1 << 22;
 pub struct KernelStream {
     cpu: Cpu,
     buffer: String,
+    clock: ClockDomain,
+    correction: Correction,
     name: String,
     table: Arc<EventTable>,
     layout: PageLayout,
@@ -52,6 +55,39 @@ pub struct KernelStream {
     open_losses: usize,
 }
 
+/// What is done to each time.
+#[derive(Debug, Default)]
+pub(super) struct Correction {
+    shift: Option<CpuShift>,
+    offset: i64,
+    /// The newest tick given: corrections must not let time go back.
+    newest: u64,
+}
+
+impl Correction {
+    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> Correction {
+        Correction { shift: shift.cloned(), offset, newest: 0 }
+    }
+
+    #[inline]
+    fn is_none(&self) -> bool {
+        self.offset == 0 && self.shift.is_none()
+    }
+
+    /// `time`, corrected.
+    fn apply(&self, time: u64) -> Ticks {
+        let shifted = self.shift.as_ref().map_or(time, |shift| shift.to_host(time));
+        Ticks(shifted.wrapping_add_signed(self.offset))
+    }
+
+    /// The same, of the next event.
+    #[cold]
+    fn advance(&mut self, time: u64) -> Ticks {
+        self.newest = self.newest.max(self.apply(time).0);
+        Ticks(self.newest)
+    }
+}
+
 #[derive(Debug)]
 struct OpenPage {
     place: Place,
@@ -65,15 +101,19 @@ impl KernelStream {
     pub(super) fn new(
         input: Input,
         table: Arc<EventTable>,
-        layout: &PageLayout,
+        layout: PageLayout,
         buffer: &Buffer,
         region: &Region,
+        clock: ClockDomain,
+        correction: Correction,
     ) -> KernelStream {
         let page_size = if buffer.page_size > 16 { buffer.page_size } else { layout.page_size.max(64) };
         let layout = layout.with_page_size(page_size);
         KernelStream {
             cpu: region.cpu,
             buffer: buffer.name.clone(),
+            clock,
+            correction,
             name: input.name(),
             table,
             layout,
@@ -98,9 +138,24 @@ impl KernelStream {
         &self.buffer
     }
 
+    /// The clock of its ticks.
+    pub fn clock(&self) -> ClockDomain {
+        self.clock
+    }
+
     /// Events read so far.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// The time of the first page that can be read.
+    pub(super) fn first_tick(&mut self) -> Option<Ticks> {
+        loop {
+            let place = self.pages.next()?.ok()?;
+            if let Ok(page) = Page::parse(self.pages.bytes(&place), &self.layout, place.at) {
+                return Some(Ticks(page.time));
+            }
+        }
     }
 
     /// Opens the next readable page; `false` at the end.
@@ -126,8 +181,13 @@ impl KernelStream {
             }
             self.close_gaps(page.time);
             if let Some(count) = page.lost_before {
-                let from = (self.events > 0).then_some(Ticks(self.last));
-                self.losses.push(dropped(self.cpu, from, Some(Ticks(page.time)), count));
+                let from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
+                let to = Some(self.correction.apply(page.time));
+                let mut loss = dropped(self.cpu, from, to, count);
+                if !self.buffer.is_empty() {
+                    loss.detail += &format!(" of instance {}", self.buffer);
+                }
+                self.losses.push(loss);
                 self.open_losses = self.losses.len();
             }
             let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
@@ -166,19 +226,27 @@ impl KernelStream {
         None
     }
 
+    /// The stream, as messages write it: `instance program, cpu 3`.
+    fn place(&self) -> String {
+        if self.buffer.is_empty() {
+            return format!("cpu {}", self.cpu);
+        }
+        format!("instance {}, cpu {}", self.buffer, self.cpu)
+    }
+
     /// Notes that something could not be read at this point of the stream.
     #[cold]
     fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
-        let detail = format!("{}: cpu {}: {misfit}", self.name, self.cpu);
+        let detail = format!("{}: {}: {misfit}", self.name, self.place());
         let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
-        loss.from = (self.events > 0).then_some(Ticks(self.last));
+        loss.from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
         self.losses.push(loss);
     }
 
     /// What is missing so far ends where this page begins.
     fn close_gaps(&mut self, time: u64) {
         for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = Some(Ticks(time));
+            loss.to = Some(self.correction.apply(time));
         }
         self.open_losses = self.losses.len();
     }
@@ -187,8 +255,9 @@ impl KernelStream {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
             let detail = format!(
-                "{}: cpu {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
-                self.name, self.cpu
+                "{}: {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
+                self.name,
+                self.place()
             );
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
             self.losses.push(Loss { count: Some(count), ..loss });
@@ -230,7 +299,9 @@ impl EventStream for KernelStream {
                         self.last = time;
                     }
                     self.events += 1;
-                    event.tick = Ticks(self.last);
+                    let corrected = !self.correction.is_none();
+                    event.tick =
+                        if corrected { self.correction.advance(self.last) } else { Ticks(self.last) };
                     event.cpu = Some(self.cpu);
                     event.thread = Said::Nothing;
                     return Ok(true);
