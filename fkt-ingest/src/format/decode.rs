@@ -1,12 +1,5 @@
 //! A record's bytes into an [`Event`], by a plan made once from the declaration.
 //!
-//! A text of variable length is declared `__data_loc char[] name`, and its four bytes say where it is:
-//!
-//! ```text
-//!   31          16 15           0
-//!   | length      | offset      |     offset from the start of the record; for `__rel_loc`, from the
-//!                                     end of these four bytes
-//! ```
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -16,8 +9,8 @@ use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, 
 use super::machine::Machine;
 use super::naming::Naming;
 use super::number::Number;
+use super::print::{Kind, NumberNames, Place, Sentence, bit_mask, text_of};
 use super::text::{EventFormat, FieldFormat};
-use crate::cut::ByteOrder;
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
@@ -31,25 +24,12 @@ const TRACE_FLAG_NMI: u8 = 0x40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Number(Number),
-    /// Bytes at a fixed place; `len` 0 means to the end of the record.
-    Text {
-        offset: u32,
-        len: u32,
-    },
-    Hex {
-        offset: u32,
-        len: u32,
-    },
-    LocatedText {
-        offset: u32,
-        relative: bool,
-        order: ByteOrder,
-    },
-    LocatedHex {
-        offset: u32,
-        relative: bool,
-        order: ByteOrder,
-    },
+    /// A text, up to its NUL.
+    Text(Place),
+    /// Numbers with commas between them; those of one byte as hexadecimal digits.
+    Numbers(Place),
+    /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
+    Mask(Place),
     Unknown,
 }
 
@@ -74,6 +54,8 @@ pub(super) struct Decoder {
     plans: Vec<Plan>,
     effect: EffectPlan,
     naming: Naming,
+    /// Names that the declaration gives to numbers, by the index of the parameter.
+    number_names: Vec<(usize, NumberNames)>,
 }
 
 /// The declaration and the plan of one event; `kind` is its index among its source's event types.
@@ -84,7 +66,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
         plan_field(field, machine, &mut fields, &mut plans);
     }
     let format_for_people =
-        super::print_fmt::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
+        super::people::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
     let event_type = EventType {
         level: Level::Kern,
         code: Some(u32::from(format.id)),
@@ -95,15 +77,27 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     };
     let number =
         |name: &str| format.fields.iter().find(|f| f.name == name).and_then(|f| number_at(f, machine));
+    let naming = Naming::of(&event_type, machine.is_x86_64);
     let decoder = Decoder {
         kind,
         flags: number("common_flags"),
         pid: number("common_pid"),
-        plans,
         effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
-        naming: Naming::of(&event_type, machine.is_x86_64),
+        number_names: if naming == Naming::None { number_names(format, &plans, machine) } else { Vec::new() },
+        naming,
+        plans,
     };
     (event_type, decoder)
+}
+
+/// Of the parameters that are numbers, those that the declaration names.
+fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(usize, NumberNames)> {
+    if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
+        return Vec::new();
+    }
+    let names = Sentence::parse(format, machine).map(|sentence| sentence.number_names());
+    let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
+    names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
 fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<EffectPlan> {
@@ -129,46 +123,45 @@ fn plan_field(field: &FieldFormat, machine: Machine, fields: &mut Vec<Field>, pl
         fields.push(Field { name, ty });
         plans.push(plan);
     };
-    let (offset, order, name) = (field.offset, machine.order, field.name.clone());
-    let located = field.c_type.strip_prefix("__data_loc ").map(|t| (t, false));
-    if let Some((c_type, relative)) =
-        located.or_else(|| field.c_type.strip_prefix("__rel_loc ").map(|t| (t, true)))
-    {
-        let plan = match is_char(c_type.trim_end_matches("[]").trim_end()) {
-            true => Plan::LocatedText { offset, relative, order },
-            false => Plan::LocatedHex { offset, relative, order },
-        };
-        return push(name, FieldType::Text, plan);
+    if let Some(number) = number_at(field, machine) {
+        return push(field.name.clone(), number_type(field, field.size), Plan::Number(number));
     }
-    let Some(array) = &field.array else {
-        return match number_at(field, machine) {
-            Some(number) => push(name, number_type(field, field.size), Plan::Number(number)),
-            None if field.size > 0 => push(name, FieldType::Text, Plan::Hex { offset, len: field.size }),
-            None => push(name, FieldType::Text, Plan::Unknown),
-        };
+    let Some(place) = Place::of(field, machine).filter(|place| place.kind != Kind::Number) else {
+        return push(field.name.clone(), FieldType::Text, Plan::Unknown);
     };
-    if is_char(&field.c_type) {
-        return push(name, FieldType::Text, Plan::Text { offset, len: field.size });
-    }
-    let count = array.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n));
-    let element = count.filter(|n| field.size.is_multiple_of(*n)).map(|n| field.size / n);
-    if let (Some(count), Some(size @ (4 | 8))) = (count, element) {
+    if let Some(count) = spread(field, place) {
+        let size = u32::from(place.element.size);
         for index in 0..count {
-            let offset = offset.saturating_add(index * size);
+            let offset = field.offset.saturating_add(index * size);
             let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
-            push(format!("{name}{index}"), number_type(field, size), plan);
+            push(format!("{}{index}", field.name), number_type(field, size), plan);
         }
         return;
     }
-    push(name, FieldType::Text, Plan::Hex { offset, len: field.size });
+    let plan = match element_type(field) {
+        "char" | "const char" => Plan::Text(place),
+        mask if mask.contains("cpumask") || mask.contains("bitmask") => Plan::Mask(place),
+        _ => Plan::Numbers(place),
+    };
+    push(field.name.clone(), FieldType::Text, plan);
 }
 
-fn is_char(c_type: &str) -> bool {
-    matches!(c_type, "char" | "const char")
+/// How many fields of their own the elements of a short array become.
+fn spread(field: &FieldFormat, place: Place) -> Option<u32> {
+    let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
+    let wide = matches!(place.element.size, 4 | 8) && field.size == count * u32::from(place.element.size);
+    (place.kind == Kind::Array && wide).then_some(count)
+}
+
+/// `char` of `__data_loc char[]`.
+fn element_type(field: &FieldFormat) -> &str {
+    let c_type = field.c_type.trim_start_matches("__data_loc ").trim_start_matches("__rel_loc ");
+    c_type.trim_end_matches("[]").trim_end()
 }
 
 fn number_at(field: &FieldFormat, machine: Machine) -> Option<Number> {
-    let plain = field.array.is_none();
+    let located = field.c_type.starts_with("__data_loc ") || field.c_type.starts_with("__rel_loc ");
+    let plain = field.array.is_none() && !located;
     plain.then(|| Number::new(field.offset, field.size, field.signed, machine))?
 }
 
@@ -198,6 +191,9 @@ impl Decoder {
             plan.push(record, &mut event.params);
         }
         self.naming.apply(&mut event.params);
+        for (index, names) in &self.number_names {
+            apply_names(*index, names, &mut event.params);
+        }
     }
 }
 
@@ -209,6 +205,15 @@ pub(super) fn context(flags: u8, lwp: Option<Lwp>) -> Context {
         _ if flags & TRACE_FLAG_SOFTIRQ != 0 => Context::Softirq,
         Some(Lwp::IDLE) => Context::Idle,
         _ => Context::Task,
+    }
+}
+
+fn apply_names(index: usize, names: &NumberNames, params: &mut Params) {
+    let Some(number) = params.get(index).and_then(|param| param.number) else { return };
+    let mut text = String::new();
+    names.write(number, &mut text);
+    if !text.is_empty() {
+        params.name(index, &text);
     }
 }
 
@@ -238,56 +243,50 @@ impl EffectPlan {
 
 impl Plan {
     #[inline]
-    fn push(self, record: &[u8], params: &mut Params) {
+    fn push(&self, record: &[u8], params: &mut Params) {
         match self {
             Plan::Number(number) => match number.read(record) {
                 Some(value) => params.push_number(value),
                 None => params.push_unknown(),
             },
-            Plan::Text { offset, len } => push_text(fixed(record, offset, len), params),
-            Plan::Hex { offset, len } => push_hex(fixed(record, offset, len), params),
-            Plan::LocatedText { offset, relative, order } => {
-                push_text(located(record, offset, relative, order), params)
-            }
-            Plan::LocatedHex { offset, relative, order } => {
-                push_hex(located(record, offset, relative, order), params)
-            }
+            Plan::Text(place) => match place.bytes(record) {
+                Some(bytes) => push_text(bytes, params),
+                None => params.push_unknown(),
+            },
+            Plan::Numbers(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&numbers(bytes, place)),
+                None => params.push_unknown(),
+            },
+            Plan::Mask(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&bit_mask(bytes, place.order)),
+                None => params.push_unknown(),
+            },
             Plan::Unknown => params.push_unknown(),
         }
     }
 }
 
-fn fixed(record: &[u8], offset: u32, len: u32) -> Option<&[u8]> {
-    let bytes = record.get(offset as usize..)?;
-    if len == 0 { Some(bytes) } else { bytes.get(..len as usize) }
-}
-
-fn located(record: &[u8], offset: u32, relative: bool, order: ByteOrder) -> Option<&[u8]> {
-    let bytes = record.get(offset as usize..)?;
-    let word = order.u32(*bytes.first_chunk()?);
-    let (from, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
-    let base = if relative { bytes.get(4..)? } else { record };
-    base.get(from..)?.get(..len)
-}
-
 #[inline]
-fn push_text(bytes: Option<&[u8]>, params: &mut Params) {
-    let Some(bytes) = bytes else { return params.push_unknown() };
-    let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    match String::from_utf8_lossy(&bytes[..len]) {
+fn push_text(bytes: &[u8], params: &mut Params) {
+    match text_of(bytes) {
         Cow::Borrowed(text) => params.push_text(text),
         Cow::Owned(text) => params.push_text(&text),
     }
 }
 
-fn push_hex(bytes: Option<&[u8]>, params: &mut Params) {
-    let Some(bytes) = bytes else { return params.push_unknown() };
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
+fn numbers(bytes: &[u8], place: &Place) -> String {
+    let mut text = String::new();
+    let size = usize::from(place.element.size.max(1));
+    for bytes in bytes.chunks_exact(size) {
         // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        let _ = match Place::number(place.element, place.order, bytes) {
+            _ if size == 1 => write!(text, "{:02x}", bytes.first().copied().unwrap_or(0)),
+            Some(number) if text.is_empty() => write!(text, "{number}"),
+            Some(number) => write!(text, ",{number}"),
+            None => Ok(()),
+        };
     }
-    params.push_text(&text);
+    text
 }
 
 #[cfg(test)]
@@ -303,19 +302,51 @@ mod tests {
         assert_eq!(context(0x01, Some(Lwp(7))), Context::Task);
     }
 
-    // |common …|irq = -1 |len 5, at 16|"eth0\0"|
+    fn printed(declaration: &str, record: &[u8]) -> Vec<String> {
+        let text = format!("name: x\nID: 1\nformat:\n{declaration}");
+        let format = crate::format::event_format(&text).unwrap();
+        let (event_type, decoder) = plan(&format, 0, Machine::little_64(true));
+        let mut event = Event::default();
+        decoder.fill(record, &mut event);
+        assert_eq!(event.params.len(), event_type.fields.len());
+        event.params.iter().map(|p| p.to_string()).collect()
+    }
+
+    // |irq = -1|len 5, at 14|len 5, 0 behind itself|"eth0\0"|
     #[test]
     fn a_located_text_is_found_where_its_word_says() {
-        let mut record = vec![0u8; 8];
-        record.extend((-1i32).to_le_bytes());
-        record.extend(((5u32 << 16) | 16).to_le_bytes());
+        let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\
+            \tfield:__data_loc char[] name;\toffset:4;\tsize:4;\tsigned:0;\n\
+            \tfield:__rel_loc char[] again;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:__data_loc char[] none;\toffset:0;\tsize:4;\tsigned:0;\n";
+        let mut record = (-1i32).to_le_bytes().to_vec();
+        record.extend(((5u32 << 16) | 12).to_le_bytes());
+        record.extend((5u32 << 16).to_le_bytes());
         record.extend(b"eth0\0");
-        let mut params = Params::default();
-        let machine = Machine::little_64(true);
-        Plan::Number(Number::new(8, 4, true, machine).unwrap()).push(&record, &mut params);
-        Plan::LocatedText { offset: 12, relative: false, order: machine.order }.push(&record, &mut params);
-        Plan::LocatedText { offset: 8, relative: false, order: machine.order }.push(&record, &mut params);
-        let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
-        assert_eq!(printed, ["-1", "eth0", "?"]);
+        assert_eq!(printed(declaration, &record), ["-1", "eth0", "eth0", "?"]);
+    }
+
+    #[test]
+    fn arrays_and_masks_are_texts_and_short_arrays_are_numbers() {
+        let declaration = "\tfield:u8 mac[3];\toffset:0;\tsize:3;\tsigned:0;\n\
+            \tfield:s16 steps[2];\toffset:4;\tsize:4;\tsigned:1;\n\
+            \tfield:__data_loc u32[] ids;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:__data_loc cpumask_t mask;\toffset:12;\tsize:4;\tsigned:0;\n\
+            \tfield:u32 two[2];\toffset:16;\tsize:8;\tsigned:0;\n\
+            \tfield:struct in6_addr six;\toffset:24;\tsize:3;\tsigned:0;\n";
+        let mut record = vec![1, 2, 0xfe, 0, 0xff, 0xff, 3, 0];
+        record.extend(((8u32 << 16) | 16).to_le_bytes());
+        record.extend(((8u32 << 16) | 16).to_le_bytes());
+        record.extend([5, 0, 0, 0, 6, 0, 0, 0, 9, 9, 9]);
+        let expected = ["0102fe", "-1,3", "5,6", "00000006,00000005", "5", "6", "090909"];
+        assert_eq!(printed(declaration, &record), expected);
+    }
+
+    #[test]
+    fn a_number_has_the_name_that_the_declaration_gives_it() {
+        let declaration = "\tfield:unsigned int vec;\toffset:0;\tsize:4;\tsigned:0;\n\n\
+            print fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
+        assert_eq!(printed(declaration, &[1, 0, 0, 0]), ["1(TIMER)"]);
+        assert_eq!(printed(declaration, &[2, 0, 0, 0]), ["2"]);
     }
 }

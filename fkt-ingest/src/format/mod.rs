@@ -18,12 +18,15 @@
 
 mod decode;
 mod machine;
+mod names;
 mod naming;
 mod number;
-mod print_fmt;
+mod people;
+mod print;
 mod table;
 mod text;
 
 pub(crate) use machine::Machine;
+pub(crate) use names::Names;
 pub(crate) use table::EventTable;
 pub(crate) use text::{EventFormat, event_format, fields};

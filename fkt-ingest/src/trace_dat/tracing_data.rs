@@ -15,7 +15,7 @@ use sigmund_model::{Loss, LossKind, Lwp, Severity};
 
 use crate::cut::Cut;
 use crate::error::Misfit;
-use crate::format::{self, EventFormat, EventTable, Machine};
+use crate::format::{self, EventFormat, EventTable, Machine, Names};
 use crate::losses::kernel_loss;
 use crate::ring_buffer::PageLayout;
 
@@ -50,7 +50,7 @@ impl TracingData {
     /// All declared events. Numbers of system calls are those of x86-64, or not known.
     pub(crate) fn table(&self, is_x86_64: bool) -> EventTable {
         let machine = Machine { order: self.layout.order, long_size: self.layout.long_size, is_x86_64 };
-        EventTable::new(&self.formats, machine)
+        EventTable::new(&self.formats, machine).with_names(Names::parse(&self.kallsyms, &self.printk_formats))
     }
 
     /// Notes a part that could not be read.
