@@ -258,7 +258,7 @@ impl Plan {
                 None => params.push_unknown(),
             },
             Plan::Mask(place) => match place.bytes(record) {
-                Some(bytes) => params.push_text(&bit_mask(bytes, place.order)),
+                Some(bytes) => params.push_text(&bit_mask(bytes, place.machine)),
                 None => params.push_unknown(),
             },
             Plan::Unknown => params.push_unknown(),
@@ -279,7 +279,7 @@ fn numbers(bytes: &[u8], place: &Place) -> String {
     let size = usize::from(place.element.size.max(1));
     for bytes in bytes.chunks_exact(size) {
         // Writing to a String cannot fail.
-        let _ = match Place::number(place.element, place.order, bytes) {
+        let _ = match Place::number(place.element, place.machine, bytes) {
             _ if size == 1 => write!(text, "{:02x}", bytes.first().copied().unwrap_or(0)),
             Some(number) if text.is_empty() => write!(text, "{number}"),
             Some(number) => write!(text, ",{number}"),

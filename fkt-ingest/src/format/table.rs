@@ -105,7 +105,7 @@ impl EventTable {
         let place = |name: &str| Place::of(format.fields.iter().find(|f| f.name == name)?, self.machine);
         let number = |name| {
             let place = place(name)?;
-            Place::number(place.element, place.order, place.bytes(record)?)
+            Place::number(place.element, place.machine, place.bytes(record)?)
         };
         let ip = number("ip").unwrap_or(0) as u64;
         match self.names.symbol(ip) {

@@ -123,7 +123,8 @@ fn absolute(stamp: u64, running: u64) -> u64 {
 
 #[inline]
 fn word_at<const BIG: bool>(page: &[u8], at: usize, end: usize) -> Option<u32> {
-    page.get(at..end)?.first_chunk().copied().map(u32::from_le_bytes)
+    let bytes = *page.get(at..end)?.first_chunk()?;
+    Some(if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
 }
 
 #[cfg(test)]
@@ -157,6 +158,17 @@ mod tests {
             Step::End,
         ];
         assert_eq!(walk(&page, 100), expected);
+    }
+
+    // | type_len 1, delta 3 | x | type_len 30, delta 5 | 1 | type_len 1, delta 1 | x |
+    #[test]
+    fn a_big_endian_machine_has_the_length_in_the_upper_bits() {
+        let words = [(1 << 27) | 3, 7, (30 << 27) | 5, 1, (1 << 27) | 1, 7u32];
+        let page: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+        let mut records = Records::new((0, page.len()), 100, ByteOrder::Big);
+        assert_eq!(records.next(&page), Step::Event { time: 103, from: 4, to: 8 });
+        assert_eq!(records.next(&page), Step::Event { time: 109 + (1 << 27), from: 20, to: 24 });
+        assert_eq!(records.next(&page), Step::End);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod damage;
 mod fixture;
+mod generated;
+mod generator;
 mod live;
 mod perf;
 mod report;

@@ -95,12 +95,12 @@ fn write(
             let extension = conversion.extension.as_str();
             let counts_bytes = extension.starts_with(['h', 'b']);
             let len = conversion.fixed_width().filter(|_| counts_bytes);
-            pointer::write(extension, value, len, machine.order, names, &mut text);
+            pointer::write(extension, value, len, machine, names, &mut text);
             if counts_bytes { out.push_str(&text) } else { conversion.text(&text, out) }
         }
         ('s', Value::Text(text)) => conversion.text(text, out),
         ('s', Value::Bytes { bytes, .. }) => conversion.text(&text_of(bytes), out),
-        ('s', Value::Bits(bits)) => conversion.text(&bit_mask(bits, machine.order), out),
+        ('s', Value::Bits(bits)) => conversion.text(&bit_mask(bits, machine), out),
         // A text that was not copied into the record: its address is all there is.
         ('s', Value::Number(address, _)) => match names.printk(*address as u64) {
             Some(text) => conversion.text(text, out),
@@ -157,7 +157,7 @@ mod tests {
     fn fields_texts_and_arrays_are_printed() {
         let all = r#""%d %llu %s|%s|%s|%x", REC->a, REC->b, REC->c, __get_str(d),
             __print_array(__get_dynamic_array(e), __get_dynamic_array_len(e) / sizeof(u16), sizeof(u16)), REC->f[1]"#;
-        let expected = "-3 18446744071562067984 ab|hello|{0x201,0x403}|8";
+        let expected = "-3 18446744071562067984 ab|hello|513 1027|8";
         assert_eq!(printed(&all.replace('\n', " "), &record()), expected);
         assert_eq!(
             printed(r#""%pS %ps %p", REC->b, (void *)REC->b, REC->b"#, &record()),

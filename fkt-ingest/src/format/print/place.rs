@@ -14,7 +14,7 @@ pub(crate) struct Place {
     pub(crate) kind: Kind,
     /// Of a number, the number; of an array, its elements.
     pub(crate) element: CType,
-    pub(crate) order: ByteOrder,
+    pub(crate) machine: Machine,
 }
 
 /// How the bytes of a field are found.
@@ -47,13 +47,13 @@ impl Place {
             Kind::Number => CType { size: field.size as u8, signed: field.signed, pointer: false },
             _ => element(field, c_type, machine),
         };
-        Some(Place { offset: field.offset, size: field.size, kind, element, order: machine.order })
+        Some(Place { offset: field.offset, size: field.size, kind, element, machine })
     }
 
     /// The word that says where a located field is.
     pub(crate) fn of_word(field: &FieldFormat, machine: Machine) -> Place {
         let element = CType { size: 4, signed: false, pointer: false };
-        Place { offset: field.offset, size: 4, kind: Kind::Number, element, order: machine.order }
+        Place { offset: field.offset, size: 4, kind: Kind::Number, element, machine }
     }
 
     /// The bytes of the field.
@@ -63,14 +63,14 @@ impl Place {
             Kind::Number => here.get(..self.size as usize),
             Kind::Array if self.size == 0 => Some(here),
             Kind::Array => here.get(..self.size as usize),
-            Kind::Located => located(here, record, self.order),
-            Kind::LocatedBehind => located(here, here.get(4..)?, self.order),
+            Kind::Located => located(here, record, self.machine.order),
+            Kind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
         }
     }
 
     /// The number in these bytes, which are the field's or an element's.
-    pub(crate) fn number(element: CType, order: ByteOrder, bytes: &[u8]) -> Option<i64> {
-        Shape::new(u32::from(element.size), element.signed, order)?.read(bytes)
+    pub(crate) fn number(element: CType, machine: Machine, bytes: &[u8]) -> Option<i64> {
+        Shape::new(u32::from(element.size), element.signed, machine.order)?.read(bytes)
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::types::CType;
 use super::value::Value;
 use crate::cut::ByteOrder;
+use crate::format::machine::Machine;
 use crate::format::names::Names;
 
 /// How many of the letters behind a `%p` belong to it.
@@ -26,7 +27,7 @@ pub(super) fn write(
     extension: &str,
     value: &Value<'_>,
     len: Option<usize>,
-    order: ByteOrder,
+    machine: Machine,
     names: &Names,
     out: &mut String,
 ) {
@@ -37,8 +38,8 @@ pub(super) fn write(
                 out.push_str("(?)");
             }
         }
-        Value::Bits(bits) if extension == "bl" => out.push_str(&bit_list(bits, order)),
-        Value::Bits(bits) => out.push_str(&bit_mask(bits, order)),
+        Value::Bits(bits) if extension == "bl" => out.push_str(&bit_list(bits, machine)),
+        Value::Bits(bits) => out.push_str(&bit_mask(bits, machine)),
         Value::Text(text) => out.push_str(text),
     }
 }
@@ -157,8 +158,8 @@ fn uuid(extension: &str, mut bytes: [u8; 16], out: &mut String) {
 }
 
 /// Bits as hexadecimal digits, the highest first, a comma behind every 32 bits: `00000000,0000000f`.
-pub(crate) fn bit_mask(bits: &[u8], order: ByteOrder) -> String {
-    let bytes = low_byte_first(bits, order);
+pub(crate) fn bit_mask(bits: &[u8], machine: Machine) -> String {
+    let bytes = low_byte_first(bits, machine);
     let mut text = String::new();
     for (at, byte) in bytes.iter().enumerate().rev() {
         let _ = write!(text, "{byte:02x}");
@@ -170,8 +171,8 @@ pub(crate) fn bit_mask(bits: &[u8], order: ByteOrder) -> String {
 }
 
 /// Bits as ranges: `0-3,8`.
-pub(super) fn bit_list(bits: &[u8], order: ByteOrder) -> String {
-    let bytes = low_byte_first(bits, order);
+pub(super) fn bit_list(bits: &[u8], machine: Machine) -> String {
+    let bytes = low_byte_first(bits, machine);
     let is_set = |bit: usize| bytes.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0);
     let mut ranges: Vec<String> = Vec::new();
     let mut bit = 0;
@@ -190,13 +191,12 @@ pub(super) fn bit_list(bits: &[u8], order: ByteOrder) -> String {
     ranges.join(",")
 }
 
-/// A mask is an array of `unsigned long`s; taken as ones of 8 bytes where it can be.
-fn low_byte_first(bits: &[u8], order: ByteOrder) -> Vec<u8> {
-    if order == ByteOrder::Little {
+/// A mask is an array of `unsigned long`s.
+fn low_byte_first(bits: &[u8], machine: Machine) -> Vec<u8> {
+    if machine.order == ByteOrder::Little {
         return bits.to_vec();
     }
-    let long = if bits.len().is_multiple_of(8) { 8 } else { 4 };
-    bits.chunks(long).flat_map(|long| long.iter().rev().copied()).collect()
+    bits.chunks(usize::from(machine.long_size)).flat_map(|long| long.iter().rev().copied()).collect()
 }
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
         let mut out = String::new();
         let element = CType { size: 1, signed: false, pointer: false };
         let value = Value::Bytes { bytes, element };
-        write(extension, &value, Some(3), ByteOrder::Little, &Names::default(), &mut out);
+        write(extension, &value, Some(3), Machine::little_64(true), &Names::default(), &mut out);
         out
     }
 
@@ -226,9 +226,13 @@ mod tests {
 
     #[test]
     fn masks_are_shown_in_either_order_alike() {
-        assert_eq!(bit_mask(&[0x0f, 1, 0, 0, 0, 0, 0, 0x80], ByteOrder::Little), "80000000,0000010f");
-        assert_eq!(bit_mask(&[0x80, 0, 0, 0, 0, 0, 1, 0x0f], ByteOrder::Big), "80000000,0000010f");
-        assert_eq!(bit_list(&[0x0f, 1, 0, 0, 0, 0, 0, 0x80], ByteOrder::Little), "0-3,8,63");
+        let little = Machine::little_64(true);
+        let big = Machine { order: ByteOrder::Big, ..little };
+        assert_eq!(bit_mask(&[0x0f, 1, 0, 0, 0, 0, 0, 0x80], little), "80000000,0000010f");
+        assert_eq!(bit_mask(&[0x80, 0, 0, 0, 0, 0, 1, 0x0f], big), "80000000,0000010f");
+        let big_32 = Machine { long_size: 4, ..big };
+        assert_eq!(bit_mask(&[0, 0, 1, 0x0f, 0x80, 0, 0, 0], big_32), "80000000,0000010f");
+        assert_eq!(bit_list(&[0x0f, 1, 0, 0, 0, 0, 0, 0x80], little), "0-3,8,63");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use super::expr::{Expr, Unary};
 use super::place::{Kind, Place};
 use super::types::CType;
-use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
 
 /// A value.
@@ -110,25 +109,20 @@ impl<'a> Scope<'a> {
         let count = usize::try_from(self.number(count)?.0).ok()?;
         let size = u8::try_from(self.number(size)?.0).ok().filter(|size| *size > 0)?;
         let element = CType { size, signed: false, pointer: false };
-        let mut text = "{".to_owned();
+        let mut text = String::new();
         for bytes in bytes.chunks_exact(usize::from(size)).take(count) {
-            let number = Place::number(element, self.order(), bytes)?;
-            let comma = if text.len() > 1 { "," } else { "" };
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{comma}{number:#x}");
+            let number = Place::number(element, self.machine, bytes)?;
+            let blank = if text.is_empty() { "" } else { " " };
+            // As trace-cmd writes them; the kernel would write {0x1,0x2}. Writing to a String cannot fail.
+            let _ = write!(text, "{blank}{}", number as u64);
         }
-        text.push('}');
         Some(text)
-    }
-
-    fn order(&self) -> ByteOrder {
-        self.machine.order
     }
 
     fn field(&self, place: &Place) -> Option<Value<'a>> {
         let bytes = place.bytes(self.record)?;
         Some(match place.kind {
-            Kind::Number => number(place.element, Place::number(place.element, place.order, bytes)?),
+            Kind::Number => number(place.element, Place::number(place.element, place.machine, bytes)?),
             _ => Value::Bytes { bytes, element: place.element },
         })
     }
@@ -141,7 +135,7 @@ impl<'a> Scope<'a> {
 
     fn first_element(&self, value: Value<'a>) -> Option<Value<'a>> {
         let Value::Bytes { bytes, element } = value else { return None };
-        Some(number(element, Place::number(element, self.order(), bytes)?))
+        Some(number(element, Place::number(element, self.machine, bytes)?))
     }
 
     /// The number that an expression comes to.
