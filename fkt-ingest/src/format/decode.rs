@@ -9,7 +9,7 @@ use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, 
 use super::machine::Machine;
 use super::naming::Naming;
 use super::number::Number;
-use super::print::{Kind, NumberNames, Place, Sentence, bit_mask, text_of};
+use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
 use super::text::{EventFormat, FieldFormat};
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
@@ -30,6 +30,8 @@ enum Plan {
     Numbers(Place),
     /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
     Mask(Place),
+    /// CPUs, as ranges: `0-3,8`.
+    CpuList(Place),
     Unknown,
 }
 
@@ -63,7 +65,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     let mut fields = Vec::new();
     let mut plans = Vec::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")) {
-        plan_field(field, machine, &mut fields, &mut plans);
+        plan_field(format, field, machine, &mut fields, &mut plans);
     }
     let format_for_people =
         super::people::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
@@ -118,7 +120,13 @@ fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<Ef
     })
 }
 
-fn plan_field(field: &FieldFormat, machine: Machine, fields: &mut Vec<Field>, plans: &mut Vec<Plan>) {
+fn plan_field(
+    format: &EventFormat,
+    field: &FieldFormat,
+    machine: Machine,
+    fields: &mut Vec<Field>,
+    plans: &mut Vec<Plan>,
+) {
     let mut push = |name: String, ty, plan| {
         fields.push(Field { name, ty });
         plans.push(plan);
@@ -140,10 +148,18 @@ fn plan_field(field: &FieldFormat, machine: Machine, fields: &mut Vec<Field>, pl
     }
     let plan = match element_type(field) {
         "char" | "const char" => Plan::Text(place),
-        mask if mask.contains("cpumask") || mask.contains("bitmask") => Plan::Mask(place),
+        mask if mask.contains("cpumask") => Plan::CpuList(place),
+        "unsigned long" if place.kind != Kind::Array => bitmask_or_numbers(format, field, place),
         _ => Plan::Numbers(place),
     };
     push(field.name.clone(), FieldType::Text, plan);
+}
+
+/// A bitmask is declared as an array of longs; how it is printed tells it from one.
+fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, place: Place) -> Plan {
+    let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
+    let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
+    if is_mask { Plan::Mask(place) } else { Plan::Numbers(place) }
 }
 
 /// How many fields of their own the elements of a short array become.
@@ -261,6 +277,10 @@ impl Plan {
                 Some(bytes) => params.push_text(&bit_mask(bytes, place.machine)),
                 None => params.push_unknown(),
             },
+            Plan::CpuList(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&bit_list(bytes, place.machine)),
+                None => params.push_unknown(),
+            },
             Plan::Unknown => params.push_unknown(),
         }
     }
@@ -338,7 +358,7 @@ mod tests {
         record.extend(((8u32 << 16) | 16).to_le_bytes());
         record.extend(((8u32 << 16) | 16).to_le_bytes());
         record.extend([5, 0, 0, 0, 6, 0, 0, 0, 9, 9, 9]);
-        let expected = ["0102fe", "-1,3", "5,6", "00000006,00000005", "5", "6", "090909"];
+        let expected = ["0102fe", "-1,3", "5,6", "0,2,33-34", "5", "6", "090909"];
         assert_eq!(printed(declaration, &record), expected);
     }
 

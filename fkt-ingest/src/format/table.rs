@@ -117,7 +117,7 @@ impl EventTable {
         let packed = place("buf").and_then(|place| place.bytes(record)).unwrap_or_default();
         match self.names.printk(address) {
             Some(text) => print_printk(text, packed, self.machine, &self.names, out),
-            None => out.push_str(&format!("[NO FORMAT AT {address:#x}]")),
+            None => out.push_str(&format!("(NO FORMAT FOUND at {address:x})")),
         }
     }
 

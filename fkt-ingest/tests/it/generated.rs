@@ -27,7 +27,7 @@ const SIZES: &str = "name: sizes\nID: 77\nformat:\n\
     \tfield:__data_loc char[] h;\toffset:40;\tsize:4;\tsigned:0;\n\
     \tfield:u32 i[2];\toffset:44;\tsize:8;\tsigned:0;\n\
     \tfield:__data_loc u16[] j;\toffset:52;\tsize:4;\tsigned:0;\n\
-    \tfield:__data_loc cpumask_t k;\toffset:56;\tsize:4;\tsigned:0;\n\n\
+    \tfield:__data_loc unsigned long[] k;\toffset:56;\tsize:4;\tsigned:0;\n\n\
     print fmt: \"a=%u b=%d c=%x d=%d e=%llu f=%lx g=%s h=%s i=%u,%u j=%s k=%s %s %s\", REC->a, REC->b, REC->c, REC->d, \
     REC->e, REC->f, REC->g, __get_str(h), REC->i[0], REC->i[1], \
     __print_array(__get_dynamic_array(j), __get_dynamic_array_len(j) / 2, 2), __get_bitmask(k), \
@@ -270,7 +270,11 @@ fn trace_cmd_reads_the_generated_files_the_same_way() {
             let theirs: Vec<_> = lines.iter().filter(|line| line.cpu as usize == cpu).collect();
             for ((their, our), known) in theirs.iter().zip(ours).zip(&streams[cpu]) {
                 assert_eq!(their.time, known.time.to_string(), "{shape:?}");
-                assert_eq!((&their.name, their.pid, their.rest.as_str()), (&our.0, our.1, our.2.trim()), "{shape:?}");
+                assert_eq!(
+                    (&their.name, their.pid, their.rest.as_str()),
+                    (&our.0, our.1, our.2.trim()),
+                    "{shape:?}"
+                );
             }
         }
     }

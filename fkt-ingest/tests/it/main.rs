@@ -2,6 +2,7 @@
 
 mod damage;
 mod fixture;
+mod formats;
 mod generated;
 mod generator;
 mod live;

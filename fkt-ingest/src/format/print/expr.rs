@@ -34,6 +34,8 @@ pub(super) enum Expr {
     Dynamic(Place),
     DynamicLen(Place),
     Bitmask(Place),
+    /// Likewise, shown as a list.
+    Cpumask(Place),
     Symbols(Box<Expr>, Vec<(Expr, String)>),
     Flags(Box<Expr>, String, Vec<(Expr, String)>),
     /// Bytes and their number; with this between them.
@@ -168,6 +170,9 @@ impl<'a> Parser<'a> {
     }
 
     fn postfix(&mut self, mut expr: Expr) -> Option<Expr> {
+        if expr == Expr::Record && self.takes("->") {
+            expr = self.field()?;
+        }
         while self.takes("[") {
             let height = self.height;
             let index = self.expr()?;
@@ -197,7 +202,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(Expr::Text(text))
             }
-            Token::Word("REC") => self.field(),
+            Token::Word("REC") => Some(Expr::Record),
             Token::Word("sizeof") => self.size_of(),
             Token::Word(function) if self.takes("(") => {
                 let call = self.call(function)?;
@@ -212,9 +217,6 @@ impl<'a> Parser<'a> {
     }
 
     fn field(&mut self) -> Option<Expr> {
-        if !self.takes("->") {
-            return Some(Expr::Record);
-        }
         let name = self.word()?;
         if let Some(field) = self.fields.iter().find(|f| f.name == name) {
             return Some(Expr::Field(Place::of(field, self.machine)?));
@@ -250,9 +252,8 @@ impl<'a> Parser<'a> {
             | "__get_sockaddr"
             | "__get_rel_sockaddr" => Expr::Dynamic(self.place()?),
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => Expr::DynamicLen(self.place()?),
-            "__get_bitmask" | "__get_rel_bitmask" | "__get_cpumask" | "__get_rel_cpumask" => {
-                Expr::Bitmask(self.place()?)
-            }
+            "__get_bitmask" | "__get_rel_bitmask" => Expr::Bitmask(self.place()?),
+            "__get_cpumask" | "__get_rel_cpumask" => Expr::Cpumask(self.place()?),
             "__print_symbolic" | "__print_symbolic_u64" => {
                 let value = self.expr()?;
                 Expr::Symbols(Box::new(value), self.pairs()?)
@@ -301,7 +302,10 @@ impl<'a> Parser<'a> {
             let value = self.expr()?;
             height = height.max(self.height);
             self.mark(",")?;
-            pairs.push((value, self.text()?));
+            // A name that is a null pointer ends the kernel's list.
+            if let Expr::Text(name) = self.expr()? {
+                pairs.push((value, name));
+            }
             self.takes(",");
             self.mark("}")?;
         }

@@ -24,7 +24,7 @@ use self::expr::{Expr, Parser};
 use self::lexer::{Token, tokens};
 pub(super) use self::number_names::NumberNames;
 pub(super) use self::place::{Kind, Place};
-pub(super) use self::pointer::bit_mask;
+pub(super) use self::pointer::{bit_list, bit_mask};
 pub(super) use self::printk::print as print_printk;
 use self::value::{Scope, Value};
 use super::machine::Machine;
@@ -104,7 +104,7 @@ fn write(
         // A text that was not copied into the record: its address is all there is.
         ('s', Value::Number(address, _)) => match names.printk(*address as u64) {
             Some(text) => conversion.text(text, out),
-            None => conversion.text(&format!("{address:#x}"), out),
+            None => conversion.text(&format!("{address:x}"), out),
         },
         (_, Value::Number(bits, _)) => conversion.number(*bits, machine, out),
         (_, Value::Bytes { .. } | Value::Bits(_) | Value::Text(_)) => conversion.text("?", out),
@@ -180,6 +180,20 @@ mod tests {
         assert_eq!(
             printed(r#""%d", *(u8 *)__get_dynamic_array(e) + ((u8 *)__get_dynamic_array(e))[3]"#, &record()),
             "5"
+        );
+    }
+
+    // As Linux 6.18 writes a mask of memory allocation.
+    #[test]
+    fn brackets_casts_and_operators_of_a_real_format_are_read() {
+        let mask = "( unsigned long)(((((((( gfp_t)(((((1UL))) << (10))|((((1UL))) << (11)))) | (( gfp_t)((((1UL))) << (6))))\
+            | (( gfp_t)0)) | (( gfp_t)((((1UL))) << (18)))) & ~(( gfp_t)(((((1UL))) << (10))|((((1UL))) << (11)))))))";
+        let format =
+            format!("\"%s\", (REC->a) ? __print_flags(REC->a, \"|\", {{{mask}, \"MASK\"}}) : \"none\"");
+        assert_eq!(printed(&format, &record()), "MASK|0xfffffffffffbffbd");
+        assert_eq!(
+            printed(r#""%llu", (((u64)(REC)->a << 32) | (REC)->f[0])"#, &record()),
+            "18446744060824649735"
         );
     }
 

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::types::CType;
 use super::value::Value;
 use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
@@ -33,8 +32,13 @@ pub(super) fn write(
 ) {
     match value {
         Value::Number(address, _) => write_address(extension, *address as u64, names, out),
-        Value::Bytes { bytes, element } => {
-            if write_bytes(extension, bytes, *element, len, out).is_none() {
+        Value::Bytes { bytes, .. } => {
+            if extension == "bl" || extension == "b" {
+                let len = len.map_or(bytes.len(), |bits| bits.div_ceil(8)).min(bytes.len());
+                let bits = Value::Bits(&bytes[..len]);
+                return write(extension, &bits, None, machine, names, out);
+            }
+            if write_bytes(extension, bytes, len, out).is_none() {
                 out.push_str("(?)");
             }
         }
@@ -53,17 +57,12 @@ fn write_address(extension: &str, address: u64, names: &Names, out: &mut String)
     let _ = match (symbol, extension) {
         (Some((name, _)), "s" | "f") => write!(out, "{name}"),
         (Some((name, offset)), _) => write!(out, "{name}+{offset:#x}"),
+        (None, "" | "x" | "K") if address == 0 => write!(out, "(nil)"),
         (None, _) => write!(out, "{address:#x}"),
     };
 }
 
-fn write_bytes(
-    extension: &str,
-    bytes: &[u8],
-    element: CType,
-    len: Option<usize>,
-    out: &mut String,
-) -> Option<()> {
+fn write_bytes(extension: &str, bytes: &[u8], len: Option<usize>, out: &mut String) -> Option<()> {
     match extension {
         "M" | "MR" | "MF" | "m" | "mR" | "MFR" => {
             let mut mac = *bytes.first_chunk::<6>()?;
@@ -104,7 +103,6 @@ fn write_bytes(
             let len = len.unwrap_or(1).min(bytes.len());
             out.push_str(&joined(bytes.get(..len)?, between));
         }
-        _ if element.size == 1 => return None,
         _ => return None,
     }
     Some(())
@@ -136,7 +134,8 @@ fn socket_address(options: &str, bytes: &[u8], out: &mut String) -> Option<()> {
             };
             if with_port { format!("[{text}]") } else { text }
         }
-        _ => return None,
+        // Of another family, as of none: trace-cmd shows nothing.
+        _ => return Some(()),
     };
     out.push_str(&address);
     if with_port {
@@ -171,7 +170,7 @@ pub(crate) fn bit_mask(bits: &[u8], machine: Machine) -> String {
 }
 
 /// Bits as ranges: `0-3,8`.
-pub(super) fn bit_list(bits: &[u8], machine: Machine) -> String {
+pub(crate) fn bit_list(bits: &[u8], machine: Machine) -> String {
     let bytes = low_byte_first(bits, machine);
     let is_set = |bit: usize| bytes.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0);
     let mut ranges: Vec<String> = Vec::new();
@@ -205,7 +204,7 @@ mod tests {
 
     fn shown(extension: &str, bytes: &[u8]) -> String {
         let mut out = String::new();
-        let element = CType { size: 1, signed: false, pointer: false };
+        let element = crate::format::print::types::CType { size: 1, signed: false, pointer: false };
         let value = Value::Bytes { bytes, element };
         write(extension, &value, Some(3), Machine::little_64(true), &Names::default(), &mut out);
         out

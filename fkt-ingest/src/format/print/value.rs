@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::expr::{Expr, Unary};
 use super::place::{Kind, Place};
+use super::pointer::bit_list;
 use super::types::CType;
 use crate::format::machine::Machine;
 
@@ -45,6 +46,7 @@ impl<'a> Scope<'a> {
             Expr::Dynamic(place) => Value::Bytes { bytes: place.bytes(self.record)?, element: place.element },
             Expr::DynamicLen(place) => Value::Number(place.bytes(self.record)?.len() as i64, false),
             Expr::Bitmask(place) => Value::Bits(place.bytes(self.record)?),
+            Expr::Cpumask(place) => Value::Text(bit_list(place.bytes(self.record)?, self.machine).into()),
             Expr::Index(array, index) => self.index(array, index)?,
             Expr::Cast(c_type, inner) => cast(*c_type, self.eval(inner)?),
             Expr::Deref(inner) => self.first_element(self.eval(inner)?)?,
@@ -193,9 +195,10 @@ fn arithmetic(operator: &str, (left, left_unsigned): Num, (right, _): Num, unsig
         "+" => left.wrapping_add(right),
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
-        "<<" => left.checked_shl(u32::try_from(right).ok()?).unwrap_or(0),
-        ">>" if left_unsigned => (left as u64).checked_shr(u32::try_from(right).ok()?).unwrap_or(0) as i64,
-        ">>" => left >> u32::try_from(right).ok()?.min(63),
+        // Too far is undefined in C; this is what x86 does.
+        "<<" => left.wrapping_shl(right as u32),
+        ">>" if left_unsigned => (left as u64).wrapping_shr(right as u32) as i64,
+        ">>" => left.wrapping_shr(right as u32),
         "/" if unsigned => (left as u64).checked_div(right as u64)? as i64,
         "/" => left.checked_div(right)?,
         "%" if unsigned => (left as u64).checked_rem(right as u64)? as i64,
