@@ -5,6 +5,7 @@ mod fixture;
 mod formats;
 mod generated;
 mod generator;
+mod hostile;
 mod live;
 mod perf;
 mod report;

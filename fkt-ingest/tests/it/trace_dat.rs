@@ -12,8 +12,7 @@ use crate::report::{self, Line};
 /// time, the CPU, the pid, the name and every field.
 ///
 /// What is normalised: blanks at the ends of a line; and the lines of `sched_switch` and `sched_wakeup`, for which
-/// trace-cmd has a plugin, are put together from the fields as the plugin does. The task's name, which trace-cmd
-/// takes from the saved command lines, is not compared: events do not carry it.
+/// trace-cmd has a plugin, are put together from the fields as the plugin does.
 fn compare(name: &str) -> (TraceDat, Vec<Vec<Event>>) {
     let dir = tempfile::tempdir().unwrap();
     let trace = TraceDat::open(&fixture::file(&dir, name, &fixture::bytes(&format!("{name}.dat")))).unwrap();
@@ -73,11 +72,18 @@ fn the_kernels_own_sentences_are_those_of_trace_cmd() {
             assert_eq!(lines.len(), sentences.len(), "{name}, cpu {cpu}");
             for (line, (event, pid, sentence)) in lines.iter().zip(sentences) {
                 assert_eq!((&line.name, line.pid, line.rest.as_str()), (event, *pid, sentence.trim()));
+                assert_eq!(line.comm, comm(&trace, *pid), "{line:?}");
                 compared += 1;
             }
         }
         assert!(compared > 500, "{name}: {compared} lines");
     }
+}
+
+/// The name of a task as trace-cmd shows it: the newest of the saved command lines.
+fn comm(trace: &TraceDat, pid: u32) -> &str {
+    let known = trace.lwp_names().iter().rev().find(|(lwp, _)| *lwp == Lwp(pid));
+    known.map_or(if pid == 0 { "<idle>" } else { "<...>" }, |(_, name)| name)
 }
 
 #[test]
