@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fkt_ingest::{TraceDat, TraceFile};
-use sigmund_model::{ClockDomain, Event, EventStream, Lwp};
+use sigmund_model::{ClockDomain, Event, EventStream, Lwp, Nanos};
 
 use crate::fixture;
 use crate::generator::{Buffer, Content, Random, Record, Shape, trace_dat};
@@ -278,4 +278,191 @@ fn trace_cmd_reads_the_generated_files_the_same_way() {
             }
         }
     }
+}
+
+/// Content of one CPU whose times are 1000, 2000, …
+fn steps(options: Vec<(u16, Vec<u8>)>, clock: &str) -> Content {
+    let mut random = Random(7);
+    let records = (1..=5).map(|at| Known::random(&mut random, at * 1000).record(Shape::PLAIN)).collect();
+    Content {
+        formats: vec![("made".to_owned(), SIZES.replace("LONG", "8"))],
+        buffers: vec![Buffer { name: String::new(), clock: clock.to_owned(), cpus: vec![records] }],
+        options,
+        ..Content::default()
+    }
+}
+
+fn open(version: u32, content: &Content) -> (tempfile::TempDir, TraceDat) {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = trace_dat(Shape { version, ..Shape::PLAIN }, content);
+    let trace = TraceDat::open(&fixture::file(&dir, "made.dat", &bytes)).unwrap();
+    (dir, trace)
+}
+
+fn ticks(trace: &TraceDat) -> Vec<u64> {
+    fixture::drain_trace(trace).0.concat().iter().map(|event| event.tick.0).collect()
+}
+
+// OFFSET is decimal nanoseconds, DATE hexadecimal microseconds.
+#[test]
+fn time_offsets_are_added_to_nanoseconds_and_a_date_makes_them_wall_time() {
+    let options = vec![(7, b"-500\0".to_vec()), (1, b"0x2\0".to_vec())];
+    for version in [6, 7] {
+        let content = steps(options.clone(), "mono");
+        let (dir, trace) = open(version, &content);
+        assert_eq!(ticks(&trace), [2500, 3500, 4500, 5500, 6500]);
+        assert_eq!(TraceFile::streams(&trace)[0].clock, ClockDomain::Realtime);
+        assert!(trace.facts().contains(&("time_offset_ns".to_owned(), "1500".to_owned())));
+        if tool_exists("trace-cmd") {
+            let output = Command::new("trace-cmd")
+                .args(["report", "-N", "-t"])
+                .arg(dir.path().join("made.dat"))
+                .output();
+            let text = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+            let times: Vec<String> = report::parse(&text).0.into_iter().map(|line| line.time).collect();
+            assert_eq!(times, ["0.000002500", "0.000003500", "0.000004500", "0.000005500", "0.000006500"]);
+        } else {
+            skipped("trace-cmd is not installed");
+        }
+        // Nanoseconds cannot be added to ticks of another clock.
+        assert_eq!(
+            ticks(&open(version, &steps(options.clone(), "x86-tsc")).1),
+            [1000, 2000, 3000, 4000, 5000]
+        );
+    }
+}
+
+// The guest's clock is 100 ns behind at 1000, and 300 at 3000.
+#[test]
+fn a_guests_time_becomes_the_hosts_when_asked_for() {
+    let shape = Shape::PLAIN;
+    let mut shift = [shape.u64(0xabc).to_vec(), shape.u32(1).to_vec(), shape.u32(1).to_vec()].concat();
+    shift.extend(shape.u32(2));
+    [1000, 3000, 100, 300, 1, 1, 0, 0].iter().for_each(|number| shift.extend(shape.u64(*number)));
+    let options = vec![(12, shift), (11, shape.u64(0xdef).to_vec())];
+    for version in [6, 7] {
+        let (_dir, mut trace) = open(version, &steps(options.clone(), "mono"));
+        assert_eq!(trace.trace_ids(), (Some(0xdef), Some(0xabc)));
+        assert_eq!(ticks(&trace), [1000, 2000, 3000, 4000, 5000]);
+        assert!(trace.shift_to_host());
+        assert_eq!(ticks(&trace), [1100, 2200, 3300, 4400, 5500]);
+        let facts = trace.facts();
+        assert!(facts.contains(&("trace_id".to_owned(), "0xdef".to_owned())), "{facts:?}");
+        assert!(facts.contains(&("host_trace_id".to_owned(), "0xabc".to_owned())), "{facts:?}");
+    }
+}
+
+// mult / 2^shift = 1/4: 4 GHz.
+#[test]
+fn a_stated_conversion_of_the_tsc_gives_its_rate_and_instants() {
+    let shape = Shape::PLAIN;
+    let conversion = [shape.u32(1 << 8).to_vec(), shape.u32(10).to_vec(), shape.u64(70).to_vec()].concat();
+    let (_dir, trace) = open(7, &steps(vec![(14, conversion)], "x86-tsc"));
+    assert_eq!(ticks(&trace), [1000, 2000, 3000, 4000, 5000]);
+    assert_eq!(trace.tick_hz().map(|hz| hz.per_second()), Some(4e9));
+    let snapshots = trace.snapshots();
+    let instants: Vec<_> = snapshots.iter().map(|(clock, s)| (*clock, s.tick().0, s.ns)).collect();
+    let expected = [
+        (ClockDomain::Local, 1000, Nanos(250 + 70)),
+        (ClockDomain::Local, 4_000_001_000, Nanos(1_000_000_250 + 70)),
+    ];
+    assert_eq!(instants, expected);
+}
+
+#[test]
+fn unknown_options_are_skipped() {
+    for version in [6, 7] {
+        let content = steps(vec![(23, vec![1, 2]), (4711, vec![0; 300])], "mono");
+        let (_dir, trace) = open(version, &content);
+        assert_eq!((ticks(&trace).len(), trace.losses()), (5, [].as_slice()));
+    }
+}
+
+// | head | declarations | options | pages | options with BUFFER |
+//                                  ^ cut      ^ cut
+#[test]
+fn a_version_7_file_without_its_last_options_keeps_what_declares_the_events() {
+    for compression in ["none", "zstd"] {
+        let shape = Shape { compression, ..Shape::PLAIN };
+        let mut content = steps(Vec::new(), "mono");
+        content.cmdlines = "7 seven\n".to_owned();
+        let whole = trace_dat(shape, &content);
+        let first = 18 + compression.len() + if compression == "none" { 2 } else { 7 };
+        let options = u64::from_le_bytes(whole[first..first + 8].try_into().unwrap()) as usize;
+        for cut in [whole.len() - 10, options + 20, options] {
+            let dir = tempfile::tempdir().unwrap();
+            let trace = TraceDat::open(&fixture::file(&dir, "cut.dat", &whole[..cut])).unwrap();
+            assert!(trace.event_types().iter().any(|ty| ty.name == "sizes"), "{compression} cut at {cut}");
+            assert_eq!(trace.lwp_names(), [(Lwp(7), "seven".to_owned())]);
+            let said: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
+            assert!(said.iter().any(|said| said.contains("where the events are")), "{said:?}");
+            assert!(TraceFile::streams(&trace).is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_loss_names_the_instance_it_happened_in() {
+    let mut content = steps(Vec::new(), "mono");
+    let mut aside = content.buffers[0].clone();
+    aside.name = "aside".to_owned();
+    aside.cpus[0][3].lost_before = Some(12);
+    content.buffers.push(aside);
+    for shape in shapes() {
+        let mut content = content.clone();
+        let known: Vec<Known> = (1..=5).map(|at| Known::random(&mut Random(at), at * 1000)).collect();
+        for buffer in &mut content.buffers {
+            for (record, known) in buffer.cpus[0].iter_mut().zip(&known) {
+                record.payload = known.record(shape).payload;
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let trace = TraceDat::open(&fixture::file(&dir, "made.dat", &trace_dat(shape, &content))).unwrap();
+        let losses = fixture::drain_trace(&trace).1;
+        assert_eq!(losses.len(), 1, "{shape:?}: {losses:?}");
+        assert_eq!(
+            (losses[0].count, losses[0].from.unwrap().0, losses[0].to.unwrap().0),
+            (Some(12), 3000, 4000)
+        );
+        assert!(losses[0].detail.ends_with("of cpu 0 of instance aside"), "{}", losses[0].detail);
+    }
+}
+
+// trace_printk: the kernel keeps the format, the record the arguments.
+#[test]
+fn a_binary_printk_is_printed_with_its_format() {
+    let bprint = "name: bprint\nID: 6\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+        \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:const char * fmt;\toffset:16;\tsize:8;\tsigned:0;\n\
+        \tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;\n\n\
+        print fmt: \"%ps: %s\", (void *)REC->ip, REC->fmt\n";
+    let shape = Shape::PLAIN;
+    let mut record = [shape.u16(6).to_vec(), vec![0, 0], shape.u32(7).to_vec()].concat();
+    record.extend(shape.u64(0xffff_0010));
+    record.extend(shape.u64(0xffff_8000));
+    record.extend(shape.u32(-4i32 as u32));
+    record.extend(b"abc\0");
+    record.extend(shape.u64(1 << 40));
+    let content = Content {
+        formats: vec![("ftrace".to_owned(), bprint.to_owned())],
+        buffers: vec![Buffer {
+            name: String::new(),
+            clock: "x86-tsc".to_owned(),
+            cpus: vec![vec![Record::new(1000, record)]],
+        }],
+        kallsyms: "00000000ffff0000 T some_function\n00000000ffff1000 T other\n".to_owned(),
+        printk_formats: "0xffff8000 : \"n=%d s=%s x=%llx\\n\"\n".to_owned(),
+        ..Content::default()
+    };
+    let (dir, trace) = open(7, &content);
+    let ours = printed(&trace, "")[0][0].2.clone();
+    assert_eq!(ours, "some_function: n=-4 s=abc x=10000000000");
+    if !tool_exists("trace-cmd") {
+        return skipped("trace-cmd is not installed");
+    }
+    assert_eq!(reported(&dir.path().join("made.dat")).0[0].rest, ours);
 }

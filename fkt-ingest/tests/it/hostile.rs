@@ -129,7 +129,8 @@ fn a_file_cut_at_any_byte_says_what_is_missing() {
 #[test]
 fn flipped_bits_do_no_harm() {
     // Mostly those without compression: a decompressor costs more than all the rest.
-    let (plain, compressed): (Vec<_>, Vec<_>) = all_tiny().into_iter().enumerate().partition(|(at, _)| at % 4 < 2);
+    let (plain, compressed): (Vec<_>, Vec<_>) =
+        all_tiny().into_iter().enumerate().partition(|(at, _)| at % 4 < 2);
     let mut random = Random(0x1234_5678_9abc);
     let mut refused = 0;
     for flips in 0..100_000 {
