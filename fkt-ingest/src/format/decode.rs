@@ -1,7 +1,7 @@
 //! A record's bytes into an [`Event`], by a plan made once from the declaration.
 //!
 
-use std::borrow::Cow;
+use std::ffi::CStr;
 use std::fmt::Write;
 
 use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
@@ -288,9 +288,10 @@ impl Plan {
 
 #[inline]
 fn push_text(bytes: &[u8], params: &mut Params) {
-    match text_of(bytes) {
-        Cow::Borrowed(text) => params.push_text(text),
-        Cow::Owned(text) => params.push_text(&text),
+    let text = CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes);
+    match std::str::from_utf8(text) {
+        Ok(text) => params.push_text(text),
+        Err(_) => params.push_text(&text_of(bytes)),
     }
 }
 
