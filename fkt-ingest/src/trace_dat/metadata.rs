@@ -129,11 +129,13 @@ impl Metadata {
         if let Some(cpu) = number("CPU").and_then(|cpu| u32::try_from(cpu).ok()) {
             for key in ["dropped events", "commit overrun"] {
                 if let Some(count @ 1..) = number(key) {
-                    self.tracing.losses.push(dropped(Cpu(cpu), None, None, Some(count)));
+                    self.tracing.add_loss(dropped(Cpu(cpu), None, None, Some(count)));
                 }
             }
         }
-        self.cpu_stats.push(text);
+        if !text.is_empty() {
+            self.cpu_stats.push(text);
+        }
     }
 }
 

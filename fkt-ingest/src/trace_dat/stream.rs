@@ -32,6 +32,12 @@ use crate::ring_buffer::{Page, PageLayout, Records, Step};
 /// A step back in time that is still taken for the same time: 1.6 ms of a 2.6 GHz TSC.
 const JITTER: u64 = 1 << 22;
 
+/// No kernel has pages of less than 4 KiB; a damaged file must not have millions of tiny ones.
+const SMALLEST_PAGE: u64 = 256;
+
+/// Rows of damage of one stream; what is more is counted.
+const MAX_DAMAGE: usize = 10_000;
+
 /// Reads the events of one CPU of one buffer.
 #[derive(Debug)]
 pub struct KernelStream {
@@ -50,6 +56,9 @@ pub struct KernelStream {
     rejected: Option<u64>,
     events: u64,
     straightened: u64,
+    /// Damaged places that have a row, and those that have none any more.
+    damaged: usize,
+    unlisted: u64,
     losses: Vec<Loss>,
     /// Losses from here on wait for the instant behind their gap.
     open_losses: usize,
@@ -109,7 +118,8 @@ impl KernelStream {
         clock: ClockDomain,
         correction: Correction,
     ) -> KernelStream {
-        let page_size = if buffer.page_size > 16 { buffer.page_size } else { layout.page_size.max(64) };
+        let page_size = if buffer.page_size > 0 { buffer.page_size } else { layout.page_size };
+        let page_size = page_size.max(SMALLEST_PAGE);
         let layout = layout.with_page_size(page_size);
         KernelStream {
             cpu: region.cpu,
@@ -125,6 +135,8 @@ impl KernelStream {
             rejected: None,
             events: 0,
             straightened: 0,
+            damaged: 0,
+            unlisted: 0,
             losses: Vec::new(),
             open_losses: 0,
         }
@@ -253,6 +265,11 @@ impl KernelStream {
     /// Notes that something could not be read at this point of the stream.
     #[cold]
     fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
+        if self.damaged >= MAX_DAMAGE {
+            self.unlisted += 1;
+            return;
+        }
+        self.damaged += 1;
         let detail = format!("{}: {}: {misfit}", self.name, self.place());
         let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
         loss.from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
@@ -344,6 +361,13 @@ impl EventStream for KernelStream {
 
     fn take_losses(&mut self) -> Vec<Loss> {
         self.note_straightened();
+        let unlisted = std::mem::take(&mut self.unlisted);
+        if unlisted > 0 {
+            let detail =
+                format!("{}: {}: {unlisted} more places that cannot be read", self.name, self.place());
+            self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, Some(self.cpu), detail));
+        }
+        self.damaged = 0;
         self.open_losses = 0;
         std::mem::take(&mut self.losses)
     }

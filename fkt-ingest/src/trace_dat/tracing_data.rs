@@ -19,6 +19,9 @@ use crate::format::{self, EventFormat, EventTable, Machine, Names};
 use crate::losses::kernel_loss;
 use crate::ring_buffer::PageLayout;
 
+/// Rows of losses of one head: a file of nothing but damage could have millions.
+const MAX_LOSSES: usize = 10_000;
+
 /// The declarations, and the names of what the events refer to by number.
 #[derive(Debug, Default)]
 pub(crate) struct TracingData {
@@ -55,7 +58,16 @@ impl TracingData {
 
     /// Notes a part that could not be read.
     pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, misfit: &Misfit) {
-        self.losses.push(kernel_loss(kind, severity, None, format!("{}: {misfit}", self.name)));
+        self.add_loss(kernel_loss(kind, severity, None, format!("{}: {misfit}", self.name)));
+    }
+
+    pub(crate) fn add_loss(&mut self, loss: Loss) {
+        if self.losses.len() < MAX_LOSSES {
+            self.losses.push(loss);
+        } else if self.losses.len() == MAX_LOSSES {
+            let detail = format!("{}: more of the head is missing or damaged than is listed", self.name);
+            self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, None, detail));
+        }
     }
 
     pub(crate) fn header_info(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {

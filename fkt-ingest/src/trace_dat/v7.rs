@@ -52,6 +52,9 @@ const MAX_SECTIONS: usize = 1000;
 /// All sections but the pages, decompressed: no real file has so many bytes of them.
 const MOST_BYTES: u64 = 128 << 20;
 
+/// Of one options section; real ones have some kilobytes.
+const MOST_OPTIONS: usize = 8 << 20;
+
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let fail = |kind| move |misfit| Error::at(kind, input.path(), misfit);
     let before = cut.clone();
@@ -66,7 +69,8 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
 
     let metadata = Metadata { compression, ..Metadata::new(input.name(), head) };
     let (order, read) = (head.order, BTreeSet::new());
-    let mut sections = Sections { input, order, compression, metadata, read, bytes: 0, at_hand: 0 };
+    let mut sections =
+        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, at_hand: 0 };
     if let Err((at, misfit)) = sections.follow_options(first) {
         sections.walk(cut.at());
         if sections.at_hand == 0 {
@@ -93,6 +97,8 @@ struct Sections<'a> {
     read: BTreeSet<u64>,
     /// Bytes of content so far.
     bytes: u64,
+    /// CPUs of the buffers so far.
+    regions: usize,
     /// How many sections could be read.
     at_hand: usize,
 }
@@ -167,10 +173,11 @@ impl<'a> Sections<'a> {
             let (offset, size) = (option.u64("CPU table")?, option.u64("CPU table")?);
             regions.push(Region { cpu, offset, size });
         }
-        let known: usize = self.metadata.buffers.iter().map(|b| b.regions.len()).sum();
-        if known + regions.len() > MAX_REGIONS {
+        // One more, so that buffers without CPUs count, too.
+        self.regions += regions.len() + 1;
+        if self.regions > MAX_REGIONS {
             let expected = format!("at most {MAX_REGIONS} CPUs of all buffers");
-            return Err(before.misfit("BUFFER", expected, format!("{}", known + regions.len())));
+            return Err(before.misfit("BUFFER", expected, format!("{}", self.regions)));
         }
         // What is compressed says the head of the section, and the pages themselves do not need it otherwise.
         let head = self.section_head(at, section::FLYRECORD, "buffer");
@@ -239,6 +246,10 @@ impl<'a> Sections<'a> {
         } else {
             Cow::Borrowed(cut.bytes(head.size, part)?)
         };
+        if id == section::OPTIONS && content.len() > MOST_OPTIONS {
+            let expected = format!("at most {MOST_OPTIONS} bytes of options");
+            return Err(before.misfit(part, expected, content.len().to_string()));
+        }
         self.bytes += content.len() as u64;
         if self.bytes > MOST_BYTES {
             let expected = format!("at most {MOST_BYTES} bytes of sections");

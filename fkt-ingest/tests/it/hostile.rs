@@ -212,3 +212,24 @@ fn a_frame_that_grows_without_end_is_refused() {
         }
     }
 }
+
+/// A section of some kilobytes that becomes eight million bytes of options, each of them wrong.
+#[test]
+fn a_million_damaged_options_are_listed_up_to_a_limit() {
+    let section = [&16u16.to_le_bytes()[..], &8u32.to_le_bytes(), &u64::MAX.to_le_bytes()].concat();
+    let buffer = [&3u16.to_le_bytes()[..], &18u32.to_le_bytes(), &[0; 18]].concat();
+    for option in [section, buffer] {
+        let content = option.repeat((7 << 20) / option.len());
+        let frame = zstd::bulk::compress(&content, 1).unwrap();
+        let mut bytes = [b"\x17\x08\x44tracing7\0\0\x08".as_slice(), &[0, 16, 0, 0], b"zstd\x001\0"].concat();
+        bytes.extend((bytes.len() as u64 + 8).to_le_bytes());
+        bytes.extend([0, 0, 1, 0, 0, 0, 0, 0]);
+        bytes.extend((frame.len() as u64 + 8).to_le_bytes());
+        bytes.extend((frame.len() as u32).to_le_bytes());
+        bytes.extend((content.len() as u32).to_le_bytes());
+        bytes.extend(&frame);
+        if let Some((events, losses)) = read_all(&bytes) {
+            assert!(events == 0 && (1..100_000).contains(&losses), "{losses} losses");
+        }
+    }
+}
