@@ -1,4 +1,4 @@
-//! How fast a trace.dat is read: `read_speed trace.dat`. One thread, CPU after CPU; the second time counts.
+//! How fast a trace.dat is read: `read_speed trace.dat [PASSES]`. One thread, CPU after CPU; the first time is slower.
 
 use std::time::Instant;
 
@@ -7,9 +7,10 @@ use sigmund_model::{Event, EventStream};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or("trace.dat".to_owned());
+    let passes = std::env::args().nth(2).map_or(Ok(2), |passes| passes.parse())?;
     let trace = TraceDat::open(path.as_ref())?;
     let mut event = Event::default();
-    for _ in 0..2 {
+    for _ in 0..passes {
         let started = Instant::now();
         let (mut events, mut losses, mut params) = (0u64, Vec::new(), 0);
         for mut stream in trace.streams() {

@@ -1,27 +1,64 @@
 //! Takes bytes from the front of a slice. Each cut has a name and fails by it; none looks past the end.
 //!
-//! Numbers are little endian. A big-endian reader would give [`Cut`] a byte order; nothing else turns the
-//! bytes of a file's head into numbers.
+//! Numbers are little endian, but for a [`Cut`] that was told otherwise ([`Cut::with_order`]).
 
 use crate::error::Misfit;
+
+/// Which byte of a number comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ByteOrder {
+    /// The least significant one.
+    #[default]
+    Little,
+    /// The most significant one.
+    Big,
+}
+
+impl ByteOrder {
+    #[inline]
+    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
+        if self == ByteOrder::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
+    }
+
+    #[inline]
+    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
+        if self == ByteOrder::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
+    }
+
+    #[inline]
+    pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
+        if self == ByteOrder::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
+    }
+}
 
 /// The bytes that are left, and where in the file they begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut<'a> {
     bytes: &'a [u8],
     at: u64,
+    order: ByteOrder,
 }
 
 impl<'a> Cut<'a> {
     /// All of `bytes`, which begin at byte `at` of the file.
     pub(crate) fn new(bytes: &'a [u8], at: u64) -> Cut<'a> {
-        Cut { bytes, at }
+        Cut { bytes, at, order: ByteOrder::Little }
+    }
+
+    /// The same bytes, of which numbers are read in this order.
+    pub(crate) fn with_order(self, order: ByteOrder) -> Cut<'a> {
+        Cut { order, ..self }
+    }
+
+    /// The order in which numbers are read.
+    pub(crate) fn order(&self) -> ByteOrder {
+        self.order
     }
 
     /// What follows byte `at` of the file; empty when the file ends before.
     pub(crate) fn of_file(file: &'a [u8], at: u64) -> Cut<'a> {
         let bytes = usize::try_from(at).ok().and_then(|at| file.get(at..)).unwrap_or_default();
-        Cut { bytes, at }
+        Cut::new(bytes, at)
     }
 
     /// Where in the file the next byte is.
@@ -47,7 +84,7 @@ impl<'a> Cut<'a> {
     /// The next `len` bytes, to be cut further.
     pub(crate) fn part(&mut self, len: u64, part: &'static str) -> Result<Cut<'a>, Misfit> {
         let at = self.at;
-        Ok(Cut { bytes: self.bytes(len, part)?, at })
+        Ok(Cut { bytes: self.bytes(len, part)?, at, order: self.order })
     }
 
     pub(crate) fn u8(&mut self, part: &'static str) -> Result<u8, Misfit> {
@@ -55,15 +92,15 @@ impl<'a> Cut<'a> {
     }
 
     pub(crate) fn u16(&mut self, part: &'static str) -> Result<u16, Misfit> {
-        Ok(u16::from_le_bytes(self.array(part)?))
+        Ok(self.order.u16(self.array(part)?))
     }
 
     pub(crate) fn u32(&mut self, part: &'static str) -> Result<u32, Misfit> {
-        Ok(u32::from_le_bytes(self.array(part)?))
+        Ok(self.order.u32(self.array(part)?))
     }
 
     pub(crate) fn u64(&mut self, part: &'static str) -> Result<u64, Misfit> {
-        Ok(u64::from_le_bytes(self.array(part)?))
+        Ok(self.order.u64(self.array(part)?))
     }
 
     /// The bytes up to the next NUL, as text; the NUL is taken too.
@@ -117,6 +154,15 @@ mod tests {
         let misfit = cut.u32("body").unwrap_err();
         assert_eq!(misfit.to_string(), "at byte 4098 (body): expected 4 bytes, found 1 bytes");
         assert_eq!(cut.rest(), [2]);
+    }
+
+    #[test]
+    fn numbers_are_read_in_the_order_of_the_cut() {
+        let mut cut = Cut::new(&[1, 2, 3, 4, 5, 6, 7], 0).with_order(ByteOrder::Big);
+        assert_eq!(
+            (cut.u16("a").unwrap(), cut.part(4, "b").unwrap().u32("b").unwrap()),
+            (0x102, 0x0304_0506)
+        );
     }
 
     #[test]

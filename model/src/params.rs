@@ -5,18 +5,28 @@ use std::fmt;
 /// The parameters of an event, one per declared field, in order.
 ///
 /// A field is a number, a text, or both: a number that has a name, written `24(eth0)`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Params {
     slots: Vec<Slot>,
     bytes: String,
+    /// Names that need no copy.
+    constants: Vec<&'static str>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// 16 bytes, because filling them is most of what reading an event costs.
+#[derive(Clone, Copy, Debug)]
 struct Slot {
-    number: Option<i64>,
-    /// Range in `Params::bytes`.
-    text: Option<(u32, u32)>,
+    number: i64,
+    /// Where the text begins in `Params::bytes`; of a constant, its index in `Params::constants`.
+    from: u32,
+    /// Length of the text, and what there is: the constants below.
+    len_and_kind: u32,
 }
+
+const HAS_NUMBER: u32 = 1 << 31;
+const HAS_TEXT: u32 = 1 << 30;
+const IS_CONSTANT: u32 = 1 << 29;
+const LEN: u32 = IS_CONSTANT - 1;
 
 /// One parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,39 +43,48 @@ impl Params {
     pub fn clear(&mut self) {
         self.slots.clear();
         self.bytes.clear();
+        self.constants.clear();
     }
 
     /// Adds a number.
     #[inline]
     pub fn push_number(&mut self, number: i64) {
-        self.slots.push(Slot { number: Some(number), text: None });
+        self.slots.push(Slot { number, from: 0, len_and_kind: HAS_NUMBER });
     }
 
     /// Adds a text.
     #[inline]
     pub fn push_text(&mut self, text: &str) {
-        let range = self.keep(text);
-        self.slots.push(Slot { number: None, text: Some(range) });
+        let (from, len) = self.keep(text);
+        self.slots.push(Slot { number: 0, from, len_and_kind: len | HAS_TEXT });
     }
 
     /// Adds a number that has a name.
     #[inline]
     pub fn push_named(&mut self, number: i64, name: &str) {
-        let range = self.keep(name);
-        self.slots.push(Slot { number: Some(number), text: Some(range) });
+        let (from, len) = self.keep(name);
+        self.slots.push(Slot { number, from, len_and_kind: len | HAS_NUMBER | HAS_TEXT });
     }
 
     /// Adds a field whose value could not be read.
     #[inline]
     pub fn push_unknown(&mut self) {
-        self.slots.push(Slot { number: None, text: None });
+        self.slots.push(Slot { number: 0, from: 0, len_and_kind: 0 });
     }
 
     /// Gives the number at `index` a name, if there is a number.
+    #[inline]
     pub fn name(&mut self, index: usize, name: &str) {
-        if self.slots.get(index).is_some_and(|slot| slot.number.is_some()) {
-            self.slots[index].text = Some(self.keep(name));
-        }
+        let (from, len) = self.keep(name);
+        self.set_name(index, from, len | HAS_TEXT);
+    }
+
+    /// The same, with a name that needs no copy.
+    #[inline]
+    pub fn name_constant(&mut self, index: usize, name: &'static str) {
+        let from = self.constants.len() as u32;
+        self.constants.push(name);
+        self.set_name(index, from, HAS_TEXT | IS_CONSTANT);
     }
 
     /// How many there are.
@@ -75,6 +94,7 @@ impl Params {
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -86,21 +106,50 @@ impl Params {
     }
 
     /// All of them, in order.
+    #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Param<'_>> + ExactSizeIterator {
         self.slots.iter().map(|slot| self.param(slot))
     }
 
     #[inline]
     fn param(&self, slot: &Slot) -> Param<'_> {
-        let text = slot.text.map(|(from, to)| &self.bytes[from as usize..to as usize]);
-        Param { number: slot.number, text }
+        let has = |kind: u32| slot.len_and_kind & kind != 0;
+        let number = has(HAS_NUMBER).then_some(slot.number);
+        if !has(HAS_TEXT) {
+            return Param { number, text: None };
+        }
+        let from = slot.from as usize;
+        let text = if has(IS_CONSTANT) {
+            self.constants[from]
+        } else {
+            &self.bytes[from..from + (slot.len_and_kind & LEN) as usize]
+        };
+        Param { number, text: Some(text) }
     }
 
     #[inline]
+    fn set_name(&mut self, index: usize, from: u32, len_and_kind: u32) {
+        if let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.len_and_kind & HAS_NUMBER != 0) {
+            slot.from = from;
+            slot.len_and_kind = HAS_NUMBER | len_and_kind;
+        }
+    }
+
+    /// Keeps a text; of one that is longer than half a gigabyte, the beginning.
+    #[inline]
     fn keep(&mut self, text: &str) -> (u32, u32) {
+        let text =
+            if text.len() > LEN as usize { &text[..text.floor_char_boundary(LEN as usize)] } else { text };
         let from = self.bytes.len() as u32;
         self.bytes.push_str(text);
-        (from, self.bytes.len() as u32)
+        (from, text.len() as u32)
+    }
+}
+
+/// The same numbers, texts and names; wherever these are kept.
+impl PartialEq for Params {
+    fn eq(&self, other: &Params) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -128,5 +177,23 @@ mod tests {
         params.push_named(24, "eth0");
         let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
         assert_eq!(printed, ["15", "received_msg", "24(eth0)"]);
+    }
+
+    #[test]
+    fn a_name_is_the_same_whether_it_was_copied_or_not() {
+        let (mut copied, mut constant) = (Params::default(), Params::default());
+        for params in [&mut copied, &mut constant] {
+            params.push_text("a");
+            params.push_number(7);
+            params.push_unknown();
+        }
+        assert_eq!(copied, constant);
+        copied.name(1, "mmap");
+        assert_ne!(copied, constant);
+        constant.name_constant(1, "mmap");
+        // A field without a number gets no name.
+        constant.name_constant(2, "none");
+        assert_eq!(copied, constant);
+        assert_eq!(constant.iter().map(|p| p.to_string()).collect::<Vec<_>>(), ["a", "7(mmap)", "?"]);
     }
 }

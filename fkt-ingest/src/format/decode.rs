@@ -1,19 +1,15 @@
 //! A record's bytes into an [`Event`], by a plan made once from the declaration.
 //!
-//! A text of variable length is declared `__data_loc char[] name`, and its four bytes say where it is:
-//!
-//! ```text
-//!   31          16 15           0
-//!   | length      | offset      |     offset from the start of the record; for `__rel_loc`, from the
-//!                                     end of these four bytes
-//! ```
 
-use std::borrow::Cow;
+use std::ffi::CStr;
 use std::fmt::Write;
 
-use sigmund_model::{Context, Cpu, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
+use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
 
+use super::machine::Machine;
 use super::naming::Naming;
+use super::number::Number;
+use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
 use super::text::{EventFormat, FieldFormat};
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
@@ -24,35 +20,18 @@ const TRACE_FLAG_HARDIRQ: u8 = 0x08;
 const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
 const TRACE_FLAG_NMI: u8 = 0x40;
 
-/// Where a number is in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    offset: u32,
-    size: u8,
-    signed: bool,
-}
-
 /// How one parameter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Number(Number),
-    /// Bytes at a fixed place; `len` 0 means to the end of the record.
-    Text {
-        offset: u32,
-        len: u32,
-    },
-    Hex {
-        offset: u32,
-        len: u32,
-    },
-    LocatedText {
-        offset: u32,
-        relative: bool,
-    },
-    LocatedHex {
-        offset: u32,
-        relative: bool,
-    },
+    /// A text, up to its NUL.
+    Text(Place),
+    /// Numbers with commas between them; those of one byte as hexadecimal digits.
+    Numbers(Place),
+    /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
+    Mask(Place),
+    /// CPUs, as ranges: `0-3,8`.
+    CpuList(Place),
     Unknown,
 }
 
@@ -77,17 +56,19 @@ pub(super) struct Decoder {
     plans: Vec<Plan>,
     effect: EffectPlan,
     naming: Naming,
+    /// Names that the declaration gives to numbers, by the index of the parameter.
+    number_names: Vec<(usize, NumberNames)>,
 }
 
 /// The declaration and the plan of one event; `kind` is its index among its source's event types.
-pub(super) fn plan(format: &EventFormat, kind: u32, is_x86_64: bool) -> (EventType, Decoder) {
+pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventType, Decoder) {
     let mut fields = Vec::new();
     let mut plans = Vec::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")) {
-        plan_field(field, &mut fields, &mut plans);
+        plan_field(format, field, machine, &mut fields, &mut plans);
     }
     let format_for_people =
-        super::print_fmt::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
+        super::people::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
     let event_type = EventType {
         level: Level::Kern,
         code: Some(u32::from(format.id)),
@@ -96,16 +77,29 @@ pub(super) fn plan(format: &EventFormat, kind: u32, is_x86_64: bool) -> (EventTy
         fields,
         format: format_for_people,
     };
-    let number = |name: &str| format.fields.iter().find(|f| f.name == name).and_then(number_at);
+    let number =
+        |name: &str| format.fields.iter().find(|f| f.name == name).and_then(|f| number_at(f, machine));
+    let naming = Naming::of(&event_type, machine.is_x86_64);
     let decoder = Decoder {
         kind,
         flags: number("common_flags"),
         pid: number("common_pid"),
-        plans,
         effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
-        naming: Naming::of(&event_type, is_x86_64),
+        number_names: if naming == Naming::None { number_names(format, &plans, machine) } else { Vec::new() },
+        naming,
+        plans,
     };
     (event_type, decoder)
+}
+
+/// Of the parameters that are numbers, those that the declaration names.
+fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(usize, NumberNames)> {
+    if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
+        return Vec::new();
+    }
+    let names = Sentence::parse(format, machine).map(|sentence| sentence.number_names());
+    let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
+    names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
 fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<EffectPlan> {
@@ -126,88 +120,76 @@ fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<Ef
     })
 }
 
-fn plan_field(field: &FieldFormat, fields: &mut Vec<Field>, plans: &mut Vec<Plan>) {
+fn plan_field(
+    format: &EventFormat,
+    field: &FieldFormat,
+    machine: Machine,
+    fields: &mut Vec<Field>,
+    plans: &mut Vec<Plan>,
+) {
     let mut push = |name: String, ty, plan| {
         fields.push(Field { name, ty });
         plans.push(plan);
     };
-    let (offset, name) = (field.offset, field.name.clone());
-    let located = field.c_type.strip_prefix("__data_loc ").map(|t| (t, false));
-    if let Some((c_type, relative)) =
-        located.or_else(|| field.c_type.strip_prefix("__rel_loc ").map(|t| (t, true)))
-    {
-        let plan = match is_char(c_type.trim_end_matches("[]").trim_end()) {
-            true => Plan::LocatedText { offset, relative },
-            false => Plan::LocatedHex { offset, relative },
-        };
-        return push(name, FieldType::Text, plan);
+    if let Some(number) = number_at(field, machine) {
+        return push(field.name.clone(), number_type(field, field.size), Plan::Number(number));
     }
-    let Some(array) = &field.array else {
-        return match number_at(field) {
-            Some(number) => push(name, number_type(&field.c_type, number), Plan::Number(number)),
-            None if field.size > 0 => push(name, FieldType::Text, Plan::Hex { offset, len: field.size }),
-            None => push(name, FieldType::Text, Plan::Unknown),
-        };
+    let Some(place) = Place::of(field, machine).filter(|place| place.kind != Kind::Number) else {
+        return push(field.name.clone(), FieldType::Text, Plan::Unknown);
     };
-    if is_char(&field.c_type) {
-        return push(name, FieldType::Text, Plan::Text { offset, len: field.size });
-    }
-    let count = array.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n));
-    let element = count.filter(|n| field.size.is_multiple_of(*n)).map(|n| field.size / n);
-    if let (Some(count), Some(size @ (4 | 8))) = (count, element) {
+    if let Some(count) = spread(field, place) {
+        let size = u32::from(place.element.size);
         for index in 0..count {
-            let offset = offset.saturating_add(index * size);
-            let number = Number { offset, size: size as u8, signed: field.signed };
-            push(format!("{name}{index}"), number_type(&field.c_type, number), Plan::Number(number));
+            let offset = field.offset.saturating_add(index * size);
+            let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
+            push(format!("{}{index}", field.name), number_type(field, size), plan);
         }
         return;
     }
-    push(name, FieldType::Text, Plan::Hex { offset, len: field.size });
+    let plan = match element_type(field) {
+        "char" | "const char" => Plan::Text(place),
+        mask if mask.contains("cpumask") => Plan::CpuList(place),
+        "unsigned long" if place.kind != Kind::Array => bitmask_or_numbers(format, field, place),
+        _ => Plan::Numbers(place),
+    };
+    push(field.name.clone(), FieldType::Text, plan);
 }
 
-fn is_char(c_type: &str) -> bool {
-    matches!(c_type, "char" | "const char")
+/// A bitmask is declared as an array of longs; how it is printed tells it from one.
+fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, place: Place) -> Plan {
+    let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
+    let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
+    if is_mask { Plan::Mask(place) } else { Plan::Numbers(place) }
 }
 
-fn number_at(field: &FieldFormat) -> Option<Number> {
-    let size = u8::try_from(field.size).ok().filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
-    let plain = field.array.is_none();
-    plain.then_some(Number { offset: field.offset, size, signed: field.signed })
+/// How many fields of their own the elements of a short array become.
+fn spread(field: &FieldFormat, place: Place) -> Option<u32> {
+    let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
+    let wide = matches!(place.element.size, 4 | 8) && field.size == count * u32::from(place.element.size);
+    (place.kind == Kind::Array && wide).then_some(count)
 }
 
-fn number_type(c_type: &str, number: Number) -> FieldType {
-    match (number.size, number.signed) {
-        _ if c_type.contains('*') => FieldType::Pointer,
-        _ if c_type == "bool" => FieldType::Bool,
+/// `char` of `__data_loc char[]`.
+fn element_type(field: &FieldFormat) -> &str {
+    let c_type = field.c_type.trim_start_matches("__data_loc ").trim_start_matches("__rel_loc ");
+    c_type.trim_end_matches("[]").trim_end()
+}
+
+fn number_at(field: &FieldFormat, machine: Machine) -> Option<Number> {
+    let located = field.c_type.starts_with("__data_loc ") || field.c_type.starts_with("__rel_loc ");
+    let plain = field.array.is_none() && !located;
+    plain.then(|| Number::new(field.offset, field.size, field.signed, machine))?
+}
+
+fn number_type(field: &FieldFormat, size: u32) -> FieldType {
+    match (size, field.signed) {
+        _ if field.c_type.contains('*') => FieldType::Pointer,
+        _ if field.c_type == "bool" => FieldType::Bool,
         (_, true) => FieldType::I64,
         (1, _) => FieldType::U8,
         (2, _) => FieldType::U16,
         (4, _) => FieldType::U32,
         _ => FieldType::U64,
-    }
-}
-
-impl Number {
-    #[inline]
-    fn read(self, record: &[u8]) -> Option<i64> {
-        let bytes = record.get(self.offset as usize..)?;
-        Some(match (self.size, self.signed) {
-            (1, false) => i64::from(u8::from_le_bytes(*bytes.first_chunk()?)),
-            (1, true) => i64::from(i8::from_le_bytes(*bytes.first_chunk()?)),
-            (2, false) => i64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
-            (2, true) => i64::from(i16::from_le_bytes(*bytes.first_chunk()?)),
-            (4, false) => i64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
-            (4, true) => i64::from(i32::from_le_bytes(*bytes.first_chunk()?)),
-            _ => i64::from_le_bytes(*bytes.first_chunk()?),
-        })
-    }
-
-    fn read_lwp(self, record: &[u8]) -> Option<Lwp> {
-        self.read(record).and_then(|pid| u32::try_from(pid).ok()).map(Lwp)
-    }
-
-    fn read_cpu(self, record: &[u8]) -> Option<Cpu> {
-        self.read(record).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
     }
 }
 
@@ -225,6 +207,9 @@ impl Decoder {
             plan.push(record, &mut event.params);
         }
         self.naming.apply(&mut event.params);
+        for (index, names) in &self.number_names {
+            apply_names(*index, names, &mut event.params);
+        }
     }
 }
 
@@ -236,6 +221,15 @@ pub(super) fn context(flags: u8, lwp: Option<Lwp>) -> Context {
         _ if flags & TRACE_FLAG_SOFTIRQ != 0 => Context::Softirq,
         Some(Lwp::IDLE) => Context::Idle,
         _ => Context::Task,
+    }
+}
+
+fn apply_names(index: usize, names: &NumberNames, params: &mut Params) {
+    let Some(number) = params.get(index).and_then(|param| param.number) else { return };
+    let mut text = String::new();
+    names.write(number, &mut text);
+    if !text.is_empty() {
+        params.name(index, &text);
     }
 }
 
@@ -265,52 +259,55 @@ impl EffectPlan {
 
 impl Plan {
     #[inline]
-    fn push(self, record: &[u8], params: &mut Params) {
+    fn push(&self, record: &[u8], params: &mut Params) {
         match self {
             Plan::Number(number) => match number.read(record) {
                 Some(value) => params.push_number(value),
                 None => params.push_unknown(),
             },
-            Plan::Text { offset, len } => push_text(fixed(record, offset, len), params),
-            Plan::Hex { offset, len } => push_hex(fixed(record, offset, len), params),
-            Plan::LocatedText { offset, relative } => push_text(located(record, offset, relative), params),
-            Plan::LocatedHex { offset, relative } => push_hex(located(record, offset, relative), params),
+            Plan::Text(place) => match place.bytes(record) {
+                Some(bytes) => push_text(bytes, params),
+                None => params.push_unknown(),
+            },
+            Plan::Numbers(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&numbers(bytes, place)),
+                None => params.push_unknown(),
+            },
+            Plan::Mask(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&bit_mask(bytes, place.machine)),
+                None => params.push_unknown(),
+            },
+            Plan::CpuList(place) => match place.bytes(record) {
+                Some(bytes) => params.push_text(&bit_list(bytes, place.machine)),
+                None => params.push_unknown(),
+            },
             Plan::Unknown => params.push_unknown(),
         }
     }
 }
 
-fn fixed(record: &[u8], offset: u32, len: u32) -> Option<&[u8]> {
-    let bytes = record.get(offset as usize..)?;
-    if len == 0 { Some(bytes) } else { bytes.get(..len as usize) }
-}
-
-fn located(record: &[u8], offset: u32, relative: bool) -> Option<&[u8]> {
-    let bytes = record.get(offset as usize..)?;
-    let word = u32::from_le_bytes(*bytes.first_chunk()?);
-    let (from, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
-    let base = if relative { bytes.get(4..)? } else { record };
-    base.get(from..)?.get(..len)
-}
-
 #[inline]
-fn push_text(bytes: Option<&[u8]>, params: &mut Params) {
-    let Some(bytes) = bytes else { return params.push_unknown() };
-    let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    match String::from_utf8_lossy(&bytes[..len]) {
-        Cow::Borrowed(text) => params.push_text(text),
-        Cow::Owned(text) => params.push_text(&text),
+fn push_text(bytes: &[u8], params: &mut Params) {
+    let text = CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes);
+    match std::str::from_utf8(text) {
+        Ok(text) => params.push_text(text),
+        Err(_) => params.push_text(&text_of(bytes)),
     }
 }
 
-fn push_hex(bytes: Option<&[u8]>, params: &mut Params) {
-    let Some(bytes) = bytes else { return params.push_unknown() };
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
+fn numbers(bytes: &[u8], place: &Place) -> String {
+    let mut text = String::new();
+    let size = usize::from(place.element.size.max(1));
+    for bytes in bytes.chunks_exact(size) {
         // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        let _ = match Place::number(place.element, place.machine, bytes) {
+            _ if size == 1 => write!(text, "{:02x}", bytes.first().copied().unwrap_or(0)),
+            Some(number) if text.is_empty() => write!(text, "{number}"),
+            Some(number) => write!(text, ",{number}"),
+            None => Ok(()),
+        };
     }
-    params.push_text(&text);
+    text
 }
 
 #[cfg(test)]
@@ -326,18 +323,51 @@ mod tests {
         assert_eq!(context(0x01, Some(Lwp(7))), Context::Task);
     }
 
-    // |common …|irq = -1 |len 5, at 16|"eth0\0"|
+    fn printed(declaration: &str, record: &[u8]) -> Vec<String> {
+        let text = format!("name: x\nID: 1\nformat:\n{declaration}");
+        let format = crate::format::event_format(&text).unwrap();
+        let (event_type, decoder) = plan(&format, 0, Machine::little_64(true));
+        let mut event = Event::default();
+        decoder.fill(record, &mut event);
+        assert_eq!(event.params.len(), event_type.fields.len());
+        event.params.iter().map(|p| p.to_string()).collect()
+    }
+
+    // |irq = -1|len 5, at 14|len 5, 0 behind itself|"eth0\0"|
     #[test]
     fn a_located_text_is_found_where_its_word_says() {
-        let mut record = vec![0u8; 8];
-        record.extend((-1i32).to_le_bytes());
-        record.extend(((5u32 << 16) | 16).to_le_bytes());
+        let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\
+            \tfield:__data_loc char[] name;\toffset:4;\tsize:4;\tsigned:0;\n\
+            \tfield:__rel_loc char[] again;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:__data_loc char[] none;\toffset:0;\tsize:4;\tsigned:0;\n";
+        let mut record = (-1i32).to_le_bytes().to_vec();
+        record.extend(((5u32 << 16) | 12).to_le_bytes());
+        record.extend((5u32 << 16).to_le_bytes());
         record.extend(b"eth0\0");
-        let mut params = Params::default();
-        Plan::Number(Number { offset: 8, size: 4, signed: true }).push(&record, &mut params);
-        Plan::LocatedText { offset: 12, relative: false }.push(&record, &mut params);
-        Plan::LocatedText { offset: 8, relative: false }.push(&record, &mut params);
-        let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
-        assert_eq!(printed, ["-1", "eth0", "?"]);
+        assert_eq!(printed(declaration, &record), ["-1", "eth0", "eth0", "?"]);
+    }
+
+    #[test]
+    fn arrays_and_masks_are_texts_and_short_arrays_are_numbers() {
+        let declaration = "\tfield:u8 mac[3];\toffset:0;\tsize:3;\tsigned:0;\n\
+            \tfield:s16 steps[2];\toffset:4;\tsize:4;\tsigned:1;\n\
+            \tfield:__data_loc u32[] ids;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:__data_loc cpumask_t mask;\toffset:12;\tsize:4;\tsigned:0;\n\
+            \tfield:u32 two[2];\toffset:16;\tsize:8;\tsigned:0;\n\
+            \tfield:struct in6_addr six;\toffset:24;\tsize:3;\tsigned:0;\n";
+        let mut record = vec![1, 2, 0xfe, 0, 0xff, 0xff, 3, 0];
+        record.extend(((8u32 << 16) | 16).to_le_bytes());
+        record.extend(((8u32 << 16) | 16).to_le_bytes());
+        record.extend([5, 0, 0, 0, 6, 0, 0, 0, 9, 9, 9]);
+        let expected = ["0102fe", "-1,3", "5,6", "0,2,33-34", "5", "6", "090909"];
+        assert_eq!(printed(declaration, &record), expected);
+    }
+
+    #[test]
+    fn a_number_has_the_name_that_the_declaration_gives_it() {
+        let declaration = "\tfield:unsigned int vec;\toffset:0;\tsize:4;\tsigned:0;\n\n\
+            print fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
+        assert_eq!(printed(declaration, &[1, 0, 0, 0]), ["1(TIMER)"]);
+        assert_eq!(printed(declaration, &[2, 0, 0, 0]), ["2"]);
     }
 }

@@ -17,10 +17,16 @@
 //! for an ID, and [`naming`] gives names to numbers that people know by name.
 
 mod decode;
+mod machine;
+mod names;
 mod naming;
-mod print_fmt;
+mod number;
+mod people;
+mod print;
 mod table;
 mod text;
 
+pub(crate) use machine::Machine;
+pub(crate) use names::Names;
 pub(crate) use table::EventTable;
 pub(crate) use text::{EventFormat, event_format, fields};

@@ -1,5 +1,7 @@
 //! Names of numbers that people know by name: system calls, and the states of LWPs. The number stays what it is.
 
+use std::sync::LazyLock;
+
 use sigmund_model::{EventType, Params};
 use syscalls::x86_64::Sysno;
 
@@ -45,7 +47,7 @@ impl Naming {
             Naming::TaskState(index) => (index, number(params, index).and_then(task_state)),
         };
         if let Some(name) = name {
-            params.name(index, name);
+            params.name_constant(index, name);
         }
     }
 }
@@ -54,8 +56,17 @@ fn number(params: &Params, index: usize) -> Option<i64> {
     params.get(index)?.number
 }
 
+/// By number, so that finding one is one step.
+static SYSTEM_CALLS: LazyLock<Vec<Option<&'static str>>> = LazyLock::new(|| {
+    (0..SYSTEM_CALL_NUMBERS).map(|number| Sysno::new(number).map(|call| call.name())).collect()
+});
+
+/// More than x86-64 has (some 470).
+const SYSTEM_CALL_NUMBERS: usize = 1024;
+
+#[inline]
 fn system_call(number: i64) -> Option<&'static str> {
-    usize::try_from(number).ok().and_then(Sysno::new).map(|call| call.name())
+    SYSTEM_CALLS.get(usize::try_from(number).ok()?).copied()?
 }
 
 fn task_state(number: i64) -> Option<&'static str> {

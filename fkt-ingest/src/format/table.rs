@@ -1,8 +1,14 @@
 //! All events a trace declares, found by the ID in a record.
 
+use std::fmt::Write;
+use std::sync::OnceLock;
+
 use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level};
 
 use super::decode::{self, Decoder};
+use super::machine::Machine;
+use super::names::Names;
+use super::print::{Place, Sentence, print_printk};
 use super::text::{EventFormat, FieldFormat};
 
 /// Declarations, and the plan for each ID.
@@ -15,23 +21,31 @@ pub(crate) struct EventTable {
     /// Where `common_type` is; the same in every event of a kernel.
     type_offset: usize,
     pid_offset: usize,
+    machine: Machine,
+    names: Names,
+    /// The declarations themselves, and the sentences of those that were asked for.
+    formats: Vec<EventFormat>,
+    sentences: Vec<OnceLock<Option<Sentence>>>,
 }
 
 const NO_DECODER: u16 = u16::MAX;
 
 impl EventTable {
     /// A table of these events, and one more kind at the end: `unknown`, for records of no declared ID.
-    /// Numbers of system calls are those of x86-64, or not known.
-    pub(crate) fn new(formats: &[EventFormat], is_x86_64: bool) -> EventTable {
+    pub(crate) fn new(formats: &[EventFormat], machine: Machine) -> EventTable {
         let mut table = EventTable {
             types: Vec::with_capacity(formats.len() + 1),
             decoders: Vec::with_capacity(formats.len()),
             by_id: Vec::new(),
             type_offset: common_offset(formats, "common_type").unwrap_or(0),
             pid_offset: common_offset(formats, "common_pid").unwrap_or(4),
+            machine,
+            names: Names::default(),
+            formats: formats.iter().take(usize::from(NO_DECODER)).cloned().collect(),
+            sentences: Vec::new(),
         };
         for format in formats.iter().take(usize::from(NO_DECODER)) {
-            let (event_type, decoder) = decode::plan(format, table.types.len() as u32, is_x86_64);
+            let (event_type, decoder) = decode::plan(format, table.types.len() as u32, machine);
             let id = usize::from(format.id);
             if table.by_id.len() <= id {
                 table.by_id.resize(id + 1, NO_DECODER);
@@ -41,7 +55,13 @@ impl EventTable {
             table.decoders.push(decoder);
         }
         table.types.push(unknown());
+        table.sentences.resize_with(table.formats.len(), OnceLock::new);
         table
+    }
+
+    /// The same, with names for addresses.
+    pub(crate) fn with_names(self, names: Names) -> EventTable {
+        EventTable { names, ..self }
     }
 
     pub(crate) fn types(&self) -> &[EventType] {
@@ -52,7 +72,7 @@ impl EventTable {
     #[inline]
     pub(crate) fn fill(&self, record: &[u8], event: &mut Event) {
         let id =
-            record.get(self.type_offset..).and_then(|r| r.first_chunk()).copied().map(u16::from_le_bytes);
+            record.get(self.type_offset..).and_then(|r| r.first_chunk()).map(|r| self.machine.order.u16(*r));
         let known = id.and_then(|id| self.by_id.get(usize::from(id))).copied();
         match known.and_then(|index| self.decoders.get(usize::from(index))) {
             Some(decoder) => decoder.fill(record, event),
@@ -60,11 +80,62 @@ impl EventTable {
         }
     }
 
+    /// Writes the record as the kernel's `trace` file shows it, without the task and the time: by the declaration's
+    /// `print fmt`; where that is not understood, field by field.
+    pub(crate) fn print(&self, record: &[u8], out: &mut String) {
+        let id =
+            record.get(self.type_offset..).and_then(|r| r.first_chunk()).map(|r| self.machine.order.u16(*r));
+        let index = id.and_then(|id| self.by_id.get(usize::from(id))).map(|index| usize::from(*index));
+        let declared = index.and_then(|index| Some((self.formats.get(index)?, self.sentences.get(index)?)));
+        match declared {
+            Some((format, _)) if format.name == "bprint" => self.print_bprint(format, record, out),
+            Some((format, sentence)) => {
+                let sentence = sentence.get_or_init(|| Sentence::parse(format, self.machine));
+                match sentence {
+                    Some(sentence) => sentence.print(record, self.machine, &self.names, out),
+                    None => self.print_fields(record, out),
+                }
+            }
+            None => self.print_fields(record, out),
+        }
+    }
+
+    /// `trace_printk` whose format the kernel kept: `%ps: ` and the text.
+    fn print_bprint(&self, format: &EventFormat, record: &[u8], out: &mut String) {
+        let place = |name: &str| Place::of(format.fields.iter().find(|f| f.name == name)?, self.machine);
+        let number = |name| {
+            let place = place(name)?;
+            Place::number(place.element, place.machine, place.bytes(record)?)
+        };
+        let ip = number("ip").unwrap_or(0) as u64;
+        match self.names.symbol(ip) {
+            Some((function, _)) => out.push_str(function),
+            None => out.push_str(&format!("{ip:#x}")),
+        }
+        out.push_str(": ");
+        let address = number("fmt").unwrap_or(0) as u64;
+        let packed = place("buf").and_then(|place| place.bytes(record)).unwrap_or_default();
+        match self.names.printk(address) {
+            Some(text) => print_printk(text, packed, self.machine, &self.names, out),
+            None => out.push_str(&format!("(NO FORMAT FOUND at {address:x})")),
+        }
+    }
+
+    fn print_fields(&self, record: &[u8], out: &mut String) {
+        let mut event = Event::default();
+        self.fill(record, &mut event);
+        let fields = self.types.get(event.kind as usize).map_or([].as_slice(), |ty| &ty.fields);
+        for (index, (field, param)) in fields.iter().zip(event.params.iter()).enumerate() {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{}{}={param}", if index > 0 { " " } else { "" }, field.name);
+        }
+    }
+
     #[cold]
     fn fill_unknown(&self, id: Option<u16>, record: &[u8], event: &mut Event) {
         event.kind = self.decoders.len() as u32;
         let pid =
-            record.get(self.pid_offset..).and_then(|r| r.first_chunk()).copied().map(u32::from_le_bytes);
+            record.get(self.pid_offset..).and_then(|r| r.first_chunk()).map(|r| self.machine.order.u32(*r));
         event.lwp = pid.filter(|pid| *pid <= i32::MAX as u32).map(sigmund_model::Lwp);
         let flags = record.get(self.type_offset + 2).copied().unwrap_or(0);
         event.context = decode::context(flags, event.lwp);
@@ -101,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_record_of_an_undeclared_id_is_kept_with_its_number_and_size() {
-        let table = EventTable::new(&[], true);
+        let table = EventTable::new(&[], Machine::little_64(true));
         let mut event = Event::default();
         table.fill(&[0x74, 1, 0x08, 0, 70, 0, 0, 0, 1, 2, 3, 4], &mut event);
         assert_eq!(table.types()[event.kind as usize].name, "unknown");

@@ -3,7 +3,7 @@
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_until, take_while};
 use nom::character::complete::{multispace0, space0, u16 as number16, u32 as number32};
-use nom::combinator::opt;
+use nom::combinator::{opt, rest};
 use nom::multi::{many0, many1};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
@@ -11,6 +11,8 @@ use nom::{IResult, Parser};
 /// One event, as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventFormat {
+    /// The folder of the event, `sched`; not in the text.
+    pub(crate) system: String,
     pub(crate) name: String,
     /// `common_type` of its records.
     pub(crate) id: u16,
@@ -52,9 +54,11 @@ fn event(text: &str) -> IResult<&str, EventFormat> {
     let (text, id) = preceded((multispace0, tag("ID:"), space0), number16).parse(text)?;
     let (text, _) = (multispace0, tag("format:")).parse(text)?;
     let (text, fields) = many1(field).parse(text)?;
-    let (text, print_fmt) = opt(preceded((multispace0, tag("print fmt:"), space0), line)).parse(text)?;
-    let print_fmt = print_fmt.unwrap_or_default().to_owned();
-    Ok((text, EventFormat { name: name.trim().to_owned(), id, fields, print_fmt }))
+    // To the end: some formats have a line break within their quotes.
+    let (text, print_fmt) = opt(preceded((multispace0, tag("print fmt:"), space0), rest)).parse(text)?;
+    let print_fmt = print_fmt.unwrap_or_default().trim_end().to_owned();
+    let (system, name) = (String::new(), name.trim().to_owned());
+    Ok((text, EventFormat { system, name, id, fields, print_fmt }))
 }
 
 fn field(text: &str) -> IResult<&str, FieldFormat> {

@@ -5,17 +5,18 @@
 //!   | time   | commit | record | record | …          | record | lost u64 | garbage |
 //! ```
 //!
-//! `time` is the clock's value that the deltas of the records start from. `commit` is sign-extended from
-//! 32 bits:
+//! `time` is the clock's value that the deltas of the records start from. `commit` is a `local_t`: 8 bytes of a
+//! 64-bit kernel, 4 of a 32-bit one, where the records begin at 12. It is sign-extended from 32 bits:
 //!
 //! ```text
 //!   bits 0..20   length of the records, in bytes
-//!   bit 30       MISSED_STORED: `lost`, behind the records, is the number of events lost
+//!   bit 30       MISSED_STORED: `lost`, behind the records, is the number of events lost (an `unsigned long`)
 //!   bit 31       MISSED_EVENTS: events were lost before this page
 //! ```
 //!
-//! Offsets are those that `events/header_page` gives on x86-64; a trace carries that text, and it is used.
+//! Drawn as `events/header_page` gives it on x86-64; a trace carries that text, and it is used.
 
+use crate::cut::ByteOrder;
 use crate::error::Misfit;
 use crate::format;
 
@@ -26,7 +27,10 @@ const LENGTH: u64 = (1 << 20) - 1;
 /// Where the parts of a page are, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLayout {
+    pub(crate) order: ByteOrder,
     commit: usize,
+    /// Bytes of `commit`, which is the size of the kernel's `long`: 4 or 8.
+    pub(crate) long_size: u8,
     data: usize,
     /// Size of a whole page.
     pub(crate) page_size: u64,
@@ -34,32 +38,53 @@ pub(crate) struct PageLayout {
 
 impl Default for PageLayout {
     fn default() -> PageLayout {
-        PageLayout { commit: 8, data: 16, page_size: 4096 }
+        PageLayout::of_kernel(ByteOrder::Little, 8)
     }
 }
 
 impl PageLayout {
+    /// That of every kernel whose `long` has so many bytes, in pages of 4 KiB.
+    pub(crate) fn of_kernel(order: ByteOrder, long_size: u8) -> PageLayout {
+        PageLayout { order, commit: 8, long_size, data: 8 + usize::from(long_size), page_size: 4096 }
+    }
+
     /// The same layout in pages of this size.
     pub(crate) fn with_page_size(self, page_size: u64) -> PageLayout {
         PageLayout { page_size, ..self }
     }
 
-    /// From the text of `header_page`; `Err` says what of it is not readable yet.
-    pub(crate) fn parse(text: &str) -> Result<PageLayout, String> {
+    /// From the text of `header_page`; `Err` says what of it makes no sense.
+    pub(crate) fn parse(text: &str, order: ByteOrder) -> Result<PageLayout, String> {
         let fields = format::fields(text);
         let find = |name: &str| fields.iter().find(|f| f.name == name).ok_or(format!("no field {name}"));
         let (timestamp, commit, data) = (find("timestamp")?, find("commit")?, find("data")?);
         if (timestamp.offset, timestamp.size) != (0, 8) {
             return Err(format!("timestamp of {} bytes at {}", timestamp.size, timestamp.offset));
         }
-        if commit.size != 8 {
-            return Err(format!("commit of {} bytes (a 32-bit kernel)", commit.size));
-        }
-        if commit.offset > 64 || data.offset < commit.offset + 8 || data.offset > 128 {
+        let (4 | 8) = commit.size else {
+            return Err(format!("commit of {} bytes", commit.size));
+        };
+        if commit.offset > 64 || data.offset < commit.offset + commit.size || data.offset > 128 {
             return Err(format!("commit at {}, data at {}", commit.offset, data.offset));
         }
         let page_size = u64::from(data.offset) + u64::from(data.size);
-        Ok(PageLayout { commit: commit.offset as usize, data: data.offset as usize, page_size })
+        let (commit_at, long_size) = (commit.offset as usize, commit.size as u8);
+        Ok(PageLayout { order, commit: commit_at, long_size, data: data.offset as usize, page_size })
+    }
+}
+
+impl PageLayout {
+    /// The time of a page that begins with these bytes.
+    pub(crate) fn time(&self, page: &[u8]) -> Option<u64> {
+        page.first_chunk().map(|bytes| self.order.u64(*bytes))
+    }
+
+    fn long_at(&self, page: &[u8], at: usize) -> Option<u64> {
+        let bytes = page.get(at..)?;
+        match self.long_size {
+            4 => bytes.first_chunk().map(|bytes| u64::from(self.order.u32(*bytes))),
+            _ => bytes.first_chunk().map(|bytes| self.order.u64(*bytes)),
+        }
     }
 }
 
@@ -82,7 +107,7 @@ impl Page {
     pub(crate) fn parse(bytes: &[u8], layout: &PageLayout, at: u64) -> Result<Page, Misfit> {
         let misfit = |expected: String, found: String| Misfit { at, part: "page head", expected, found };
         let (Some(time), Some(commit), true) =
-            (u64_at(bytes, 0), u64_at(bytes, layout.commit), bytes.len() >= layout.data)
+            (layout.time(bytes), layout.long_at(bytes, layout.commit), bytes.len() >= layout.data)
         else {
             return Err(misfit(format!("{} bytes", layout.data), format!("{} bytes", bytes.len())));
         };
@@ -93,14 +118,10 @@ impl Page {
         }
         let end = layout.data + length as usize;
         let lost_before = (commit & MISSED_EVENTS != 0)
-            .then(|| if commit & MISSED_STORED != 0 { u64_at(bytes, end) } else { None });
+            .then(|| if commit & MISSED_STORED != 0 { layout.long_at(bytes, end) } else { None });
         let cut_off = bytes.len() < end;
         Ok(Page { time, records: (layout.data, end.min(bytes.len())), lost_before, cut_off })
     }
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
 #[cfg(test)]
@@ -129,6 +150,23 @@ mod tests {
         let behind = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
         let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &behind), &PageLayout::default(), 0).unwrap();
         assert_eq!(read.lost_before, Some(Some(38977)));
+    }
+
+    // | time 5 | commit 0xc0000008 | 8 bytes | lost 7 | in a big-endian 32-bit kernel's order
+    #[test]
+    fn a_page_of_a_32_bit_kernel_has_a_shorter_head_and_a_shorter_count() {
+        let text = "field: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+            field: local_t commit;\toffset:8;\tsize:4;\tsigned:1;\n\
+            field: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+            field: char data;\toffset:12;\tsize:16372;\tsigned:1;\n";
+        let layout = PageLayout::parse(text, ByteOrder::Big).unwrap();
+        assert_eq!(layout, PageLayout::of_kernel(ByteOrder::Big, 4).with_page_size(16384));
+        let mut bytes = 5u64.to_be_bytes().to_vec();
+        bytes.extend(0xc000_0008u32.to_be_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(7u32.to_be_bytes());
+        let read = Page::parse(&bytes, &layout, 0).unwrap();
+        assert_eq!((read.time, read.records, read.lost_before), (5, (12, 20), Some(Some(7))));
     }
 
     #[test]

@@ -14,7 +14,11 @@
 //!   31         TIME_STAMP:  t  = delta + (array[0] << 27), bits 59..63 kept        8
 //! ```
 //!
+//! A big-endian machine has `type_len` in the upper five bits of the word, and the delta below.
+//!
 //! Absolute time stamps do occur in "delta" mode: the writer was interrupted by one that recorded, too.
+
+use crate::cut::ByteOrder;
 
 /// Bits of the absolute time stamp.
 const TIME_STAMP_BITS: u32 = 59;
@@ -26,6 +30,7 @@ pub(crate) struct Records {
     at: usize,
     end: usize,
     time: u64,
+    order: ByteOrder,
 }
 
 /// What is next on a page.
@@ -41,21 +46,31 @@ pub(crate) enum Step {
 
 impl Records {
     /// The records in bytes `range.0..range.1` of a page whose time is `time`.
-    pub(crate) fn new(range: (usize, usize), time: u64) -> Records {
-        Records { at: range.0, end: range.1, time }
+    pub(crate) fn new(range: (usize, usize), time: u64, order: ByteOrder) -> Records {
+        Records { at: range.0, end: range.1, time, order }
     }
 
     /// The next event.
     #[inline]
     pub(crate) fn next(&mut self, page: &[u8]) -> Step {
+        match self.order {
+            ByteOrder::Little => self.step::<false>(page),
+            ByteOrder::Big => self.step::<true>(page),
+        }
+    }
+
+    #[inline]
+    fn step<const BIG: bool>(&mut self, page: &[u8]) -> Step {
         loop {
             let left = self.end.saturating_sub(self.at);
             if left == 0 {
                 return Step::End;
             }
             let overrun = |len| Step::Overrun { at: self.at, len, left };
-            let Some(word) = word_at(page, self.at, self.end) else { return overrun(4) };
-            let (type_len, delta) = (word & 0x1f, u64::from(word >> 5));
+            let Some(word) = word_at::<BIG>(page, self.at, self.end) else { return overrun(4) };
+            let (type_len, delta) =
+                if BIG { (word >> 27, word & 0x07ff_ffff) } else { (word & 0x1f, word >> 5) };
+            let delta = u64::from(delta);
             if let 1..=28 = type_len {
                 let (from, to) = (self.at + 4, self.at + 4 + 4 * type_len as usize);
                 if to > self.end {
@@ -68,7 +83,7 @@ impl Records {
             if type_len == 29 && delta == 0 {
                 return Step::End;
             }
-            let Some(first) = word_at(page, self.at + 4, self.end) else { return overrun(8) };
+            let Some(first) = word_at::<BIG>(page, self.at + 4, self.end) else { return overrun(8) };
             let beyond = delta + (u64::from(first) << 27);
             match type_len {
                 30 => {
@@ -107,8 +122,9 @@ fn absolute(stamp: u64, running: u64) -> u64 {
 }
 
 #[inline]
-fn word_at(page: &[u8], at: usize, end: usize) -> Option<u32> {
-    page.get(at..end)?.first_chunk().copied().map(u32::from_le_bytes)
+fn word_at<const BIG: bool>(page: &[u8], at: usize, end: usize) -> Option<u32> {
+    let bytes = *page.get(at..end)?.first_chunk()?;
+    Some(if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
 }
 
 #[cfg(test)]
@@ -121,7 +137,7 @@ mod tests {
     }
 
     fn walk(page: &[u8], time: u64) -> Vec<Step> {
-        let mut records = Records::new((0, page.len()), time);
+        let mut records = Records::new((0, page.len()), time, ByteOrder::Little);
         let mut steps = Vec::new();
         loop {
             let step = records.next(page);
@@ -142,6 +158,17 @@ mod tests {
             Step::End,
         ];
         assert_eq!(walk(&page, 100), expected);
+    }
+
+    // | type_len 1, delta 3 | x | type_len 30, delta 5 | 1 | type_len 1, delta 1 | x |
+    #[test]
+    fn a_big_endian_machine_has_the_length_in_the_upper_bits() {
+        let words = [(1 << 27) | 3, 7, (30 << 27) | 5, 1, (1 << 27) | 1, 7u32];
+        let page: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+        let mut records = Records::new((0, page.len()), 100, ByteOrder::Big);
+        assert_eq!(records.next(&page), Step::Event { time: 103, from: 4, to: 8 });
+        assert_eq!(records.next(&page), Step::Event { time: 109 + (1 << 27), from: 20, to: 24 });
+        assert_eq!(records.next(&page), Step::End);
     }
 
     #[test]
@@ -180,7 +207,7 @@ mod tests {
         let bytes = include_bytes!("../../tests/fixtures/marker-extend.page");
         let page = Page::parse(bytes, &PageLayout::default(), 0).unwrap();
         assert_eq!((page.time, page.records, page.lost_before), (0x04c2_35fc_a4de, (16, 16 + 0x164), None));
-        let mut records = Records::new(page.records, page.time);
+        let mut records = Records::new(page.records, page.time, ByteOrder::Little);
         let mut events = Vec::new();
         let last = loop {
             match records.next(bytes) {
@@ -203,7 +230,7 @@ mod tests {
             bytes.chunks(4096).map(|page| Page::parse(page, &PageLayout::default(), 0).unwrap()).collect();
         assert!(pages.iter().any(|page| matches!(page.lost_before, Some(Some(1..)))), "{pages:?}");
         for (bytes, page) in bytes.chunks(4096).zip(&pages) {
-            let mut records = Records::new(page.records, page.time);
+            let mut records = Records::new(page.records, page.time, ByteOrder::Little);
             while let Step::Event { time, .. } = records.next(bytes) {
                 assert!(time >= page.time);
             }

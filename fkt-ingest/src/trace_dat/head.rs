@@ -1,6 +1,6 @@
 //! The first bytes of a trace.dat, up to where versions 6 and 7 part.
 
-use crate::cut::Cut;
+use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 
@@ -11,6 +11,9 @@ pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) version: u32,
+    pub(super) order: ByteOrder,
+    /// Bytes of a `long` of the recorder; its kernel's is in `header_page`.
+    pub(super) long_size: u8,
     pub(super) page_size: u32,
 }
 
@@ -31,9 +34,6 @@ fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, Misfit)> {
     let before_endian = cut.clone();
     let endian = cut.u8("byte order").map_err(damaged)?;
     let before_long = cut.clone();
-    let long_size = cut.u8("size of a long").map_err(damaged)?;
-    let page_size = cut.u32("page size").map_err(damaged)?;
-
     let unsupported = |at: &Cut<'_>, part, expected: &str, found: String| {
         (ErrorKind::Unsupported, at.misfit(part, expected.to_owned(), found))
     };
@@ -42,15 +42,23 @@ fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, Misfit)> {
         "7" => 7,
         _ => return Err(unsupported(&before_version, "version", "6 or 7", format!("{version:?}"))),
     };
-    match endian {
-        0 => {}
-        1 => return Err(unsupported(&before_endian, "byte order", "little endian", "big endian".to_owned())),
+    let order = match endian {
+        0 => ByteOrder::Little,
+        1 => ByteOrder::Big,
         _ => {
             return Err(damaged(before_endian.misfit("byte order", "0 or 1".to_owned(), endian.to_string())));
         }
+    };
+    *cut = cut.clone().with_order(order);
+    let long_size = cut.u8("size of a long").map_err(damaged)?;
+    if !matches!(long_size, 4 | 8) {
+        return Err(unsupported(
+            &before_long,
+            "size of a long",
+            "4 or 8 bytes",
+            format!("{long_size} bytes"),
+        ));
     }
-    if long_size != 8 {
-        return Err(unsupported(&before_long, "size of a long", "8 bytes", format!("{long_size} bytes")));
-    }
-    Ok(Head { version, page_size })
+    let page_size = cut.u32("page size").map_err(damaged)?;
+    Ok(Head { version, order, long_size, page_size })
 }

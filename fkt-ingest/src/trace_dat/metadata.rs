@@ -1,52 +1,61 @@
-//! What the head of a trace.dat holds, whichever version: each part is the same bytes in both.
+//! What the head of a trace.dat holds beside the declarations of events, whichever version.
 //!
 //! ```text
-//!   header info     "header_page\0" u64 n, n bytes of text; "header_event\0" u64 n, n bytes
-//!   ftrace events   u32 count; each u64 n, n bytes of format text
-//!   events          u32 systems; each: name\0, u32 count; each u64 n, n bytes of format text
-//!   kallsyms        u32 n, n bytes          (not used)
-//!   printk formats  u32 n, n bytes          (not used)
-//!   saved cmdlines  u64 n, n bytes: lines "pid comm"
 //!   an option       u16 id, u32 n, n bytes
 //! ```
 
-use sigmund_model::{Cpu, Loss, LossKind, Lwp, Severity};
+use sigmund_model::{Cpu, LossKind, Severity};
 
-use super::TscToNanos;
+use super::clock::TscToNanos;
+use super::frames::Compression;
+use super::head::Head;
+use super::time_shift::TimeShift;
+use super::tracing_data::TracingData;
 use crate::cut::Cut;
 use crate::error::Misfit;
-use crate::format::{self, EventFormat};
-use crate::losses::{dropped, kernel_loss};
+use crate::losses::dropped;
 use crate::ring_buffer::PageLayout;
 
 /// Options that both versions have (`TRACECMD_OPTION_*`, trace-cmd 3.1.6).
 pub(crate) mod option {
     pub(crate) const DONE: u16 = 0;
+    pub(super) const DATE: u16 = 1;
     pub(crate) const CPUSTAT: u16 = 2;
     pub(crate) const BUFFER: u16 = 3;
     pub(crate) const TRACECLOCK: u16 = 4;
     pub(crate) const UNAME: u16 = 5;
+    pub(super) const OFFSET: u16 = 7;
     pub(crate) const CPUCOUNT: u16 = 8;
     pub(crate) const VERSION: u16 = 9;
+    pub(super) const TRACEID: u16 = 11;
+    pub(super) const TIME_SHIFT: u16 = 12;
+    pub(super) const GUEST: u16 = 13;
     pub(super) const TSC2NSEC: u16 = 14;
 }
+
+/// CPUs of all buffers together: no machine has so many, a damaged file may.
+pub(super) const MAX_REGIONS: usize = 1 << 16;
 
 /// Everything but the events.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
-    pub(super) layout: PageLayout,
-    pub(super) formats: Vec<EventFormat>,
-    pub(super) lwp_names: Vec<(Lwp, String)>,
+    pub(super) tracing: TracingData,
+    pub(super) compression: Compression,
     pub(super) clock: Option<String>,
     pub(super) uname: Option<String>,
     pub(super) writer: Option<String>,
     pub(super) cpu_count: Option<u32>,
     pub(super) cpu_stats: Vec<String>,
+    pub(super) trace_id: Option<u64>,
+    /// Names of guests, and the trace ids of their files.
+    pub(super) guests: Vec<(String, u64)>,
+    /// Nanoseconds to add to each time.
+    pub(super) time_offset: i64,
+    /// Whether the offset makes the times those of the wall clock (`--date`).
+    pub(super) dated: bool,
+    pub(super) time_shift: Option<TimeShift>,
     pub(super) tsc_to_nanos: Option<TscToNanos>,
     pub(super) buffers: Vec<Buffer>,
-    pub(super) losses: Vec<Loss>,
-    /// The file's name, for the text of losses.
-    pub(super) name: String,
 }
 
 /// One buffer: the top one, or an instance.
@@ -56,7 +65,7 @@ pub(super) struct Buffer {
     pub(super) name: String,
     pub(super) clock: Option<String>,
     pub(super) page_size: u64,
-    pub(super) compressed: bool,
+    pub(super) compression: Compression,
     pub(super) regions: Vec<Region>,
 }
 
@@ -69,69 +78,15 @@ pub(super) struct Region {
 }
 
 impl Metadata {
-    pub(super) fn new(name: String, page_size: u32) -> Metadata {
-        let layout = PageLayout::default().with_page_size(u64::from(page_size));
-        Metadata { name, layout, ..Metadata::default() }
+    pub(super) fn new(name: String, head: &Head) -> Metadata {
+        let layout = PageLayout::of_kernel(head.order, head.long_size);
+        let layout = layout.with_page_size(u64::from(head.page_size));
+        Metadata { tracing: TracingData::new(name, layout), ..Metadata::default() }
     }
 
     /// Notes a part of the head that could not be read.
     pub(super) fn lose(&mut self, kind: LossKind, severity: Severity, misfit: &Misfit) {
-        self.losses.push(kernel_loss(kind, severity, None, format!("{}: {misfit}", self.name)));
-    }
-
-    pub(super) fn header_info(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        cut.tag(b"header_page\0", "header_page")?;
-        let before = cut.clone();
-        let text = sized_text(cut, "header_page")?;
-        match PageLayout::parse(&text) {
-            Ok(layout) => self.layout = layout,
-            Err(found) => {
-                let misfit = before.misfit("header_page", "a page of a 64-bit kernel".to_owned(), found);
-                self.lose(LossKind::Damaged, Severity::Serious, &misfit);
-            }
-        }
-        cut.tag(b"header_event\0", "header_event")?;
-        sized_text(cut, "header_event")?;
-        Ok(())
-    }
-
-    pub(super) fn ftrace_events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        for _ in 0..cut.u32("number of ftrace events")? {
-            self.event_format(cut)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        for _ in 0..cut.u32("number of event systems")? {
-            cut.text("name of an event system")?;
-            for _ in 0..cut.u32("number of events of a system")? {
-                self.event_format(cut)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// One declaration. One that cannot be read costs itself: its records become `unknown`.
-    fn event_format(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        let before = cut.clone();
-        match format::event_format(&sized_text(cut, "event format")?) {
-            Ok(format) => self.formats.push(format),
-            Err(found) => {
-                let expected = "the declaration of an event".to_owned();
-                let misfit = before.misfit("event format", expected, format!("{found:?}"));
-                self.lose(LossKind::Damaged, Severity::Gap, &misfit);
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn cmdlines(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        let text = sized_text(cut, "saved command lines")?;
-        let names = text.lines().filter_map(|line| line.trim_start().split_once(' '));
-        let names = names.filter_map(|(pid, comm)| Some((Lwp(pid.parse().ok()?), comm.to_owned())));
-        self.lwp_names.extend(names);
-        Ok(())
+        self.tracing.lose(kind, severity, misfit);
     }
 
     /// An option that both versions have. Others are skipped: `id` is any number.
@@ -141,6 +96,15 @@ impl Metadata {
             option::TRACECLOCK => self.clock = selected_clock(&text_option(&cut)),
             option::UNAME => self.uname = Some(text_option(&cut)),
             option::VERSION => self.writer = Some(text_option(&cut)),
+            // `0x…` microseconds.
+            option::DATE => {
+                self.add_time_offset(signed_number(&text_option(&cut)).map(|us| us.wrapping_mul(1000)));
+                self.dated = true;
+            }
+            option::OFFSET => self.add_time_offset(signed_number(&text_option(&cut))),
+            option::TRACEID => self.trace_id = Some(cut.u64("TRACEID")?),
+            option::TIME_SHIFT => self.time_shift = Some(TimeShift::parse(&mut cut)?),
+            option::GUEST => self.guests.push((cut.text("GUEST")?, cut.u64("GUEST")?)),
             option::CPUCOUNT => self.cpu_count = Some(cut.u32("CPUCOUNT")?),
             option::TSC2NSEC => {
                 let (mult, shift) = (cut.u32("TSC2NSEC mult")?, cut.u32("TSC2NSEC shift")?);
@@ -152,6 +116,10 @@ impl Metadata {
         Ok(())
     }
 
+    fn add_time_offset(&mut self, nanos: Option<i64>) {
+        self.time_offset = self.time_offset.wrapping_add(nanos.unwrap_or(0));
+    }
+
     /// `overrun` is marked on the pages themselves; what a discarding buffer dropped is counted only here.
     fn cpu_stat(&mut self, text: String) {
         let number = |key: &str| -> Option<u64> {
@@ -161,18 +129,25 @@ impl Metadata {
         if let Some(cpu) = number("CPU").and_then(|cpu| u32::try_from(cpu).ok()) {
             for key in ["dropped events", "commit overrun"] {
                 if let Some(count @ 1..) = number(key) {
-                    self.losses.push(dropped(Cpu(cpu), None, None, Some(count)));
+                    self.tracing.add_loss(dropped(Cpu(cpu), None, None, Some(count)));
                 }
             }
         }
-        self.cpu_stats.push(text);
+        if !text.is_empty() {
+            self.cpu_stats.push(text);
+        }
     }
 }
 
-/// u64 n, n bytes of text.
-fn sized_text(cut: &mut Cut<'_>, part: &'static str) -> Result<String, Misfit> {
-    let size = cut.u64(part)?;
-    Ok(String::from_utf8_lossy(cut.bytes(size, part)?).into_owned())
+/// As C's `strtoll` reads it: `-12`, `0x1f`.
+fn signed_number(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let number = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()? as i64,
+        None => digits.parse().ok()?,
+    };
+    Some(if negative { number.wrapping_neg() } else { number })
 }
 
 fn text_option(cut: &Cut<'_>) -> String {
@@ -183,4 +158,15 @@ fn text_option(cut: &Cut<'_>) -> String {
 pub(super) fn selected_clock(text: &str) -> Option<String> {
     let (clock, _) = text.split_once('[')?.1.split_once(']')?;
     Some(clock.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_decimal_or_hexadecimal_and_signed() {
+        assert_eq!(signed_number("-1500"), Some(-1500));
+        assert_eq!((signed_number("0x10\n"), signed_number("soon")), (Some(16), None));
+    }
 }

@@ -11,25 +11,31 @@
 //! Both hold the same things: the page layout, the declarations of all events ([`metadata`]), and for each
 //! buffer (tracefs instance) and CPU a region of ring-buffer pages ([`pages`]), read by [`KernelStream`].
 //!
-//! Little-endian files of 64-bit kernels are read. The others are refused by name.
+//! Both come in either byte order, from 32-bit and 64-bit kernels.
 
+mod clock;
+mod facts;
+mod frames;
 mod head;
 mod metadata;
 mod pages;
 mod stream;
+mod time_shift;
+mod tracing_data;
 mod v6;
 mod v7;
-mod zstd_frame;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp};
+use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp, Snapshot};
 
+pub use self::clock::TscToNanos;
 use self::head::Head;
 pub(crate) use self::head::MAGIC;
-use self::metadata::Metadata;
 pub(crate) use self::metadata::option;
+use self::metadata::{Buffer, Metadata};
+use self::stream::Correction;
 pub use self::stream::KernelStream;
 pub(crate) use self::v7::section;
 use crate::error::Error;
@@ -44,19 +50,8 @@ pub struct TraceDat {
     input: Input,
     metadata: Metadata,
     table: Arc<EventTable>,
-}
-
-/// How the kernel turns the TSC into nanoseconds: `ns = offset + ((tsc × mult) >> shift)`.
-///
-/// From the option `TSC2NSEC`; many virtual machines do not write it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TscToNanos {
-    /// Multiplier.
-    pub mult: u32,
-    /// Binary digits to cut off after multiplying.
-    pub shift: u32,
-    /// Nanoseconds to add.
-    pub offset: u64,
+    /// Whether the times are to be those of the host.
+    shifted: bool,
 }
 
 impl TraceDat {
@@ -73,8 +68,8 @@ impl TraceDat {
     /// (SIGBUS), as with every mapped file.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (big endian,
-    /// 32 bits, zlib), or its head is damaged. What is readable behind a readable head is kept, and what is not
+    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (another version,
+    /// another compression), or its head is damaged. What is readable behind a readable head is kept, and what is not
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {
         TraceDat::read(Input::open(path)?)
@@ -87,8 +82,8 @@ impl TraceDat {
             _ => v7::read(&input, &head, rest)?,
         };
         let is_x86_64 = metadata.uname.as_deref().is_some_and(|uname| uname.contains("x86_64"));
-        let table = Arc::new(EventTable::new(&metadata.formats, is_x86_64));
-        Ok(TraceDat { version: head.version, input, metadata, table })
+        let table = Arc::new(metadata.tracing.table(is_x86_64));
+        Ok(TraceDat { version: head.version, input, metadata, table, shifted: false })
     }
 
     /// The events this trace declares, and one more: `unknown(id, size)` for records of no declared event.
@@ -97,7 +92,7 @@ impl TraceDat {
         self.table.types()
     }
 
-    /// The clock of the top buffer, if it is one we know.
+    /// The clock of the top buffer, if it is one we know. Those of the other buffers are their streams'.
     ///
     /// trace-cmd 3.1.6 writes this clock for instances (`-B`), too, whatever theirs was: let users override it.
     pub fn clock(&self) -> Option<ClockDomain> {
@@ -111,31 +106,52 @@ impl TraceDat {
     }
 
     /// One stream for each CPU of each buffer, from its first event. Each call starts anew.
+    ///
+    /// Times in nanoseconds have the offsets added that the file asks for (`--ts-offset`, `--date`).
     pub fn streams(&self) -> Vec<KernelStream> {
         let buffers = self.metadata.buffers.iter();
         buffers
             .flat_map(|buffer| {
-                buffer.regions.iter().map(|region| {
-                    KernelStream::new(
-                        self.input.clone(),
-                        Arc::clone(&self.table),
-                        &self.metadata.layout,
-                        buffer,
-                        region,
-                    )
+                let (clock, dated) = (self.clock_of(buffer), self.metadata.dated);
+                let in_nanos = clock::is_nanoseconds(clock);
+                let offset = if in_nanos { self.metadata.time_offset } else { 0 };
+                let clock = if in_nanos && dated { ClockDomain::Realtime } else { clock };
+                buffer.regions.iter().map(move |region| {
+                    let shift = self.metadata.time_shift.as_ref().filter(|_| self.shifted);
+                    let correction = Correction::new(shift.and_then(|s| s.of_cpu(region.cpu)), offset);
+                    let (table, layout) = (Arc::clone(&self.table), self.metadata.tracing.layout);
+                    KernelStream::new(self.input.clone(), table, layout, buffer, region, clock, correction)
                 })
             })
             .collect()
     }
 
+    fn clock_of(&self, buffer: &Buffer) -> ClockDomain {
+        clock::domain(buffer.clock.as_deref().or(self.metadata.clock.as_deref()))
+    }
+
+    /// From now on, times are those of the host whose guest was recorded, by the corrections that trace-cmd's agent
+    /// wrote; `false` if the file has none.
+    ///
+    /// As with `trace-cmd report`, times are the guest's own as long as the host's file is not read along.
+    pub fn shift_to_host(&mut self) -> bool {
+        self.shifted = self.metadata.time_shift.is_some();
+        self.shifted
+    }
+
+    /// The trace id of this recording, and that of the host's that belongs to it.
+    pub fn trace_ids(&self) -> (Option<u64>, Option<u64>) {
+        (self.metadata.trace_id, self.metadata.time_shift.as_ref().map(|shift| shift.peer_trace_id))
+    }
+
     /// The names that the kernel remembered of LWPs: the newest `comm` of each.
     pub fn lwp_names(&self) -> &[(Lwp, String)] {
-        &self.metadata.lwp_names
+        &self.metadata.tracing.lwp_names
     }
 
     /// What is missing of the head, and what the kernel counted as lost without marking where.
     pub fn losses(&self) -> &[Loss] {
-        &self.metadata.losses
+        &self.metadata.tracing.losses
     }
 
     /// Number of CPUs of the machine.
@@ -166,7 +182,7 @@ impl TraceDat {
 
 impl TraceFile for TraceDat {
     fn format(&self) -> String {
-        format!("trace.dat version {}", self.version)
+        format!("trace.dat version {}, {}", self.version, self.metadata.compression.name())
     }
 
     fn event_types(&self) -> &[EventType] {
@@ -174,9 +190,8 @@ impl TraceFile for TraceDat {
     }
 
     fn streams(&self) -> Vec<TraceStream> {
-        let clock = self.clock().unwrap_or(ClockDomain::Local);
         let boxed = |stream: KernelStream| TraceStream {
-            clock,
+            clock: stream.clock(),
             cpu: Some(stream.cpu()),
             buffer: stream.buffer().to_owned(),
             events: Box::new(stream),
@@ -192,9 +207,22 @@ impl TraceFile for TraceDat {
         self.losses()
     }
 
+    /// Two instants a second apart, by the conversion that the machine's kernel used.
+    fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
+        let Some(conversion) = self.tsc_to_nanos() else { return Vec::new() };
+        let Some(hertz) = conversion.hertz() else { return Vec::new() };
+        let mut streams = self.streams().into_iter().filter(|s| s.clock() == ClockDomain::Tsc);
+        let Some(first) = streams.find_map(|mut stream| stream.first_tick()) else { return Vec::new() };
+        let snapshots = conversion.snapshots(first, hertz.per_second() as u64);
+        snapshots.map(|snapshot| (ClockDomain::Local, snapshot)).to_vec()
+    }
+
     /// `ns = tsc × mult >> shift`, where the machine's kernel knew it.
     fn tick_hz(&self) -> Option<Hertz> {
-        let conversion = self.tsc_to_nanos().filter(|_| self.clock() == Some(ClockDomain::Tsc))?;
-        Hertz::new(2f64.powi(conversion.shift.min(63) as i32) * 1e9 / f64::from(conversion.mult))
+        self.tsc_to_nanos()?.hertz()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        facts::of(&self.metadata)
     }
 }

@@ -5,7 +5,7 @@
 //!                  | page | page | …                                  |
 //!
 //!   compressed     offset                                              offset + size + 4
-//!                  | u32 chunks | u32 compressed size | u32 size | zstd frame of whole pages | u32 …
+//!                  | u32 chunks | u32 compressed size | u32 size | frame of whole pages | u32 …
 //! ```
 //!
 //! trace-cmd 3.1.6 leaves the leading u32 out of `size`: the chunks are counted, `size` is not relied on.
@@ -14,17 +14,18 @@ use std::ops::Range;
 
 use sigmund_model::LossKind;
 
+use super::frames::{Compression, Frames};
 use super::metadata::Region;
-use super::zstd_frame::ZstdFrames;
-use crate::cut::Cut;
+use crate::cut::{ByteOrder, Cut};
 use crate::error::Misfit;
 use crate::input::Input;
+use crate::ring_buffer::PageLayout;
 
 /// Hands out page after page.
 #[derive(Debug)]
 pub(super) struct Pages {
     input: Input,
-    page_size: u64,
+    layout: PageLayout,
     /// The next page, or chunk.
     at: u64,
     source: Source,
@@ -43,7 +44,7 @@ enum Source {
 struct Chunks {
     /// Chunks not read yet; `None` before their number is read.
     left: Option<u32>,
-    frames: ZstdFrames,
+    frames: Frames,
     /// The open chunk, decompressed; and where in the file it is.
     chunk: Vec<u8>,
     chunk_at: u64,
@@ -69,18 +70,20 @@ pub(super) struct Unreadable {
 }
 
 impl Pages {
-    pub(super) fn new(input: Input, page_size: u64, region: &Region, compressed: bool) -> Pages {
-        let source = match compressed && region.size > 0 {
-            false => Source::Plain { end: region.offset.saturating_add(region.size) },
-            true => Source::Chunks(Chunks {
+    pub(super) fn new(input: Input, layout: PageLayout, region: &Region, compression: Compression) -> Pages {
+        let source = match compression {
+            Compression::None => Source::Plain { end: region.offset.saturating_add(region.size) },
+            // Of a CPU without events there is not even the number of chunks.
+            _ if region.size == 0 => Source::Plain { end: region.offset },
+            _ => Source::Chunks(Chunks {
                 left: None,
-                frames: ZstdFrames::default(),
+                frames: Frames::new(compression),
                 chunk: Vec::new(),
                 chunk_at: region.offset,
                 next: 0,
             }),
         };
-        Pages { input, page_size, at: region.offset, source }
+        Pages { input, layout, at: region.offset, source }
     }
 
     /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
@@ -110,19 +113,19 @@ impl Pages {
                     self.at = *end;
                     return Some(Err(Unreadable { kind: LossKind::Truncated, misfit }));
                 }
-                let to = self.at.saturating_add(self.page_size).min(*end).min(file_end);
+                let to = self.at.saturating_add(self.layout.page_size).min(*end).min(file_end);
                 let place = (self.at as usize..to as usize, self.at);
                 self.at = to;
                 Some(Ok(self.place(place.0, place.1)))
             }
             Source::Chunks(chunks) => {
                 while chunks.next >= chunks.chunk.len() {
-                    if let Err(unreadable) = chunks.open_next(&self.input, &mut self.at)? {
+                    if let Err(unreadable) = chunks.open_next(&self.input, self.layout.order, &mut self.at)? {
                         return Some(Err(unreadable));
                     }
                 }
                 let (from, at) = (chunks.next, chunks.chunk_at);
-                chunks.next = chunks.chunk.len().min(from.saturating_add(self.page_size as usize));
+                chunks.next = chunks.chunk.len().min(from.saturating_add(self.layout.page_size as usize));
                 let bytes = from..chunks.next;
                 Some(Ok(self.place(bytes, at)))
             }
@@ -131,13 +134,12 @@ impl Pages {
 
     fn place(&self, bytes: Range<usize>, at: u64) -> Place {
         let time = |pages_on: usize| {
-            let from = pages_on.checked_mul(self.page_size as usize)?.checked_add(bytes.start)?;
+            let from = pages_on.checked_mul(self.layout.page_size as usize)?.checked_add(bytes.start)?;
             let ours = match &self.source {
                 Source::Plain { end } => (from as u64) < *end,
                 Source::Chunks(_) => true,
             };
-            let time = self.all().get(from..).filter(|_| ours)?.first_chunk();
-            time.copied().map(u64::from_le_bytes)
+            self.layout.time(self.all().get(from..).filter(|_| ours)?)
         };
         let next_times = [time(1), time(2)];
         Place { bytes, at, next_times }
@@ -146,10 +148,10 @@ impl Pages {
 
 impl Chunks {
     /// Decompresses the next chunk; `None` when there is none.
-    fn open_next(&mut self, input: &Input, at: &mut u64) -> Option<Result<(), Unreadable>> {
+    fn open_next(&mut self, input: &Input, order: ByteOrder, at: &mut u64) -> Option<Result<(), Unreadable>> {
         self.chunk.clear();
         self.next = 0;
-        let mut cut = Cut::of_file(input.bytes(), *at);
+        let mut cut = Cut::of_file(input.bytes(), *at).with_order(order);
         let opened = self.read_chunk(&mut cut);
         *at = cut.at();
         match opened {
@@ -183,9 +185,9 @@ impl Chunks {
         let size = cut.u32("size of a chunk").map_err(ends)?;
         let before = cut.clone();
         let frame = cut.bytes(u64::from(compressed), "chunk").map_err(ends)?;
-        self.frames.decompress(frame, size, &mut self.chunk).map_err(|found| {
-            (false, before.misfit("chunk", format!("a zstd frame of {size} bytes"), found))
-        })?;
+        self.frames
+            .decompress(frame, size, &mut self.chunk)
+            .map_err(|found| (false, before.misfit("chunk", format!("a frame of {size} bytes"), found)))?;
         Ok(true)
     }
 }

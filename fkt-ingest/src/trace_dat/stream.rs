@@ -18,10 +18,11 @@
 use std::io;
 use std::sync::Arc;
 
-use sigmund_model::{Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+use sigmund_model::{ClockDomain, Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
 
 use super::metadata::{Buffer, Region};
 use super::pages::{Pages, Place};
+use super::time_shift::CpuShift;
 use crate::error::Misfit;
 use crate::format::EventTable;
 use crate::input::Input;
@@ -31,11 +32,19 @@ use crate::ring_buffer::{Page, PageLayout, Records, Step};
 /// A step back in time that is still taken for the same time: 1.6 ms of a 2.6 GHz TSC.
 const JITTER: u64 = 1 << 22;
 
+/// No kernel has pages of less than 4 KiB; a damaged file must not have millions of tiny ones.
+const SMALLEST_PAGE: u64 = 256;
+
+/// Rows of damage of one stream; what is more is counted.
+const MAX_DAMAGE: usize = 10_000;
+
 /// Reads the events of one CPU of one buffer.
 #[derive(Debug)]
 pub struct KernelStream {
     cpu: Cpu,
     buffer: String,
+    clock: ClockDomain,
+    correction: Correction,
     name: String,
     table: Arc<EventTable>,
     layout: PageLayout,
@@ -47,9 +56,45 @@ pub struct KernelStream {
     rejected: Option<u64>,
     events: u64,
     straightened: u64,
+    /// Damaged places that have a row, and those that have none any more.
+    damaged: usize,
+    unlisted: u64,
     losses: Vec<Loss>,
     /// Losses from here on wait for the instant behind their gap.
     open_losses: usize,
+}
+
+/// What is done to each time.
+#[derive(Debug, Default)]
+pub(super) struct Correction {
+    shift: Option<CpuShift>,
+    offset: i64,
+    /// The newest tick given: corrections must not let time go back.
+    newest: u64,
+}
+
+impl Correction {
+    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> Correction {
+        Correction { shift: shift.cloned(), offset, newest: 0 }
+    }
+
+    #[inline]
+    fn is_none(&self) -> bool {
+        self.offset == 0 && self.shift.is_none()
+    }
+
+    /// `time`, corrected.
+    fn apply(&self, time: u64) -> Ticks {
+        let shifted = self.shift.as_ref().map_or(time, |shift| shift.to_host(time));
+        Ticks(shifted.wrapping_add_signed(self.offset))
+    }
+
+    /// The same, of the next event.
+    #[cold]
+    fn advance(&mut self, time: u64) -> Ticks {
+        self.newest = self.newest.max(self.apply(time).0);
+        Ticks(self.newest)
+    }
 }
 
 #[derive(Debug)]
@@ -59,29 +104,39 @@ struct OpenPage {
     /// Time of the page behind it: no event of this page is later.
     limit: u64,
     cut_off: bool,
+    /// The event that was given last, in bytes of the page.
+    last: (usize, usize),
 }
 
 impl KernelStream {
     pub(super) fn new(
         input: Input,
         table: Arc<EventTable>,
-        layout: &PageLayout,
+        layout: PageLayout,
         buffer: &Buffer,
         region: &Region,
+        clock: ClockDomain,
+        correction: Correction,
     ) -> KernelStream {
-        let page_size = if buffer.page_size > 16 { buffer.page_size } else { layout.page_size.max(64) };
+        let page_size = if buffer.page_size > 0 { buffer.page_size } else { layout.page_size };
+        let page_size = page_size.max(SMALLEST_PAGE);
+        let layout = layout.with_page_size(page_size);
         KernelStream {
             cpu: region.cpu,
             buffer: buffer.name.clone(),
+            clock,
+            correction,
             name: input.name(),
             table,
-            layout: layout.with_page_size(page_size),
-            pages: Pages::new(input, page_size, region, buffer.compressed),
+            layout,
+            pages: Pages::new(input, layout, region, buffer.compression),
             open: None,
             last: 0,
             rejected: None,
             events: 0,
             straightened: 0,
+            damaged: 0,
+            unlisted: 0,
             losses: Vec::new(),
             open_losses: 0,
         }
@@ -97,9 +152,38 @@ impl KernelStream {
         &self.buffer
     }
 
+    /// The clock of its ticks.
+    pub fn clock(&self) -> ClockDomain {
+        self.clock
+    }
+
     /// Events read so far.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
+    /// without the task and the time: `vec=1 [action=TIMER]`. It is what `trace-cmd report -N` prints, which is
+    /// `trace-cmd report` without the sentences of its plugins.
+    ///
+    /// Before the first event, and behind the last, it writes nothing.
+    pub fn print_last(&self, out: &mut String) {
+        let Some(page) = &self.open else { return };
+        let (from, to) = page.last;
+        if let Some(record) = self.pages.bytes(&page.place).get(from..to).filter(|record| !record.is_empty())
+        {
+            self.table.print(record, out);
+        }
+    }
+
+    /// The time of the first page that can be read.
+    pub(super) fn first_tick(&mut self) -> Option<Ticks> {
+        loop {
+            let place = self.pages.next()?.ok()?;
+            if let Ok(page) = Page::parse(self.pages.bytes(&place), &self.layout, place.at) {
+                return Some(Ticks(page.time));
+            }
+        }
     }
 
     /// Opens the next readable page; `false` at the end.
@@ -125,13 +209,18 @@ impl KernelStream {
             }
             self.close_gaps(page.time);
             if let Some(count) = page.lost_before {
-                let from = (self.events > 0).then_some(Ticks(self.last));
-                self.losses.push(dropped(self.cpu, from, Some(Ticks(page.time)), count));
+                let from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
+                let to = Some(self.correction.apply(page.time));
+                let mut loss = dropped(self.cpu, from, to, count);
+                if !self.buffer.is_empty() {
+                    loss.detail += &format!(" of instance {}", self.buffer);
+                }
+                self.losses.push(loss);
                 self.open_losses = self.losses.len();
             }
             let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
-            let records = Records::new(page.records, page.time);
-            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off });
+            let records = Records::new(page.records, page.time, self.layout.order);
+            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off, last: (0, 0) });
             return true;
         }
         self.note_straightened();
@@ -165,19 +254,32 @@ impl KernelStream {
         None
     }
 
+    /// The stream, as messages write it: `instance program, cpu 3`.
+    fn place(&self) -> String {
+        if self.buffer.is_empty() {
+            return format!("cpu {}", self.cpu);
+        }
+        format!("instance {}, cpu {}", self.buffer, self.cpu)
+    }
+
     /// Notes that something could not be read at this point of the stream.
     #[cold]
     fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
-        let detail = format!("{}: cpu {}: {misfit}", self.name, self.cpu);
+        if self.damaged >= MAX_DAMAGE {
+            self.unlisted += 1;
+            return;
+        }
+        self.damaged += 1;
+        let detail = format!("{}: {}: {misfit}", self.name, self.place());
         let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
-        loss.from = (self.events > 0).then_some(Ticks(self.last));
+        loss.from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
         self.losses.push(loss);
     }
 
     /// What is missing so far ends where this page begins.
     fn close_gaps(&mut self, time: u64) {
         for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = Some(Ticks(time));
+            loss.to = Some(self.correction.apply(time));
         }
         self.open_losses = self.losses.len();
     }
@@ -186,8 +288,9 @@ impl KernelStream {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
             let detail = format!(
-                "{}: cpu {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
-                self.name, self.cpu
+                "{}: {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
+                self.name,
+                self.place()
             );
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
             self.losses.push(Loss { count: Some(count), ..loss });
@@ -222,6 +325,7 @@ impl EventStream for KernelStream {
                         self.abandon_page(from, expected, format!("time {time}"));
                         continue;
                     }
+                    page.last = (from, to);
                     self.table.fill(bytes.get(from..to).unwrap_or_default(), event);
                     if time < self.last {
                         self.straightened += 1;
@@ -229,7 +333,9 @@ impl EventStream for KernelStream {
                         self.last = time;
                     }
                     self.events += 1;
-                    event.tick = Ticks(self.last);
+                    let corrected = !self.correction.is_none();
+                    event.tick =
+                        if corrected { self.correction.advance(self.last) } else { Ticks(self.last) };
                     event.cpu = Some(self.cpu);
                     event.thread = Said::Nothing;
                     return Ok(true);
@@ -255,6 +361,13 @@ impl EventStream for KernelStream {
 
     fn take_losses(&mut self) -> Vec<Loss> {
         self.note_straightened();
+        let unlisted = std::mem::take(&mut self.unlisted);
+        if unlisted > 0 {
+            let detail =
+                format!("{}: {}: {unlisted} more places that cannot be read", self.name, self.place());
+            self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, Some(self.cpu), detail));
+        }
+        self.damaged = 0;
         self.open_losses = 0;
         std::mem::take(&mut self.losses)
     }

@@ -10,14 +10,15 @@
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
+use super::frames::Compression;
 use super::head::Head;
-use super::metadata::{Buffer, Metadata, Region, option, selected_clock};
+use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option, selected_clock};
 use crate::cut::Cut;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
-    let mut metadata = Metadata::new(input.name(), head.page_size);
+    let mut metadata = Metadata::new(input.name(), head);
     metadata
         .read_v6(input, &mut cut)
         .map_err(|misfit| Error::at(ErrorKind::Damaged, input.path(), misfit))?;
@@ -26,14 +27,8 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
 
 impl Metadata {
     fn read_v6(&mut self, input: &Input, cut: &mut Cut<'_>) -> Result<(), Misfit> {
-        self.header_info(cut)?;
-        self.ftrace_events(cut)?;
-        self.events(cut)?;
-        for part in ["kallsyms", "printk formats"] {
-            let size = cut.u32(part)?;
-            cut.bytes(u64::from(size), part)?;
-        }
-        self.cmdlines(cut)?;
+        self.tracing.read_all(cut)?;
+        self.tracing.cmdlines(cut)?;
         let cpus = cut.u32("number of CPUs")?;
         self.cpu_count = Some(cpus);
 
@@ -60,7 +55,7 @@ impl Metadata {
         }
         self.add_buffer(String::new(), regions);
         for (at, name) in instances {
-            match cpu_table(&mut Cut::of_file(input.bytes(), at), cpus) {
+            match cpu_table(&mut Cut::of_file(input.bytes(), at).with_order(cut.order()), cpus) {
                 Ok(regions) => self.add_buffer(name, regions),
                 Err(misfit) => self.lose(LossKind::Truncated, Severity::Serious, &misfit),
             }
@@ -69,14 +64,17 @@ impl Metadata {
     }
 
     fn add_buffer(&mut self, name: String, regions: Vec<Region>) {
-        let page_size = self.layout.page_size;
-        self.buffers.push(Buffer { name, clock: None, page_size, compressed: false, regions });
+        let page_size = self.tracing.layout.page_size;
+        self.buffers.push(Buffer { name, clock: None, page_size, compression: Compression::None, regions });
     }
 }
 
 fn cpu_table(cut: &mut Cut<'_>, cpus: u32) -> Result<Vec<Region>, Misfit> {
     cut.tag(b"flyrecord\0", "CPU table")?;
     let mut regions = Vec::new();
+    if cpus as usize > MAX_REGIONS {
+        return Err(cut.misfit("CPU table", format!("at most {MAX_REGIONS} CPUs"), cpus.to_string()));
+    }
     for cpu in 0..cpus {
         let (offset, size) = (cut.u64("CPU table")?, cut.u64("CPU table")?);
         regions.push(Region { cpu: Cpu(cpu), offset, size });

@@ -12,16 +12,19 @@
 //! ```
 //!
 //! All offsets count from the start of the file. trace-cmd writes the BUFFER options behind the pages, so a
-//! file that was cut off has lost them; ours has them before.
+//! file that was cut off has lost them; ours has them before. Where the options end early, the sections are walked
+//! one behind the other, as both writers put them: what declares the events is found that way, and options that
+//! nothing refers to any more; pages without their BUFFER option are not, for nothing else says whose they are.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
+use super::frames::{Compression, Frames};
 use super::head::Head;
-use super::metadata::{Buffer, Metadata, Region, option};
-use super::zstd_frame::ZstdFrames;
-use crate::cut::Cut;
+use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option};
+use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 
@@ -37,40 +40,46 @@ pub(crate) mod section {
     pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
     pub(super) const BUFFER_TEXT: u16 = 22;
+    /// Ids of later writers (BTF, boot, modules); a larger number is no section.
+    pub(super) const MOST: u16 = 64;
 }
 
 const COMPRESSED: u16 = 1;
 
-/// No real file has so many; a damaged one may have a loop.
-const MAX_OPTION_SECTIONS: usize = 1000;
+/// No real file has so many; a damaged one may have a loop, or a section at every byte.
+const MAX_SECTIONS: usize = 1000;
+
+/// All sections but the pages, decompressed: no real file has so many bytes of them.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// Of one options section; real ones have some kilobytes.
+const MOST_OPTIONS: usize = 8 << 20;
 
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let fail = |kind| move |misfit| Error::at(kind, input.path(), misfit);
     let before = cut.clone();
-    let compression = cut.text("compression").map_err(fail(ErrorKind::Damaged))?;
+    let name = cut.text("compression").map_err(fail(ErrorKind::Damaged))?;
     cut.text("version of the compression").map_err(fail(ErrorKind::Damaged))?;
-    if !matches!(compression.as_str(), "none" | "zstd") {
-        let misfit = before.misfit("compression", "none or zstd".to_owned(), format!("{compression:?}"));
+    let Some(compression) = Compression::from_name(&name) else {
+        let expected = "none, zlib or zstd".to_owned();
+        let misfit = before.misfit("compression", expected, format!("{name:?}"));
         return Err(fail(ErrorKind::Unsupported)(misfit));
-    }
-    let mut next = cut.u64("offset of the options").map_err(fail(ErrorKind::Damaged))?;
+    };
+    let first = cut.u64("offset of the options").map_err(fail(ErrorKind::Damaged))?;
 
-    let mut metadata = Metadata::new(input.name(), head.page_size);
-    let mut seen = Vec::new();
-    while next != 0 && seen.len() < MAX_OPTION_SECTIONS && !seen.contains(&next) {
-        match metadata.options(input, next) {
-            Ok(following) => {
-                seen.push(next);
-                next = following;
-            }
-            Err(misfit) if seen.is_empty() => return Err(fail(ErrorKind::Damaged)(misfit)),
-            Err(misfit) => {
-                let kind = if next >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
-                metadata.lose(kind, Severity::Serious, &misfit);
-                break;
-            }
+    let metadata = Metadata { compression, ..Metadata::new(input.name(), head) };
+    let (order, read) = (head.order, BTreeSet::new());
+    let mut sections =
+        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, at_hand: 0 };
+    if let Err((at, misfit)) = sections.follow_options(first) {
+        sections.walk(cut.at());
+        if sections.at_hand == 0 {
+            return Err(fail(ErrorKind::Damaged)(misfit));
         }
+        let kind = if at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
+        sections.metadata.lose(kind, Severity::Serious, &misfit);
     }
+    let mut metadata = sections.metadata;
     if metadata.buffers.is_empty() {
         let misfit = cut.misfit("BUFFER option", "where the events are".to_owned(), "none".to_owned());
         metadata.lose(LossKind::Truncated, Severity::Serious, &misfit);
@@ -78,11 +87,35 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
     Ok(metadata)
 }
 
-impl Metadata {
+/// Finds sections, and keeps what they say.
+struct Sections<'a> {
+    input: &'a Input,
+    order: ByteOrder,
+    compression: Compression,
+    metadata: Metadata,
+    /// Offsets of the sections that were read: each is read once.
+    read: BTreeSet<u64>,
+    /// Bytes of content so far.
+    bytes: u64,
+    /// CPUs of the buffers so far.
+    regions: usize,
+    /// How many sections could be read.
+    at_hand: usize,
+}
+
+impl<'a> Sections<'a> {
+    /// Reads the options from `at` on; fails with the offset of the section that is not there.
+    fn follow_options(&mut self, mut at: u64) -> Result<(), (u64, Misfit)> {
+        while at != 0 && self.read.len() < MAX_SECTIONS && !self.read.contains(&at) {
+            at = self.options(at).map_err(|misfit| (at, misfit))?;
+        }
+        Ok(())
+    }
+
     /// Reads one options section and what it refers to; returns the offset of the next one.
-    fn options(&mut self, input: &Input, at: u64) -> Result<u64, Misfit> {
-        let (_, bytes) = section(input, at, section::OPTIONS, "options")?;
-        let mut cut = Cut::new(&bytes, at);
+    fn options(&mut self, at: u64) -> Result<u64, Misfit> {
+        let bytes = self.content(at, section::OPTIONS, "options")?;
+        let mut cut = Cut::new(&bytes, at).with_order(self.order);
         loop {
             let id = cut.u16("option")?;
             let size = cut.u32("size of an option")?;
@@ -90,93 +123,145 @@ impl Metadata {
             if id == option::DONE {
                 return option.u64("offset of the next options");
             }
-            if let Err(misfit) = self.v7_option(input, id, option) {
-                self.lose(LossKind::Damaged, Severity::Serious, &misfit);
+            if let Err(misfit) = self.option(id, option) {
+                self.metadata.lose(LossKind::Damaged, Severity::Serious, &misfit);
             }
         }
     }
 
-    fn v7_option(&mut self, input: &Input, id: u16, mut option: Cut<'_>) -> Result<(), Misfit> {
+    fn option(&mut self, id: u16, mut option: Cut<'_>) -> Result<(), Misfit> {
         match id {
-            option::BUFFER => {
-                let buffer = buffer(input, option)?;
-                self.buffers.push(buffer);
-            }
-            section::HEADER_INFO | section::FTRACE_EVENTS | section::EVENT_FORMATS | section::CMDLINES => {
+            option::BUFFER => self.buffer(option),
+            section::HEADER_INFO..=section::CMDLINES => {
                 let at = option.u64("offset of a section")?;
-                let (_, bytes) = section(input, at, id, "section")?;
-                let cut = &mut Cut::new(&bytes, at);
-                return match id {
-                    section::HEADER_INFO => self.header_info(cut),
-                    section::FTRACE_EVENTS => self.ftrace_events(cut),
-                    section::EVENT_FORMATS => self.events(cut),
-                    _ => self.cmdlines(cut),
-                };
+                if self.read.contains(&at) { Ok(()) } else { self.named_section(at, id) }
             }
             section::BUFFER_TEXT => {
                 let found = "a buffer of text (latency tracer)".to_owned();
                 let misfit = option.misfit("BUFFER_TEXT", "a buffer of records".to_owned(), found);
-                self.lose(LossKind::NotRecorded, Severity::Note, &misfit);
+                self.metadata.lose(LossKind::NotRecorded, Severity::Note, &misfit);
+                Ok(())
             }
-            _ => self.option(id, option)?,
+            _ => self.metadata.option(id, option),
         }
+    }
+
+    /// One of the sections that options refer to by an id of their own.
+    fn named_section(&mut self, at: u64, id: u16) -> Result<(), Misfit> {
+        let bytes = self.content(at, id, "section")?;
+        let cut = &mut Cut::new(&bytes, at).with_order(self.order);
+        let tracing = &mut self.metadata.tracing;
+        match id {
+            section::HEADER_INFO => tracing.header_info(cut),
+            section::FTRACE_EVENTS => tracing.ftrace_events(cut),
+            section::EVENT_FORMATS => tracing.events(cut),
+            section::KALLSYMS => tracing.kallsyms(cut),
+            section::PRINTK => tracing.printk_formats(cut),
+            _ => tracing.cmdlines(cut),
+        }
+    }
+
+    fn buffer(&mut self, mut option: Cut<'_>) -> Result<(), Misfit> {
+        let before = option.clone();
+        let at = option.u64("BUFFER")?;
+        let name = option.text("name of a buffer")?;
+        let clock = option.text("clock of a buffer")?;
+        let page_size = u64::from(option.u32("page size of a buffer")?);
+        let mut regions = Vec::new();
+        for _ in 0..option.u32("number of CPUs of a buffer")? {
+            let cpu = Cpu(option.u32("CPU table")?);
+            let (offset, size) = (option.u64("CPU table")?, option.u64("CPU table")?);
+            regions.push(Region { cpu, offset, size });
+        }
+        // One more, so that buffers without CPUs count, too.
+        self.regions += regions.len() + 1;
+        if self.regions > MAX_REGIONS {
+            let expected = format!("at most {MAX_REGIONS} CPUs of all buffers");
+            return Err(before.misfit("BUFFER", expected, format!("{}", self.regions)));
+        }
+        // What is compressed says the head of the section, and the pages themselves do not need it otherwise.
+        let head = self.section_head(at, section::FLYRECORD, "buffer");
+        let compressed =
+            head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
+        if let Err(misfit) = head {
+            let kind = if at >= self.input.len() { LossKind::Truncated } else { LossKind::Damaged };
+            self.metadata.lose(kind, Severity::Serious, &misfit);
+        }
+        let compression = if compressed { self.compression } else { Compression::None };
+        let clock = (!clock.is_empty()).then_some(clock);
+        self.metadata.buffers.push(Buffer { name, clock, page_size, compression, regions });
         Ok(())
     }
-}
 
-fn buffer(input: &Input, mut option: Cut<'_>) -> Result<Buffer, Misfit> {
-    let at = option.u64("BUFFER")?;
-    let name = option.text("name of a buffer")?;
-    let clock = option.text("clock of a buffer")?;
-    let page_size = u64::from(option.u32("page size of a buffer")?);
-    let mut regions = Vec::new();
-    for _ in 0..option.u32("number of CPUs of a buffer")? {
-        let cpu = Cpu(option.u32("CPU table")?);
-        let (offset, size) = (option.u64("CPU table")?, option.u64("CPU table")?);
-        regions.push(Region { cpu, offset, size });
+    /// Reads section after section from `at`, as far as one follows the other; those that were read are skipped.
+    fn walk(&mut self, mut at: u64) {
+        for _ in 0..MAX_SECTIONS {
+            let mut cut = self.cut(at);
+            let (Ok(id), Ok(flags)) = (cut.u16("section"), cut.u16("section")) else { return };
+            let (Ok(_), Ok(size)) = (cut.u32("section"), cut.u64("section")) else { return };
+            // A section that was being written has no size yet; nothing behind it can be found.
+            let known = id <= section::MOST && flags & !COMPRESSED == 0;
+            let Some(next) = cut.at().checked_add(size).filter(|_| known && size > 0) else { return };
+            if !self.read.contains(&at) {
+                // What cannot be read here was not promised by anything; its absence is a loss already.
+                let _ = match id {
+                    section::OPTIONS => self.options(at).map(|_| ()),
+                    section::HEADER_INFO..=section::CMDLINES => self.named_section(at, id),
+                    _ => Ok(()),
+                };
+            }
+            at = next;
+        }
     }
-    let head = SectionHead::cut(&mut Cut::of_file(input.bytes(), at), section::FLYRECORD, "buffer")?;
-    let clock = (!clock.is_empty()).then_some(clock);
-    Ok(Buffer { name, clock, page_size, compressed: head.compressed, regions })
+
+    fn cut(&self, at: u64) -> Cut<'a> {
+        Cut::of_file(self.input.bytes(), at).with_order(self.order)
+    }
+
+    /// The head of a section that must be of this id, and what follows it.
+    fn section_head(&self, at: u64, id: u16, part: &'static str) -> Result<(SectionHead, Cut<'a>), Misfit> {
+        let mut cut = self.cut(at);
+        let found = cut.u16(part)?;
+        if found != id {
+            return Err(self.cut(at).misfit(part, format!("section {id}"), format!("section {found}")));
+        }
+        let flags = cut.u16(part)?;
+        cut.u32(part)?;
+        let head = SectionHead { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? };
+        Ok((head, cut))
+    }
+
+    /// The content of a section that is no buffer, decompressed if need be.
+    fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, Misfit> {
+        let (head, mut cut) = self.section_head(at, id, part)?;
+        let before = cut.clone();
+        let content = if head.compressed {
+            let (compressed, size) = (cut.u32(part)?, cut.u32(part)?);
+            let frame = cut.bytes(u64::from(compressed), part)?;
+            let mut bytes = Vec::new();
+            Frames::new(self.compression)
+                .decompress(frame, size, &mut bytes)
+                .map_err(|found| before.misfit(part, format!("a frame of {size} bytes"), found))?;
+            Cow::Owned(bytes)
+        } else {
+            Cow::Borrowed(cut.bytes(head.size, part)?)
+        };
+        if id == section::OPTIONS && content.len() > MOST_OPTIONS {
+            let expected = format!("at most {MOST_OPTIONS} bytes of options");
+            return Err(before.misfit(part, expected, content.len().to_string()));
+        }
+        self.bytes += content.len() as u64;
+        if self.bytes > MOST_BYTES {
+            let expected = format!("at most {MOST_BYTES} bytes of sections");
+            return Err(before.misfit(part, expected, format!("{}", self.bytes)));
+        }
+        self.read.insert(at);
+        self.at_hand += 1;
+        Ok(content)
+    }
 }
 
 struct SectionHead {
     compressed: bool,
     size: u64,
-}
-
-impl SectionHead {
-    fn cut(cut: &mut Cut<'_>, id: u16, part: &'static str) -> Result<SectionHead, Misfit> {
-        let before = cut.clone();
-        let found = cut.u16(part)?;
-        if found != id {
-            return Err(before.misfit(part, format!("section {id}"), format!("section {found}")));
-        }
-        let flags = cut.u16(part)?;
-        cut.u32(part)?;
-        Ok(SectionHead { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? })
-    }
-}
-
-/// The content of a section that is no buffer, decompressed if need be.
-fn section<'a>(
-    input: &'a Input,
-    at: u64,
-    id: u16,
-    part: &'static str,
-) -> Result<(SectionHead, Cow<'a, [u8]>), Misfit> {
-    let mut cut = Cut::of_file(input.bytes(), at);
-    let head = SectionHead::cut(&mut cut, id, part)?;
-    if !head.compressed {
-        let bytes = cut.bytes(head.size, part)?;
-        return Ok((head, Cow::Borrowed(bytes)));
-    }
-    let (compressed, size) = (cut.u32(part)?, cut.u32(part)?);
-    let before = cut.clone();
-    let frame = cut.bytes(u64::from(compressed), part)?;
-    let mut bytes = Vec::new();
-    ZstdFrames::default()
-        .decompress(frame, size, &mut bytes)
-        .map_err(|found| before.misfit(part, format!("a zstd frame of {size} bytes"), found))?;
-    Ok((head, Cow::Owned(bytes)))
 }

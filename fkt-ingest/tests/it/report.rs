@@ -5,6 +5,8 @@ use sigmund_model::{Event, EventType};
 /// One line: `  hackbench-17683 [001] 982.313702: sys_exit:  NR 1 = 1`.
 #[derive(Debug)]
 pub(crate) struct Line {
+    /// The task's name; `<...>` if trace-cmd does not know it.
+    pub(crate) comm: String,
     pub(crate) pid: u32,
     pub(crate) cpu: u32,
     /// As printed: `982.313702` or `2548730563316`.
@@ -33,11 +35,13 @@ fn event(line: &str) -> Option<Line> {
         line[at + 2..].split_once(']').is_some_and(|(cpu, _)| cpu.bytes().all(|b| b.is_ascii_digit()))
     })?;
     let (task, rest) = line.split_at(bracket);
-    let pid = task.trim_end().rsplit_once('-')?.1.parse().ok()?;
+    let (comm, pid) = task.trim().rsplit_once('-')?;
+    let pid = pid.parse().ok()?;
     let (cpu, rest) = rest[2..].split_once(']')?;
     let (time, rest) = rest.split_once(": ")?;
     let (name, rest) = rest.split_once(':')?;
     Some(Line {
+        comm: comm.to_owned(),
         pid,
         cpu: cpu.parse().ok()?,
         time: time.trim().to_owned(),

@@ -1,0 +1,99 @@
+//! Where the value of a field is in a record, and what it is made of.
+
+use super::types::CType;
+use crate::cut::ByteOrder;
+use crate::format::machine::Machine;
+use crate::format::number::Shape;
+use crate::format::text::FieldFormat;
+
+/// A field, ready to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    pub(crate) kind: Kind,
+    /// Of a number, the number; of an array, its elements.
+    pub(crate) element: CType,
+    pub(crate) machine: Machine,
+}
+
+/// How the bytes of a field are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// At its offset.
+    Number,
+    /// At its offset; of size 0, to the end of the record.
+    Array,
+    /// Where a word of 32 bits at its offset says, from the start of the record.
+    Located,
+    /// The same, from the end of that word.
+    LocatedBehind,
+}
+
+impl Place {
+    /// `None` of a field that is no number and no array.
+    pub(crate) fn of(field: &FieldFormat, machine: Machine) -> Option<Place> {
+        let located = |prefix| field.c_type.strip_prefix(prefix);
+        let (c_type, kind) = if let Some(c_type) = located("__data_loc ") {
+            (c_type, Kind::Located)
+        } else if let Some(c_type) = located("__rel_loc ") {
+            (c_type, Kind::LocatedBehind)
+        } else if field.array.is_some() || Shape::new(field.size, false, machine.order).is_none() {
+            (field.c_type.as_str(), Kind::Array)
+        } else {
+            (field.c_type.as_str(), Kind::Number)
+        };
+        let element = match kind {
+            Kind::Number => CType { size: field.size as u8, signed: field.signed, pointer: false },
+            _ => element(field, c_type, machine),
+        };
+        Some(Place { offset: field.offset, size: field.size, kind, element, machine })
+    }
+
+    /// The word that says where a located field is.
+    pub(crate) fn of_word(field: &FieldFormat, machine: Machine) -> Place {
+        let element = CType { size: 4, signed: false, pointer: false };
+        Place { offset: field.offset, size: 4, kind: Kind::Number, element, machine }
+    }
+
+    /// The bytes of the field.
+    pub(crate) fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
+        let here = record.get(self.offset as usize..)?;
+        match self.kind {
+            Kind::Number => here.get(..self.size as usize),
+            Kind::Array if self.size == 0 => Some(here),
+            Kind::Array => here.get(..self.size as usize),
+            Kind::Located => located(here, record, self.machine.order),
+            Kind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
+        }
+    }
+
+    /// The number in these bytes, which are the field's or an element's.
+    pub(crate) fn number(element: CType, machine: Machine, bytes: &[u8]) -> Option<i64> {
+        Shape::new(u32::from(element.size), element.signed, machine.order)?.read(bytes)
+    }
+}
+
+fn located<'r>(word: &[u8], base: &'r [u8], order: ByteOrder) -> Option<&'r [u8]> {
+    let word = order.u32(*word.first_chunk()?);
+    let (from, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
+    base.get(from..)?.get(..len)
+}
+
+/// The type of an array's elements; by its size and count, where its name is not known.
+fn element(field: &FieldFormat, c_type: &str, machine: Machine) -> CType {
+    let c_type = c_type.trim().trim_end_matches("[]").trim_end();
+    let parsed = CType::parse(c_type, machine);
+    if parsed.pointer {
+        return CType { size: machine.long_size, signed: false, pointer: false };
+    }
+    let count = field.array.as_deref().and_then(|count| count.parse::<u32>().ok()).filter(|count| *count > 0);
+    let by_count = count.filter(|count| field.size.is_multiple_of(*count)).map(|count| field.size / count);
+    match by_count {
+        Some(size @ (1 | 2 | 4 | 8)) => {
+            CType { size: size as u8, signed: field.signed && parsed.signed, pointer: false }
+        }
+        _ if parsed.size > 0 => parsed,
+        _ => CType { size: 1, signed: false, pointer: false },
+    }
+}

@@ -1,0 +1,151 @@
+//! What declares the events: the same bytes in a trace.dat of either version and in a perf.data (`TRACING_DATA`).
+//!
+//! ```text
+//!   header info     "header_page\0" u64 n, n bytes of text; "header_event\0" u64 n, n bytes
+//!   ftrace events   u32 count; each u64 n, n bytes of format text
+//!   events          u32 systems; each: name\0, u32 count; each u64 n, n bytes of format text
+//!   kallsyms        u32 n, n bytes: lines "address type name"
+//!   printk formats  u32 n, n bytes: lines "address : "text""
+//!   saved cmdlines  u64 n, n bytes: lines "pid comm"
+//! ```
+//!
+//! Version 6 and perf.data have them in this order; version 7 has a section for each.
+
+use sigmund_model::{Loss, LossKind, Lwp, Severity};
+
+use crate::cut::Cut;
+use crate::error::Misfit;
+use crate::format::{self, EventFormat, EventTable, Machine, Names};
+use crate::losses::kernel_loss;
+use crate::ring_buffer::PageLayout;
+
+/// Rows of losses of one head: a file of nothing but damage could have millions.
+const MAX_LOSSES: usize = 10_000;
+
+/// The declarations, and the names of what the events refer to by number.
+#[derive(Debug, Default)]
+pub(crate) struct TracingData {
+    pub(crate) layout: PageLayout,
+    pub(crate) formats: Vec<EventFormat>,
+    pub(crate) kallsyms: String,
+    pub(crate) printk_formats: String,
+    pub(crate) lwp_names: Vec<(Lwp, String)>,
+    pub(crate) losses: Vec<Loss>,
+    /// The file's name, for the text of losses.
+    pub(crate) name: String,
+}
+
+impl TracingData {
+    /// Nothing yet, of the file `name`, recorded on a machine that lays out its pages like this.
+    pub(crate) fn new(name: String, layout: PageLayout) -> TracingData {
+        TracingData { name, layout, ..TracingData::default() }
+    }
+
+    /// All parts but the saved command lines, one behind the other. What was read before a misfit is kept.
+    pub(crate) fn read_all(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        self.header_info(cut)?;
+        self.ftrace_events(cut)?;
+        self.events(cut)?;
+        self.kallsyms(cut)?;
+        self.printk_formats(cut)
+    }
+
+    /// All declared events. Numbers of system calls are those of x86-64, or not known.
+    pub(crate) fn table(&self, is_x86_64: bool) -> EventTable {
+        let machine = Machine { order: self.layout.order, long_size: self.layout.long_size, is_x86_64 };
+        EventTable::new(&self.formats, machine).with_names(Names::parse(&self.kallsyms, &self.printk_formats))
+    }
+
+    /// Notes a part that could not be read.
+    pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, misfit: &Misfit) {
+        self.add_loss(kernel_loss(kind, severity, None, format!("{}: {misfit}", self.name)));
+    }
+
+    pub(crate) fn add_loss(&mut self, loss: Loss) {
+        if self.losses.len() < MAX_LOSSES {
+            self.losses.push(loss);
+        } else if self.losses.len() == MAX_LOSSES {
+            let detail = format!("{}: more of the head is missing or damaged than is listed", self.name);
+            self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, None, detail));
+        }
+    }
+
+    pub(crate) fn header_info(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        cut.tag(b"header_page\0", "header_page")?;
+        let before = cut.clone();
+        let text = sized_text(cut, "header_page")?;
+        match PageLayout::parse(&text, cut.order()) {
+            Ok(layout) => self.layout = layout,
+            // Kernels before 2.6.31 had no such file.
+            Err(_) if text.is_empty() => {}
+            Err(found) => {
+                let misfit = before.misfit("header_page", "the layout of a page".to_owned(), found);
+                self.lose(LossKind::Damaged, Severity::Serious, &misfit);
+            }
+        }
+        cut.tag(b"header_event\0", "header_event")?;
+        sized_text(cut, "header_event")?;
+        Ok(())
+    }
+
+    pub(crate) fn ftrace_events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        for _ in 0..cut.u32("number of ftrace events")? {
+            self.event_format(cut, "ftrace")?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        for _ in 0..cut.u32("number of event systems")? {
+            let system = cut.text("name of an event system")?;
+            for _ in 0..cut.u32("number of events of a system")? {
+                self.event_format(cut, &system)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One declaration. One that cannot be read costs itself: its records become `unknown`.
+    fn event_format(&mut self, cut: &mut Cut<'_>, system: &str) -> Result<(), Misfit> {
+        let before = cut.clone();
+        match format::event_format(&sized_text(cut, "event format")?) {
+            Ok(format) => self.formats.push(EventFormat { system: system.to_owned(), ..format }),
+            Err(found) => {
+                let expected = "the declaration of an event".to_owned();
+                let misfit = before.misfit("event format", expected, format!("{found:?}"));
+                self.lose(LossKind::Damaged, Severity::Gap, &misfit);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn kallsyms(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        let size = u64::from(cut.u32("kallsyms")?);
+        self.kallsyms = lossy(cut.bytes(size, "kallsyms")?);
+        Ok(())
+    }
+
+    pub(crate) fn printk_formats(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        let size = u64::from(cut.u32("printk formats")?);
+        self.printk_formats = lossy(cut.bytes(size, "printk formats")?);
+        Ok(())
+    }
+
+    pub(crate) fn cmdlines(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+        let text = sized_text(cut, "saved command lines")?;
+        let names = text.lines().filter_map(|line| line.trim_start().split_once(' '));
+        let names = names.filter_map(|(pid, comm)| Some((Lwp(pid.parse().ok()?), comm.to_owned())));
+        self.lwp_names.extend(names);
+        Ok(())
+    }
+}
+
+/// u64 n, n bytes of text.
+fn sized_text(cut: &mut Cut<'_>, part: &'static str) -> Result<String, Misfit> {
+    let size = cut.u64(part)?;
+    Ok(lossy(cut.bytes(size, part)?))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
