@@ -80,6 +80,10 @@ impl fmt::Debug for TraceStream {
 /// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
 /// head is kept, and what is not is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
+    // A folder that `perf record --threads` wrote.
+    if path.is_dir() && path.join("data").is_file() {
+        return Ok(vec![Box::new(PerfData::open(path)?)]);
+    }
     Ok(vec![open_input(Input::open(path)?)?])
 }
 

@@ -1,32 +1,52 @@
-//! perf.data, as far as it tells who was on which CPU: context switches, and names, births and deaths of LWPs.
+//! perf.data, what `perf record` writes: tracepoints, context switches, profiles, and names, births and deaths of LWPs
+//! (tools/perf/Documentation/perf.data-file-format.txt, v6.12).
 //!
 //! ```text
-//!   | "PERFILE2" | u64 size | u64 attr size | {u64 offset, u64 size}: attributes, records, unused | features … |
+//!   of a file        header | attributes | records … | features               [`head`]
+//!   of a pipe        16 bytes | records …; the first say what a file's head says
+//!   of a directory   data (as of a file, with perf's own records), data.0, data.1, …: records alone
 //!
-//!   attribute   struct perf_event_attr | {u64 offset, u64 size} of its ids
-//!   record      u32 type | u16 misc | u16 size | … | sample_id
-//!   sample_id   of the fields the attribute's sample_type names, in this order:
-//!               u32 pid, u32 tid | u64 time | u64 id | u64 stream id | u32 cpu, u32 0 | u64 identifier
+//!   -z               records within one zstd stream, cut into COMPRESSED records   [`tape`]
 //! ```
 //!
-//! Records of one CPU are in the order of their times; those of different CPUs are mixed. Samples (tracepoints,
-//! profiles) are not read yet; their number is a row of the losses.
+//! [`attr`] knows where the fields of a record are, [`described`] what else is said, [`index`] goes through all records
+//! once and finds which CPU's are where, [`order`] how far they are out of order; a [`PerfStream`] reads those of one
+//! CPU, and [`decode`] makes events of them.
+//!
+//! Memory does not grow with the file: it is mapped, the index is bounded, and compressed records are unpacked in
+//! pieces.
+//!
+//! Cost: see `PerfData::open` and [`stream`].
 
+mod attr;
+mod decode;
+mod described;
+mod fields;
+mod head;
+mod index;
+mod kinds;
 pub(crate) mod layout;
+mod order;
 mod record;
 mod stream;
+mod tape;
+mod tracing_data;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use sigmund_model::{
-    ClockDomain, ClockFit, Cpu, EventType, Field, FieldType, Level, Loss, LossKind, Lwp, Severity,
+    ClockDomain, ClockFit, EventType, Hertz, Loss, LossKind, Lwp, Nanos, Severity, Snapshot, Ticks,
 };
 
-use self::layout::{HEADER_SIZE, MAGIC};
-use self::record::{Records, SampleId};
+use self::decode::Meaning;
+use self::described::{Described, TimeConv};
+use self::fields::ByteOrder;
+use self::head::{Cut, Head};
+use self::index::{Beside, Index, Source};
+use self::record::Attrs;
 pub use self::stream::PerfStream;
-use crate::cut::Cut;
+use self::tape::Tape;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 use crate::losses::kernel_loss;
@@ -35,65 +55,126 @@ use crate::trace_file::{TraceFile, TraceStream};
 /// An open perf.data: it is known which CPU's records are where.
 #[derive(Debug)]
 pub struct PerfData {
-    input: Input,
-    sample_id: SampleId,
+    format: String,
     clock: ClockDomain,
-    types: Vec<EventType>,
-    runs: Vec<CpuRuns>,
+    meaning: Arc<Meaning>,
+    files: Vec<(Tape, Index)>,
     lwp_names: Vec<(Lwp, String)>,
+    facts: Vec<(String, String)>,
+    time_conv: Option<TimeConv>,
     losses: Vec<Loss>,
 }
 
-/// Where the records of a CPU are: ranges of bytes of the file, in the order of their times.
-#[derive(Clone, Debug)]
-struct CpuRuns {
-    cpu: Cpu,
-    runs: Arc<Vec<(u64, u64)>>,
-}
-
-/// Indices of the event types, in the order of [`PerfData::event_types`].
-pub(crate) mod kind {
-    pub(crate) const SWITCH_OUT: u32 = 0;
-    pub(crate) const SWITCH_IN: u32 = 1;
-    pub(crate) const COMM: u32 = 2;
-    pub(crate) const FORK: u32 = 3;
-    pub(crate) const EXIT: u32 = 4;
-}
-
 impl PerfData {
-    /// Whether a file that begins with these bytes is a perf.data (of a little-endian machine).
+    /// Whether a file that begins with these bytes is a perf.data.
     pub fn is_perf_data(head: &[u8]) -> bool {
-        head.starts_with(MAGIC)
+        head::byte_order(head).is_some()
     }
 
-    /// Maps the file, and looks through it once to find which CPU's records are where.
+    /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
+    /// `perf record --threads` wrote.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no perf.data, was recorded by a pipe or compressed, its records carry no
-    /// time and CPU, or its head is damaged.
+    /// When the file cannot be mapped, is no perf.data, its records carry no time or cannot be told apart, or its
+    /// head is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
-        PerfData::read(Input::open(path)?)
+        match path.is_dir() {
+            true => PerfData::open_directory(path),
+            false => PerfData::read(Input::open(path)?),
+        }
+    }
+
+    /// `data` has the head; `data.0`, `data.1`, … are records.
+    fn open_directory(path: &Path) -> Result<PerfData, Error> {
+        let entries = std::fs::read_dir(path).map_err(|error| Error::io(path, error))?;
+        let numbered = entries.flatten().filter_map(|entry| {
+            let number: u32 = entry.file_name().to_str()?.strip_prefix("data.")?.parse().ok()?;
+            Some((number, entry.path()))
+        });
+        let mut numbered: Vec<_> = numbered.collect();
+        numbered.sort();
+        let mut others = Vec::new();
+        for (_, path) in &numbered {
+            // An empty file cannot be mapped: a CPU that recorded nothing.
+            if path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+                others.push(Input::open(path)?);
+            }
+        }
+        PerfData::read_files(Input::open(&path.join("data"))?, others)
     }
 
     pub(crate) fn read(input: Input) -> Result<PerfData, Error> {
-        let head = head(&input).map_err(|(kind, misfit)| Error::at(kind, input.path(), misfit))?;
-        let mut data = PerfData {
-            input,
-            sample_id: head.sample_id,
-            clock: head.clock,
-            types: event_types(),
-            runs: Vec::new(),
-            lwp_names: Vec::new(),
-            losses: Vec::new(),
-        };
-        data.index(head.data_at, head.data_size);
-        Ok(data)
+        PerfData::read_files(input, Vec::new())
     }
 
-    /// `perf_switch_out(preempted)`, `perf_switch_in()`, `perf_comm(tid, comm)`, `perf_fork(tid, parent_tid)`,
-    /// `perf_exit(tid)`.
+    fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
+        let Head { mut described, tape, is_pipe, cut } = head::read(&input)?;
+        let name = input.name();
+        let order = tape.order;
+        let refuse = |why: &str| {
+            let expected = "attributes that tell where time and id of a record are".to_owned();
+            let misfit = Misfit { at: tape.from, part: "attributes", expected, found: why.to_owned() };
+            Error::at(ErrorKind::Unsupported, input.path(), misfit)
+        };
+        let mut beside = Beside::default();
+        if let Some(cut) = &cut {
+            beside.losses.push(loss_of(cut, &tape));
+        }
+        let mut files = Vec::new();
+        let attrs = if is_pipe {
+            let mut source = Source::Pipe(&mut described, None);
+            files.push((tape.clone(), Index::read(&tape, &mut source, &mut beside).map_err(refuse)?));
+            let read = match source {
+                Source::Pipe(_, attrs) => attrs,
+                Source::File(_) => None,
+            };
+            described.name_attrs();
+            match read {
+                Some(attrs) => attrs,
+                None => Attrs::new(described.attrs.clone()).map_err(refuse)?,
+            }
+        } else {
+            described.name_attrs();
+            let attrs = Attrs::new(described.attrs.clone()).map_err(refuse)?;
+            let whole = |input: Input| Tape { order, from: 0, to: input.len(), input };
+            for tape in std::iter::once(tape.clone()).chain(others.into_iter().map(whole)) {
+                let index = Index::read(&tape, &mut Source::File(&attrs), &mut beside).map_err(refuse)?;
+                files.push((tape, index));
+            }
+            attrs
+        };
+        for (part, found) in described.unreadable.drain(..) {
+            let kind = LossKind::Damaged;
+            beside.losses.push(kernel_loss(kind, Severity::Serious, None, format!("{name}: {part}: {found}")));
+        }
+        let big_endian_raw = described.raw_order == Some(ByteOrder::Big);
+        if big_endian_raw {
+            // The table of declarations reads little-endian numbers.
+            described.formats.clear();
+        }
+        let (indices, tapes): (Vec<Index>, Vec<Tape>) =
+            files.into_iter().map(|(tape, index)| (index, tape)).unzip();
+        beside.finish(&name, &indices);
+        let whole_cpus = indices.iter().any(|index| index.whole_cpus);
+        let format = format_name(is_pipe, tapes.len() > 1, &indices, order);
+        let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
+        Ok(PerfData {
+            format,
+            clock: clock.unwrap_or(ClockDomain::Local),
+            meaning: Arc::new(Meaning::new(&described, attrs, whole_cpus)),
+            files: tapes.into_iter().zip(indices).collect(),
+            lwp_names: beside.lwp_names,
+            facts: facts(described),
+            time_conv: beside.time_conv,
+            losses: beside.losses,
+        })
+    }
+
+    /// The tracepoints that were recorded, as trace.dat names them, and `unknown(id, size)`; an event for each other
+    /// perf event (`cpu-clock(mode, ip, period, callchain)`); then `perf_comm`, `perf_fork`, `perf_exit`, `perf_mmap`,
+    /// and, if asked for, `perf_switch_out(preempted, next_tid)` and `perf_switch_in(prev_tid)`.
     pub fn event_types(&self) -> &[EventType] {
-        &self.types
+        self.meaning.event_types()
     }
 
     /// The clock of the records. `Local` unless perf was told another (`-k CLOCK_MONOTONIC_RAW`).
@@ -101,102 +182,29 @@ impl PerfData {
         self.clock
     }
 
-    /// One stream for each CPU. `fit` turns the file's nanoseconds into ticks; without it, ticks are nanoseconds.
+    /// One stream for each CPU (of each file of a directory). `fit` turns the file's nanoseconds into ticks; without
+    /// it, ticks are nanoseconds.
     pub fn streams(&self, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        let streams = self.runs.iter().map(|CpuRuns { cpu, runs }| {
-            PerfStream::new(self.input.clone(), *cpu, Arc::clone(runs), self.sample_id, fit)
+        let streams = self.files.iter().flat_map(|(tape, index)| {
+            index.cpus.iter().map(move |of_cpu| PerfStream::new(tape, Arc::clone(&self.meaning), of_cpu, fit))
         });
         streams.collect()
     }
 
-    /// The names of LWPs, in the order of the file; an LWP may have several.
+    /// The names of LWPs, the newest of each.
     pub fn lwp_names(&self) -> &[(Lwp, String)] {
         &self.lwp_names
     }
 
-    /// What is missing as far as the head tells; streams tell the rest.
+    /// What is missing as far as the first pass tells; streams tell the rest.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
-
-    /// Finds the runs of records of each CPU.
-    fn index(&mut self, data_at: u64, data_size: u64) {
-        let mut runs: Vec<(Cpu, Vec<(u64, u64)>)> = Vec::new();
-        let mut not_read = 0;
-        let end = match data_size {
-            0 => {
-                let (expected, found) = ("the size of the records".to_owned(), "0".to_owned());
-                self.lose(LossKind::Unfinished, &Misfit { at: 48, part: "header", expected, found });
-                self.input.len()
-            }
-            size => data_at.saturating_add(size),
-        };
-        if end > self.input.len() {
-            let (expected, found) =
-                (format!("records up to byte {end}"), format!("the end of the file at {}", self.input.len()));
-            self.lose(LossKind::Truncated, &Misfit { at: data_at, part: "records", expected, found });
-        }
-        let input = self.input.clone();
-        let mut records = Records::new(input.bytes(), data_at, end);
-        let damage = loop {
-            let record = match records.next() {
-                Ok(Some(record)) => record,
-                Ok(None) => break None,
-                Err(misfit) => break Some(misfit),
-            };
-            if !record.is_read() {
-                not_read += u64::from(record.is_of_the_kernel());
-                continue;
-            }
-            if let Some((lwp, name)) = record.comm() {
-                self.lwp_names.push((lwp, name.to_owned()));
-            }
-            let Some(id) = self.sample_id.read(&record) else { continue };
-            // Written by perf itself, before the recording: a name, and no event.
-            if id.time == 0 {
-                continue;
-            }
-            let at = match runs.iter().position(|(cpu, _)| *cpu == id.cpu) {
-                Some(at) => at,
-                None => {
-                    runs.push((id.cpu, Vec::new()));
-                    runs.len() - 1
-                }
-            };
-            let of_cpu = &mut runs[at].1;
-            match of_cpu.last_mut() {
-                Some(last) if last.1 == record.at => last.1 = records.at(),
-                _ => of_cpu.push((record.at, records.at())),
-            }
-        };
-        if let Some(misfit) = damage {
-            self.lose(LossKind::Damaged, &misfit);
-        }
-        if not_read > 0 {
-            let detail = format!("{}: {not_read} samples and other records are not read", self.input.name());
-            let loss = kernel_loss(LossKind::NotRecorded, Severity::Note, None, detail);
-            self.losses.push(Loss { count: Some(not_read), ..loss });
-        }
-        runs.sort_by_key(|(cpu, _)| *cpu);
-        self.runs = runs.into_iter().map(|(cpu, runs)| CpuRuns { cpu, runs: Arc::new(runs) }).collect();
-    }
-
-    fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
-        let detail = format!("{}: {misfit}", self.input.name());
-        self.losses.push(kernel_loss(kind, Severity::Gap, None, detail));
-    }
-}
-
-struct Head {
-    data_at: u64,
-    data_size: u64,
-    sample_id: SampleId,
-    clock: ClockDomain,
 }
 
 impl TraceFile for PerfData {
     fn format(&self) -> String {
-        "perf.data".to_owned()
+        self.format.clone()
     }
 
     fn event_types(&self) -> &[EventType] {
@@ -206,7 +214,7 @@ impl TraceFile for PerfData {
     fn streams(&self) -> Vec<TraceStream> {
         let boxed = |stream: PerfStream| TraceStream {
             clock: self.clock,
-            cpu: Some(stream.cpu()),
+            cpu: stream.cpu(),
             buffer: String::new(),
             events: Box::new(stream),
         };
@@ -220,69 +228,67 @@ impl TraceFile for PerfData {
     fn losses(&self) -> &[Loss] {
         self.losses()
     }
+
+    /// First and last instant of the records, by the conversion that TIME_CONV states; it is that of perf's own clock.
+    fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
+        let Some(conv) = self.time_conv.filter(|_| self.clock == ClockDomain::Local) else {
+            return Vec::new();
+        };
+        let spans = self.files.iter().filter_map(|(_, index)| index.span);
+        let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let instants = span.map(|(first, last)| [first, last]).into_iter().flatten();
+        let snapshots = instants.filter_map(|ns| {
+            let tick = Ticks(conv.tsc(ns)?);
+            Some((ClockDomain::Local, Snapshot { before: tick, after: tick, ns: Nanos(ns) }))
+        });
+        snapshots.collect()
+    }
+
+    fn tick_hz(&self) -> Option<Hertz> {
+        self.time_conv.and_then(|conv| Hertz::new(conv.tick_hz()))
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        self.facts.clone()
+    }
 }
 
-fn head(input: &Input) -> Result<Head, (ErrorKind, Misfit)> {
-    let damaged = |misfit| (ErrorKind::Damaged, misfit);
-    let mut cut = Cut::new(input.bytes(), 0);
-    cut.tag(MAGIC, "magic").map_err(|m| (ErrorKind::NotThisFormat, m))?;
-    let before = cut.clone();
-    let size = cut.u64("size of the header").map_err(damaged)?;
-    if size != HEADER_SIZE {
-        let expected = format!("{HEADER_SIZE} (16 is a recording through a pipe)");
-        return Err((
-            ErrorKind::Unsupported,
-            before.misfit("size of the header", expected, size.to_string()),
-        ));
-    }
-    let mut number = |part| cut.u64(part).map_err(damaged);
-    let attr_size = number("size of an attribute")?;
-    let (attrs_at, attrs_size) = (number("attributes")?, number("attributes")?);
-    let (data_at, data_size) = (number("records")?, number("records")?);
-
-    let mut attrs = Cut::of_file(input.bytes(), attrs_at).part(attrs_size, "attributes").map_err(damaged)?;
-    let mut found: Option<(SampleId, ClockDomain)> = None;
-    while !attrs.rest().is_empty() {
-        let mut attr = attrs.part(attr_size.max(112), "attribute").map_err(damaged)?;
-        let (at, bytes) = (attr.clone(), attr.bytes(96, "attribute").map_err(damaged)?);
-        let u64_at = |at: usize| bytes[at..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-        let clockid = bytes[92..].first_chunk().map_or(0, |b| i32::from_le_bytes(*b));
-        let sample_id = SampleId::new(u64_at(24), u64_at(40))
-            .map_err(|(expected, found)| (ErrorKind::Unsupported, at.misfit("attribute", expected, found)))?;
-        match &found {
-            None => found = Some((sample_id, record::clock(u64_at(40), clockid))),
-            Some((first, _)) if first.same_place_as(&sample_id) => {}
-            Some(_) => {
-                let expected = "attributes that agree where time and CPU are".to_owned();
-                let misfit = at.misfit("attribute", expected, "different sample types".to_owned());
-                return Err((ErrorKind::Unsupported, misfit));
-            }
+fn loss_of(cut: &Cut, tape: &Tape) -> Loss {
+    let (kind, at, part, expected, found) = match cut {
+        Cut::Unfinished => {
+            (LossKind::Unfinished, 48, "header", "the size of the records".to_owned(), "0".to_owned())
         }
-    }
-    let Some((sample_id, clock)) = found else {
-        return Err(damaged(attrs.misfit("attributes", "an attribute".to_owned(), "none".to_owned())));
+        Cut::Truncated => (
+            LossKind::Truncated,
+            tape.from,
+            "records",
+            format!("records up to byte {}", tape.to),
+            format!("the end of the file at {}", tape.input.len()),
+        ),
     };
-    Ok(Head { data_at, data_size, sample_id, clock })
+    let misfit = Misfit { at, part, expected, found };
+    kernel_loss(kind, Severity::Gap, None, format!("{}: {misfit}", tape.input.name()))
 }
 
-fn event_types() -> Vec<EventType> {
-    let event = |name: &str, fields: &[(&str, FieldType)], format: &str| EventType {
-        level: Level::Kern,
-        code: None,
-        name: name.to_owned(),
-        key: 0,
-        fields: fields.iter().map(|(name, ty)| Field { name: (*name).to_owned(), ty: *ty }).collect(),
-        format: format.to_owned(),
-    };
-    vec![
-        event("perf_switch_out", &[("preempted", FieldType::Bool)], "preempted={preempted}"),
-        event("perf_switch_in", &[], ""),
-        event("perf_comm", &[("tid", FieldType::U32), ("comm", FieldType::Text)], "tid={tid} comm={comm}"),
-        event(
-            "perf_fork",
-            &[("tid", FieldType::U32), ("parent_tid", FieldType::U32)],
-            "tid={tid} parent_tid={parent_tid}",
-        ),
-        event("perf_exit", &[("tid", FieldType::U32)], "tid={tid}"),
-    ]
+/// `perf.data, pipe, zstd, big endian`
+fn format_name(is_pipe: bool, is_directory: bool, indices: &[Index], order: ByteOrder) -> String {
+    let parts = [
+        (is_pipe, ", pipe"),
+        (is_directory, ", directory"),
+        (indices.iter().any(|index| index.packed), ", zstd"),
+        (order == ByteOrder::Big, ", big endian"),
+    ];
+    let parts = parts.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
+    std::iter::once("perf.data").chain(parts).collect()
+}
+
+/// With `uname` as other formats have it.
+fn facts(described: Described) -> Vec<(String, String)> {
+    let mut facts = described.facts;
+    let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());
+    let uname = format!("Linux {} {} {}", fact("host"), fact("kernel"), fact("arch"));
+    if !facts.is_empty() {
+        facts.push(("uname".to_owned(), uname));
+    }
+    facts
 }
