@@ -136,12 +136,7 @@ impl Attr {
     }
 
     #[inline]
-    fn find_variable<'a>(
-        &self,
-        sample: &'a [u8],
-        order: ByteOrder,
-        found: &mut Variable<'a>,
-    ) -> Option<()> {
+    fn find_variable<'a>(&self, sample: &'a [u8], order: ByteOrder, found: &mut Variable<'a>) -> Option<()> {
         let mut rest = sample.get(self.sample.variable..)?;
         if self.has(PERF_SAMPLE_READ) {
             rest = rest.get(self.read_size(rest, order)?..)?;
@@ -185,8 +180,7 @@ impl SampleLayout {
         };
         let identifier = place(PERF_SAMPLE_IDENTIFIER);
         let (ip, tid, time) = (place(PERF_SAMPLE_IP), place(PERF_SAMPLE_TID), place(PERF_SAMPLE_TIME));
-        let (addr, id, _) =
-            (place(PERF_SAMPLE_ADDR), place(PERF_SAMPLE_ID), place(PERF_SAMPLE_STREAM_ID));
+        let (addr, id, _) = (place(PERF_SAMPLE_ADDR), place(PERF_SAMPLE_ID), place(PERF_SAMPLE_STREAM_ID));
         let (cpu, period) = (place(PERF_SAMPLE_CPU), place(PERF_SAMPLE_PERIOD));
         SampleLayout { id: identifier.or(id), ip, tid, time, addr, cpu, period, ..layout }
     }

@@ -20,7 +20,8 @@ use super::kinds::{Kinds, Types};
 use super::layout::{
     PERF_CONTEXT_MAX, PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_CPUMODE_MASK,
     PERF_RECORD_MISC_SWITCH_OUT, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, PERF_RECORD_MMAP, PERF_RECORD_MMAP2,
-    PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW,
+    PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE, PERF_SAMPLE_CALLCHAIN,
+    PERF_SAMPLE_RAW,
 };
 use super::record::{Attrs, Record, Stamp};
 use crate::format::EventTable;
@@ -75,8 +76,8 @@ impl Meaning {
     #[inline]
     pub(super) fn is_event(&self, ty: u32) -> bool {
         match ty {
-            PERF_RECORD_SAMPLE | PERF_RECORD_COMM | PERF_RECORD_FORK | PERF_RECORD_EXIT | PERF_RECORD_MMAP
-            | PERF_RECORD_MMAP2 => true,
+            PERF_RECORD_SAMPLE | PERF_RECORD_COMM | PERF_RECORD_FORK | PERF_RECORD_EXIT
+            | PERF_RECORD_MMAP | PERF_RECORD_MMAP2 => true,
             PERF_RECORD_SWITCH | PERF_RECORD_SWITCH_CPU_WIDE => self.kinds().switch.is_some(),
             _ => false,
         }
@@ -198,11 +199,13 @@ impl Meaning {
     /// Of a whole CPU: `u32 pid | u32 tid` of who comes next, or who was before.
     fn switch(&self, record: &Record<'_>, stamp: &Stamp, event: &mut Event) {
         let Some(kinds) = self.kinds().switch else { return };
-        let other = record.u32_at(4).filter(|_| record.ty == PERF_RECORD_SWITCH_CPU_WIDE);
+        let whole_cpu = record.ty == PERF_RECORD_SWITCH_CPU_WIDE;
+        // One that is being buried has no number any more: -1.
+        let other = record.u32_at(4).filter(|tid| whole_cpu && *tid <= i32::MAX as u32);
         let elsewhere = self.said_by_tracepoints.switches;
         if record.misc & PERF_RECORD_MISC_SWITCH_OUT == 0 {
             event.kind = kinds.into;
-            event.effect = if elsewhere && other.is_some() { Effect::None } else { Effect::LwpArrive };
+            event.effect = if elsewhere && whole_cpu { Effect::None } else { Effect::LwpArrive };
             return push(other, &mut event.params);
         }
         let preempted = record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;

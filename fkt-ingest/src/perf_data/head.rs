@@ -118,7 +118,9 @@ fn features(file: &[u8], at: u64, bitmap: &[u64], order: ByteOrder, described: &
             continue;
         }
         let Some((at, size)) = table.u64().zip(table.u64()) else {
-            described.unreadable.push(("feature", format!("the end of the file before that of feature {bit}")));
+            described
+                .unreadable
+                .push(("feature", format!("the end of the file before that of feature {bit}")));
             return;
         };
         match slice(file, at, size) {

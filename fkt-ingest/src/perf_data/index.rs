@@ -11,9 +11,9 @@ use sigmund_model::{Cpu, Loss, LossKind, Lwp, Severity};
 
 use super::described::{Described, TimeConv};
 use super::layout::{
-    PERF_RECORD_FINISHED_INIT, PERF_RECORD_FINISHED_ROUND, PERF_RECORD_EVENT_UPDATE, PERF_RECORD_HEADER_ATTR, PERF_RECORD_HEADER_FEATURE,
-    PERF_RECORD_HEADER_TRACING_DATA, PERF_RECORD_ID_INDEX, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES,
-    PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_TIME_CONV, feature,
+    PERF_RECORD_EVENT_UPDATE, PERF_RECORD_FINISHED_INIT, PERF_RECORD_FINISHED_ROUND, PERF_RECORD_HEADER_ATTR,
+    PERF_RECORD_HEADER_FEATURE, PERF_RECORD_HEADER_TRACING_DATA, PERF_RECORD_ID_INDEX, PERF_RECORD_LOST,
+    PERF_RECORD_LOST_SAMPLES, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_TIME_CONV, feature,
 };
 use super::order::Lateness;
 use super::record::{Attrs, Record, Stamp};
@@ -249,7 +249,9 @@ impl Beside {
             (PERF_RECORD_TIME_CONV, _) => self.time_conv = TimeConv::parse(record).or(self.time_conv),
             (PERF_RECORD_HEADER_ATTR, Source::Pipe(described, None)) => {
                 if described.attr_record(record).is_none() {
-                    described.unreadable.push(("attribute", format!("a record of {} bytes", record.body.len())));
+                    described
+                        .unreadable
+                        .push(("attribute", format!("a record of {} bytes", record.body.len())));
                 }
             }
             (PERF_RECORD_EVENT_UPDATE, Source::Pipe(described, _)) => described.event_update(record),
@@ -261,8 +263,10 @@ impl Beside {
                 }
             }
             (PERF_RECORD_HEADER_TRACING_DATA, Source::Pipe(described, _)) => {
-                // u32 size | bytes
-                let bytes = record.body.get(4..).unwrap_or_default();
+                // u32 size | 0 | bytes
+                let size = record.u32_at(0).map_or(0, |size| size as usize);
+                let at = record.body.len().saturating_sub(size);
+                let bytes = record.body.get(at..).unwrap_or_default();
                 described.feature(feature::TRACING_DATA, bytes, record.order);
             }
             (ty, _) if WITHOUT_EVENTS.contains(&ty) => {}
@@ -316,7 +320,8 @@ impl Beside {
         let mut kinds: Vec<(u32, u64)> = self.unread.drain().collect();
         kinds.sort_unstable();
         let count = kinds.iter().map(|(_, count)| count).sum();
-        let names: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}")).collect();
+        let names: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}")).collect();
         row(LossKind::NotRecorded, Severity::Note, count, format!("records not read: {}", names.join(", ")));
         self.lost_in_silence(name, indices);
     }

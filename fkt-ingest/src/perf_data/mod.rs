@@ -145,7 +145,12 @@ impl PerfData {
         };
         for (part, found) in described.unreadable.drain(..) {
             let kind = LossKind::Damaged;
-            beside.losses.push(kernel_loss(kind, Severity::Serious, None, format!("{name}: {part}: {found}")));
+            beside.losses.push(kernel_loss(
+                kind,
+                Severity::Serious,
+                None,
+                format!("{name}: {part}: {found}"),
+            ));
         }
         let big_endian_raw = described.raw_order == Some(ByteOrder::Big);
         if big_endian_raw {

@@ -212,7 +212,9 @@ mod tests {
         bytes[4] = 128;
         bytes[24..32].copy_from_slice(&OUR_SAMPLE_TYPE.to_le_bytes());
         bytes[40..48].copy_from_slice(&ATTR_SAMPLE_ID_ALL.to_le_bytes());
-        Attr { ids: ids.to_vec(), ..Attr::parse(&bytes, ByteOrder::Little).unwrap() }
+        let mut attr = Attr::parse(&bytes, ByteOrder::Little).unwrap();
+        attr.ids = ids.to_vec();
+        attr
     }
 
     // | pid 7, tid 8 | time 9 | cpu 1, 0 | identifier 5 |

@@ -184,7 +184,10 @@ impl Source {
     fn next(&mut self) -> Option<Record<'_>> {
         while !self.walk.as_mut().is_some_and(Walk::advance) {
             let damaged_at = self.walk.as_ref().and_then(Walk::damage).map(|misfit| misfit.at);
-            let resumed = damaged_at.filter(|_| !self.packed).and_then(|at| self.tape.resume(at)).filter(|at| *at < self.range_end);
+            let resumed = damaged_at
+                .filter(|_| !self.packed)
+                .and_then(|at| self.tape.resume(at))
+                .filter(|at| *at < self.range_end);
             let (from, to) = match resumed {
                 Some(at) => (at, self.range_end),
                 None => {

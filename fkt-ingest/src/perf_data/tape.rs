@@ -55,7 +55,15 @@ impl Tape {
         let len = self.input.len();
         let end = to.min(len) as usize;
         let at = usize::try_from(from).unwrap_or(usize::MAX).min(end);
-        Walk { input: self.input.clone(), order: self.order, at, end, unpacker: None, found: None, damage: None }
+        Walk {
+            input: self.input.clone(),
+            order: self.order,
+            at,
+            end,
+            unpacker: None,
+            found: None,
+            damage: None,
+        }
     }
 
     /// The next place behind damage where records begin: several in a row that could be such.
@@ -181,7 +189,9 @@ impl Walk {
             let at = self.at;
             if at >= self.end {
                 return match self.unpacker.as_ref().map(|unpacker| unpacker.left()) {
-                    Some(left @ 1..) => Err(self.misfit("the rest of a record", format!("{left} bytes of it"))),
+                    Some(left @ 1..) => {
+                        Err(self.misfit("the rest of a record", format!("{left} bytes of it")))
+                    }
                     _ => Ok(None),
                 };
             }
