@@ -45,11 +45,9 @@ const WITHOUT_EVENTS: [u32; 8] = [
 pub(super) struct CpuIndex {
     /// `None` for records that do not say theirs.
     pub(super) cpu: Option<Cpu>,
-    /// In the order of the file; all of a compressed tape.
+    /// In the order of the file; not used if records were compressed.
     pub(super) ranges: Arc<[(u64, u64)]>,
     found: Vec<(u64, u64)>,
-    /// Whether its records were compressed.
-    pub(super) packed: bool,
     pub(super) lateness: Lateness,
     /// Records that LOST records count.
     lost: u64,
@@ -129,11 +127,8 @@ impl Index {
             walk = tape.walk_range(at, tape.to);
         }
         index.cpus.sort_by_key(|of_cpu| of_cpu.cpu);
-        let whole = [(tape.from, tape.to)];
         for of_cpu in &mut index.cpus {
-            let ranges = std::mem::take(&mut of_cpu.found);
-            of_cpu.packed = index.packed;
-            of_cpu.ranges = if index.packed { Arc::from(whole) } else { Arc::from(ranges) };
+            of_cpu.ranges = Arc::from(std::mem::take(&mut of_cpu.found));
         }
         Ok(index)
     }
@@ -193,7 +188,6 @@ impl Index {
                 cpu: stamp.cpu,
                 ranges: Arc::default(),
                 found: Vec::new(),
-                packed: false,
                 lateness: Lateness::default(),
                 lost: 0,
                 gap: FIRST_GAP,

@@ -28,6 +28,7 @@ mod kinds;
 pub(crate) mod layout;
 mod order;
 mod record;
+mod shared;
 mod stream;
 mod tape;
 mod tracing_data;
@@ -45,7 +46,9 @@ use self::fields::ByteOrder;
 use self::head::{Cut, Head};
 use self::index::{Beside, Index, Source};
 use self::record::Attrs;
+use self::shared::{Shared, Subscriber};
 pub use self::stream::PerfStream;
+use self::stream::{Ranges, Source as StreamSource};
 use self::tape::Tape;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
@@ -190,8 +193,21 @@ impl PerfData {
     /// One stream for each CPU (of each file of a directory). `fit` turns the file's nanoseconds into ticks; without
     /// it, ticks are nanoseconds.
     pub fn streams(&self, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        let streams = self.files.iter().flat_map(|(tape, index)| {
-            index.cpus.iter().map(move |of_cpu| PerfStream::new(tape, Arc::clone(&self.meaning), of_cpu, fit))
+        self.files.iter().flat_map(|(tape, index)| self.streams_of(tape, index, fit)).collect()
+    }
+
+    fn streams_of(&self, tape: &Tape, index: &Index, fit: Option<ClockFit>) -> Vec<PerfStream> {
+        let meaning = || Arc::clone(&self.meaning);
+        let cpus = index.cpus.iter().map(|of_cpu| of_cpu.cpu);
+        let shared = index.packed.then(|| Shared::new(tape, meaning(), cpus));
+        let streams = index.cpus.iter().enumerate().map(|(queue, of_cpu)| {
+            let source = match &shared {
+                Some(shared) => {
+                    StreamSource::Shared(Subscriber::new(Arc::clone(shared), queue, tape.clone()))
+                }
+                None => StreamSource::Ranges(Ranges::new(tape, of_cpu)),
+            };
+            PerfStream::new(source, tape.input.name(), meaning(), of_cpu, fit)
         });
         streams.collect()
     }

@@ -12,6 +12,7 @@ use super::index::CpuIndex;
 use super::layout::{PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES};
 use super::order::Lateness;
 use super::record::{Record, Stamp};
+use super::shared::Subscriber;
 use super::tape::{Tape, Walk};
 use crate::losses::kernel_loss;
 
@@ -22,6 +23,8 @@ const MOST_HELD: usize = 1 << 16;
 #[derive(Debug)]
 pub struct PerfStream {
     meaning: Arc<Meaning>,
+    /// Of the file, for messages.
+    name: String,
     cpu: Option<Cpu>,
     source: Source,
     /// As the first pass measured it.
@@ -40,12 +43,17 @@ pub struct PerfStream {
 
 /// Where the records come from.
 #[derive(Debug)]
-struct Source {
+pub(super) enum Source {
+    Ranges(Ranges),
+    Shared(Subscriber),
+}
+
+/// Records of a file that is not compressed.
+#[derive(Debug)]
+pub(super) struct Ranges {
     tape: Tape,
     /// Ranges of the file that hold this CPU's records, among others.
     ranges: Arc<[(u64, u64)]>,
-    /// Whether they are compressed: then nothing behind damage can be unpacked.
-    packed: bool,
     next_range: usize,
     range_end: u64,
     walk: Option<Walk>,
@@ -63,22 +71,17 @@ struct Held {
 
 impl PerfStream {
     pub(super) fn new(
-        tape: &Tape,
+        source: Source,
+        name: String,
         meaning: Arc<Meaning>,
         of_cpu: &CpuIndex,
         fit: Option<ClockFit>,
     ) -> PerfStream {
         PerfStream {
             meaning,
+            name,
             cpu: of_cpu.cpu,
-            source: Source {
-                tape: tape.clone(),
-                ranges: Arc::clone(&of_cpu.ranges),
-                packed: of_cpu.packed,
-                next_range: 0,
-                range_end: 0,
-                walk: None,
-            },
+            source,
             measured: of_cpu.lateness,
             seen: Lateness::default(),
             held: Held::default(),
@@ -182,12 +185,25 @@ fn lost(record: &Record<'_>, stamp: &Stamp, before: Option<u64>) -> Option<Loss>
 impl Source {
     #[inline]
     fn next(&mut self) -> Option<Record<'_>> {
+        match self {
+            Source::Ranges(ranges) => ranges.next(),
+            Source::Shared(subscriber) => subscriber.next(),
+        }
+    }
+}
+
+impl Ranges {
+    /// The records of a CPU, by its index.
+    pub(super) fn new(tape: &Tape, of_cpu: &CpuIndex) -> Ranges {
+        let ranges = Arc::clone(&of_cpu.ranges);
+        Ranges { tape: tape.clone(), ranges, next_range: 0, range_end: 0, walk: None }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Record<'_>> {
         while !self.walk.as_mut().is_some_and(Walk::advance) {
             let damaged_at = self.walk.as_ref().and_then(Walk::damage).map(|misfit| misfit.at);
-            let resumed = damaged_at
-                .filter(|_| !self.packed)
-                .and_then(|at| self.tape.resume(at))
-                .filter(|at| *at < self.range_end);
+            let resumed = damaged_at.and_then(|at| self.tape.resume(at)).filter(|at| *at < self.range_end);
             let (from, to) = match resumed {
                 Some(at) => (at, self.range_end),
                 None => {
@@ -254,10 +270,9 @@ impl EventStream for PerfStream {
     fn take_losses(&mut self) -> Vec<Loss> {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
-            let name = self.source.tape.input.name();
             let detail = match self.cpu {
-                Some(cpu) => format!("{name}: cpu {cpu}"),
-                None => name,
+                Some(cpu) => format!("{}: cpu {cpu}", self.name),
+                None => self.name.clone(),
             };
             let detail = format!("{detail}: {count} records earlier than the one before; they got its time");
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, self.cpu, detail);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fkt_ingest::{PerfData, TraceFile};
-use sigmund_model::{Cpu, Effect, Event, EventType, Loss, LossKind, Lwp};
+use sigmund_model::{Cpu, Effect, Event, EventStream, EventType, Loss, LossKind, Lwp};
 
 use crate::fixture;
 use crate::live::{skipped, tool_exists};
@@ -51,7 +51,7 @@ fn read(data: &PerfData) -> (BTreeMap<Option<Cpu>, Vec<Event>>, Vec<Loss>) {
     for mut stream in data.streams(None) {
         let of_cpu = fixture::drain(&mut stream);
         assert!(of_cpu.is_sorted_by_key(|event| event.tick), "{:?}", stream.cpu());
-        losses.extend(sigmund_model::EventStream::take_losses(&mut stream));
+        losses.extend(stream.take_losses());
         events.entry(stream.cpu()).or_default().extend(of_cpu);
     }
     // A directory may have events of a CPU in two files.
@@ -150,6 +150,33 @@ fn records_of_switches_are_those_that_perf_prints() {
     check_mode("-e dummy -a --switch-events -k CLOCK_MONOTONIC", "perf.data", &switches);
     check_mode("-e sched:sched_wakeup --switch-events", "perf.data", &switches);
     check_mode("-e sched:sched_switch -a --switch-events -z", "perf.data, zstd", &switches);
+}
+
+// Streams of a compressed file share one pass over it. Read one after the other, the later ones are left behind by more
+// than waits for them; read side by side, in the order of time, they are not. Both ways give the same.
+#[test]
+fn streams_of_a_compressed_file_can_be_read_in_any_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let dd = "dd if=/dev/zero of=/dev/null bs=64 count=30000 status=none";
+    let load = ["sh", "-c", &format!("{dd} & {dd}; wait")];
+    let Some(path) = record_load(&dir, "-e raw_syscalls:* -a -m 8192 -z", &load) else { return };
+    assert!(check(&path)["sys_enter"] > 60_000);
+    let data = PerfData::open(&path).unwrap();
+    let mut heads: Vec<_> = data.streams(None).into_iter().map(|stream| (stream, Event::default())).collect();
+    heads.retain_mut(|(stream, event)| stream.next_into(event).unwrap());
+    let mut side_by_side: BTreeMap<Option<Cpu>, Vec<(u64, u32)>> = BTreeMap::new();
+    while let Some(at) = (0..heads.len()).min_by_key(|at| heads[*at].1.tick) {
+        let (stream, event) = &mut heads[at];
+        side_by_side.entry(stream.cpu()).or_default().push((event.tick.0, event.kind));
+        if !stream.next_into(event).unwrap() {
+            heads.remove(at);
+        }
+    }
+    let (after_each_other, _) = read(&data);
+    assert_eq!(side_by_side.len(), after_each_other.len());
+    for (cpu, events) in after_each_other {
+        assert!(events.iter().map(|event| (event.tick.0, event.kind)).eq(side_by_side[&cpu].iter().copied()));
+    }
 }
 
 // Each LWP has a ring of its own, so a CPU's records come from many rings: each round goes back in time.
@@ -260,9 +287,9 @@ fn run_time_by_lwp_is_that_of_perf_sched_timehist() {
 }
 
 /// What `perf report -D` prints of samples: `(time, tid, ip, period, chain)`.
-fn dumped_samples(path: &Path) -> Vec<(u64, u32, u64, u64, String)> {
+fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
     let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
-    let mut samples: Vec<(u64, u32, u64, u64, String)> = Vec::new();
+    let mut samples: Vec<(u64, i64, u64, u64, String)> = Vec::new();
     for line in perf(&["report", "-D", "-f"], path).lines() {
         if let Some((head, sample)) = line.split_once("PERF_RECORD_SAMPLE(IP, ") {
             let words: Vec<&str> = sample.split_whitespace().collect();
@@ -304,7 +331,7 @@ fn samples_of_a_profile_are_those_that_perf_dumps() {
             let mode = if ip >= 1 << 63 { "kernel" } else { "user" };
             assert_eq!(param(0).text, Some(mode));
             let (period, chain) = (param(2).number.unwrap() as u64, param(3).text.unwrap().to_owned());
-            ours.push((event.tick.0, event.lwp.unwrap().0, ip, period, chain));
+            ours.push((event.tick.0, event.lwp.map_or(-1, |lwp| i64::from(lwp.0)), ip, period, chain));
             assert_eq!(event.cpu.is_some(), on_cpus);
         }
         ours.sort();
