@@ -11,12 +11,20 @@
 //!
 //! [`attr`] knows where the fields of a record are, [`described`] what else is said, [`index`] goes through all records
 //! once and finds which CPU's are where, [`order`] how far they are out of order; a [`PerfStream`] reads those of one
-//! CPU, and [`decode`] makes events of them.
+//! CPU, and [`decode`] makes events of them. Streams of a compressed file share one pass over it ([`shared`]).
 //!
 //! Memory does not grow with the file: it is mapped, the index is bounded, and compressed records are unpacked in
-//! pieces.
+//! pieces. What cannot be read is a row of the losses, and behind damage the next records are looked for.
 //!
-//! Cost: see `PerfData::open` and [`stream`].
+//! Cost: 4.7 M events (system calls, scheduler, interrupts; 510 MB in the page cache) with 21 M parameters in 0.48 s of
+//! CPU time, opening with it, on an AMD EPYC at 2.6 GHz: 9.8 M events/s. `perf script` takes 6.5 s for them, 0.73 M/s
+//! (`cargo run --release -p fkt-ingest --example read_speed FILE`; `perf script -i FILE >/dev/null`).
+//!
+//! The crate linux-perf-data (0.13) reads the same format and does not serve here. It gives one stream of all CPUs,
+//! sorted, each record in a vector of its own: 3.5 M samples/s without their tracepoints' fields, and 117 MB of memory
+//! for a file of 84 MB. It allocates what a file claims: one with a feature section of 2^38 bytes ends the program. It
+//! does not skip the tracing data of a pipe, does not read directories, CLOCK_DATA or TIME_CONV, and ends at the first
+//! damaged record.
 
 mod attr;
 mod decode;

@@ -4,6 +4,7 @@ mod damage;
 mod fixture;
 mod live;
 mod perf;
+mod perf_big_endian;
 mod perf_damage;
 mod perf_data;
 mod perf_script;
