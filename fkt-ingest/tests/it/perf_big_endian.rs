@@ -78,6 +78,8 @@ fn turned(little: &[u8]) -> Vec<u8> {
             _ => {
                 match ty {
                     1 => turn.numbers(&[4, 4, 8, 8, 8]),
+                    2 => turn.numbers(&[8, 8]),
+                    13 => turn.numbers(&[8]),
                     10 => turn.numbers(&[4, 4, 8, 8, 8, 4, 4, 8, 8, 4, 4]),
                     4 | 7 => turn.numbers(&[4, 4, 4, 4, 8]),
                     3 | 15 => turn.numbers(&[4, 4]),
