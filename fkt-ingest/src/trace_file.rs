@@ -81,7 +81,8 @@ impl fmt::Debug for TraceStream {
 /// head is kept, and what is not is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     // A folder that `perf record --threads` wrote.
-    if path.is_dir() && path.join("data").is_file() {
+    let is_perf = |data: Input| PerfData::is_perf_data(data.bytes());
+    if path.is_dir() && Input::open(&path.join("data")).is_ok_and(is_perf) {
         return Ok(vec![Box::new(PerfData::open(path)?)]);
     }
     Ok(vec![open_input(Input::open(path)?)?])

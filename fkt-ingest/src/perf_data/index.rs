@@ -87,7 +87,7 @@ pub(super) struct Beside {
 /// The attributes: of a file known from the start, of a pipe from records before all others.
 pub(super) enum Source<'a> {
     File(&'a Attrs),
-    Pipe(&'a mut Described, Option<Attrs>),
+    Pipe(&'a mut Described, &'a mut Option<Attrs>),
 }
 
 impl Source<'_> {
@@ -97,7 +97,7 @@ impl Source<'_> {
             Source::File(attrs) => Ok(attrs),
             Source::Pipe(described, attrs) => {
                 if attrs.is_none() {
-                    *attrs = Some(Attrs::new(described.attrs.clone())?);
+                    **attrs = Some(Attrs::new(described.attrs.clone())?);
                 }
                 attrs.as_ref().ok_or("no attribute")
             }
@@ -241,7 +241,7 @@ impl Beside {
         match (record.ty, source) {
             (PERF_RECORD_ID_INDEX, _) => self.id_index(record),
             (PERF_RECORD_TIME_CONV, _) => self.time_conv = TimeConv::parse(record).or(self.time_conv),
-            (PERF_RECORD_HEADER_ATTR, Source::Pipe(described, None)) => {
+            (PERF_RECORD_HEADER_ATTR, Source::Pipe(described, attrs)) if attrs.is_none() => {
                 if described.attr_record(record).is_none() {
                     described
                         .unreadable
@@ -300,7 +300,7 @@ impl Beside {
     }
 
     /// Rows for what was counted over the whole recording; `indices` are those of its files.
-    pub(super) fn finish(&mut self, name: &str, indices: &[Index]) {
+    pub(super) fn finish<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
         let mut row = |kind, severity, count: u64, what: String| {
             if count > 0 {
                 let loss = kernel_loss(kind, severity, None, format!("{name}: {what}"));
@@ -322,7 +322,7 @@ impl Beside {
 
     /// LOST records say when something was lost, as soon as there is room again. What the events' counters say at the
     /// end is the sum, with what was lost after the last such record: the rest is a row without an instant.
-    fn lost_in_silence(&mut self, name: &str, indices: &[Index]) {
+    fn lost_in_silence<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
         let mut by_cpu: HashMap<Option<Cpu>, u64> = HashMap::new();
         for (id, count) in self.lost_at_end.drain(..) {
             let sum = by_cpu.entry(self.cpu_of_id.get(&id).copied()).or_default();
@@ -330,10 +330,13 @@ impl Beside {
         }
         let mut by_cpu: Vec<(Option<Cpu>, u64)> = by_cpu.into_iter().collect();
         by_cpu.sort_unstable();
+        let mut told: HashMap<Option<Cpu>, u64> = HashMap::new();
+        for of_cpu in indices.flat_map(|index| &index.cpus) {
+            let sum = told.entry(of_cpu.cpu).or_default();
+            *sum = sum.saturating_add(of_cpu.lost);
+        }
         for (cpu, count) in by_cpu {
-            let of_cpu = indices.iter().flat_map(|index| &index.cpus).filter(|of_cpu| of_cpu.cpu == cpu);
-            let told: u64 = of_cpu.map(|of_cpu| of_cpu.lost).fold(0, u64::saturating_add);
-            if let Some(count @ 1..) = count.checked_sub(told) {
+            if let Some(count @ 1..) = count.checked_sub(told.get(&cpu).copied().unwrap_or(0)) {
                 let detail = format!("{name}: {count} records lost that no LOST record tells of");
                 let loss = kernel_loss(LossKind::Dropped, Severity::Gap, cpu, detail);
                 let advice = "record with a larger kernel buffer, or fewer kernel events";

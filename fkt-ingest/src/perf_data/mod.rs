@@ -34,6 +34,7 @@ mod head;
 mod index;
 mod kinds;
 pub(crate) mod layout;
+mod open;
 mod order;
 mod record;
 mod shared;
@@ -41,26 +42,17 @@ mod stream;
 mod tape;
 mod tracing_data;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use sigmund_model::{
-    ClockDomain, ClockFit, EventType, Hertz, Loss, LossKind, Lwp, Nanos, Severity, Snapshot, Ticks,
-};
+use sigmund_model::{ClockDomain, ClockFit, EventType, Hertz, Loss, Lwp, Nanos, Snapshot, Ticks};
 
 use self::decode::Meaning;
-use self::described::{Described, TimeConv};
-use self::fields::ByteOrder;
-use self::head::{Cut, Head};
-use self::index::{Beside, Index, Source};
-use self::record::Attrs;
+use self::described::TimeConv;
+use self::index::Index;
 use self::shared::{Shared, Subscriber};
 pub use self::stream::PerfStream;
 use self::stream::{Ranges, Source as StreamSource};
 use self::tape::Tape;
-use crate::error::{Error, ErrorKind, Misfit};
-use crate::input::Input;
-use crate::losses::kernel_loss;
 use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open perf.data: it is known which CPU's records are where.
@@ -80,110 +72,6 @@ impl PerfData {
     /// Whether a file that begins with these bytes is a perf.data.
     pub fn is_perf_data(head: &[u8]) -> bool {
         head::byte_order(head).is_some()
-    }
-
-    /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
-    /// `perf record --threads` wrote.
-    ///
-    /// # Errors
-    /// When the file cannot be mapped, is no perf.data, its records carry no time or cannot be told apart, or its
-    /// head is damaged.
-    pub fn open(path: &Path) -> Result<PerfData, Error> {
-        match path.is_dir() {
-            true => PerfData::open_directory(path),
-            false => PerfData::read(Input::open(path)?),
-        }
-    }
-
-    /// `data` has the head; `data.0`, `data.1`, … are records.
-    fn open_directory(path: &Path) -> Result<PerfData, Error> {
-        let entries = std::fs::read_dir(path).map_err(|error| Error::io(path, error))?;
-        let numbered = entries.flatten().filter_map(|entry| {
-            let number: u32 = entry.file_name().to_str()?.strip_prefix("data.")?.parse().ok()?;
-            Some((number, entry.path()))
-        });
-        let mut numbered: Vec<_> = numbered.collect();
-        numbered.sort();
-        let mut others = Vec::new();
-        for (_, path) in &numbered {
-            // An empty file cannot be mapped: a CPU that recorded nothing.
-            if path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
-                others.push(Input::open(path)?);
-            }
-        }
-        PerfData::read_files(Input::open(&path.join("data"))?, others)
-    }
-
-    pub(crate) fn read(input: Input) -> Result<PerfData, Error> {
-        PerfData::read_files(input, Vec::new())
-    }
-
-    fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
-        let Head { mut described, tape, is_pipe, cut } = head::read(&input)?;
-        let name = input.name();
-        let order = tape.order;
-        let refuse = |why: &str| {
-            let expected = "attributes that tell where time and id of a record are".to_owned();
-            let misfit = Misfit { at: tape.from, part: "attributes", expected, found: why.to_owned() };
-            Error::at(ErrorKind::Unsupported, input.path(), misfit)
-        };
-        let mut beside = Beside::default();
-        if let Some(cut) = &cut {
-            beside.losses.push(loss_of(cut, &tape));
-        }
-        let mut files = Vec::new();
-        let attrs = if is_pipe {
-            let mut source = Source::Pipe(&mut described, None);
-            files.push((tape.clone(), Index::read(&tape, &mut source, &mut beside).map_err(refuse)?));
-            let read = match source {
-                Source::Pipe(_, attrs) => attrs,
-                Source::File(_) => None,
-            };
-            described.name_attrs();
-            match read {
-                Some(attrs) => attrs,
-                None => Attrs::new(described.attrs.clone()).map_err(refuse)?,
-            }
-        } else {
-            described.name_attrs();
-            let attrs = Attrs::new(described.attrs.clone()).map_err(refuse)?;
-            let whole = |input: Input| Tape { order, from: 0, to: input.len(), input };
-            for tape in std::iter::once(tape.clone()).chain(others.into_iter().map(whole)) {
-                let index = Index::read(&tape, &mut Source::File(&attrs), &mut beside).map_err(refuse)?;
-                files.push((tape, index));
-            }
-            attrs
-        };
-        for (part, found) in described.unreadable.drain(..) {
-            let kind = LossKind::Damaged;
-            beside.losses.push(kernel_loss(
-                kind,
-                Severity::Serious,
-                None,
-                format!("{name}: {part}: {found}"),
-            ));
-        }
-        let big_endian_raw = described.raw_order == Some(ByteOrder::Big);
-        if big_endian_raw {
-            // The table of declarations reads little-endian numbers.
-            described.formats.clear();
-        }
-        let (indices, tapes): (Vec<Index>, Vec<Tape>) =
-            files.into_iter().map(|(tape, index)| (index, tape)).unzip();
-        beside.finish(&name, &indices);
-        let whole_cpus = indices.iter().any(|index| index.whole_cpus);
-        let format = format_name(is_pipe, tapes.len() > 1, &indices, order);
-        let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
-        Ok(PerfData {
-            format,
-            clock: clock.unwrap_or(ClockDomain::Local),
-            meaning: Arc::new(Meaning::new(&described, attrs, whole_cpus)),
-            files: tapes.into_iter().zip(indices).collect(),
-            lwp_names: beside.lwp_names,
-            facts: facts(described),
-            time_conv: beside.time_conv,
-            losses: beside.losses,
-        })
     }
 
     /// The tracepoints that were recorded, as trace.dat names them, and `unknown(id, size)`; an event for each other
@@ -280,44 +168,4 @@ impl TraceFile for PerfData {
     fn facts(&self) -> Vec<(String, String)> {
         self.facts.clone()
     }
-}
-
-fn loss_of(cut: &Cut, tape: &Tape) -> Loss {
-    let (kind, at, part, expected, found) = match cut {
-        Cut::Unfinished => {
-            (LossKind::Unfinished, 48, "header", "the size of the records".to_owned(), "0".to_owned())
-        }
-        Cut::Truncated => (
-            LossKind::Truncated,
-            tape.from,
-            "records",
-            format!("records up to byte {}", tape.to),
-            format!("the end of the file at {}", tape.input.len()),
-        ),
-    };
-    let misfit = Misfit { at, part, expected, found };
-    kernel_loss(kind, Severity::Gap, None, format!("{}: {misfit}", tape.input.name()))
-}
-
-/// `perf.data, pipe, zstd, big endian`
-fn format_name(is_pipe: bool, is_directory: bool, indices: &[Index], order: ByteOrder) -> String {
-    let parts = [
-        (is_pipe, ", pipe"),
-        (is_directory, ", directory"),
-        (indices.iter().any(|index| index.packed), ", zstd"),
-        (order == ByteOrder::Big, ", big endian"),
-    ];
-    let parts = parts.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
-    std::iter::once("perf.data").chain(parts).collect()
-}
-
-/// With `uname` as other formats have it.
-fn facts(described: Described) -> Vec<(String, String)> {
-    let mut facts = described.facts;
-    let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());
-    let uname = format!("Linux {} {} {}", fact("host"), fact("kernel"), fact("arch"));
-    if !facts.is_empty() {
-        facts.push(("uname".to_owned(), uname));
-    }
-    facts
 }

@@ -96,7 +96,8 @@ const SCHEDULER: &str = "-e sched:*,irq:*,raw_syscalls:* -a -m 1024";
 fn check_mode(options: &str, format: &str, kinds: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let Some(path) = record(&dir, options) else { return };
-    assert_eq!(PerfData::open(&path).unwrap().format(), format);
+    let traces = fkt_ingest::open(&path).unwrap();
+    assert_eq!(traces.iter().map(|trace| trace.format()).collect::<Vec<_>>(), [format]);
     let found = check(&path);
     for kind in kinds {
         assert!(found.contains_key(*kind), "no {kind} among {found:?}");
