@@ -10,8 +10,9 @@
 //! One record with a wild time is damage. It must not hold back all others, so the time that counts is the newest that
 //! two records in a row have reached, and one late record alone counts only if it is late by less than [`JITTER`].
 
-/// A record that is late by less is late, and not damaged: 10 ms.
-const JITTER: u64 = 10_000_000;
+/// A record that is late by less is late, and not damaged: 4 s. Seen: one that was late by more than 10 ms, on a virtual
+/// machine with 20 runnable LWPs for its 2 CPUs. Presumably the host took the CPU away between its stamp and its place.
+const JITTER: u64 = 4_000_000_000;
 
 /// Follows the times of one CPU.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +62,8 @@ mod tests {
         // Of 5 5 3, the 3 is late by 2; of 4 3, the 3 is late against one record, which may be the wild one.
         assert_eq!(of(&[1, 5, 5, 3, 6]), (true, 2, 5));
         assert_eq!(of(&[1, 2, 4, 3, 5]), (true, 0, 3));
+        // 50 ms late, alone: the CPU was away.
+        assert_eq!(of(&[1, 50_000_000, 50_000_001, 2, 50_000_002]), (true, 49_999_998, 50_000_000));
         assert_eq!(of(&[1, 2, 1 << 60, 3, 4]), (true, 0, 3));
         assert_eq!(of(&[1 << 40, 1 << 40, 3, (1 << 40) + 1, 1 << 41]), (true, 0, (1 << 40) + 1));
     }

@@ -16,8 +16,9 @@ use super::shared::Subscriber;
 use super::tape::{Tape, Walk};
 use crate::losses::kernel_loss;
 
-/// Events held back at most. What would need more is damaged; then the oldest goes.
-const MOST_HELD: usize = 1 << 16;
+/// Events held back at most: some 30 MB. Where that is not enough, the oldest goes, and a later one that is older still
+/// gets its time and is counted.
+const MOST_HELD: usize = 1 << 17;
 
 /// Reads the events of one CPU.
 #[derive(Debug)]
