@@ -1,29 +1,38 @@
-//! How fast a trace.dat is read: `read_speed trace.dat [PASSES]`. One thread, CPU after CPU; the first time is slower.
+//! How fast a trace file of any kind is read: `read_speed FILE [PASSES]`. One thread, stream after stream; the first time
+//! is slower. Opening is timed apart.
 
 use std::time::Instant;
 
-use fkt_ingest::TraceDat;
-use sigmund_model::{Event, EventStream};
+use sigmund_model::Event;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or("trace.dat".to_owned());
     let passes = std::env::args().nth(2).map_or(Ok(2), |passes| passes.parse())?;
-    let trace = TraceDat::open(path.as_ref())?;
-    let mut event = Event::default();
     for _ in 0..passes {
         let started = Instant::now();
-        let (mut events, mut losses, mut params) = (0u64, Vec::new(), 0);
-        for mut stream in trace.streams() {
-            while stream.next_into(&mut event)? {
-                params += event.params.len();
+        let traces = fkt_ingest::open(path.as_ref())?;
+        let opened = started.elapsed().as_secs_f64();
+        let (mut events, mut params, mut losses) = (0u64, 0, Vec::new());
+        for trace in &traces {
+            losses.extend(trace.losses().iter().cloned());
+            for mut stream in trace.streams() {
+                let mut event = Event::default();
+                while stream.events.next_into(&mut event)? {
+                    events += 1;
+                    params += event.params.len();
+                }
+                losses.extend(stream.events.take_losses());
             }
-            events += stream.events();
-            losses.extend(stream.take_losses());
         }
-        let seconds = started.elapsed().as_secs_f64();
-        let rate = events as f64 / seconds / 1e6;
+        let seconds = started.elapsed().as_secs_f64() - opened;
+        let rate = |seconds: f64| events as f64 / seconds / 1e6;
+        let formats: Vec<String> = traces.iter().map(|trace| trace.format()).collect();
         println!(
-            "{events} events, {params} parameters in {seconds:.3} s: {rate:.1} M events/s; {} losses",
+            "{}: {events} events, {params} parameters in {seconds:.3} s: {:.1} M events/s; opened in {opened:.3} s, \
+             with that {:.1} M events/s; {} losses",
+            formats.join(" + "),
+            rate(seconds),
+            rate(seconds + opened),
             losses.len()
         );
         for loss in losses.iter().take(5) {

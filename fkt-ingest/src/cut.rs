@@ -29,6 +29,16 @@ impl ByteOrder {
     pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
         if self == ByteOrder::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
+
+    #[inline]
+    pub(crate) fn u32_at(self, bytes: &[u8], at: usize) -> Option<u32> {
+        bytes.get(at..)?.first_chunk().map(|chunk| self.u32(*chunk))
+    }
+
+    #[inline]
+    pub(crate) fn u64_at(self, bytes: &[u8], at: usize) -> Option<u64> {
+        bytes.get(at..)?.first_chunk().map(|chunk| self.u64(*chunk))
+    }
 }
 
 /// The bytes that are left, and where in the file they begin.

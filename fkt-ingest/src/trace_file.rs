@@ -104,6 +104,11 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
         if !traces.is_empty() {
             return Ok(traces);
         }
+        // A folder that `perf record --threads` wrote.
+        let is_perf = |data: Input| PerfData::is_perf_data(data.bytes());
+        if Input::open(&path.join("data")).is_ok_and(is_perf) {
+            return Ok(vec![Box::new(PerfData::open(path)?)]);
+        }
     }
     let input = Input::open(path)?;
     if ctf::is_metadata(input.bytes()) {

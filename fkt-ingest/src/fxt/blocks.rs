@@ -1,7 +1,8 @@
 //! The blocks of a file, and where its records are.
 
 use super::infos::Infos;
-use super::words::{ByteOrder, Words};
+use super::words::Words;
+use crate::cut::ByteOrder;
 use crate::cut::Cut;
 use crate::error::Misfit;
 

@@ -36,7 +36,7 @@ use self::place::NewLwp;
 use self::records::{Records, Step};
 use self::stream::FxtStream;
 use self::types::{CodesSeen, Types};
-use self::words::ByteOrder;
+use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::event_names::EventNames;
 use crate::input::Input;

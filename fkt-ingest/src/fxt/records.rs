@@ -19,7 +19,7 @@
 //! Whether more than one round passed cannot be known.
 
 use super::blocks::{Layout, RecordBlock};
-use super::words::ByteOrder;
+use crate::cut::ByteOrder;
 use crate::error::Misfit;
 
 /// Codes of the kernel below this are not shifted and have no arguments.

@@ -1,40 +1,7 @@
 //! Numbers of a file in the byte order of the machine that recorded it.
 
-use crate::cut::Cut;
+use crate::cut::{ByteOrder, Cut};
 use crate::error::Misfit;
-
-/// Which byte of a number comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ByteOrder {
-    Little,
-    Big,
-}
-
-impl ByteOrder {
-    #[inline]
-    pub(super) fn u16(self, bytes: [u8; 2]) -> u16 {
-        match self {
-            ByteOrder::Little => u16::from_le_bytes(bytes),
-            ByteOrder::Big => u16::from_be_bytes(bytes),
-        }
-    }
-
-    #[inline]
-    pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
-        match self {
-            ByteOrder::Little => u32::from_le_bytes(bytes),
-            ByteOrder::Big => u32::from_be_bytes(bytes),
-        }
-    }
-
-    #[inline]
-    pub(super) fn u64(self, bytes: [u8; 8]) -> u64 {
-        match self {
-            ByteOrder::Little => u64::from_le_bytes(bytes),
-            ByteOrder::Big => u64::from_be_bytes(bytes),
-        }
-    }
-}
 
 /// Cuts numbers of one byte order from the front of a slice.
 #[derive(Clone, Debug)]

@@ -1,40 +1,40 @@
-//! One record, and the `sample_id` behind it.
+//! One record, and who, when and where it is of.
 
-use sigmund_model::{ClockDomain, Cpu, Lwp};
+use sigmund_model::{Cpu, Lwp};
 
+use super::attr::Attr;
+use super::fields;
 use super::layout::{
-    PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_LOST, PERF_RECORD_SWITCH,
-    PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_USER_TYPE_START, PERF_SAMPLE_CPU, PERF_SAMPLE_ID,
-    PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+    PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES,
+    PERF_RECORD_MMAP, PERF_RECORD_MMAP2, PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE,
+    PERF_RECORD_USER_TYPE_START,
 };
-use crate::cut::Cut;
-use crate::error::Misfit;
+use crate::cut::ByteOrder;
 
-/// Bits of `perf_event_attr`'s flags.
-const SAMPLE_ID_ALL: u64 = 1 << 18;
-const USE_CLOCKID: u64 = 1 << 25;
+/// CPUs beyond are taken for damage: `NR_CPUS` is at most 8192.
+const MOST_CPUS: u32 = 8192;
+/// Ids that lie so near to each other are found in a table, others by search.
+const MOST_DENSE_IDS: u64 = 1 << 20;
+const NO_ATTR: u16 = u16::MAX;
 
 /// One record: `u32 type | u16 misc | u16 size | body`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
+    /// Where it is in the file; of a compressed one, where the compressed bytes are.
     pub(super) at: u64,
     pub(super) ty: u32,
     pub(super) misc: u16,
     pub(super) body: &'a [u8],
+    pub(super) order: ByteOrder,
+    /// Whether it was compressed.
+    pub(super) packed: bool,
 }
 
 impl<'a> Record<'a> {
-    /// Whether it is of a kind that streams read.
-    pub(super) fn is_read(&self) -> bool {
-        matches!(
-            self.ty,
-            PERF_RECORD_SWITCH
-                | PERF_RECORD_SWITCH_CPU_WIDE
-                | PERF_RECORD_COMM
-                | PERF_RECORD_FORK
-                | PERF_RECORD_EXIT
-                | PERF_RECORD_LOST
-        )
+    /// Its bytes in the file; `None` if they were compressed.
+    #[inline]
+    pub(super) fn len_in_file(&self) -> Option<u64> {
+        (!self.packed).then_some(8 + self.body.len() as u64)
     }
 
     /// Whether the kernel wrote it, not perf.
@@ -42,115 +42,181 @@ impl<'a> Record<'a> {
         self.ty < PERF_RECORD_USER_TYPE_START
     }
 
+    /// Whether it becomes an event, or a loss.
+    #[inline]
+    pub(super) fn is_read(&self) -> bool {
+        matches!(
+            self.ty,
+            PERF_RECORD_SAMPLE
+                | PERF_RECORD_SWITCH
+                | PERF_RECORD_SWITCH_CPU_WIDE
+                | PERF_RECORD_COMM
+                | PERF_RECORD_FORK
+                | PERF_RECORD_EXIT
+                | PERF_RECORD_MMAP
+                | PERF_RECORD_MMAP2
+                | PERF_RECORD_LOST
+                | PERF_RECORD_LOST_SAMPLES
+        )
+    }
+
     pub(super) fn u32_at(&self, at: usize) -> Option<u32> {
-        self.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+        self.order.u32_at(self.body, at)
     }
 
     pub(super) fn u64_at(&self, at: usize) -> Option<u64> {
-        self.body.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
+        self.order.u64_at(self.body, at)
     }
 
     /// Of a COMM, `u32 pid | u32 tid | comm\0`: the LWP and its name.
-    pub(super) fn comm(&self) -> Option<(Lwp, &'a str)> {
+    pub(super) fn comm(&self) -> Option<(Lwp, String)> {
         let text = self.body.get(8..).filter(|_| self.ty == PERF_RECORD_COMM)?;
-        let text = text.split(|b| *b == 0).next()?;
-        Some((Lwp(self.u32_at(4)?), std::str::from_utf8(text).ok()?))
+        Some((Lwp(self.u32_at(4)?), fields::text(text)))
     }
 }
 
-/// Walks the records of a range of the file.
-#[derive(Clone, Debug)]
-pub(super) struct Records<'a> {
-    cut: Cut<'a>,
-}
-
-impl<'a> Records<'a> {
-    pub(super) fn new(file: &'a [u8], from: u64, to: u64) -> Records<'a> {
-        let mut cut = Cut::of_file(file, from);
-        let len = to.saturating_sub(from).min(cut.rest().len() as u64);
-        let cut = cut.part(len, "records").unwrap_or(cut);
-        Records { cut }
-    }
-
-    /// Where the next record is.
-    pub(super) fn at(&self) -> u64 {
-        self.cut.at()
-    }
-
-    pub(super) fn next(&mut self) -> Result<Option<Record<'a>>, Misfit> {
-        if self.cut.rest().is_empty() {
-            return Ok(None);
-        }
-        let before = self.cut.clone();
-        let (ty, misc, size) = (self.cut.u32("record")?, self.cut.u16("record")?, self.cut.u16("record")?);
-        let Some(len) = size.checked_sub(8) else {
-            return Err(before.misfit("record", "at least 8 bytes".to_owned(), format!("{size} bytes")));
-        };
-        let body = self.cut.bytes(u64::from(len), "record")?;
-        Ok(Some(Record { at: before.at(), ty, misc, body }))
-    }
-}
-
-/// Where the fields of `sample_id` are, in bytes from the end of a record.
+/// Who, when and where a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SampleId {
-    tid: usize,
-    time: usize,
-    cpu: usize,
-}
-
-/// What a `sample_id` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sampled {
-    pub(super) tid: u32,
+pub(super) struct Stamp {
+    /// Index of its attribute.
+    pub(super) attr: u16,
+    /// `None` for an LWP that has no number any more (it is being buried).
+    pub(super) lwp: Option<Lwp>,
     pub(super) time: u64,
-    pub(super) cpu: Cpu,
+    /// `None` if its attribute does not ask for CPUs.
+    pub(super) cpu: Option<Cpu>,
 }
 
-impl SampleId {
-    /// From an attribute; `Err` is what was expected and what there is.
-    pub(super) fn new(sample_type: u64, flags: u64) -> Result<SampleId, (String, String)> {
-        let needed = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-        if flags & SAMPLE_ID_ALL == 0 || sample_type & needed != needed {
-            let expected = "LWP, time and CPU in every record (sample_id_all)".to_owned();
-            return Err((expected, format!("sample_type {sample_type:#x}")));
+/// The attributes of a file, and which records are of which.
+#[derive(Debug)]
+pub(super) struct Attrs {
+    list: Vec<Attr>,
+    /// Sorted by id.
+    ids: Vec<(u64, u16)>,
+    first_id: u64,
+    /// Attribute by id − `first_id`; empty if the ids lie too far apart.
+    dense: Vec<u16>,
+}
+
+impl Attrs {
+    /// `Err` says what is wrong: then no record can be told to be of an attribute.
+    pub(super) fn new(list: Vec<Attr>) -> Result<Attrs, &'static str> {
+        let Some(first) = list.first() else { return Err("no attribute") };
+        if list.len() >= usize::from(NO_ATTR) {
+            return Err("more than 65534 attributes");
         }
-        let size = |bits: u64| 8 * (sample_type & bits).count_ones() as usize;
-        let cpu = 8 + size(PERF_SAMPLE_IDENTIFIER);
-        let time = cpu + size(PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_ID) + 8;
-        Ok(SampleId { tid: time + 8, time, cpu })
+        let agree =
+            |attr: &Attr| attr.sample.id == first.sample.id && attr.sample_id.id == first.sample_id.id;
+        if list.len() > 1 && !(list.iter().all(agree) && first.sample.id.is_some()) {
+            return Err("several attributes with the id at different places");
+        }
+        if list.iter().all(|attr| attr.sample.time.is_none()) {
+            return Err("records without a time");
+        }
+        let mut ids: Vec<(u64, u16)> = Vec::new();
+        for (index, attr) in list.iter().enumerate() {
+            ids.extend(attr.ids.iter().map(|id| (*id, index as u16)));
+        }
+        ids.sort_unstable();
+        let (first_id, last_id) = (ids.first().map_or(0, |id| id.0), ids.last().map_or(0, |id| id.0));
+        let mut dense = Vec::new();
+        if last_id - first_id < MOST_DENSE_IDS {
+            dense.resize((last_id - first_id) as usize + 1, NO_ATTR);
+            ids.iter().for_each(|(id, attr)| dense[(id - first_id) as usize] = *attr);
+        }
+        Ok(Attrs { list, ids, first_id, dense })
     }
 
-    /// Whether a record can be read by either.
-    pub(super) fn same_place_as(&self, other: &SampleId) -> bool {
-        self == other
+    pub(super) fn list(&self) -> &[Attr] {
+        &self.list
     }
 
-    pub(super) fn read(&self, record: &Record<'_>) -> Option<Sampled> {
-        let from_end = |n: usize| record.body.len().checked_sub(n);
-        let tid = record.u32_at(from_end(self.tid)? + 4)?;
-        let time = record.u64_at(from_end(self.time)?)?;
-        let cpu = Cpu(record.u32_at(from_end(self.cpu)?)?);
-        Some(Sampled { tid, time, cpu })
+    #[inline]
+    pub(super) fn get(&self, stamp: &Stamp) -> Option<&Attr> {
+        self.list.get(usize::from(stamp.attr))
     }
-}
 
-/// The clock of an attribute.
-pub(super) fn clock(flags: u64, clockid: i32) -> ClockDomain {
-    match clockid {
-        _ if flags & USE_CLOCKID == 0 => ClockDomain::Local,
-        0 => ClockDomain::Realtime,
-        1 => ClockDomain::Monotonic,
-        4 => ClockDomain::MonotonicRaw,
-        7 => ClockDomain::Boottime,
-        _ => ClockDomain::Ticks,
+    #[inline]
+    pub(super) fn by_id(&self, id: u64) -> Option<u16> {
+        if self.list.len() == 1 {
+            return Some(0);
+        }
+        if self.dense.is_empty() {
+            let found = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+            return Some(self.ids[found].1);
+        }
+        let index = usize::try_from(id.checked_sub(self.first_id)?).ok()?;
+        self.dense.get(index).copied().filter(|attr| *attr != NO_ATTR)
+    }
+
+    /// `None` if the record is of no attribute, has no time, or contradicts itself.
+    #[inline]
+    pub(super) fn stamp(&self, record: &Record<'_>) -> Option<Stamp> {
+        let (body, first) = (record.body, self.list.first()?);
+        if record.ty == PERF_RECORD_SAMPLE {
+            let id = match first.sample.id {
+                Some(at) => record.u64_at(usize::from(at))?,
+                None => 0,
+            };
+            let attr = self.by_id(id)?;
+            let places = &self.list[usize::from(attr)].sample;
+            let place = |at: Option<u16>| at.map(usize::from);
+            return self.stamp_at(record, attr, place(places.time), place(places.tid), place(places.cpu));
+        }
+        let from_end = |at: Option<u16>| at.and_then(|at| body.len().checked_sub(usize::from(at)));
+        let id = match from_end(first.sample_id.id) {
+            Some(at) => record.u64_at(at)?,
+            None => 0,
+        };
+        // What perf itself writes has no id: perf takes it for the first attribute's.
+        let attr = if id == 0 { 0 } else { self.by_id(id)? };
+        let places = &self.list[usize::from(attr)].sample_id;
+        self.stamp_at(record, attr, from_end(places.time), from_end(places.tid), from_end(places.cpu))
+    }
+
+    /// The id behind a record that is not a sample.
+    pub(super) fn trailing_id(&self, record: &Record<'_>) -> Option<u64> {
+        let at = usize::from(self.list.first()?.sample_id.id?);
+        record.u64_at(record.body.len().checked_sub(at)?)
+    }
+
+    #[inline]
+    fn stamp_at(
+        &self,
+        record: &Record<'_>,
+        attr: u16,
+        time: Option<usize>,
+        tid: Option<usize>,
+        cpu: Option<usize>,
+    ) -> Option<Stamp> {
+        let time = record.u64_at(time?)?;
+        // u32 pid | u32 tid
+        let lwp = match tid {
+            Some(at) => Some(record.u32_at(at + 4)?).filter(|tid| *tid <= i32::MAX as u32).map(Lwp),
+            None => None,
+        };
+        let cpu = match cpu {
+            Some(at) => Some(Cpu(record.u32_at(at).filter(|cpu| *cpu < MOST_CPUS)?)),
+            None => None,
+        };
+        Some(Stamp { attr, lwp, time, cpu })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf_data::layout::OUR_SAMPLE_TYPE;
+    use crate::perf_data::layout::{ATTR_SAMPLE_ID_ALL, OUR_SAMPLE_TYPE, PERF_RECORD_SWITCH};
+
+    fn attr(ids: &[u64]) -> Attr {
+        let mut bytes = [0; 128];
+        bytes[4] = 128;
+        bytes[24..32].copy_from_slice(&OUR_SAMPLE_TYPE.to_le_bytes());
+        bytes[40..48].copy_from_slice(&ATTR_SAMPLE_ID_ALL.to_le_bytes());
+        let mut attr = Attr::parse(&bytes, ByteOrder::Little).unwrap();
+        attr.ids = ids.to_vec();
+        attr
+    }
 
     // | pid 7, tid 8 | time 9 | cpu 1, 0 | identifier 5 |
     #[test]
@@ -159,11 +225,15 @@ mod tests {
         for number in [7u32, 8, 9, 0, 1, 0, 5, 0] {
             body.extend(number.to_le_bytes());
         }
-        let record = Record { at: 0, ty: PERF_RECORD_SWITCH, misc: 0, body: &body };
-        let sample_id = SampleId::new(OUR_SAMPLE_TYPE, SAMPLE_ID_ALL).unwrap();
-        assert_eq!(sample_id.read(&record), Some(Sampled { tid: 8, time: 9, cpu: Cpu(1) }));
-        let short = Record { body: &body[..20], ..record };
-        assert_eq!(sample_id.read(&short), None);
-        assert!(SampleId::new(PERF_SAMPLE_TID, SAMPLE_ID_ALL).is_err());
+        let order = ByteOrder::Little;
+        let record = Record { at: 0, ty: PERF_RECORD_SWITCH, misc: 0, body: &body, order, packed: false };
+        for far in [6, u64::MAX] {
+            let attrs = Attrs::new(vec![attr(&[far, 4]), attr(&[5])]).unwrap();
+            let stamp = Stamp { attr: 1, lwp: Some(Lwp(8)), time: 9, cpu: Some(Cpu(1)) };
+            assert_eq!(attrs.stamp(&record), Some(stamp));
+            let short = Record { body: &body[..20], ..record };
+            assert_eq!(attrs.stamp(&short), None);
+            assert_eq!((attrs.by_id(4), attrs.by_id(7), attrs.by_id(0)), (Some(0), None, None));
+        }
     }
 }

@@ -1,65 +1,102 @@
-//! The events of one CPU of a perf.data.
+//! The events of one CPU of a perf.data, in the order of their times.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use std::sync::Arc;
 
-use sigmund_model::{
-    ClockFit, Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Lwp, LwpState, Nanos, Said, Severity,
-    Ticks,
-};
+use sigmund_model::{ClockFit, Cpu, Event, EventStream, Loss, LossKind, Nanos, Severity, Ticks};
 
-use super::kind;
-use super::layout::{
-    PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_LOST, PERF_RECORD_MISC_SWITCH_OUT,
-    PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, PERF_RECORD_SWITCH_CPU_WIDE,
-};
-use super::record::{Record, Records, SampleId, Sampled};
-use crate::input::Input;
-use crate::losses::{dropped, kernel_loss};
+use super::decode::Meaning;
+use super::index::CpuIndex;
+use super::layout::{PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES};
+use super::order::Lateness;
+use super::record::{Record, Stamp};
+use super::shared::Subscriber;
+use super::tape::{Tape, Walk};
+use crate::losses::kernel_loss;
+
+/// Events held back at most: some 30 MB. Where that is not enough, the oldest goes, and a later one that is older still
+/// gets its time and is counted.
+const MOST_HELD: usize = 1 << 17;
 
 /// Reads the events of one CPU.
 #[derive(Debug)]
 pub struct PerfStream {
-    input: Input,
-    cpu: Cpu,
-    /// Ranges of the file that hold this CPU's records.
-    runs: Arc<Vec<(u64, u64)>>,
-    next_run: usize,
-    /// What is left of the open range.
-    open: (u64, u64),
-    sample_id: SampleId,
+    meaning: Arc<Meaning>,
+    /// Of the file, for messages.
+    name: String,
+    cpu: Option<Cpu>,
+    source: Source,
+    /// As the first pass measured it.
+    measured: Lateness,
+    /// The same, as far as this stream has come.
+    seen: Lateness,
+    held: Held,
     fit: Option<ClockFit>,
     last: Ticks,
+    /// Time of the record that was read before, in the order of the file.
+    before: Option<u64>,
     events: u64,
     straightened: u64,
     losses: Vec<Loss>,
 }
 
+/// Where the records come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    Ranges(Ranges),
+    Shared(Subscriber),
+}
+
+/// Records of a file that is not compressed.
+#[derive(Debug)]
+pub(super) struct Ranges {
+    tape: Tape,
+    /// Ranges of the file that hold this CPU's records, among others.
+    ranges: Arc<[(u64, u64)]>,
+    next_range: usize,
+    range_end: u64,
+    walk: Option<Walk>,
+}
+
+/// Events that wait for older ones.
+#[derive(Debug, Default)]
+struct Held {
+    /// Time, place in the file, and index in `events`.
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    events: Vec<Event>,
+    free: Vec<usize>,
+    next_place: u64,
+}
+
 impl PerfStream {
     pub(super) fn new(
-        input: Input,
-        cpu: Cpu,
-        runs: Arc<Vec<(u64, u64)>>,
-        sample_id: SampleId,
+        source: Source,
+        name: String,
+        meaning: Arc<Meaning>,
+        of_cpu: &CpuIndex,
         fit: Option<ClockFit>,
     ) -> PerfStream {
         PerfStream {
-            input,
-            cpu,
-            runs,
-            next_run: 0,
-            open: (0, 0),
-            sample_id,
+            meaning,
+            name,
+            cpu: of_cpu.cpu,
+            source,
+            measured: of_cpu.lateness,
+            seen: Lateness::default(),
+            held: Held::default(),
             fit,
             last: Ticks(0),
+            before: None,
             events: 0,
             straightened: 0,
             losses: Vec::new(),
         }
     }
 
-    /// The CPU whose events these are.
-    pub fn cpu(&self) -> Cpu {
+    /// The CPU whose events these are; `None` where records do not say theirs.
+    pub fn cpu(&self) -> Option<Cpu> {
         self.cpu
     }
 
@@ -68,115 +105,180 @@ impl PerfStream {
         self.events
     }
 
+    /// The next event in the order of the file; `None` at the end.
+    #[inline]
+    fn next_in_file(&mut self, event: &mut Event) -> Option<u64> {
+        loop {
+            let Some(record) = self.source.next() else {
+                self.before = None;
+                return None;
+            };
+            if !(record.is_of_the_kernel() && record.is_read()) {
+                continue;
+            }
+            let Some(stamp) = self.meaning.attrs.stamp(&record) else { continue };
+            if stamp.cpu != self.cpu || stamp.time == 0 {
+                continue;
+            }
+            self.seen.see(stamp.time);
+            if self.meaning.is_event(record.ty) {
+                self.meaning.fill(&record, &stamp, event);
+                self.before = Some(stamp.time);
+                return Some(stamp.time);
+            }
+            if let Some(loss) = lost(&record, &stamp, self.before) {
+                self.losses.push(self.in_ticks(loss));
+            }
+        }
+    }
+
+    /// The next event in the order of time.
+    fn next_in_time(&mut self, event: &mut Event) -> bool {
+        loop {
+            let reached = self.seen.newest().saturating_sub(self.measured.late);
+            if self.held.pop(event, reached) {
+                return true;
+            }
+            let mut next = self.held.take_free();
+            match self.next_in_file(&mut next) {
+                Some(time) => self.held.push(next, time),
+                None => return self.held.pop(event, u64::MAX),
+            }
+        }
+    }
+
     fn tick(&self, time: u64) -> Ticks {
         self.fit.map_or(Ticks(time), |fit| fit.to_tick(Nanos(time)))
+    }
+
+    fn in_ticks(&self, loss: Loss) -> Loss {
+        let tick = |time: Option<Ticks>| time.map(|time| self.tick(time.0));
+        Loss { from: tick(loss.from), to: tick(loss.to), ..loss }
+    }
+}
+
+/// ```text
+///   LOST           u64 id | u64 number of records     the ring was full
+///   LOST_SAMPLES   u64 number of samples              the hardware's buffer was
+/// ```
+#[cold]
+fn lost(record: &Record<'_>, stamp: &Stamp, before: Option<u64>) -> Option<Loss> {
+    let (what, at) = match record.ty {
+        PERF_RECORD_LOST => ("records lost in the kernel's buffer", 8),
+        PERF_RECORD_LOST_SAMPLES => ("samples lost by the hardware", 0),
+        _ => return None,
+    };
+    let count = record.u64_at(at);
+    let of_cpu = stamp.cpu.map(|cpu| format!(" of cpu {cpu}")).unwrap_or_default();
+    let detail = match count {
+        Some(count) => format!("{count} {what}{of_cpu}"),
+        None => format!("{what}{of_cpu}, not counted"),
+    };
+    Some(Loss {
+        from: before.map(Ticks),
+        to: Some(Ticks(stamp.time)),
+        count,
+        advice: "record with a larger kernel buffer, or fewer kernel events",
+        ..kernel_loss(LossKind::Dropped, Severity::Gap, stamp.cpu, detail)
+    })
+}
+
+impl Source {
+    #[inline]
+    fn next(&mut self) -> Option<Record<'_>> {
+        match self {
+            Source::Ranges(ranges) => ranges.next(),
+            Source::Shared(subscriber) => subscriber.next(),
+        }
+    }
+}
+
+impl Ranges {
+    /// The records of a CPU, by its index.
+    pub(super) fn new(tape: &Tape, of_cpu: &CpuIndex) -> Ranges {
+        let ranges = Arc::clone(&of_cpu.ranges);
+        Ranges { tape: tape.clone(), ranges, next_range: 0, range_end: 0, walk: None }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Record<'_>> {
+        while !self.walk.as_mut().is_some_and(Walk::advance) {
+            let damaged_at = self.walk.as_ref().and_then(Walk::damage).map(|misfit| misfit.at);
+            let resumed = damaged_at.and_then(|at| self.tape.resume(at)).filter(|at| *at < self.range_end);
+            let (from, to) = match resumed {
+                Some(at) => (at, self.range_end),
+                None => {
+                    let range = *self.ranges.get(self.next_range)?;
+                    self.next_range += 1;
+                    range
+                }
+            };
+            self.range_end = to;
+            self.walk = Some(self.tape.walk_range(from, to));
+        }
+        self.walk.as_ref().and_then(Walk::record)
+    }
+}
+
+impl Held {
+    /// An event to fill.
+    fn take_free(&mut self) -> Event {
+        self.free.last().map(|at| std::mem::take(&mut self.events[*at])).unwrap_or_default()
+    }
+
+    fn push(&mut self, event: Event, time: u64) {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.events.push(Event::default());
+            self.events.len() - 1
+        });
+        self.events[at] = event;
+        self.heap.push(Reverse((time, self.next_place, at)));
+        self.next_place += 1;
+    }
+
+    /// Takes the oldest event, if it is of a time that has been reached.
+    fn pop(&mut self, event: &mut Event, reached: u64) -> bool {
+        let Some(Reverse((time, _, at))) = self.heap.peek().copied() else { return false };
+        if time > reached && self.heap.len() < MOST_HELD {
+            return false;
+        }
+        self.heap.pop();
+        std::mem::swap(event, &mut self.events[at]);
+        self.free.push(at);
+        true
     }
 }
 
 impl EventStream for PerfStream {
     fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
-        loop {
-            if self.open.0 >= self.open.1 {
-                let Some(run) = self.runs.get(self.next_run) else { return Ok(false) };
-                self.open = *run;
-                self.next_run += 1;
-            }
-            let mut records = Records::new(self.input.bytes(), self.open.0, self.open.1);
-            // The index walked the same bytes; a file changed since then ends the run.
-            let Ok(Some(record)) = records.next() else {
-                self.open.0 = self.open.1;
-                continue;
-            };
-            let Some(id) = self.sample_id.read(&record) else {
-                self.open.0 = records.at();
-                continue;
-            };
-            self.open.0 = records.at();
-            let tick = self.tick(id.time);
-            if record.ty == PERF_RECORD_LOST {
-                // u64 id | u64 number of records lost
-                let from = (self.events > 0).then_some(self.last);
-                let loss = dropped(self.cpu, from, Some(tick), record.u64_at(8));
-                self.losses.push(loss);
-                continue;
-            }
-            fill(&record, &id, event);
-            if tick < self.last {
-                self.straightened += 1;
-            }
-            self.last = self.last.max(tick);
-            self.events += 1;
-            event.tick = self.last;
-            event.cpu = Some(self.cpu);
-            return Ok(true);
+        let found = match self.measured.unsorted {
+            false => self.next_in_file(event).is_some(),
+            true => self.next_in_time(event),
+        };
+        if !found {
+            return Ok(false);
         }
+        let tick = self.tick(event.tick.0);
+        if tick < self.last {
+            self.straightened += 1;
+        }
+        self.last = self.last.max(tick);
+        self.events += 1;
+        event.tick = self.last;
+        Ok(true)
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
-            let detail = format!(
-                "{}: cpu {}: {count} records earlier than the one before; they got its time",
-                self.input.name(),
-                self.cpu
-            );
-            let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
+            let detail = match self.cpu {
+                Some(cpu) => format!("{}: cpu {cpu}", self.name),
+                None => self.name.clone(),
+            };
+            let detail = format!("{detail}: {count} records earlier than the one before; they got its time");
+            let loss = kernel_loss(LossKind::Contradiction, Severity::Note, self.cpu, detail);
             self.losses.push(Loss { count: Some(count), ..loss });
         }
         std::mem::take(&mut self.losses)
-    }
-}
-
-fn fill(record: &Record<'_>, id: &Sampled, event: &mut Event) {
-    event.lwp = Some(Lwp(id.tid));
-    event.thread = Said::Nothing;
-    event.context = if id.tid == 0 { Context::Idle } else { Context::Task };
-    event.params.clear();
-    let mut push_number = |number: Option<u32>| match number {
-        Some(number) => event.params.push_number(i64::from(number)),
-        None => event.params.push_unknown(),
-    };
-    match record.ty {
-        // u32 pid | u32 tid | comm\0
-        PERF_RECORD_COMM => {
-            event.kind = kind::COMM;
-            event.effect = Effect::None;
-            push_number(record.u32_at(4));
-            match record.comm() {
-                Some((_, comm)) => event.params.push_text(comm),
-                None => event.params.push_unknown(),
-            }
-        }
-        // u32 pid | u32 parent's pid | u32 tid | u32 parent's tid | u64 time
-        PERF_RECORD_FORK => {
-            event.kind = kind::FORK;
-            event.effect = record.u32_at(8).map_or(Effect::None, |tid| Effect::LwpNew(Lwp(tid)));
-            push_number(record.u32_at(8));
-            push_number(record.u32_at(12));
-        }
-        // The same. The events of an LWP are taken from it before it leaves its CPU for the last time, so no
-        // switch says that: this record is its leave, some microseconds early.
-        PERF_RECORD_EXIT => {
-            event.kind = kind::EXIT;
-            let itself = record.u32_at(8) == Some(id.tid);
-            event.effect = if itself { Effect::LwpLeave { state: LwpState::Exited } } else { Effect::None };
-            push_number(record.u32_at(8));
-        }
-        ty if record.misc & PERF_RECORD_MISC_SWITCH_OUT != 0 => {
-            let preempted = record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
-            let state = if preempted { LwpState::Runnable } else { LwpState::Sleeping };
-            event.kind = kind::SWITCH_OUT;
-            // Of the whole CPU: u32 next pid | u32 next tid
-            let next = record.u32_at(4).filter(|_| ty == PERF_RECORD_SWITCH_CPU_WIDE).map(Lwp);
-            event.effect = match next {
-                Some(next) => Effect::KernelSwitch { prev: Some(Lwp(id.tid)), prev_state: Some(state), next },
-                None => Effect::LwpLeave { state },
-            };
-            push_number(Some(u32::from(preempted)));
-        }
-        _ => {
-            event.kind = kind::SWITCH_IN;
-            event.effect = Effect::LwpArrive;
-        }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) use self::metadata::option;
 use self::metadata::{Buffer, Metadata};
 use self::stream::Correction;
 pub use self::stream::KernelStream;
+pub(crate) use self::tracing_data::TracingData;
 pub(crate) use self::v7::section;
 use crate::error::Error;
 use crate::format::EventTable;

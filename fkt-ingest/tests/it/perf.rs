@@ -40,7 +40,7 @@ fn check(path: &Path) {
         for event in fixture::drain(&mut stream) {
             let ty = &data.event_types()[event.kind as usize];
             assert_eq!(event.params.len(), ty.fields.len(), "{}", ty.name);
-            assert_eq!(event.cpu, Some(stream.cpu()));
+            assert_eq!(event.cpu, stream.cpu());
             *ours.entry(ty.name.clone()).or_insert(0) += 1;
             match event.effect {
                 Effect::LwpArrive => assert_eq!(on_cpu.insert(stream.cpu(), event.lwp), None),

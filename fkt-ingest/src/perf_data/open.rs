@@ -1,0 +1,166 @@
+//! Opening: the head, then all records once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
+
+use super::PerfData;
+use super::decode::Meaning;
+use super::described::Described;
+use super::head::{self, Cut, Head};
+use super::index::{Beside, Index, Source};
+use super::record::Attrs;
+use super::tape::Tape;
+use crate::cut::ByteOrder;
+use crate::error::{Error, ErrorKind, Misfit};
+use crate::input::Input;
+use crate::losses::kernel_loss;
+
+impl PerfData {
+    /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
+    /// `perf record --threads` wrote.
+    ///
+    /// # Errors
+    /// When the file cannot be mapped, is no perf.data, its records carry no time or cannot be told apart, or its
+    /// head is damaged.
+    pub fn open(path: &Path) -> Result<PerfData, Error> {
+        match path.is_dir() {
+            true => PerfData::open_directory(path),
+            false => PerfData::read(Input::open(path)?),
+        }
+    }
+
+    /// `data` has the head; `data.0`, `data.1`, … are records.
+    fn open_directory(path: &Path) -> Result<PerfData, Error> {
+        let entries = std::fs::read_dir(path).map_err(|error| Error::io(path, error))?;
+        let numbered = entries.flatten().filter_map(|entry| {
+            let number: u32 = entry.file_name().to_str()?.strip_prefix("data.")?.parse().ok()?;
+            Some((number, entry.path()))
+        });
+        let mut numbered: Vec<_> = numbered.collect();
+        numbered.sort();
+        let mut others = Vec::new();
+        for (_, path) in &numbered {
+            // An empty file cannot be mapped: a CPU that recorded nothing.
+            if path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+                others.push(Input::open(path)?);
+            }
+        }
+        PerfData::read_files(Input::open(&path.join("data"))?, others)
+    }
+
+    pub(crate) fn read(input: Input) -> Result<PerfData, Error> {
+        PerfData::read_files(input, Vec::new())
+    }
+
+    fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
+        let Head { mut described, tape, is_pipe, cut } = head::read(&input)?;
+        let (name, order) = (input.name(), tape.order);
+        let mut beside = Beside::default();
+        beside.losses.extend(cut.map(|cut| loss_of(&cut, &tape)));
+        let at = tape.from;
+        let read = match is_pipe {
+            true => read_pipe(tape, &mut described, &mut beside),
+            false => read_tapes(tape, others, &mut described, &mut beside),
+        };
+        let (attrs, files) = read.map_err(|why| {
+            let expected = "attributes that tell where time and id of a record are".to_owned();
+            let misfit = Misfit { at, part: "attributes", expected, found: why.to_owned() };
+            Error::at(ErrorKind::Unsupported, input.path(), misfit)
+        })?;
+        note_undeclared(&mut described);
+        beside.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
+        beside.losses.extend(described.unreadable.drain(..).map(|(part, found)| {
+            let detail = format!("{name}: {part}: {found}");
+            kernel_loss(LossKind::Damaged, Severity::Serious, None, detail)
+        }));
+        beside.finish(&name, files.iter().map(|(_, index)| index));
+        let whole_cpus = files.iter().any(|(_, index)| index.whole_cpus);
+        let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
+        Ok(PerfData {
+            format: format_name(is_pipe, &files, order),
+            clock: clock.unwrap_or(ClockDomain::Local),
+            meaning: Arc::new(Meaning::new(&described, attrs, whole_cpus)),
+            files,
+            lwp_names: beside.lwp_names,
+            facts: facts(described),
+            time_conv: beside.time_conv,
+            losses: beside.losses,
+        })
+    }
+}
+
+/// The attributes, and each file with its index; or why records cannot be told apart.
+type Read = Result<(Attrs, Vec<(Tape, Index)>), &'static str>;
+
+fn read_pipe(tape: Tape, described: &mut Described, beside: &mut Beside) -> Read {
+    let mut attrs = None;
+    let index = Index::read(&tape, &mut Source::Pipe(described, &mut attrs), beside)?;
+    described.name_attrs();
+    let attrs = match attrs {
+        Some(attrs) => attrs,
+        None => Attrs::new(described.attrs.clone())?,
+    };
+    Ok((attrs, vec![(tape, index)]))
+}
+
+fn read_tapes(first: Tape, others: Vec<Input>, described: &mut Described, beside: &mut Beside) -> Read {
+    described.name_attrs();
+    let attrs = Attrs::new(described.attrs.clone())?;
+    let order = first.order;
+    let whole = |input: Input| Tape { order, from: 0, to: input.len(), input };
+    let mut files = Vec::new();
+    for tape in std::iter::once(first).chain(others.into_iter().map(whole)) {
+        let index = Index::read(&tape, &mut Source::File(&attrs), beside)?;
+        files.push((tape, index));
+    }
+    Ok((attrs, files))
+}
+
+/// Tracepoints whose fields cannot be told: their events are `unknown(id, size)`.
+fn note_undeclared(described: &mut Described) {
+    if described.tracing.is_none() && described.attrs.iter().any(|attr| attr.is_tracepoint()) {
+        described.unreadable.push(("fields of tracepoints", "their declarations are missing".to_owned()));
+    }
+}
+
+fn loss_of(cut: &Cut, tape: &Tape) -> Loss {
+    let (kind, at, part, expected, found) = match cut {
+        Cut::Unfinished => {
+            (LossKind::Unfinished, 48, "header", "the size of the records".to_owned(), "0".to_owned())
+        }
+        Cut::Truncated => (
+            LossKind::Truncated,
+            tape.from,
+            "records",
+            format!("records up to byte {}", tape.to),
+            format!("the end of the file at {}", tape.input.len()),
+        ),
+    };
+    let misfit = Misfit { at, part, expected, found };
+    kernel_loss(kind, Severity::Gap, None, format!("{}: {misfit}", tape.input.name()))
+}
+
+/// `perf.data, pipe, zstd, big endian`
+fn format_name(is_pipe: bool, files: &[(Tape, Index)], order: ByteOrder) -> String {
+    let parts = [
+        (is_pipe, ", pipe"),
+        (files.len() > 1, ", directory"),
+        (files.iter().any(|(_, index)| index.packed), ", zstd"),
+        (order == ByteOrder::Big, ", big endian"),
+    ];
+    let parts = parts.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
+    std::iter::once("perf.data").chain(parts).collect()
+}
+
+/// With `uname` as other formats have it.
+fn facts(described: Described) -> Vec<(String, String)> {
+    let mut facts = described.facts;
+    let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());
+    let uname = format!("Linux {} {} {}", fact("host"), fact("kernel"), fact("arch"));
+    if !facts.is_empty() {
+        facts.push(("uname".to_owned(), uname));
+    }
+    facts
+}

@@ -1,0 +1,331 @@
+//! The records of a file, one after the other, unpacked where they are compressed.
+//!
+//! ```text
+//!   | u32 type | u16 misc | u16 size | body … | record | record | …
+//!
+//!   COMPRESSED    body = bytes of a zstd stream           (5.2)
+//!   COMPRESSED2   body = u64 n, n bytes, up to 7 unused   (6.16)
+//! ```
+//!
+//! All compressed bytes of a file are one zstd stream, flushed at the end of each record and never ended; what comes
+//! out of it are records again, which straddle the borders. It is unpacked in pieces of a fixed size, so memory does
+//! not grow with what the bytes promise.
+//!
+//! Two records of perf's own have bytes behind them that their size leaves out, and say in their body how many:
+//! HEADER_TRACING_DATA and AUXTRACE. Here those bytes are the end of the body.
+
+use std::fmt;
+
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+use super::layout::{
+    HIGHEST_RECORD, PERF_RECORD_AUXTRACE, PERF_RECORD_COMPRESSED, PERF_RECORD_COMPRESSED2,
+    PERF_RECORD_HEADER_TRACING_DATA,
+};
+use super::record::Record;
+use crate::cut::ByteOrder;
+use crate::error::Misfit;
+use crate::input::Input;
+
+/// Unpacked bytes that are kept at a time; a record has at most 65 535.
+const PIECE: usize = 1 << 18;
+/// `perf record -z` uses windows of 512 KiB (level 1) to 8 MiB (level 19). Larger ones are refused: they are
+/// memory that the file asks for.
+const MOST_WINDOW_LOG: u32 = 24;
+/// So many records in a row make a place where records begin again, behind damage.
+const CHAIN: usize = 8;
+
+/// Where the records of a file are.
+#[derive(Clone, Debug)]
+pub(super) struct Tape {
+    pub(super) input: Input,
+    pub(super) order: ByteOrder,
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Tape {
+    /// All its records.
+    pub(super) fn walk(&self) -> Walk {
+        self.walk_range(self.from, self.to)
+    }
+
+    /// Records of a range, which begins and ends between two of them.
+    pub(super) fn walk_range(&self, from: u64, to: u64) -> Walk {
+        let len = self.input.len();
+        let end = to.min(len) as usize;
+        let at = usize::try_from(from).unwrap_or(usize::MAX).min(end);
+        Walk {
+            input: self.input.clone(),
+            order: self.order,
+            at,
+            end,
+            unpacker: None,
+            found: None,
+            damage: None,
+        }
+    }
+
+    /// The next place behind damage where records begin: several in a row that could be such.
+    pub(super) fn resume(&self, damaged_at: u64) -> Option<u64> {
+        let bytes = self.input.bytes();
+        let end = self.to.min(bytes.len() as u64);
+        let mut at = damaged_at.checked_add(8)?;
+        while at < end {
+            if self.is_chain(bytes, at as usize, end as usize) {
+                return Some(at);
+            }
+            at += 8;
+        }
+        None
+    }
+
+    fn is_chain(&self, bytes: &[u8], mut at: usize, end: usize) -> bool {
+        for _ in 0..CHAIN {
+            let head = Head::parse(&bytes[at..end], self.order);
+            match head {
+                _ if at == end => return true,
+                Some(head) if head.is_plausible() && head.ty != 0 && at + head.size <= end => {
+                    at += head.size;
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// The first eight bytes of a record.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    ty: u32,
+    misc: u16,
+    size: usize,
+}
+
+impl Head {
+    #[inline]
+    fn parse(bytes: &[u8], order: ByteOrder) -> Option<Head> {
+        let [a, b, c, d, e, f, g, h] = *bytes.first_chunk()?;
+        let size = usize::from(order.u16([g, h]));
+        Some(Head { ty: order.u32([a, b, c, d]), misc: order.u16([e, f]), size })
+    }
+
+    /// Whether it can be the head of a record at all.
+    #[inline]
+    fn is_plausible(&self) -> bool {
+        self.size >= 8 && self.ty <= HIGHEST_RECORD
+    }
+}
+
+/// Goes from record to record.
+pub(super) struct Walk {
+    input: Input,
+    order: ByteOrder,
+    at: usize,
+    end: usize,
+    unpacker: Option<Box<Unpacker>>,
+    found: Option<Found>,
+    /// What ended it, if that is not the end.
+    damage: Option<Misfit>,
+}
+
+/// Where the bytes of a record are.
+#[derive(Clone, Copy)]
+enum Found {
+    InFile { at: usize, head: Head, len: usize },
+    Unpacked { at: usize, head: Head, from: usize },
+}
+
+impl Walk {
+    /// Goes to the next record; of one that is compressed, to the records in it. `false` at the end, and at damage.
+    #[inline]
+    pub(super) fn advance(&mut self) -> bool {
+        match self.find() {
+            Ok(found) => self.found = found,
+            Err(misfit) => self.end_at(misfit),
+        }
+        if self.found.is_none() {
+            self.unpacker = None;
+        }
+        self.found.is_some()
+    }
+
+    #[cold]
+    fn end_at(&mut self, misfit: Misfit) {
+        self.found = None;
+        self.at = self.end;
+        self.unpacker = None;
+        self.damage = Some(misfit);
+    }
+
+    /// What ended it, if that is not the end.
+    pub(super) fn damage(&self) -> Option<&Misfit> {
+        self.damage.as_ref()
+    }
+
+    /// The record that it is at.
+    #[inline]
+    pub(super) fn record(&self) -> Option<Record<'_>> {
+        let (at, head, body, packed) = match self.found? {
+            Found::InFile { at, head, len } => (at, head, self.input.bytes().get(at + 8..at + len)?, false),
+            Found::Unpacked { at, head, from } => {
+                let unpacked = &self.unpacker.as_ref()?.buffer;
+                (at, head, unpacked.get(from + 8..from + head.size)?, true)
+            }
+        };
+        let order = self.order;
+        Some(Record { at: at as u64, ty: head.ty, misc: head.misc, body, order, packed })
+    }
+
+    #[inline]
+    fn find(&mut self) -> Result<Option<Found>, Misfit> {
+        loop {
+            if let Some(unpacker) = &mut self.unpacker
+                && let Some((head, from)) = unpacker.next(self.input.bytes(), self.order)?
+            {
+                return Ok(Some(Found::Unpacked { at: unpacker.packed_at, head, from }));
+            }
+            let at = self.at;
+            if at >= self.end {
+                return match self.unpacker.as_ref().map(|unpacker| unpacker.left()) {
+                    Some(left @ 1..) => {
+                        Err(self.misfit("the rest of a record", format!("{left} bytes of it")))
+                    }
+                    _ => Ok(None),
+                };
+            }
+            let bytes = &self.input.bytes()[at..self.end];
+            let Some(head) = Head::parse(bytes, self.order) else {
+                return Err(self.misfit("a record", format!("{} bytes", bytes.len())));
+            };
+            if !head.is_plausible() {
+                return Err(self.misfit("a record", format!("type {}, size {}", head.ty, head.size)));
+            }
+            let len = head.size.saturating_add(self.behind(&head, bytes));
+            if len > bytes.len() {
+                return Err(self.misfit(&format!("{len} bytes"), format!("{} bytes", bytes.len())));
+            }
+            self.at += len;
+            match head.ty {
+                PERF_RECORD_COMPRESSED => self.unpack(at, at + 8, at + len)?,
+                PERF_RECORD_COMPRESSED2 => {
+                    let size = self.order.u64_at(bytes, 8).and_then(|size| usize::try_from(size).ok());
+                    let Some(size) = size.filter(|size| *size <= len.saturating_sub(16)) else {
+                        self.at = at;
+                        return Err(self.misfit("a size that fits the record", format!("{size:?}")));
+                    };
+                    self.unpack(at, at + 16, at + 16 + size)?;
+                }
+                _ => return Ok(Some(Found::InFile { at, head, len })),
+            }
+        }
+    }
+
+    /// Bytes behind a record that its size leaves out.
+    fn behind(&self, head: &Head, bytes: &[u8]) -> usize {
+        let size = match head.ty {
+            PERF_RECORD_HEADER_TRACING_DATA => self.order.u32_at(bytes, 8).map(u64::from),
+            PERF_RECORD_AUXTRACE => self.order.u64_at(bytes, 8),
+            _ => None,
+        };
+        size.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
+    fn unpack(&mut self, packed_at: usize, from: usize, to: usize) -> Result<(), Misfit> {
+        if self.unpacker.is_none() {
+            let made = Unpacker::new().map_err(|error| self.misfit("a zstd decoder", error.to_string()))?;
+            self.unpacker = Some(Box::new(made));
+        }
+        if let Some(unpacker) = &mut self.unpacker {
+            (unpacker.packed_at, unpacker.from, unpacker.to) = (packed_at, from, to);
+        }
+        Ok(())
+    }
+
+    fn misfit(&self, expected: &str, found: String) -> Misfit {
+        Misfit { at: self.at as u64, part: "record", expected: expected.to_owned(), found }
+    }
+}
+
+/// Unpacks one zstd stream piece by piece, and cuts records from what comes out.
+struct Unpacker {
+    decoder: Decoder<'static>,
+    /// The compressed record that is being unpacked, and what is left of it in the file.
+    packed_at: usize,
+    from: usize,
+    to: usize,
+    /// `done..filled` is unpacked and not yet taken.
+    buffer: Vec<u8>,
+    done: usize,
+    filled: usize,
+    /// Whether the decoder may hold more than it gave.
+    more: bool,
+}
+
+impl fmt::Debug for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").field("at", &self.at).field("end", &self.end).finish_non_exhaustive()
+    }
+}
+
+impl Unpacker {
+    fn new() -> std::io::Result<Unpacker> {
+        let mut decoder = Decoder::new()?;
+        decoder.set_parameter(DParameter::WindowLogMax(MOST_WINDOW_LOG))?;
+        let buffer = vec![0; PIECE];
+        Ok(Unpacker { decoder, packed_at: 0, from: 0, to: 0, buffer, done: 0, filled: 0, more: false })
+    }
+
+    /// Bytes of a record that is not whole.
+    fn left(&self) -> usize {
+        self.filled - self.done
+    }
+
+    /// The next unpacked record, and where in the buffer it is; `None` when the next compressed one is needed.
+    #[inline]
+    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, Misfit> {
+        loop {
+            let bytes = &self.buffer[self.done..self.filled];
+            if let Some(head) = Head::parse(bytes, order) {
+                if !head.is_plausible() {
+                    let found = format!("type {}, size {}", head.ty, head.size);
+                    return Err(self.misfit("a record", found));
+                }
+                if head.size <= bytes.len() {
+                    let from = self.done;
+                    self.done += head.size;
+                    return Ok(Some((head, from)));
+                }
+            }
+            if self.from == self.to && !self.more {
+                return Ok(None);
+            }
+            self.fill(file)?;
+        }
+    }
+
+    fn fill(&mut self, file: &[u8]) -> Result<(), Misfit> {
+        self.buffer.copy_within(self.done..self.filled, 0);
+        (self.done, self.filled) = (0, self.filled - self.done);
+        let mut input = InBuffer::around(&file[self.from..self.to]);
+        let mut output = OutBuffer::around(&mut self.buffer[self.filled..]);
+        let result = self.decoder.run(&mut input, &mut output);
+        let (taken, given) = (input.pos(), output.pos());
+        self.from += taken;
+        self.filled += given;
+        self.more = self.filled == self.buffer.len();
+        match result {
+            Err(error) => Err(self.misfit("a zstd stream", error.to_string())),
+            // Nothing goes in and nothing comes out: it would never end.
+            Ok(_) if taken == 0 && given == 0 && self.from < self.to => {
+                Err(self.misfit("a zstd stream", "one that goes no further".to_owned()))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn misfit(&self, expected: &str, found: String) -> Misfit {
+        Misfit { at: self.packed_at as u64, part: "compressed record", expected: expected.to_owned(), found }
+    }
+}

@@ -1,0 +1,389 @@
+//! Recordings by perf itself, in every mode, against what perf prints of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fkt_ingest::{PerfData, TraceFile};
+use sigmund_model::{Cpu, Effect, Event, EventStream, EventType, Loss, LossKind, Lwp};
+
+use crate::fixture;
+use crate::live::{skipped, tool_exists};
+use crate::perf_script::{self, compare, perf};
+
+/// Processes that talk, sleep, fork and end; a shell where there is no hackbench.
+fn load() -> [&'static str; 3] {
+    let load = "for i in 1 2 3; do sleep 0.01; done; exec hackbench -g 1 -f 3 -l 20";
+    let poor = "for i in $(seq 40); do /bin/true; done; sleep 0.02";
+    ["sh", "-c", if tool_exists("hackbench") { load } else { poor }]
+}
+
+/// Records the load; `None`, aloud, where that is not possible.
+fn record(dir: &tempfile::TempDir, options: &str) -> Option<PathBuf> {
+    record_load(dir, options, &load())
+}
+
+fn record_load(dir: &tempfile::TempDir, options: &str, load: &[&str]) -> Option<PathBuf> {
+    if !tool_exists("perf") {
+        skipped("perf is not installed");
+        return None;
+    }
+    let path = dir.path().join("perf.data");
+    let mut command = Command::new("perf");
+    command.args(["record", "-q", "-N", "-B"]).args(options.split_whitespace());
+    match options.contains("-o -") {
+        true => command.stdout(File::create(&path).unwrap()),
+        false => command.arg("-o").arg(&path).stdout(Stdio::null()),
+    };
+    let status = command.arg("--").args(load).stderr(Stdio::null()).status().unwrap();
+    if !status.success() {
+        skipped(&format!("perf record {options} is not allowed here"));
+        return None;
+    }
+    Some(path)
+}
+
+/// All events of each CPU, and all losses.
+fn read(data: &PerfData) -> (BTreeMap<Option<Cpu>, Vec<Event>>, Vec<Loss>) {
+    let mut events: BTreeMap<Option<Cpu>, Vec<Event>> = BTreeMap::new();
+    let mut losses = data.losses().to_vec();
+    for mut stream in data.streams(None) {
+        let of_cpu = fixture::drain(&mut stream);
+        assert!(of_cpu.is_sorted_by_key(|event| event.tick), "{:?}", stream.cpu());
+        losses.extend(stream.take_losses());
+        events.entry(stream.cpu()).or_default().extend(of_cpu);
+    }
+    // A directory may have events of a CPU in two files.
+    events.values_mut().for_each(|of_cpu| of_cpu.sort_by_key(|event| event.tick));
+    (events, losses)
+}
+
+fn name<'a>(data: &'a PerfData, event: &Event) -> &'a str {
+    &data.event_types()[event.kind as usize].name
+}
+
+/// Every event of every CPU is that which perf prints, in its order, with all fields. Returns how many of each kind.
+fn check(path: &Path) -> BTreeMap<String, usize> {
+    let data = PerfData::open(path).unwrap();
+    let (ours, losses) = read(&data);
+    assert_eq!(losses.iter().filter(|loss| loss.kind != LossKind::NotRecorded).count(), 0, "{losses:#?}");
+    let mut theirs: BTreeMap<Option<Cpu>, Vec<perf_script::Line>> = BTreeMap::new();
+    for line in perf_script::script(path) {
+        theirs.entry(Some(line.cpu)).or_default().push(line);
+    }
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    let mut kinds = BTreeMap::new();
+    for (cpu, events) in &ours {
+        let lines = theirs.get_mut(cpu).unwrap();
+        // perf prints a record that its rounds came too late for where it is: it says "out of order" then.
+        lines.sort_by_key(|line| line.time);
+        for (event, line) in events.iter().zip(lines.iter()) {
+            let ty: &EventType = &data.event_types()[event.kind as usize];
+            if let Err(why) = compare(line, event, ty) {
+                panic!("{why}\n{line:?}\n{} {event:?}", ty.name);
+            }
+            assert_eq!(event.cpu, *cpu);
+            *kinds.entry(ty.name.clone()).or_insert(0) += 1;
+        }
+        assert_eq!(events.len(), lines.len(), "{cpu:?}");
+    }
+    kinds
+}
+
+const SCHEDULER: &str = "-e sched:*,irq:*,raw_syscalls:* -a -m 1024";
+
+fn check_mode(options: &str, format: &str, kinds: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(path) = record(&dir, options) else { return };
+    let traces = fkt_ingest::open(&path).unwrap();
+    assert_eq!(traces.iter().map(|trace| trace.format()).collect::<Vec<_>>(), [format]);
+    let found = check(&path);
+    for kind in kinds {
+        assert!(found.contains_key(*kind), "no {kind} among {found:?}");
+    }
+}
+
+const ALWAYS: [&str; 8] = [
+    "sched_switch",
+    "sched_waking",
+    "softirq_entry",
+    "sys_enter",
+    "sys_exit",
+    "perf_comm",
+    "perf_fork",
+    "perf_mmap",
+];
+
+#[test]
+fn a_file_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} -k CLOCK_MONOTONIC_RAW"), "perf.data", &ALWAYS);
+}
+
+#[test]
+fn a_compressed_file_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} -z"), "perf.data, zstd", &ALWAYS);
+}
+
+#[test]
+fn a_pipe_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} -o -"), "perf.data, pipe", &ALWAYS);
+}
+
+#[test]
+fn a_compressed_pipe_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} -z -o -"), "perf.data, pipe, zstd", &ALWAYS);
+}
+
+#[test]
+fn a_directory_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} --threads"), "perf.data, directory", &ALWAYS);
+}
+
+#[test]
+fn a_compressed_directory_holds_what_perf_prints() {
+    check_mode(&format!("{SCHEDULER} --threads -z"), "perf.data, directory, zstd", &ALWAYS);
+}
+
+#[test]
+fn records_of_switches_are_those_that_perf_prints() {
+    let switches = ["perf_switch_in", "perf_switch_out", "perf_exit"];
+    check_mode("-e dummy -a --switch-events -k CLOCK_MONOTONIC", "perf.data", &switches);
+    check_mode("-e sched:sched_wakeup --switch-events", "perf.data", &switches);
+    check_mode("-e sched:sched_switch -a --switch-events -z", "perf.data, zstd", &switches);
+}
+
+// Streams of a compressed file share one pass over it. Read one after the other, the later ones are left behind by more
+// than waits for them; read side by side, in the order of time, they are not. Both ways give the same.
+#[test]
+fn streams_of_a_compressed_file_can_be_read_in_any_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let dd = "dd if=/dev/zero of=/dev/null bs=64 count=30000 status=none";
+    let load = ["sh", "-c", &format!("{dd} & {dd}; wait")];
+    let Some(path) = record_load(&dir, "-e raw_syscalls:* -a -m 8192 -z", &load) else { return };
+    assert!(check(&path)["sys_enter"] > 60_000);
+    let data = PerfData::open(&path).unwrap();
+    let mut heads: Vec<_> = data.streams(None).into_iter().map(|stream| (stream, Event::default())).collect();
+    heads.retain_mut(|(stream, event)| stream.next_into(event).unwrap());
+    let mut side_by_side: BTreeMap<Option<Cpu>, Vec<(u64, u32)>> = BTreeMap::new();
+    while let Some(at) = (0..heads.len()).min_by_key(|at| heads[*at].1.tick) {
+        let (stream, event) = &mut heads[at];
+        side_by_side.entry(stream.cpu()).or_default().push((event.tick.0, event.kind));
+        if !stream.next_into(event).unwrap() {
+            heads.remove(at);
+        }
+    }
+    let (after_each_other, _) = read(&data);
+    assert_eq!(side_by_side.len(), after_each_other.len());
+    for (cpu, events) in after_each_other {
+        assert!(events.iter().map(|event| (event.tick.0, event.kind)).eq(side_by_side[&cpu].iter().copied()));
+    }
+}
+
+// Each LWP has a ring of its own, so a CPU's records come from many rings: each round goes back in time.
+#[test]
+fn rings_of_lwps_are_put_into_the_order_of_their_cpus() {
+    check_mode("-e sched:*,raw_syscalls:* --per-thread -m 1024", "perf.data", &["sched_switch", "sys_exit"]);
+}
+
+#[test]
+fn the_clock_is_the_one_that_perf_was_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for (option, clock, anchor) in [
+        ("-k CLOCK_MONOTONIC_RAW", "monotonic_raw", true),
+        ("-k CLOCK_MONOTONIC", "monotonic", true),
+        ("-k CLOCK_BOOTTIME", "boottime", true),
+        ("", "local", false),
+    ] {
+        let Some(path) = record(&dir, &format!("-e sched:sched_switch -a {option}")) else { return };
+        let data = PerfData::open(&path).unwrap();
+        assert_eq!(data.clock().name(), clock);
+        let facts: BTreeMap<String, String> = data.facts().into_iter().collect();
+        let header = perf(&["report", "--header-only", "-f"], &path);
+        let said = |key: &str| {
+            let line = header.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
+            line.unwrap_or_default().trim_start_matches([' ', ':']).trim_end().to_owned()
+        };
+        for (fact, key) in [("host", "hostname"), ("kernel", "os release"), ("cpus", "nrcpus avail")] {
+            assert_eq!(facts[fact], said(key), "{header}");
+        }
+        assert_eq!(facts["writer"], format!("perf {}", said("perf version")));
+        // perf prints the path of the program where it was called by a name.
+        assert!(facts["command"].contains(" record -q -N -B -e sched:sched_switch"), "{facts:?}");
+        assert_eq!(facts.contains_key("clock_anchor"), anchor, "{facts:?}");
+        if let Some(anchor) = facts.get("clock_anchor") {
+            // reference time: 2026-11-21 14:39:24.714145 = 1795271964.714145 (TOD) = 24210.365530866 (monotonic_raw)
+            let said = said("reference time");
+            let mut parts =
+                said.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap().replace('.', ""));
+            let (wall, ns) = (parts.next().unwrap(), parts.next().unwrap());
+            let ns = ns.trim_start_matches('0');
+            assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {said}");
+            assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {said}");
+        }
+    }
+}
+
+/// Run time by LWP, in nanoseconds: from one switch of a CPU to the next.
+fn run_times(data: &PerfData) -> BTreeMap<u32, u64> {
+    let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+    for mut stream in data.streams(None) {
+        let mut switched_at = None;
+        for event in fixture::drain(&mut stream) {
+            let Effect::KernelSwitch { prev: Some(prev), .. } = event.effect else { continue };
+            if let (Some(from), true) = (switched_at, prev != Lwp::IDLE) {
+                *sums.entry(prev.0).or_default() += event.tick.0 - from;
+            }
+            switched_at = Some(event.tick.0);
+        }
+    }
+    sums
+}
+
+/// LWPs that were being buried at one of their switches: such a slice is that of LWP -1 for perf.
+fn buried(path: &Path) -> BTreeSet<u32> {
+    let lines = perf_script::script(path).into_iter().filter(|line| line.tid == -1);
+    let prev = |line: perf_script::Line| line.what.split_once("prev_pid=")?.1.split(' ').next()?.parse().ok();
+    lines.filter_map(prev).collect()
+}
+
+/// `comm[tid/pid]  parent  count  milliseconds …` of the summary; in microseconds.
+fn timehist(path: &Path) -> BTreeMap<i64, u64> {
+    let text = perf(&["sched", "timehist", "-s", "-f"], path);
+    let mut sums = BTreeMap::new();
+    for line in text.lines() {
+        let Some((who, rest)) = line.rsplit_once(']') else { continue };
+        let Some((_, tid)) = who.rsplit_once('[') else { continue };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let (Ok(tid), Some(run_time)) = (tid.split('/').next().unwrap().parse(), words.get(2)) else {
+            continue;
+        };
+        let Ok(micros) = run_time.replace('.', "").parse::<u64>() else { continue };
+        *sums.entry(tid).or_default() += micros;
+    }
+    sums
+}
+
+#[test]
+fn run_time_by_lwp_is_that_of_perf_sched_timehist() {
+    let dir = tempfile::tempdir().unwrap();
+    for options in ["", " -z", " --switch-events"] {
+        let events = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task";
+        let Some(path) = record(&dir, &format!("-e {events} -a -m 1024{options}")) else { return };
+        let ours = run_times(&PerfData::open(&path).unwrap());
+        let mut theirs = timehist(&path);
+        let (buried, of_buried) = (buried(&path), theirs.remove(&-1).unwrap_or(0));
+        let mut missing = 0;
+        for (tid, ns) in &ours {
+            let micros = theirs.remove(&i64::from(*tid)).unwrap_or(0);
+            match buried.contains(tid) {
+                false => assert_eq!(micros, ns / 1_000, "LWP {tid}, {options}"),
+                true => missing += ns / 1_000 - micros,
+            }
+        }
+        assert!(of_buried.abs_diff(missing) <= buried.len() as u64, "{of_buried} {missing}");
+        assert!(theirs.values().all(|micros| *micros == 0), "{theirs:?}");
+        assert!(ours.len() > 5, "{ours:?}");
+    }
+}
+
+/// What `perf report -D` prints of samples: `(time, tid, ip, period, chain)`.
+fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
+    let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let mut samples: Vec<(u64, i64, u64, u64, String)> = Vec::new();
+    for line in perf(&["report", "-D", "-f"], path).lines() {
+        if let Some((head, sample)) = line.split_once("PERF_RECORD_SAMPLE(IP, ") {
+            let words: Vec<&str> = sample.split_whitespace().collect();
+            let [_, who, ip, _, period, ..] = words[..] else { panic!("{line}") };
+            let time =
+                head.split_whitespace().find(|word| word.len() > 6 && !word.starts_with("0x")).unwrap();
+            let tid = who.trim_end_matches(':').split('/').nth(1).unwrap().parse().unwrap();
+            samples.push((time.parse().unwrap(), tid, hex(ip), period.parse().unwrap(), String::new()));
+        } else if let Some((index, address)) = line.strip_prefix(".....").and_then(|l| l.split_once(':'))
+            && index.trim().parse::<u32>().is_ok()
+            // Marks between the parts of a chain.
+            && hex(address.trim()) < -4095i64 as u64
+        {
+            let chain = &mut samples.last_mut().unwrap().4;
+            let separator = if chain.is_empty() { "" } else { ";" };
+            chain.push_str(&format!("{separator}{:x}", hex(address.trim())));
+        }
+    }
+    samples.sort();
+    samples
+}
+
+#[test]
+fn samples_of_a_profile_are_those_that_perf_dumps() {
+    let dir = tempfile::tempdir().unwrap();
+    // Without -a, samples do not say on which CPU they were taken.
+    for (options, on_cpus) in [("-a -g", true), ("-g", false), ("-a -g -z", true), ("-g -o -", false)] {
+        let Some(path) = record(&dir, &format!("-e cpu-clock -F 9999 {options}")) else { return };
+        let data = PerfData::open(&path).unwrap();
+        let (events, losses) = read(&data);
+        assert_eq!(losses.iter().filter(|loss| loss.kind != LossKind::NotRecorded).count(), 0, "{losses:#?}");
+        let mut ours = Vec::new();
+        for event in events.values().flatten().filter(|event| name(&data, event).starts_with("cpu-clock")) {
+            let ty = &data.event_types()[event.kind as usize];
+            let fields: Vec<&str> = ty.fields.iter().map(|field| field.name.as_str()).collect();
+            assert_eq!(fields, ["mode", "ip", "period", "callchain"]);
+            let param = |at: usize| event.params.get(at).unwrap();
+            let ip = param(1).number.unwrap() as u64;
+            let mode = if ip >= 1 << 63 { "kernel" } else { "user" };
+            assert_eq!(param(0).text, Some(mode));
+            let (period, chain) = (param(2).number.unwrap() as u64, param(3).text.unwrap().to_owned());
+            ours.push((event.tick.0, event.lwp.map_or(-1, |lwp| i64::from(lwp.0)), ip, period, chain));
+            assert_eq!(event.cpu.is_some(), on_cpus);
+        }
+        ours.sort();
+        let theirs = dumped_samples(&path);
+        // One by one: all of them would be a long message.
+        ours.iter().zip(&theirs).for_each(|(our, their)| assert_eq!(our, their));
+        assert_eq!(ours.len(), theirs.len());
+        assert!(ours.len() > 5 && ours.iter().any(|sample| sample.4.contains(';')), "{}", ours.len());
+    }
+}
+
+// Tracepoints with call chains keep their fields, and have one more.
+#[test]
+fn a_tracepoint_with_call_chains_has_them_as_its_last_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(path) = record(&dir, "-e sched:sched_switch -a -g") else { return };
+    let data = PerfData::open(&path).unwrap();
+    let ty = data.event_types().iter().find(|ty| ty.name == "sched_switch").unwrap();
+    assert_eq!(ty.fields.last().unwrap().name, "callchain");
+    let (events, _) = read(&data);
+    let switches: Vec<&Event> =
+        events.values().flatten().filter(|e| name(&data, e) == "sched_switch").collect();
+    let chains: Vec<&str> = switches.iter().filter_map(|e| e.params.iter().next_back()?.text).collect();
+    assert_eq!(chains.len(), switches.len());
+    assert!(chains.iter().any(|chain| chain.split(';').count() > 3), "{chains:?}");
+}
+
+#[test]
+fn what_perf_lost_is_counted_with_cpu_and_instants() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = "-e sched:*,raw_syscalls:* -a -m 1 -k CLOCK_MONOTONIC_RAW";
+    let load = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=300000", "status=none"];
+    let Some(path) = record_load(&dir, options, &load) else { return };
+    let data = PerfData::open(&path).unwrap();
+    let (_, losses) = read(&data);
+    let dropped: Vec<&Loss> = losses.iter().filter(|loss| loss.kind == LossKind::Dropped).collect();
+    let sum = |with_instant: bool| -> u64 {
+        let some = dropped.iter().filter(|loss| loss.to.is_some() || !with_instant);
+        some.filter_map(|loss| loss.count).sum()
+    };
+    // What the counters of the events say at the end is the sum; LOST records tell of a part of it.
+    let dump = perf(&["report", "-D", "-f"], &path);
+    let said = |kind: &str| -> u64 {
+        let lines = dump.lines().filter(|line| line.contains(kind));
+        lines.filter_map(|line| line.rsplit(':').next()?.trim().parse::<u64>().ok()).sum()
+    };
+    let (told, counted) = (said("PERF_RECORD_LOST:"), said("PERF_RECORD_LOST_SAMPLES:"));
+    assert!(told > 0, "nothing was lost: the load is too small");
+    assert_eq!((sum(true), sum(false)), (told, told.max(counted)), "{dropped:#?}");
+    for loss in &dropped {
+        assert!(loss.cpu.is_some(), "{loss:?}");
+        assert!(loss.from.is_none_or(|from| loss.to.is_some_and(|to| from <= to)), "{loss:?}");
+    }
+}
