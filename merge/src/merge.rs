@@ -41,7 +41,7 @@ pub fn merge(
     mut progress: impl FnMut(u64),
 ) -> Result<Summary, Error> {
     let mut sources = source::open(inputs, options.clock)?;
-    let clock = MainClock::choose(&mut sources, options.tick_hz)?;
+    let clock = MainClock::choose(&mut sources, options)?;
     let directory = Directory::create(out, options.force)?;
     let probes_place = sources.iter().any(|s| s.probes_place);
     let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);

@@ -1,0 +1,93 @@
+//! The main clock of a merge, and sources brought over to it.
+//!
+//! ```text
+//!   snapshots, stated pairs           sightings.rs   which to trust; residuals and bounds
+//!          ▼
+//!   ways between clocks               graph.rs       composed where two clocks meet in a third
+//!          ▼
+//!   streams on the main clock         streams.rs
+//! ```
+
+mod graph;
+mod sightings;
+mod streams;
+
+use sigmund_model::{ClockDomain, Hertz, Loss};
+
+pub(crate) use self::sightings::Sighting;
+use self::{
+    graph::{Graph, Path, hertz},
+    streams::{Brought, Nothing, bring_losses},
+};
+use super::Source;
+use crate::{error::Error, merge::MergeOptions};
+
+/// The clock that all events are put on, and what is known about it.
+pub(crate) struct MainClock {
+    pub(crate) domain: ClockDomain,
+    /// Its ticks per second; `None` when nobody knows.
+    pub(crate) tick_hz: Option<Hertz>,
+    /// Every instant that was read on two clocks.
+    pub(crate) sightings: Vec<Sighting>,
+}
+
+impl MainClock {
+    /// Chooses the clock, and brings the sources on it: the TSC if any has it, the steadiest one otherwise.
+    pub(crate) fn choose(sources: &mut [Source], options: &MergeOptions) -> Result<MainClock, Error> {
+        let stated = options.tick_hz.or_else(|| sources.iter().find_map(|s| s.tick_hz));
+        let mut sightings = sightings_of(sources);
+        let graph = Graph::new(&mut sightings, stated);
+        let domain = main_domain(sources);
+        for source in sources.iter_mut() {
+            bring_source(source, &graph, domain)?;
+        }
+        let measured = graph.tsc_hz().filter(|_| domain == ClockDomain::Tsc);
+        let tick_hz = options.tick_hz.or(measured).or_else(|| hertz(domain, stated));
+        Ok(MainClock { domain, tick_hz, sightings })
+    }
+}
+
+/// The TSC, or the first in the order of [`ClockDomain`] otherwise; the wall clock, which may be set, is the last.
+fn main_domain(sources: &[Source]) -> ClockDomain {
+    let clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
+    clocks.min_by_key(|clock| (*clock == ClockDomain::Realtime, *clock)).unwrap_or(ClockDomain::Ticks)
+}
+
+fn sightings_of(sources: &[Source]) -> Vec<Sighting> {
+    let snapshots = sources.iter().flat_map(|s| &s.snapshots);
+    let pairs = sources.iter().flat_map(|s| &s.clock_pairs);
+    let mut all: Vec<Sighting> = snapshots
+        .map(|(domain, snapshot)| Sighting::of_snapshot(*domain, snapshot))
+        .filter(|sighting| sighting.domain != ClockDomain::Tsc)
+        .chain(pairs.filter_map(Sighting::of_pair))
+        .collect();
+    all.sort_by_key(|s| (s.against, s.domain, s.before, s.after, s.value));
+    all.dedup();
+    all
+}
+
+fn bring_source(source: &mut Source, graph: &Graph, main: ClockDomain) -> Result<(), Error> {
+    let Some(first) = source.streams.first().map(|stream| stream.clock) else { return Ok(()) };
+    for stream in source.streams.iter_mut().filter(|stream| stream.clock != main) {
+        let Some(path) = graph.path(stream.clock, main) else {
+            return Err(Error::NoCommonClock {
+                path: source.path.clone(),
+                clock: stream.clock.name(),
+                main: main.name(),
+                advice: "record with clock snapshots, or name its clock with --clock",
+            });
+        };
+        let events = std::mem::replace(&mut stream.events, Box::new(Nothing));
+        stream.events = Box::new(Brought { stream: events, path });
+        stream.clock = main;
+    }
+    bring_head_losses(&mut source.losses, graph.path(first, main));
+    Ok(())
+}
+
+/// Losses that a file tells at its head are on the clock of its first buffer.
+fn bring_head_losses(losses: &mut [Loss], path: Option<Path>) {
+    if let Some(mut path) = path {
+        bring_losses(losses, &mut path);
+    }
+}
