@@ -4,10 +4,14 @@
 //!   snapshots, stated pairs           sightings.rs   which to trust; residuals and bounds
 //!          ▼
 //!   ways between clocks               graph.rs       composed where two clocks meet in a third
+//!          │                          estimate/      where there is none: from events that bound each other
 //!          ▼
 //!   streams on the main clock         streams.rs
 //! ```
 
+mod estimate;
+mod estimated;
+mod feasible;
 mod graph;
 mod sightings;
 mod streams;
@@ -36,8 +40,17 @@ impl MainClock {
     pub(crate) fn choose(sources: &mut [Source], options: &MergeOptions) -> Result<MainClock, Error> {
         let stated = options.tick_hz.or_else(|| sources.iter().find_map(|s| s.tick_hz));
         let mut sightings = sightings_of(sources);
-        let graph = Graph::new(&mut sightings, stated);
+        let mut graph = Graph::new(&mut sightings, stated);
         let domain = main_domain(sources);
+        let unreached = |graph: &Graph, sources: &[Source]| {
+            let mut clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
+            clocks.find(|clock| graph.path(*clock, domain).is_none())
+        };
+        while let Some(clock) = unreached(&graph, sources) {
+            let (sighting, loss) = estimated::reach(sources, &mut graph, clock, domain, options, stated)?;
+            sightings.push(sighting);
+            sources[0].losses.push(loss);
+        }
         for source in sources.iter_mut() {
             bring_source(source, &graph, domain)?;
         }
@@ -69,14 +82,8 @@ fn sightings_of(sources: &[Source]) -> Vec<Sighting> {
 fn bring_source(source: &mut Source, graph: &Graph, main: ClockDomain) -> Result<(), Error> {
     let Some(first) = source.streams.first().map(|stream| stream.clock) else { return Ok(()) };
     for stream in source.streams.iter_mut().filter(|stream| stream.clock != main) {
-        let Some(path) = graph.path(stream.clock, main) else {
-            return Err(Error::NoCommonClock {
-                path: source.path.clone(),
-                clock: stream.clock.name(),
-                main: main.name(),
-                advice: "record with clock snapshots, or name its clock with --clock",
-            });
-        };
+        let no_way = || estimated::no_common_clock(&source.path, stream.clock, main);
+        let path = graph.path(stream.clock, main).ok_or_else(no_way)?;
         let events = std::mem::replace(&mut stream.events, Box::new(Nothing));
         stream.events = Box::new(Brought { stream: events, path });
         stream.clock = main;
