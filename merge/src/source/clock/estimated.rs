@@ -1,12 +1,16 @@
 //! A clock that is on no way from the others: its offset is estimated, and that is said.
 
-use std::{collections::BTreeMap, path::Path as FilePath};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::Path as FilePath,
+};
 
 use sigmund_model::{ClockDomain, Hertz, Level, Loss, LossKind, Severity};
 
 use super::{
-    estimate::{self, Estimate, NoEstimate, Witness},
+    estimate::{self, Estimate, NoEstimate},
     graph::{Graph, Path, hertz},
+    side_by_side::{Witness, levels},
     sightings::{Sighting, SightingKind},
 };
 use crate::{
@@ -59,7 +63,7 @@ pub(super) fn no_common_clock(path: &FilePath, clock: ClockDomain, main: ClockDo
 }
 
 /// The streams that have a way, from their beginning: the inputs are opened once more.
-fn witnesses(
+pub(super) fn witnesses(
     sources: &[Source],
     options: &MergeOptions,
     way: impl Fn(ClockDomain) -> Option<Path>,
@@ -69,13 +73,11 @@ fn witnesses(
     for source in sources.iter().filter(|s| s.streams.iter().any(|stream| way(stream.clock).is_some())) {
         // A folder is several sources, in the same order each time.
         let again = match opened.entry(&source.path) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(open_file(&source.path, options.clock)?.into_iter())
-            }
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(open_file(&source.path, options.clock)?.into_iter()),
         };
         let Some(again) = again.next() else { continue };
-        let levels = estimate::levels(&again.types);
+        let levels = levels(&again.types);
         for (stream, old) in again.streams.into_iter().zip(&source.streams) {
             witnesses.extend(way(old.clock).map(|path| Witness {
                 events: stream.events,

@@ -9,17 +9,22 @@
 //!   streams on the main clock         streams.rs
 //! ```
 
+mod align;
 mod estimate;
 mod estimated;
 mod feasible;
 mod graph;
+mod side_by_side;
 mod sightings;
 mod streams;
 
-use sigmund_model::{ClockDomain, Hertz, Loss};
+use std::sync::Arc;
+
+use sigmund_model::{ClockDomain, Hertz, Level, Loss};
 
 pub(crate) use self::sightings::Sighting;
 use self::{
+    align::{Aligned, Skews},
     graph::{Graph, Path, hertz},
     streams::{Brought, Nothing, bring_losses},
 };
@@ -38,6 +43,9 @@ pub(crate) struct MainClock {
 impl MainClock {
     /// Chooses the clock, and brings the sources on it: the TSC if any has it, the steadiest one otherwise.
     pub(crate) fn choose(sources: &mut [Source], options: &MergeOptions) -> Result<MainClock, Error> {
+        if options.align_cpus {
+            align_cpus(sources, options)?;
+        }
         let stated = options.tick_hz.or_else(|| sources.iter().find_map(|s| s.tick_hz));
         let mut sightings = sightings_of(sources);
         let mut graph = Graph::new(&mut sightings, stated);
@@ -58,6 +66,23 @@ impl MainClock {
         let tick_hz = options.tick_hz.or(measured).or_else(|| hertz(domain, stated));
         Ok(MainClock { domain, tick_hz, sightings })
     }
+}
+
+/// Corrects what CPUs stamped whose time-stamp counters are not the same.
+fn align_cpus(sources: &mut [Source], options: &MergeOptions) -> Result<(), Error> {
+    let tsc = |clock| (clock == ClockDomain::Tsc).then(Path::default);
+    let kernel = |source: &&Source| source.types.iter().any(|t| t.level == Level::Kern);
+    let Some(path) = sources.iter().find(kernel).map(|source| source.path.clone()) else { return Ok(()) };
+    let skews = align::skews(estimated::witnesses(sources, options, tsc)?).map_err(Error::io(&path))?;
+    let notes = skews.as_ref().map_or_else(|why| vec![why.note()], Skews::notes);
+    sources[0].losses.extend(notes);
+    let Some(skews) = skews.ok().filter(|skews| !skews.is_empty()) else { return Ok(()) };
+    let skews = Arc::new(skews);
+    for stream in sources.iter_mut().flat_map(|s| &mut s.streams).filter(|s| s.clock == ClockDomain::Tsc) {
+        let events = std::mem::replace(&mut stream.events, Box::new(Nothing));
+        stream.events = Box::new(Aligned { stream: events, skews: Arc::clone(&skews) });
+    }
+    Ok(())
 }
 
 /// The TSC, or the first in the order of [`ClockDomain`] otherwise; the wall clock, which may be set, is the last.

@@ -9,44 +9,16 @@
 //! A stretch off the CPU counts only if the switch that ends it is the next that was seen of its LWP, and no stream lost
 //! anything in between: a switch that was not traced makes no evidence.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
-    io,
-};
+use std::{collections::BTreeMap, io, ops::ControlFlow};
 
-use sigmund_model::{Cpu, Effect, Event, EventStream, Level, Lwp, Severity};
+use sigmund_model::{Cpu, Effect, Event, Level, Lwp};
 
-use super::super::graph::Path;
+use super::super::side_by_side::{Step, Witness, side_by_side};
 
 /// Instants of an LWP that are kept: of more, every second, fourth, … is.
 const INSTANTS: usize = 1 << 12;
 /// Stretches that are kept in all. Then no more events are read: memory does not grow with the trace.
 const STRETCHES: usize = 1 << 21;
-
-/// A stream to take evidence from.
-pub(in super::super) struct Witness {
-    pub(in super::super) events: Box<dyn EventStream + Send>,
-    /// Of the kind with each number, the side that records it.
-    pub(in super::super) levels: std::sync::Arc<[Level]>,
-    /// To the clock that the evidence is on.
-    pub(in super::super) path: Path,
-}
-
-impl Witness {
-    fn next(&mut self, event: &mut Event) -> io::Result<Option<u64>> {
-        let more = self.events.next_into(event)?;
-        Ok(more.then(|| self.path.convert(event.tick.0)))
-    }
-
-    /// Whether switches may be missing between the last event and this one.
-    fn lost(&mut self) -> bool {
-        self.events
-            .take_losses()
-            .iter()
-            .any(|loss| loss.level == Level::Kern && loss.severity != Severity::Note)
-    }
-}
 
 /// What is known of one LWP.
 #[derive(Debug, Default)]
@@ -91,45 +63,34 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// Reads the streams, side by side in the order of time.
+    /// Reads the streams.
     pub(super) fn of(witnesses: Vec<Witness>) -> io::Result<Evidence> {
         let mut evidence = Evidence::default();
-        let mut heads: Vec<(Witness, Event)> = witnesses.into_iter().map(|w| (w, Event::default())).collect();
-        let mut heap = BinaryHeap::new();
-        for (at, (witness, event)) in heads.iter_mut().enumerate() {
-            let first = witness.next(event)?;
-            heap.extend(first.map(|tick| Reverse((tick, at))));
-            // What was lost before the first event is before all evidence of this stream.
-            evidence.gap_ends = evidence.gap_ends.max(if witness.lost() { first.unwrap_or(0) } else { 0 });
-        }
-        while let Some(Reverse((tick, at))) = heap.pop() {
-            let (witness, event) = &mut heads[at];
-            evidence.take(tick, event, witness.levels.get(event.kind as usize));
-            if evidence.stretches >= STRETCHES {
-                evidence.cut = true;
-                break;
-            }
-            let next = witness.next(event)?.map(|next| next.max(tick));
-            heap.extend(next.map(|tick| Reverse((tick, at))));
-            if witness.lost() {
-                evidence.gaps += 1;
-                evidence.gap_ends = evidence.gap_ends.max(next.unwrap_or(u64::MAX));
-            }
-        }
+        side_by_side(witnesses, |step| evidence.take(&step))?;
         for lwp in evidence.lwps.values_mut() {
             lwp.recorded.extend(lwp.last_recorded);
         }
         Ok(evidence)
     }
 
-    fn take(&mut self, tick: u64, event: &Event, level: Option<&Level>) {
-        let (first, _) = *self.span.get_or_insert((tick, tick));
-        self.span = Some((first, tick));
-        match (level, event.lwp) {
-            (Some(Level::User), Some(lwp)) => self.lwps.entry(lwp).or_default().record(tick),
-            (Some(Level::Kern), _) => self.take_kernel(tick, event),
-            _ => {}
+    fn take(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        match *step {
+            Step::Gap { until, .. } => {
+                self.gaps += 1;
+                self.gap_ends = self.gap_ends.max(until);
+            }
+            Step::Event { tick, level, event, .. } => {
+                let (first, _) = *self.span.get_or_insert((tick, tick));
+                self.span = Some((first, tick));
+                match (level, event.lwp) {
+                    (Level::User, Some(lwp)) => self.lwps.entry(lwp).or_default().record(tick),
+                    (Level::User, None) => {}
+                    (Level::Kern, _) => self.take_kernel(tick, event),
+                }
+            }
         }
+        self.cut = self.stretches >= STRETCHES;
+        if self.cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn take_kernel(&mut self, tick: u64, event: &Event) {

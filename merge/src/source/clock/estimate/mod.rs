@@ -18,11 +18,8 @@ mod evidence;
 
 use std::ops::ControlFlow;
 
-use sigmund_model::Level;
-
-pub(super) use self::evidence::Witness;
 use self::evidence::{Evidence, OfLwp};
-use super::{feasible::Feasible, graph::DRIFT};
+use super::{feasible::Feasible, graph::DRIFT, side_by_side::Witness};
 
 /// Drifts of the rate (a fraction), and jitters of one switch in two traces (in seconds).
 const TRIES: [(f64, f64); 3] = [(DRIFT, 1e-6), (1e-4, 1e-5), (5e-4, 1e-4)];
@@ -217,11 +214,6 @@ impl Ruling {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// What stands on each side of a kind.
-pub(super) fn levels(types: &[sigmund_model::EventType]) -> std::sync::Arc<[Level]> {
-    types.iter().map(|event_type| event_type.level).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sigmund_model::{Cpu, Effect, Event, EventStream, Loss, LossKind, Lwp, Ticks};
+use sigmund_model::{Cpu, Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Ticks};
 
 use super::*;
 use crate::source::clock::graph::Path;
