@@ -81,6 +81,13 @@ impl Graph {
         known.remove(&to).map(|(_, path)| path)
     }
 
+    /// A way of one step, and how far it may be off.
+    #[cfg(test)]
+    pub(super) fn way(&self, from: ClockDomain, to: ClockDomain) -> Option<(Path, impl Fn(u64) -> f64)> {
+        let conversion = Arc::clone(&self.edges.get(&(from, to))?.conversion);
+        Some((Path::default().then(&conversion), move |at| conversion.bound(at)))
+    }
+
     /// Ticks of the TSC per second, by the clock that says it best.
     pub(super) fn tsc_hz(&self) -> Option<Hertz> {
         // RAW is not slewed by NTP; the others are next best.

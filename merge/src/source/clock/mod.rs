@@ -123,3 +123,6 @@ fn bring_head_losses(losses: &mut [Loss], path: Option<Path>) {
         bring_losses(losses, &mut path);
     }
 }
+
+#[cfg(test)]
+mod tests;
