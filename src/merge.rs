@@ -16,7 +16,8 @@ use crate::{
 const TOLD: usize = 10;
 
 pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
-    let options = MergeOptions { force: args.force, clock: args.clock, tick_hz: args.hz };
+    let MergeArgs { force, clock, hz: tick_hz, align_cpus, .. } = *args;
+    let options = MergeOptions { force, clock, tick_hz, align_cpus };
     let summary = merge(&args.inputs, &args.output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use sigmund_model::{ClockDomain, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
+use sigmund_model::{ClockDomain, ClockPair, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
 
 use crate::ctf;
 use crate::error::{Error, ErrorKind, Misfit};
@@ -38,6 +38,12 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
     /// Instants that were read on the TSC and on another clock; of a conversion that the file states, two instants
     /// by it.
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
+        Vec::new()
+    }
+
+    /// Instants that were read on two other clocks, or that the file states of them: perf's `CLOCK_DATA`, the offset to
+    /// the epoch of an LTTng clock. One suffices for two clocks that count nanoseconds.
+    fn clock_pairs(&self) -> Vec<ClockPair> {
         Vec::new()
     }
 

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     kinds::Kinds,
     machine::{CpuEntry, Witnesses},
-    source::{MainClock, Source},
+    source::{MainClock, Sighting, Source},
     summary::Summary,
     tables::TableWriter,
 };
@@ -88,14 +88,10 @@ pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<()
 }
 
 pub(crate) fn write_clocks(mut table: TableWriter, clock: &MainClock) -> Result<(), Error> {
-    for (domain, snapshot) in &clock.snapshots {
-        let residual = clock.fits.get(domain).map(|fit| {
-            let off = fit.to_tick(snapshot.ns).0.abs_diff(snapshot.tick().0);
-            off as f64 * 1e9 / fit.rate().per_second()
-        });
+    for Sighting { kind, against, before, after, domain, value, used, residual, bound } in &clock.sightings {
         table.row(|mut row| {
-            row.text(domain.name()).count(snapshot.before.0).count(snapshot.after.0).count(snapshot.ns.0);
-            row.maybe_float(residual);
+            row.text(domain.name()).count(*before).count(*after).count(*value).maybe_float(*residual);
+            row.text(kind.name()).text(against.name()).bool(*used).maybe_float(*bound);
         })?;
     }
     table.finish()

@@ -47,6 +47,19 @@ pub enum Error {
         /// What can be done.
         advice: &'static str,
     },
+    /// The inputs have no clock in common, and their events cannot be of one recording.
+    #[error(
+        "{}: its clock is {clock}, no snapshot ties it to {main}, and no offset between the two is possible: LWPs would \
+         have recorded events while they were off all CPUs; are these of one recording?", path.display()
+    )]
+    ClocksContradict {
+        /// The file.
+        path: PathBuf,
+        /// Its clock.
+        clock: &'static str,
+        /// The clock of the others.
+        main: &'static str,
+    },
     /// The output is there already.
     #[error("{}: is there already; --force overwrites it", .0.display())]
     OutputExists(PathBuf),

@@ -27,6 +27,10 @@ pub struct MergeOptions {
     pub clock: Option<ClockDomain>,
     /// Ticks per second, where nothing says so.
     pub tick_hz: Option<Hertz>,
+    /// Correct CPUs whose time-stamp counters are not quite the same (large NUMA machines), by what LWPs did on two of
+    /// them. The kernel trace is read once more for it. Nothing is changed where no order of events is violated; merges
+    /// that would need it count LWPs that were put on a second CPU (losses, kind contradiction).
+    pub align_cpus: bool,
 }
 
 /// Merges the inputs into a super-trace at `out`. `progress` is called now and then with the events so far.
@@ -41,7 +45,7 @@ pub fn merge(
     mut progress: impl FnMut(u64),
 ) -> Result<Summary, Error> {
     let mut sources = source::open(inputs, options.clock)?;
-    let clock = MainClock::choose(&mut sources, options.tick_hz)?;
+    let clock = MainClock::choose(&mut sources, options)?;
     let directory = Directory::create(out, options.force)?;
     let probes_place = sources.iter().any(|s| s.probes_place);
     let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);

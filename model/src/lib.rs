@@ -28,7 +28,9 @@ mod state;
 #[cfg(feature = "tables")]
 pub mod tables;
 
-pub use clock::{ClockDomain, ClockFit, Hertz, Nanos, Snapshot, Ticks};
+pub use clock::{
+    ClockDomain, ClockFit, ClockPair, Conversion, Hertz, Knot, Nanos, Reading, Snapshot, Ticks, Widen,
+};
 pub use event::{Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Said};
 pub use ids::{Cpu, Lwp, Pid, Thread};
 pub use loss::{Loss, LossKind, Severity};

@@ -159,6 +159,9 @@ pub(crate) struct MergeArgs {
     /// Ticks per second, where nothing says so.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     pub(crate) hz: Option<sigmund_model::Hertz>,
+    /// Correct CPUs whose time-stamp counters are not quite the same, by what LWPs did on two of them.
+    #[arg(long)]
+    pub(crate) align_cpus: bool,
 }
 
 fn clock(text: &str) -> Result<sigmund_model::ClockDomain, String> {

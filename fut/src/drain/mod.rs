@@ -12,6 +12,7 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use sigmund_model::{Pid, Ticks};
@@ -25,6 +26,9 @@ use crate::{
     trace::{PacketHead, PacketKind, encode_clocks, file_head},
 };
 
+/// How often the other clocks are read while a program runs: NTP changes the rate of some of them.
+const CLOCKS_EVERY: Duration = Duration::from_secs(1);
+
 /// Takes packets out of one arena. `A` is the arena, or a way to it.
 #[derive(Debug)]
 pub struct Drain<A: Borrow<Arena>> {
@@ -32,6 +36,7 @@ pub struct Drain<A: Borrow<Arena>> {
     out: Output,
     path: PathBuf,
     metadata_taken: usize,
+    clocks_read: Instant,
     summary: DrainSummary,
 }
 
@@ -81,6 +86,7 @@ impl<A: Borrow<Arena>> Drain<A> {
             out,
             path: path.to_path_buf(),
             metadata_taken: 0,
+            clocks_read: Instant::now(),
             summary: DrainSummary::default(),
         })
     }
@@ -109,6 +115,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// When the trace cannot be written, once. From then on, packets are still taken, and their records counted.
     pub fn poll(&mut self) -> io::Result<usize> {
         self.take_metadata();
+        self.read_clocks();
         let Drain { arena, out, summary, .. } = self;
         let arena: &Arena = (*arena).borrow();
         let mut taken = 0;
@@ -152,6 +159,15 @@ impl<A: Borrow<Arena>> Drain<A> {
         out.flush();
         let written = out.failure();
         (self.summary(), written)
+    }
+
+    /// Once a second. Not of a flight recorder, whose trace is written at the end and must not grow before.
+    fn read_clocks(&mut self) {
+        let arena: &Arena = self.arena.borrow();
+        if arena.mode() == Mode::Discard && self.clocks_read.elapsed() >= CLOCKS_EVERY {
+            append_clocks(arena.pid(), &mut self.out);
+            self.clocks_read = Instant::now();
+        }
     }
 
     fn take_metadata(&mut self) {

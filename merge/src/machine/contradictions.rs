@@ -38,6 +38,15 @@ impl Contradiction {
         if self == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap }
     }
 
+    fn advice(self) -> &'static str {
+        match self {
+            Contradiction::TwoCpus => {
+                "events are missing, or the counters of two CPUs differ: see the other losses, or merge with --align-cpus"
+            }
+            _ => "events are missing, or two clocks differ; see the other losses",
+        }
+    }
+
     fn level(self) -> Level {
         match self {
             Contradiction::UnseenSwitch
@@ -78,7 +87,7 @@ impl Contradictions {
                 from: Some(seen.first),
                 to: Some(seen.last),
                 count: Some(seen.count),
-                advice: "events are missing, or two clocks differ; see the other losses",
+                advice: what.advice(),
                 ..Loss::new(LossKind::Contradiction, what.level(), detail)
             }
         };

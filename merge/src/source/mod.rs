@@ -13,11 +13,11 @@ use std::{
 use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
-    ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
+    ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
     tables::info_keys,
 };
 
-pub(crate) use clock::MainClock;
+pub(crate) use clock::{MainClock, Sighting};
 use numbers::Renumbered;
 
 use crate::{
@@ -34,6 +34,7 @@ pub(crate) struct Source {
     /// Ticks per second, where the input itself says so.
     pub(crate) tick_hz: Option<Hertz>,
     pub(crate) snapshots: Vec<(ClockDomain, Snapshot)>,
+    pub(crate) clock_pairs: Vec<ClockPair>,
     pub(crate) lwp_names: Vec<(Lwp, String)>,
     pub(crate) thread_names: Vec<(Thread, String)>,
     /// User events that LWPs could not record.
@@ -57,6 +58,7 @@ impl Source {
             streams: Vec::new(),
             tick_hz: None,
             snapshots: Vec::new(),
+            clock_pairs: Vec::new(),
             lwp_names: Vec::new(),
             thread_names: Vec::new(),
             lost: Vec::new(),
@@ -145,6 +147,7 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
     source.losses = trace.losses().to_vec();
     source.lwp_names = trace.lwp_names().to_vec();
     source.snapshots = trace.snapshots();
+    source.clock_pairs = trace.clock_pairs();
     source.tick_hz = trace.tick_hz();
     source.facts = trace.facts();
     let switches = ["sched_switch", "perf_switch_in", "perf_switch_out"];

@@ -216,16 +216,24 @@ pub const LOSSES: Table = Table {
 /// One row is a clock snapshot.
 pub const CLOCKS: Table = Table {
     name: "clocks",
-    doc: "One row is a clock snapshot: one instant read on two clocks.",
+    doc: "One row is a clock snapshot: one instant on two clocks, read, stated by a file, or estimated.",
     columns: &[
-        known("domain", Word, "The other clock: monotonic_raw, realtime, ..."),
-        known("before_tick", Int64, "The main clock just before the other was read."),
-        known("after_tick", Int64, "The main clock just after."),
-        known("ns", Int64, "What the other clock said."),
+        known("domain", Word, "One of the clocks: monotonic_raw, realtime, ..."),
+        known("before_tick", Int64, "The clock `against` just before the other was read, in its own unit."),
+        known("after_tick", Int64, "The same clock just after."),
+        known("ns", Int64, "What the clock `domain` said in between; ticks, if it counts those."),
         maybe(
             "residual_ns",
             Float64,
-            "Its distance from the line through the first and last snapshot of its clock.",
+            "Its distance from the line between the snapshots beside it, in units of ns; NULL where there are none.",
+        ),
+        known("kind", Word, "snapshot, stated (by a file) or estimated (from events that bound each other)."),
+        known("against", Word, "The other of the clocks: tsc, mostly."),
+        known("used", Bool, "Whether events are converted by it; one with a wide bracket is not used."),
+        maybe(
+            "bound_ns",
+            Float64,
+            "How far an instant that is converted at this one may be off, in units of ns; NULL if nobody knows.",
         ),
     ],
 };

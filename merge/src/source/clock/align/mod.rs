@@ -1,0 +1,136 @@
+//! Counters of CPUs that are nearly, and not quite, the same: their offsets, from what one LWP did on two of them.
+//!
+//! ```text
+//!   stamps   CPU 0   ──┐in  LWP 70  out┌──────────────
+//!            CPU 1   ────────────┐in  LWP 70  out┌────     LWP 70 cannot be on both: CPU 1 is behind by two at least
+//!                                ├───┤
+//! ```
+//!
+//! * An LWP is on one CPU at a time: an offset that lets two of its stretches overlap is ruled out, whichever of the two
+//!   was first.
+//! * An LWP is asleep when it is woken: an offset that puts the wakeup on one CPU into a stretch on another is ruled out.
+//!   So a wakeup precedes its switch. (One wakeup in a hundred may be of an LWP that was still about to sleep.)
+//!
+//! What is left for each pair of CPUs must be kept by all of them together ([`solve`]). A CPU is corrected only if the
+//! evidence against its stamps is beyond the noise: at least [`MIN_VIOLATED`] orders that are violated, and by more than
+//! [`NOISE`] ticks. The same correction is made to user events that saw the CPU.
+//!
+//! Cost: the switches of the kernel trace are read once more, before the merge. So only on demand
+//! ([`MergeOptions::align_cpus`](crate::MergeOptions)); what would ask for it is counted in every merge, as LWPs that
+//! were put on a second CPU (`losses`, kind `contradiction`).
+
+mod orders;
+mod solve;
+
+use std::{collections::BTreeMap, io};
+
+use sigmund_model::{Cpu, Event, EventStream, Level, Loss, LossKind, Severity, Ticks};
+
+use self::{orders::Orders, solve::solve};
+use super::side_by_side::Witness;
+
+/// Fewer violated orders of two CPUs than this are no evidence.
+const MIN_VIOLATED: u64 = 3;
+/// A violation by no more ticks than this is noise: the counter is read before or after what is beside it.
+const NOISE: i64 = 250;
+/// Offsets that are looked for. More is no skew: 1.6 ms at 2.6 GHz.
+const MAX_SKEW: i64 = 1 << 22;
+
+/// How far the counter of a CPU is ahead of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Skew {
+    pub(super) ahead: i64,
+    /// What the evidence allows: at least, at most.
+    pub(super) low: i64,
+    pub(super) high: i64,
+    /// Orders of events on this CPU and another that its stamps violate.
+    pub(super) violated: u64,
+}
+
+/// The CPUs that must be corrected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Skews(BTreeMap<Cpu, Skew>);
+
+/// Why nothing is corrected although orders are violated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoSkews {
+    /// No constant offsets fit.
+    Contradiction,
+    /// Too many CPUs to solve for.
+    TooManyCpus,
+}
+
+/// The skews of the CPUs whose switches these streams hold.
+///
+/// # Errors
+/// Of reading; and within, why there are none.
+pub(super) fn skews(witnesses: Vec<Witness>) -> io::Result<Result<Skews, NoSkews>> {
+    Ok(solve(&Orders::of(witnesses)?).map(Skews))
+}
+
+impl Skews {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was corrected, as rows of `losses`.
+    pub(super) fn notes(&self) -> Vec<Loss> {
+        let note = |(cpu, skew): (&Cpu, &Skew)| {
+            let Skew { ahead, low, high, violated } = skew;
+            let detail = format!(
+                "the counter of cpu {cpu} is {ahead} ticks ahead of the others ({low} to {high} are possible); \
+                 {violated} orders of events were violated. Its events are corrected"
+            );
+            let loss = Loss::new(LossKind::Contradiction, Level::Kern, detail);
+            Loss { severity: Severity::Note, cpu: Some(*cpu), ..loss }
+        };
+        self.0.iter().map(note).collect()
+    }
+
+    fn correct(&self, tick: Ticks, cpu: Option<Cpu>) -> Ticks {
+        let skew = cpu.and_then(|cpu| self.0.get(&cpu));
+        skew.map_or(tick, |skew| Ticks(tick.0.saturating_add_signed(-skew.ahead)))
+    }
+}
+
+impl NoSkews {
+    pub(super) fn note(self) -> Loss {
+        let why = match self {
+            NoSkews::Contradiction => {
+                "no constant offsets put the events of one LWP on several CPUs in order"
+            }
+            NoSkews::TooManyCpus => "there are too many CPUs",
+        };
+        Loss::new(
+            LossKind::Contradiction,
+            Level::Kern,
+            format!("the counters of CPUs are not aligned: {why}"),
+        )
+    }
+}
+
+/// A stream whose events are corrected by the CPU they were recorded on.
+pub(super) struct Aligned {
+    pub(super) stream: Box<dyn EventStream + Send>,
+    pub(super) skews: std::sync::Arc<Skews>,
+}
+
+impl EventStream for Aligned {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        let more = self.stream.next_into(event)?;
+        event.tick = self.skews.correct(event.tick, event.cpu);
+        Ok(more)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        let mut losses = self.stream.take_losses();
+        for loss in &mut losses {
+            loss.from = loss.from.map(|tick| self.skews.correct(tick, loss.cpu));
+            loss.to = loss.to.map(|tick| self.skews.correct(tick, loss.cpu));
+        }
+        losses
+    }
+}
+
+#[cfg(test)]
+mod tests;

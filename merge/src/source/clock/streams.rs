@@ -1,0 +1,48 @@
+//! Streams on another clock than they were recorded with.
+
+use std::io;
+
+use sigmund_model::{Event, EventStream, Loss, Ticks};
+
+use super::graph::Path;
+
+/// A stream, brought over to another clock.
+pub(super) struct Brought {
+    pub(super) stream: Box<dyn EventStream + Send>,
+    pub(super) path: Path,
+}
+
+impl EventStream for Brought {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        let more = self.stream.next_into(event)?;
+        event.tick = Ticks(self.path.convert(event.tick.0));
+        Ok(more)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        let mut losses = self.stream.take_losses();
+        bring_losses(&mut losses, &mut self.path.clone());
+        losses
+    }
+}
+
+/// The spans of losses, brought over.
+pub(super) fn bring_losses(losses: &mut [Loss], path: &mut Path) {
+    for loss in losses {
+        loss.from = loss.from.map(|tick| Ticks(path.convert(tick.0)));
+        loss.to = loss.to.map(|tick| Ticks(path.convert(tick.0)));
+    }
+}
+
+/// No events: stands for a stream while it is being replaced.
+pub(super) struct Nothing;
+
+impl EventStream for Nothing {
+    fn next_into(&mut self, _: &mut Event) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        Vec::new()
+    }
+}

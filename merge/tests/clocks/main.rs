@@ -1,0 +1,225 @@
+//! Inputs on different clocks: brought together by snapshots, directly or through a third clock; by an estimate, where
+//! there are none; and the counters of single CPUs by what LWPs did on two of them.
+
+mod drawn;
+#[path = "../supertrace/mod.rs"]
+mod supertrace;
+
+use std::{fs, path::PathBuf};
+
+use sigmund_merge::{Error, KernelSide, Manifest, ManifestSnapshot, MergeOptions, Summary, merge};
+use sigmund_model::{ClockDomain, Hertz, LossKind, Nanos, Severity, Snapshot, Ticks};
+use tempfile::TempDir;
+
+use self::{
+    drawn::{BOOTTIME, MONOTONIC, Message, REALTIME, Switch, perf_data, user_trace},
+    supertrace::Table,
+};
+
+const SECOND: u64 = 1_000_000_000;
+/// Ticks of a nanosecond on the machine that is drawn.
+const RATE: u64 = 2;
+
+/// A folder with inputs.
+struct Inputs {
+    folder: TempDir,
+    paths: Vec<PathBuf>,
+}
+
+impl Inputs {
+    fn new() -> Inputs {
+        Inputs { folder: tempfile::tempdir().unwrap(), paths: Vec::new() }
+    }
+
+    fn with(mut self, name: &str, bytes: &[u8]) -> Inputs {
+        let path = self.folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        self.paths.push(path);
+        self
+    }
+
+    /// A run directory without a user side.
+    fn with_run(mut self, kernel: &[u8], snapshots: Vec<ManifestSnapshot>) -> Inputs {
+        let run = self.folder.path().join("run");
+        fs::create_dir(&run).unwrap();
+        fs::write(run.join("kernel.perf"), kernel).unwrap();
+        let kernel_side = KernelSide { file: Some("kernel.perf".into()), ..KernelSide::default() };
+        Manifest { kernel_side, snapshots, ..Manifest::default() }.write(&run).unwrap();
+        self.paths.push(run);
+        self
+    }
+
+    fn merge(&self, options: &MergeOptions) -> Result<Summary, Error> {
+        merge(&self.paths, &self.folder.path().join("out.supertrace"), options, |_| {})
+    }
+
+    fn table(&self, name: &str) -> Table {
+        Table::read(&self.folder.path().join("out.supertrace"), name)
+    }
+
+    fn ticks(&self) -> Vec<u64> {
+        self.table("events").numbers("ts_tick").into_iter().map(|tick| tick.unwrap() as u64).collect()
+    }
+}
+
+fn with_hz() -> MergeOptions {
+    MergeOptions { tick_hz: Hertz::new(RATE as f64 * 1e9), ..MergeOptions::default() }
+}
+
+/// Each second from tick 0 on: what a clock says that is `ahead` nanoseconds ahead.
+fn snapshots(domain: ClockDomain, ahead: u64) -> impl Iterator<Item = ManifestSnapshot> {
+    (1..8).map(move |second| {
+        let tick = second * SECOND * RATE;
+        let (before, after) = (Ticks(tick - 30), Ticks(tick + 30));
+        ManifestSnapshot::new(domain, Snapshot { before, after, ns: Nanos(second * SECOND + ahead) })
+    })
+}
+
+// monotonic   run/kernel.perf  ──snapshots── TSC ──snapshots── boottime   other.perf
+//             no input is on the TSC; two switches of each are recorded by turns
+#[test]
+fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
+    let slept = 500 * SECOND;
+    let at = |tenths: u64, ahead: u64| tenths * SECOND / 10 + ahead;
+    let monotonic = [(at(20, 7), 0, 0, 70), (at(40, 7), 0, 70, 0)];
+    let boottime = [(at(30, slept), 1, 0, 71), (at(50, slept), 1, 71, 0)];
+    let all = snapshots(ClockDomain::Monotonic, 7).chain(snapshots(ClockDomain::Boottime, slept));
+    let inputs = Inputs::new()
+        .with_run(&perf_data(Some(MONOTONIC), &monotonic), all.collect())
+        .with("other.perf", &perf_data(Some(BOOTTIME), &boottime));
+    let summary = inputs.merge(&MergeOptions::default()).unwrap();
+    assert_eq!(inputs.ticks(), [20, 30, 40, 50].map(|tenths| at(tenths, 7)));
+    assert_eq!(summary.tick_hz, Hertz::new(1e9));
+    let clocks = inputs.table("clocks").lines(&["domain", "against", "kind", "used", "residual_ns"]);
+    assert_eq!(clocks.len(), 14);
+    assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "no line checks the first");
+    assert_eq!(clocks[1], "monotonic tsc snapshot true 0.0");
+}
+
+#[test]
+fn a_snapshot_that_was_interrupted_is_shown_and_not_used() {
+    let mut all: Vec<_> = snapshots(ClockDomain::Monotonic, 0).collect();
+    all[3].after += 1_000_000;
+    let kernel = perf_data(Some(MONOTONIC), &[(4 * SECOND, 0, 0, 70)]);
+    let inputs = Inputs::new().with_run(&kernel, all).with("user-60.fut", &user_trace(&[(SECOND, 0, 70)]));
+    inputs.merge(&MergeOptions::default()).unwrap();
+    assert_eq!(inputs.ticks(), [SECOND, 4 * SECOND * RATE]);
+    let clocks = inputs.table("clocks").lines(&["used", "residual_ns"]);
+    assert_eq!(clocks[3], "false 250000.0");
+}
+
+/// LWP 70 is on CPU 0 for 30 µs out of 100, and records something three times meanwhile. `(switches in ns, messages)`
+fn a_busy_lwp(ahead: u64, events_at: u64) -> (Vec<Switch>, Vec<Message>) {
+    let (mut switches, mut messages) = (Vec::new(), Vec::new());
+    let mut at = SECOND;
+    for round in 0..400_u64 {
+        // Not the same each time: what repeats fits at many offsets.
+        at += 70_000 + round * round % 1009 * 50;
+        switches.push((at + ahead, 0, 0, 70));
+        messages.extend([1, 15, 29].map(|us| ((at + us * 1000 + events_at) * RATE, 0, 70)));
+        switches.push((at + 30_000 + ahead, 0, 70, 0));
+    }
+    (switches, messages)
+}
+
+#[test]
+fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
+    let ahead = 123 * SECOND + 456;
+    let (switches, messages) = a_busy_lwp(ahead, 0);
+    let inputs = Inputs::new()
+        .with("local.perf", &perf_data(None, &switches))
+        .with("user-60.fut", &user_trace(&messages));
+    let summary = inputs.merge(&with_hz()).unwrap();
+
+    let clocks = inputs.table("clocks");
+    assert_eq!(clocks.lines(&["domain", "against", "kind", "used"]), ["local tsc estimated true"]);
+    let one = |column: &str| clocks.numbers(column)[0].unwrap() as u64;
+    let (before, after, bound) = (one("before_tick"), one("after_tick"), one("bound_ns"));
+    let truth = (one("ns") - ahead) * RATE;
+    assert!(before <= truth && truth <= after, "{before} <= {truth} <= {after}");
+    assert!(bound < 2_000, "the first message is 1 µs behind the switch, the last 1 µs before: {bound}");
+    let said: Vec<_> = summary.losses.iter().filter(|loss| loss.detail.contains("no snapshot")).collect();
+    assert_eq!((said.len(), said[0].kind, said[0].severity), (1, LossKind::NotRecorded, Severity::Note));
+    // So nothing is recorded off-CPU.
+    assert!(summary.losses.iter().all(|l| l.kind != LossKind::Contradiction), "{:?}", summary.losses);
+    assert_eq!(summary.witness_disagree, 0);
+}
+
+#[test]
+fn inputs_of_two_recordings_are_an_error() {
+    let (switches, _) = a_busy_lwp(0, 0);
+    // Recorded off-CPU at any offset: messages in every 10 µs for as long as the switches go.
+    let messages: Vec<_> = (0..4000).map(|n| ((SECOND + n * 10_000) * RATE, 0, 70)).collect();
+    let inputs = Inputs::new()
+        .with("local.perf", &perf_data(None, &switches))
+        .with("user-60.fut", &user_trace(&messages));
+    let error = inputs.merge(&with_hz()).unwrap_err();
+    assert!(matches!(error, Error::ClocksContradict { .. }), "{error}");
+    assert!(error.to_string().contains("local.perf"), "{error}");
+}
+
+#[test]
+fn without_evidence_or_a_rate_there_is_no_common_clock() {
+    let (switches, messages) = a_busy_lwp(0, 0);
+    let strangers: Vec<_> = messages.iter().map(|(tick, cpu, _)| (*tick, *cpu, 99)).collect();
+    for (messages, options) in [(strangers, with_hz()), (messages, MergeOptions::default())] {
+        let inputs = Inputs::new()
+            .with("wall.perf", &perf_data(Some(REALTIME), &switches))
+            .with("user-60.fut", &user_trace(&messages));
+        let error = inputs.merge(&options).unwrap_err();
+        assert!(matches!(error, Error::NoCommonClock { clock: "realtime", main: "tsc", .. }), "{error}");
+    }
+}
+
+/// LWP 70 wanders over three CPUs of a machine whose kernel trace is on the TSC; the counter of CPU 1 is `ahead`.
+fn a_wandering_lwp(ahead: i64) -> Inputs {
+    let (mut switches, mut messages) = (Vec::new(), Vec::new());
+    let mut tick = SECOND;
+    for round in 0..600_u64 {
+        let cpu = (round * round % 7 % 3) as u32;
+        let stamp = |tick: u64| if cpu == 1 { tick.saturating_add_signed(ahead) } else { tick };
+        switches.push((stamp(tick), cpu, 0, 70));
+        messages.push((stamp(tick + 10_000), cpu, 70));
+        switches.push((stamp(tick + 20_000), cpu, 70, 0));
+        tick += 21_000;
+    }
+    // As the buffers of CPUs are: each in the order of its own counter.
+    switches.sort_by_key(|(tick, cpu, ..)| (*cpu, *tick));
+    Inputs::new().with("kernel.perf", &perf_data(None, &switches)).with("user-60.fut", &user_trace(&messages))
+}
+
+fn on_the_tsc(align_cpus: bool) -> MergeOptions {
+    MergeOptions { clock: Some(ClockDomain::Tsc), align_cpus, ..with_hz() }
+}
+
+#[test]
+fn a_cpu_whose_counter_is_ahead_is_corrected_on_demand_for_both_sides() {
+    let inputs = a_wandering_lwp(5000);
+    let seen = inputs.merge(&on_the_tsc(false)).unwrap();
+    let contradictions = |summary: &Summary| {
+        let of_state =
+            |loss: &&sigmund_model::Loss| loss.kind == LossKind::Contradiction && loss.cpu.is_none();
+        summary.losses.iter().filter(of_state).map(|loss| loss.advice).collect::<Vec<_>>()
+    };
+    assert!(contradictions(&seen).iter().any(|advice| advice.contains("--align-cpus")), "{:?}", seen.losses);
+
+    let inputs = a_wandering_lwp(5000);
+    let corrected = inputs.merge(&on_the_tsc(true)).unwrap();
+    assert_eq!(contradictions(&corrected), [""; 0]);
+    let said = corrected.losses.iter().find(|loss| loss.detail.contains("ticks ahead")).expect("a row");
+    assert_eq!((said.cpu, said.severity), (Some(sigmund_model::Cpu(1)), Severity::Note));
+
+    let truth = a_wandering_lwp(0);
+    truth.merge(&on_the_tsc(false)).unwrap();
+    let off = inputs.ticks().into_iter().zip(truth.ticks()).map(|(found, truth)| found.abs_diff(truth)).max();
+    assert!(off < Some(1000), "the switches leave 1000 ticks between two CPUs: {off:?}");
+}
+
+#[test]
+fn counters_that_agree_are_left_alone() {
+    let (asked, not_asked) = (a_wandering_lwp(0), a_wandering_lwp(0));
+    let [one, other] =
+        [asked.merge(&on_the_tsc(true)), not_asked.merge(&on_the_tsc(false))].map(Result::unwrap);
+    assert_eq!(asked.ticks(), not_asked.ticks());
+    assert_eq!(one.losses, other.losses);
+}

@@ -1,0 +1,15 @@
+//! Ticks, nanoseconds, and the way from one clock to another.
+
+mod conversion;
+mod domain;
+mod fit;
+mod snapshot;
+mod units;
+mod widen;
+
+pub use conversion::{Conversion, Knot};
+pub use domain::ClockDomain;
+pub use fit::ClockFit;
+pub use snapshot::{ClockPair, Reading, Snapshot};
+pub use units::{Hertz, Nanos, Ticks};
+pub use widen::Widen;

@@ -1,0 +1,35 @@
+//! Ticks, nanoseconds, and how many of one are in the other.
+
+/// A value of the recording's main clock: the time-stamp counter, where there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticks(pub u64);
+
+/// A value, or a length, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+/// Ticks per second; always finite and positive.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Hertz(f64);
+
+impl Hertz {
+    /// A rate, or `None` when `per_second` is not a finite positive number.
+    pub fn new(per_second: f64) -> Option<Hertz> {
+        (per_second.is_finite() && per_second > 0.0).then_some(Hertz(per_second))
+    }
+
+    /// Ticks per second.
+    pub fn per_second(self) -> f64 {
+        self.0
+    }
+
+    /// A length in ticks as nanoseconds, rounded down.
+    pub fn to_nanos(self, length: Ticks) -> Nanos {
+        Nanos((length.0 as f64 * 1e9 / self.0) as u64)
+    }
+
+    /// A length in nanoseconds as ticks, rounded to the nearest.
+    pub fn to_ticks(self, length: Nanos) -> Ticks {
+        Ticks((length.0 as f64 * self.0 / 1e9).round() as u64)
+    }
+}

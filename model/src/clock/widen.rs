@@ -1,0 +1,86 @@
+//! Narrow counters, widened.
+
+/// Widens the values of a counter that has few bits and starts again at 0: FxT's 32-bit ticks, CTF's 27-bit stamps.
+///
+/// Right as long as two values that follow each other are less than one turn of the counter apart, and no value goes
+/// back: of a value that is smaller than the one before, it is taken that the counter has turned.
+///
+/// ```
+/// use sigmund_model::Widen;
+///
+/// let mut ticks = Widen::new(32, 0);
+/// assert_eq!(ticks.widen(0xffff_fff0), 0xffff_fff0);
+/// assert_eq!(ticks.widen(0x0000_0010), 0x1_0000_0010);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Widen {
+    mask: u64,
+    last: u64,
+}
+
+impl Widen {
+    /// A counter of so many bits (1 to 64), after the full value `last`: 0, or what the head of a packet says.
+    pub fn new(bits: u32, last: u64) -> Widen {
+        Widen { mask: u64::MAX >> (64 - bits.clamp(1, 64)), last }
+    }
+
+    /// The full value: the first one from the last on that has these low bits. Higher bits of `narrow` are ignored.
+    pub fn widen(&mut self, narrow: u64) -> u64 {
+        let ahead = narrow.wrapping_sub(self.last) & self.mask;
+        self.last = self.last.wrapping_add(ahead);
+        self.last
+    }
+
+    /// As [`widen`](Self::widen), for values that may go back by a little: the full value that is nearest to the last.
+    pub fn widen_near(&mut self, narrow: u64) -> u64 {
+        let ahead = narrow.wrapping_sub(self.last) & self.mask;
+        let back = self.mask - ahead;
+        // Going back before 0 is no way: such a value lies ahead.
+        self.last = match back < ahead && back < self.last {
+            true => self.last - back - 1,
+            false => self.last.wrapping_add(ahead),
+        };
+        self.last
+    }
+
+    /// A full value that is known from elsewhere.
+    pub fn set(&mut self, full: u64) {
+        self.last = full;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_turns_goes_on() {
+        let mut ticks = Widen::new(27, 5 << 27);
+        let full = [3, 0x7ff_ffff, 0, 0, 17].map(|narrow| ticks.widen(narrow));
+        assert_eq!(full, [(5 << 27) + 3, (6 << 27) - 1, 6 << 27, 6 << 27, (6 << 27) + 17]);
+    }
+
+    #[test]
+    fn every_step_below_one_turn_is_found() {
+        let mut full = 0x1234_5678_9abc_u64;
+        let mut ticks = Widen::new(32, full);
+        for step in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 12] {
+            full += step;
+            assert_eq!(ticks.widen(full & 0xffff_ffff), full);
+        }
+    }
+
+    #[test]
+    fn a_wide_counter_is_left_alone() {
+        let mut ticks = Widen::new(64, 7);
+        assert_eq!([u64::MAX, 3].map(|value| ticks.widen(value)), [u64::MAX, 3]);
+    }
+
+    #[test]
+    fn a_step_back_is_a_step_back_if_it_is_the_shorter_way() {
+        let mut ticks = Widen::new(32, 0x1_0000_0010);
+        assert_eq!(ticks.widen_near(0xffff_fff0), 0xffff_fff0);
+        assert_eq!(ticks.widen_near(0x20), 0x1_0000_0020);
+        assert_eq!(Widen::new(32, 0).widen_near(0xffff_ffff), 0xffff_ffff);
+    }
+}
