@@ -31,7 +31,7 @@ pub const EVENTS: Table = Table {
             Int64,
             "The user thread that was executing; NULL in interrupts, and where there is none.",
         ),
-        known("context", Word, "What the CPU was doing: task, irq, softirq, nmi or idle."),
+        maybe("context", Word, "What the CPU was doing: task, irq, softirq, nmi or idle."),
         maybe("target_lwp", Int32, "The LWP that it makes run, wakes or creates."),
         maybe(
             "target_thread",

@@ -1,0 +1,269 @@
+//! What is still known when events are missing.
+//!
+//! A gap is in one stream: that of a CPU (kernel), or that of an LWP (user). It opens behind the last event before it,
+//! and closes with the first event of the stream that says who is there. What is certain follows from which events can
+//! be in it:
+//!
+//! 1. Who is on a CPU is not known while a gap of that CPU is open. That CPU's interrupts are not known until it runs an
+//!    LWP again, where the source does not say them with every event.
+//! 2. An LWP that is on no CPU may be put on a CPU with an open gap, and taken off again. So where it is, is not known: from
+//!    the opening of the gap, or from when it leaves another CPU meanwhile, until an event shows it, or wakes it when no
+//!    gap is open.
+//! 3. An LWP that is on another CPU is there until that CPU's own events take it off.
+//! 4. Whom an LWP carries is not known while a gap of that LWP is open.
+//! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and go on
+//!    anywhere. So its state is not known: from the opening of the gap, or from when it leaves another LWP meanwhile,
+//!    until it is mounted, or made ready when no gap is open.
+//! 6. A user thread that is mounted on another LWP is there until that LWP's own events take it off. One whose end was
+//!    seen has ended.
+//! 7. An LWP may end, and its number be used again, while it is not known where it is. Whom it carried is still there only
+//!    if it has more user events to come.
+//!
+//! Nothing is put back: a later event does not change what was not known before it. A loss that names no stream, or
+//! not when, changes nothing here; it is a row of `losses` all the same.
+//!
+//! Cost: each LWP and thread that a gap makes unknown has been made known by an event before; so all gaps together cost
+//! as much as the events.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+};
+
+use foldhash::fast::RandomState;
+use sigmund_model::{Cpu, EndReason, Level, Loss, LossKind, Lwp, Pid, Thread, ThreadState, Ticks};
+
+use super::{
+    Machine,
+    lwp::{Mounted, Place},
+};
+use crate::error::Error;
+
+/// Gaps, and whom the next one will touch.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    /// Gaps that are known of before their time has come.
+    to_come: BinaryHeap<Reverse<(Ticks, Stream)>>,
+    /// When the first of them opens: before the first event that is later.
+    pub(super) next: Option<Ticks>,
+    /// CPUs with an open gap.
+    cpus: usize,
+    /// LWPs with an open gap, with their process.
+    lwps: HashMap<Lwp, Option<Pid>, RandomState>,
+    /// How many of them each process has.
+    processes: HashMap<Option<Pid>, usize, RandomState>,
+    /// LWPs that went off their CPU since the last gap. Some are on one again, or gone.
+    off_cpu: Vec<Lwp>,
+    /// Threads, by process, that are known and unmounted since the last gap. Some are mounted again, or gone.
+    unmounted: HashMap<Option<Pid>, Vec<Thread>, RandomState>,
+    unmounted_len: usize,
+}
+
+/// Of what stream a gap is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stream {
+    Cpu(Cpu),
+    Lwp(Lwp),
+}
+
+impl Stream {
+    fn of(loss: &Loss) -> Option<Stream> {
+        let missing = [LossKind::Dropped, LossKind::Overwritten, LossKind::Damaged, LossKind::Truncated];
+        match loss.level {
+            _ if !missing.contains(&loss.kind) => None,
+            Level::Kern => loss.cpu.map(Stream::Cpu),
+            Level::User => loss.lwp.map(Stream::Lwp),
+        }
+    }
+}
+
+impl Gaps {
+    /// Whether an LWP that is on no CPU it knows of may be on one all the same.
+    pub(super) fn hide_lwps(&self) -> bool {
+        self.cpus > 0
+    }
+
+    /// Whether a thread of this process that is mounted nowhere may be mounted all the same.
+    pub(super) fn hide_threads(&self, pid: Option<Pid>) -> bool {
+        !self.lwps.is_empty()
+            && (pid.is_none() || self.processes.contains_key(&pid) || self.processes.contains_key(&None))
+    }
+
+    fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>) {
+        if !self.lwps.contains_key(&lwp) {
+            self.lwps.insert(lwp, pid);
+            *self.processes.entry(pid).or_default() += 1;
+        }
+    }
+
+    /// It is known whom the LWP carries.
+    pub(super) fn close_lwp(&mut self, lwp: Lwp) {
+        if self.lwps.is_empty() {
+            return;
+        }
+        let Some(pid) = self.lwps.remove(&lwp) else { return };
+        if let Some(open) = self.processes.get_mut(&pid) {
+            *open -= 1;
+            if *open == 0 {
+                self.processes.remove(&pid);
+            }
+        }
+    }
+
+    /// The threads that a gap of an LWP of this process touches, and some more.
+    fn take_unmounted(&mut self, pid: Option<Pid>) -> Vec<Thread> {
+        let taken: Vec<Thread> = match pid {
+            Some(_) => [pid, None].iter().filter_map(|pid| self.unmounted.remove(pid)).flatten().collect(),
+            None => self.unmounted.drain().flat_map(|(_, threads)| threads).collect(),
+        };
+        self.unmounted_len -= taken.len();
+        taken
+    }
+}
+
+impl Machine {
+    /// Events are missing. To be told when a stream tells of it: behind its last event before, as early as one likes.
+    pub(crate) fn missing(&mut self, loss: &Loss) -> Result<(), Error> {
+        let Some(stream) = Stream::of(loss) else { return Ok(()) };
+        match loss.from {
+            Some(from) if from > self.now => {
+                self.gaps.to_come.push(Reverse((from, stream)));
+                self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, _))| *from);
+                Ok(())
+            }
+            _ => self.open_gap(stream),
+        }
+    }
+
+    /// Opens the gaps that lie before an event of this tick.
+    #[cold]
+    pub(super) fn open_gaps_before(&mut self, tick: Ticks) -> Result<(), Error> {
+        while let Some(Reverse((from, stream))) = self.gaps.to_come.peek().copied()
+            && from < tick
+        {
+            self.gaps.to_come.pop();
+            self.now = self.now.max(from);
+            self.open_gap(stream)?;
+        }
+        self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, _))| *from);
+        Ok(())
+    }
+
+    fn open_gap(&mut self, stream: Stream) -> Result<(), Error> {
+        match stream {
+            Stream::Cpu(cpu) => self.open_cpu_gap(cpu),
+            Stream::Lwp(lwp) => self.open_lwp_gap(lwp),
+        }
+    }
+
+    /// Rules 1 and 2.
+    fn open_cpu_gap(&mut self, cpu: Cpu) -> Result<(), Error> {
+        let now = self.now;
+        let entry = self.cpus.entry(cpu, now);
+        let current = entry.current;
+        entry.set_current(None, now);
+        entry.interrupts.clear();
+        entry.interrupts_unknown = true;
+        self.gaps.cpus += usize::from(!std::mem::replace(&mut entry.in_gap, true));
+        let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
+        for lwp in current.into_iter().chain(off_cpu) {
+            let Some(entry) = self.lwps.get_mut(lwp) else { continue };
+            entry.is_listed = false;
+            if matches!(entry.place, Place::Off(_)) || current == Some(lwp) {
+                self.lose_place(lwp)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An event says who is on the CPU, or that somebody leaves it.
+    pub(super) fn close_cpu_gap(&mut self, cpu: Cpu, tick: Ticks) {
+        let entry = self.cpus.entry(cpu, tick);
+        self.gaps.cpus -= usize::from(std::mem::take(&mut entry.in_gap));
+    }
+
+    fn lose_place(&mut self, lwp: Lwp) -> Result<(), Error> {
+        self.place(lwp, Place::Lost, self.now, EndReason::Lost)?;
+        self.lose_mounted_of_ended(lwp)
+    }
+
+    /// Rule 7.
+    pub(super) fn lose_mounted_of_ended(&mut self, lwp: Lwp) -> Result<(), Error> {
+        let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
+        let ended = |pid| self.carriers.get(&(lwp, pid)).is_some_and(|last| *last <= self.now);
+        if entry.mounted.thread().is_some() && entry.pid.is_some_and(ended) {
+            return self.lose_mounted(lwp);
+        }
+        Ok(())
+    }
+
+    /// Rules 4 and 5.
+    fn open_lwp_gap(&mut self, lwp: Lwp) -> Result<(), Error> {
+        let pid = self.lwps.get(lwp).map_or_else(|| self.process_of(lwp), |entry| entry.pid);
+        self.lose_mounted(lwp)?;
+        self.gaps.open_lwp(lwp, pid);
+        for thread in self.gaps.take_unmounted(pid) {
+            let Some(entry) = self.threads.get_mut(thread) else { continue };
+            entry.is_listed = false;
+            if entry.lwp.is_some() || entry.state == ThreadState::Unknown {
+                continue;
+            }
+            if pid.is_none() || entry.pid.is_none() || entry.pid == pid {
+                self.intervals.lose_thread(entry, self.now)?;
+            } else {
+                self.list_unmounted(thread);
+            }
+        }
+        Ok(())
+    }
+
+    /// It is not known any more whom an LWP carries, nor where the thread is that it carried.
+    fn lose_mounted(&mut self, lwp: Lwp) -> Result<(), Error> {
+        let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
+        let thread = entry.mounted.thread();
+        self.change_mounted(lwp, Mounted::Unknown, self.now, EndReason::Lost)?;
+        match thread.and_then(|thread| self.threads.get_mut(thread)) {
+            Some(entry) => self.intervals.lose_thread(entry, self.now),
+            None => Ok(()),
+        }
+    }
+
+    /// The next gap of a CPU concerns this LWP.
+    pub(super) fn list_off_cpu(&mut self, lwp: Lwp) {
+        let Some(entry) = self.lwps.get_mut(lwp) else { return };
+        if std::mem::replace(&mut entry.is_listed, true) {
+            return;
+        }
+        self.gaps.off_cpu.push(lwp);
+        if self.gaps.off_cpu.len() > 2 * self.lwps.len() + 64 {
+            // Most of them are gone.
+            self.gaps.off_cpu.clear();
+            for entry in self.lwps.iter_mut() {
+                entry.is_listed = matches!(entry.place, Place::Off(_));
+                self.gaps.off_cpu.extend(entry.is_listed.then_some(entry.lwp));
+            }
+        }
+    }
+
+    /// The next gap of an LWP of its process concerns this thread.
+    pub(super) fn list_unmounted(&mut self, thread: Thread) {
+        let Some(entry) = self.threads.get_mut(thread) else { return };
+        if std::mem::replace(&mut entry.is_listed, true) {
+            return;
+        }
+        self.gaps.unmounted.entry(entry.pid).or_default().push(thread);
+        self.gaps.unmounted_len += 1;
+        if self.gaps.unmounted_len > 2 * self.threads.len() + 64 {
+            // Most of them are gone.
+            self.gaps.unmounted.clear();
+            self.gaps.unmounted_len = 0;
+            for entry in self.threads.iter_mut() {
+                entry.is_listed = entry.lwp.is_none() && entry.state != ThreadState::Unknown;
+                if entry.is_listed {
+                    self.gaps.unmounted.entry(entry.pid).or_default().push(entry.thread);
+                    self.gaps.unmounted_len += 1;
+                }
+            }
+        }
+    }
+}
