@@ -14,6 +14,7 @@
 //! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and go on
 //!    anywhere. So its state is not known: from the opening of the gap, or from when it leaves another LWP meanwhile,
 //!    until it is mounted, or made ready when no gap is open.
+//!    One that blocks may have been made ready in a gap before, while it was still mounted: nor is its state known then.
 //! 6. A user thread that is mounted on another LWP is there until that LWP's own events take it off. One whose end was
 //!    seen has ended.
 //! 7. An LWP may end, and its number be used again, while it is not known where it is. Whom it carried is still there only
@@ -52,7 +53,9 @@ pub(super) struct Gaps {
     lwps: HashMap<Lwp, Option<Pid>, RandomState>,
     /// How many of them each process has.
     processes: HashMap<Option<Pid>, usize, RandomState>,
-    /// LWPs that went off their CPU since the last gap. Some are on one again, or gone.
+    /// When the last of them closed, of each process.
+    closed: HashMap<Option<Pid>, Ticks, RandomState>,
+    /// LWPs that went off their CPU since the last gap, or have not been seen on one. Some are on one now, or gone.
     off_cpu: Vec<Lwp>,
     /// Threads, by process, that are known and unmounted since the last gap. Some are mounted again, or gone.
     unmounted: HashMap<Option<Pid>, Vec<Thread>, RandomState>,
@@ -89,6 +92,16 @@ impl Gaps {
             && (pid.is_none() || self.processes.contains_key(&pid) || self.processes.contains_key(&None))
     }
 
+    /// Whether a thread of this process may have been made ready unseen since this tick.
+    pub(super) fn hid_threads_since(&self, pid: Option<Pid>, tick: Ticks) -> bool {
+        let since = |pid: &Option<Pid>| self.closed.get(pid).is_some_and(|closed| *closed > tick);
+        match pid {
+            _ if self.closed.is_empty() => false,
+            Some(_) => since(&pid) || since(&None),
+            None => self.closed.values().any(|closed| *closed > tick),
+        }
+    }
+
     fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>) {
         if !self.lwps.contains_key(&lwp) {
             self.lwps.insert(lwp, pid);
@@ -97,11 +110,12 @@ impl Gaps {
     }
 
     /// It is known whom the LWP carries.
-    pub(super) fn close_lwp(&mut self, lwp: Lwp) {
+    pub(super) fn close_lwp(&mut self, lwp: Lwp, tick: Ticks) {
         if self.lwps.is_empty() {
             return;
         }
         let Some(pid) = self.lwps.remove(&lwp) else { return };
+        self.closed.insert(pid, tick);
         if let Some(open) = self.processes.get_mut(&pid) {
             *open -= 1;
             if *open == 0 {
@@ -169,8 +183,11 @@ impl Machine {
         for lwp in current.into_iter().chain(off_cpu) {
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
             entry.is_listed = false;
-            if matches!(entry.place, Place::Off(_)) || current == Some(lwp) {
-                self.lose_place(lwp)?;
+            match entry.place {
+                Place::Off(_) => self.place(lwp, Place::Lost, now, EndReason::Lost)?,
+                Place::On(..) if current == Some(lwp) => self.place(lwp, Place::Lost, now, EndReason::Lost)?,
+                Place::Unknown => self.lose_mounted_of_ended(lwp)?,
+                Place::On(..) | Place::Lost => {}
             }
         }
         Ok(())
@@ -182,17 +199,26 @@ impl Machine {
         self.gaps.cpus -= usize::from(std::mem::take(&mut entry.in_gap));
     }
 
-    fn lose_place(&mut self, lwp: Lwp) -> Result<(), Error> {
-        self.place(lwp, Place::Lost, self.now, EndReason::Lost)?;
-        self.lose_mounted_of_ended(lwp)
+    /// An LWP has recorded a user event. If that was its last, and nobody knows where it is, it may have ended since.
+    pub(super) fn watch_end(&mut self, lwp: Lwp) -> Result<(), Error> {
+        match self.lwps.get(lwp).map(|entry| entry.place) {
+            Some(Place::Lost | Place::Unknown) if self.gaps.hide_lwps() => self.lose_mounted_of_ended(lwp),
+            Some(Place::Unknown) => {
+                self.list_off_cpu(lwp);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Rule 7.
     pub(super) fn lose_mounted_of_ended(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let ended = |pid| self.carriers.get(&(lwp, pid)).is_some_and(|last| *last <= self.now);
-        if entry.mounted.thread().is_some() && entry.pid.is_some_and(ended) {
-            return self.lose_mounted(lwp);
+        let Some(thread) = entry.mounted.thread().filter(|_| entry.pid.is_some_and(ended)) else { return Ok(()) };
+        self.lose_mounted(lwp)?;
+        if let Some(entry) = self.threads.get_mut(thread) {
+            entry.may_be_mounted = true;
         }
         Ok(())
     }
@@ -239,7 +265,7 @@ impl Machine {
             // Most of them are gone.
             self.gaps.off_cpu.clear();
             for entry in self.lwps.iter_mut() {
-                entry.is_listed = matches!(entry.place, Place::Off(_));
+                entry.is_listed = matches!(entry.place, Place::Off(_) | Place::Unknown);
                 self.gaps.off_cpu.extend(entry.is_listed.then_some(entry.lwp));
             }
         }

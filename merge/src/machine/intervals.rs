@@ -147,6 +147,7 @@ impl Intervals {
 
     /// It is not known any more what a user thread does.
     pub(super) fn lose_thread(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
+        entry.unparked = false;
         self.enter_thread_state(entry, ThreadState::Unknown, None, None, tick, EndReason::Lost)
     }
 

@@ -143,8 +143,10 @@ impl Machine {
         let placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
         self.count(level, cpu, lwp, event.tick);
         self.apply(event, &placed)?;
-        if let Some(lwp) = lwp.filter(|lwp| level == Level::User && self.is_lost(*lwp)) {
-            self.lose_mounted_of_ended(lwp)?;
+        if level == Level::User
+            && let Some(lwp) = lwp
+        {
+            self.watch_end(lwp)?;
         }
         Ok(placed)
     }

@@ -80,15 +80,7 @@ impl Machine {
         }
         self.close_cpu_gap(cpu, tick);
         self.cpu(cpu, tick).set_current(Some(lwp), tick);
-        if self.is_lost(lwp) {
-            self.lose_mounted_of_ended(lwp)?;
-        }
         self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
-    }
-
-    /// Whether events that may have moved the LWP are missing, and nothing has shown it since.
-    pub(super) fn is_lost(&self, lwp: Lwp) -> bool {
-        self.lwps.get(lwp).is_some_and(|entry| entry.place == Place::Lost)
     }
 
     fn is_placed_by_probe(&self, lwp: Lwp) -> bool {
@@ -174,7 +166,7 @@ impl Machine {
             self.mount(lwp, None, super::thread::Left::resync(), tick)?;
         }
         // No event of it is missing from here on.
-        self.gaps.close_lwp(lwp);
+        self.gaps.close_lwp(lwp, tick);
         let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         self.intervals.lwp(&entry, Some(tick))
@@ -216,8 +208,10 @@ impl Machine {
             thread.stalls += u64::from(taken_off);
             self.intervals.enter_thread_state(thread, state, Some(entry), None, tick, reason)?;
         }
-        if let Place::Off(_) = place {
-            self.list_off_cpu(lwp);
+        match place {
+            Place::Off(_) => self.list_off_cpu(lwp),
+            Place::Lost => self.lose_mounted_of_ended(lwp)?,
+            Place::On(..) | Place::Unknown => {}
         }
         Ok(())
     }

@@ -19,7 +19,11 @@ pub(super) struct ThreadEntry {
     pub(super) blocked_on: Option<u64>,
     pub(super) last_lwp: Option<Lwp>,
     /// Unparked while it was still mounted, on its way to block.
-    unparked: bool,
+    pub(super) unparked: bool,
+    /// Its state is not known, and it may be mounted on an LWP that has no more user events to tell.
+    pub(super) may_be_mounted: bool,
+    /// When it was mounted last.
+    mounted_since: Ticks,
     /// Whether it is in the list of whom the next gap of an LWP concerns.
     pub(super) is_listed: bool,
     pub(super) active: u64,
@@ -42,6 +46,8 @@ impl ThreadEntry {
             blocked_on: None,
             last_lwp: None,
             unparked: false,
+            may_be_mounted: false,
+            mounted_since: first,
             is_listed: false,
             active: 0,
             dispatches: 0,
@@ -118,7 +124,7 @@ impl Machine {
         entry.mounted = mounted;
         self.intervals.open_stretch(entry, tick);
         if mounted != Mounted::Unknown {
-            self.gaps.close_lwp(lwp);
+            self.gaps.close_lwp(lwp, tick);
         }
         Ok(())
     }
@@ -131,6 +137,9 @@ impl Machine {
             ThreadState::Exited => ThreadState::Exited,
             _ if self.gaps.hide_threads(entry.pid) => ThreadState::Unknown,
             ThreadState::Blocked if unparked => ThreadState::Ready,
+            ThreadState::Blocked if self.gaps.hid_threads_since(entry.pid, entry.mounted_since) => {
+                ThreadState::Unknown
+            }
             state => state,
         };
         self.intervals.enter_thread_state(entry, state, None, left.on, tick, left.reason)?;
@@ -156,6 +165,8 @@ impl Machine {
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
         entry.last_lwp = Some(lwp);
+        entry.mounted_since = tick;
+        entry.may_be_mounted = false;
         self.intervals.enter_thread_state(entry, state, Some(carrier), None, tick, EndReason::Dispatched)
     }
 
@@ -191,7 +202,7 @@ impl Machine {
             entry.unparked = true;
             return Ok(());
         }
-        if entry.state != ThreadState::Unknown || !is_hidden {
+        if entry.state != ThreadState::Unknown || !(is_hidden || entry.may_be_mounted) {
             self.intervals.enter_thread_state(entry, state, None, None, tick, EndReason::Woken)?;
         }
         self.list_unmounted(thread);

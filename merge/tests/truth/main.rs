@@ -9,6 +9,7 @@
 mod answer;
 mod chance;
 mod listing;
+mod recording;
 mod schedule;
 #[path = "../supertrace/mod.rs"]
 mod supertrace;
@@ -25,7 +26,10 @@ use proptest::{
 };
 use sigmund_merge::{MergeOptions, Summary, merge};
 
+use recording::{Sides, Size as Size2, Told};
+
 use self::{
+    chance::Chance,
     answer::{Answer, Interval, ThreadAnswer, join},
     listing::{EVENT_COLUMNS, Listing},
     schedule::{Act, Detail, Size},
@@ -44,6 +48,47 @@ proptest! {
         let listing = listing::write(seed, steps, detail);
         check(&listing, &answer).map_err(TestCaseError::fail)?;
     }
+}
+
+/// Seeds of the recordings: few large ones, many small ones. `SIGMUND_TRUTH_SEEDS` asks for more.
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let asked = std::env::var("SIGMUND_TRUTH_SEEDS").ok().and_then(|n| n.parse().ok());
+    0..asked.map_or(default, |asked: u64| asked.max(default))
+}
+
+fn recordings(seeds: impl Iterator<Item = u64>, sides: Sides, losing: bool, size: impl Fn(&mut Chance) -> Size2) -> Told {
+    let mut told = Told::default();
+    for seed in seeds {
+        let size = size(&mut Chance::new(!seed));
+        match recording::try_once(seed, size, sides, losing) {
+            Ok(of_this) => told += of_this,
+            Err(wrong) => panic!("seed {seed}, {size:?}: {wrong}"),
+        }
+    }
+    println!("{told:?}");
+    told
+}
+
+fn small(chance: &mut Chance) -> Size2 {
+    Size2 {
+        cpus: 1 + chance.below(6) as u32,
+        lwps: 1 + chance.below(12) as usize,
+        processes: 1 + chance.below(3) as usize,
+        threads: 1 + chance.below(20) as usize,
+        events: 1 + chance.below(400) as usize,
+    }
+}
+
+#[test]
+fn every_row_of_a_whole_recording_is_true_and_nothing_is_unknown() {
+    let told = recordings(seeds(400), Sides::Both, false, small);
+    assert_eq!((told.lost_events, told.unknown_rows), (0, 0));
+}
+
+#[test]
+fn with_pages_and_packets_missing_every_row_is_true_and_little_is_unknown() {
+    let told = recordings(seeds(400), Sides::Both, true, small);
+    assert!(told.kernel_gaps > 0 && told.user_gaps > 0);
 }
 
 #[test]
