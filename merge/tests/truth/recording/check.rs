@@ -67,6 +67,7 @@ pub(super) fn check(
     let oracle = Oracle::new(history, recording);
     let mut told = Told {
         events: history.events.len(),
+        threads: history.threads.len(),
         lost_events: recording.is_there.iter().filter(|there| !**there).count(),
         kernel_gaps: recording.cpu_gaps.len(),
         user_gaps: recording.lwp_gaps.len(),

@@ -57,6 +57,7 @@ pub(crate) fn try_once(seed: u64, size: Size, sides: Sides, losing: bool) -> Res
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
     pub(crate) events: usize,
+    pub(crate) threads: usize,
     pub(crate) lost_events: usize,
     pub(crate) kernel_gaps: usize,
     pub(crate) user_gaps: usize,
@@ -69,6 +70,7 @@ pub(crate) struct Told {
 impl std::ops::AddAssign for Told {
     fn add_assign(&mut self, other: Told) {
         self.events += other.events;
+        self.threads += other.threads;
         self.lost_events += other.lost_events;
         self.kernel_gaps += other.kernel_gaps;
         self.user_gaps += other.user_gaps;

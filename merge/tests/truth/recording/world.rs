@@ -232,6 +232,10 @@ impl World<'_> {
         };
         let (carrier, attached, exiting, mounted) =
             (me.carrier, me.attached, me.exiting, me.thread.is_some());
+        if self.size.threads > 1000 && carrier && attached && !exiting && !self.chance.one_in(8) {
+            // A crowd wants to be born.
+            return self.thread_new(lwp);
+        }
         match roll {
             0..=13 => self.switch(cpu),
             14..=19 => self.irq(cpu),
@@ -366,9 +370,15 @@ impl World<'_> {
     }
 
     fn thread_ready(&mut self, lwp: u32) -> What {
-        let process = &self.processes[self.lwps[&lwp].process];
-        let from = if self.chance.one_in(4) { &process.mounted } else { &process.blocked };
-        self.chance.pick(from).map_or(What::Message, What::ThreadReady)
+        let process = &mut self.processes[self.lwps[&lwp].process];
+        if self.chance.one_in(4) {
+            return self.chance.pick(&process.mounted).map_or(What::Message, What::ThreadReady);
+        }
+        let place = self.chance.below(process.blocked.len().max(1) as u64) as usize;
+        match process.blocked.get(place) {
+            None => What::Message,
+            Some(_) => What::ThreadReady(process.blocked.swap_remove(place)),
+        }
     }
 
     /// Writes down what is about to happen, by whom.
@@ -516,7 +526,6 @@ impl World<'_> {
             of.unparked.insert(thread);
             return;
         }
-        of.blocked.retain(|other| *other != thread);
         of.ready.push(thread);
         self.log_thread((process, thread), ThreadIs::Ready);
     }
