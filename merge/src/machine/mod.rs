@@ -8,6 +8,8 @@
 //! unknown what depends on it: the rules are at the head of [`gaps`].
 
 mod contradictions;
+#[cfg(test)]
+mod cost;
 mod cpu;
 mod gaps;
 mod intervals;
