@@ -55,7 +55,7 @@ pub fn merge(
         source.carriers.iter().for_each(|(lwp, pid, last)| machine.expect(*lwp, *pid, *last));
         source.losses.iter().filter(|loss| loss.from.is_some()).try_for_each(|loss| machine.missing(loss))?;
         losses.append(&mut source.losses);
-        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream.events)));
+        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream)));
     }
 
     let mut ordered = Ordered::new(streams)?;
@@ -79,15 +79,13 @@ pub fn merge(
     };
     loop {
         // A stream tells what is missing together with its next event: the machine must know before any other.
-        for loss in ordered.take_losses() {
-            machine.missing(&loss)?;
-            losses.push(loss);
-        }
+        ordered.take_gaps().iter().try_for_each(|gap| machine.missing(gap))?;
         if !ordered.next(|source, event| take(&mut machine, source, event))? {
             break;
         }
     }
 
+    losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
     about::judge(&mut losses);
     events.finish()?;

@@ -89,9 +89,8 @@ fn nanoseconds_an_event() {
         let on = (0..CPUS).collect();
         let mut world = World { random: 1, on, carries: vec![0; LWPS as usize], next_thread: 0 };
         let mut event = Event::default();
-        let batch: Vec<(Level, Event)> = (0..EVENTS / 4)
-            .map(|n| (world.event(&mix, 10 * n, &mut event), event.clone()))
-            .collect();
+        let batch: Vec<(Level, Event)> =
+            (0..EVENTS / 4).map(|n| (world.event(&mix, 10 * n, &mut event), event.clone())).collect();
         let start = Instant::now();
         for round in 0..4 {
             let shift = round * 10 * (EVENTS / 4);
@@ -105,6 +104,7 @@ fn nanoseconds_an_event() {
 }
 
 fn event_at(machine: &mut Machine, level: Level, event: &Event, shift: u64) {
-    let event = Event { tick: Ticks(event.tick.0 + shift), params: sigmund_model::Params::default(), ..*event };
+    let event =
+        Event { tick: Ticks(event.tick.0 + shift), params: sigmund_model::Params::default(), ..*event };
     machine.take(level, &event, None).unwrap();
 }

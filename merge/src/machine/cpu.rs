@@ -18,8 +18,8 @@ pub(crate) struct CpuEntry {
     since: Ticks,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
-    /// Whether events of it are missing, and nothing since then has said who is on it.
-    pub(super) in_gap: bool,
+    /// The open gap of it: the first instant behind.
+    pub(super) gap: Option<Ticks>,
     /// Whether it may be in an interrupt whose entry is missing.
     pub(super) interrupts_unknown: bool,
     pub(crate) events: u64,
@@ -33,7 +33,7 @@ impl CpuEntry {
             current: None,
             since: tick,
             interrupts: Vec::new(),
-            in_gap: false,
+            gap: None,
             interrupts_unknown: false,
             events: 0,
             busy: 0,

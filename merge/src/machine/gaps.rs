@@ -1,7 +1,8 @@
 //! What is still known when events are missing.
 //!
 //! A gap is in one stream: that of a CPU (kernel), or that of an LWP (user). It opens behind the last event before it,
-//! and closes with the first event of the stream that says who is there. What is certain follows from which events can
+//! and closes with the first event behind it that says who is there. (A CPU may have several streams: an event of another
+//! one that lies in the gap says who is there at that instant, and no more.) What is certain follows from which events can
 //! be in it:
 //!
 //! 1. Who is on a CPU is not known while a gap of that CPU is open. That CPU's interrupts are not known until it runs an
@@ -44,13 +45,13 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// Gaps that are known of before their time has come.
-    to_come: BinaryHeap<Reverse<(Ticks, Stream)>>,
+    to_come: BinaryHeap<Reverse<(Ticks, Stream, Ticks)>>,
     /// When the first of them opens: before the first event that is later.
     pub(super) next: Option<Ticks>,
     /// CPUs with an open gap.
     cpus: usize,
-    /// LWPs with an open gap, with their process.
-    lwps: HashMap<Lwp, Option<Pid>, RandomState>,
+    /// LWPs with an open gap: their process, and the first instant behind.
+    lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
     /// How many of them each process has.
     processes: HashMap<Option<Pid>, usize, RandomState>,
     /// When the last of them closed, of each process.
@@ -102,19 +103,25 @@ impl Gaps {
         }
     }
 
-    fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>) {
-        if !self.lwps.contains_key(&lwp) {
-            self.lwps.insert(lwp, pid);
-            *self.processes.entry(pid).or_default() += 1;
+    fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>, to: Ticks) {
+        let processes = &mut self.processes;
+        let (_, until) = self.lwps.entry(lwp).or_insert_with(|| {
+            *processes.entry(pid).or_default() += 1;
+            (pid, to)
+        });
+        *until = to.max(*until);
+    }
+
+    /// It is known whom the LWP carries, by a user event.
+    pub(super) fn close_lwp(&mut self, lwp: Lwp, tick: Ticks) {
+        if !self.lwps.is_empty() && self.lwps.get(&lwp).is_some_and(|(_, to)| tick >= *to) {
+            self.end_lwp(lwp, tick);
         }
     }
 
-    /// It is known whom the LWP carries.
-    pub(super) fn close_lwp(&mut self, lwp: Lwp, tick: Ticks) {
-        if self.lwps.is_empty() {
-            return;
-        }
-        let Some(pid) = self.lwps.remove(&lwp) else { return };
+    /// The LWP has ended: no event of it is missing from here on.
+    pub(super) fn end_lwp(&mut self, lwp: Lwp, tick: Ticks) {
+        let Some((pid, _)) = self.lwps.remove(&lwp) else { return };
         self.closed.insert(pid, tick);
         if let Some(open) = self.processes.get_mut(&pid) {
             *open -= 1;
@@ -139,53 +146,57 @@ impl Machine {
     /// Events are missing. To be told when a stream tells of it: behind its last event before, as early as one likes.
     pub(crate) fn missing(&mut self, loss: &Loss) -> Result<(), Error> {
         let Some(stream) = Stream::of(loss) else { return Ok(()) };
+        let to = loss.to.unwrap_or(Ticks(u64::MAX));
         match loss.from {
             Some(from) if from > self.now => {
-                self.gaps.to_come.push(Reverse((from, stream)));
-                self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, _))| *from);
+                self.gaps.to_come.push(Reverse((from, stream, to)));
+                self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, ..))| *from);
                 Ok(())
             }
-            _ => self.open_gap(stream),
+            _ => self.open_gap(stream, to),
         }
     }
 
     /// Opens the gaps that lie before an event of this tick.
     #[cold]
     pub(super) fn open_gaps_before(&mut self, tick: Ticks) -> Result<(), Error> {
-        while let Some(Reverse((from, stream))) = self.gaps.to_come.peek().copied()
+        while let Some(Reverse((from, stream, to))) = self.gaps.to_come.peek().copied()
             && from < tick
         {
             self.gaps.to_come.pop();
             self.now = self.now.max(from);
-            self.open_gap(stream)?;
+            self.open_gap(stream, to)?;
         }
-        self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, _))| *from);
+        self.gaps.next = self.gaps.to_come.peek().map(|Reverse((from, ..))| *from);
         Ok(())
     }
 
-    fn open_gap(&mut self, stream: Stream) -> Result<(), Error> {
+    fn open_gap(&mut self, stream: Stream, to: Ticks) -> Result<(), Error> {
         match stream {
-            Stream::Cpu(cpu) => self.open_cpu_gap(cpu),
-            Stream::Lwp(lwp) => self.open_lwp_gap(lwp),
+            Stream::Cpu(cpu) => self.open_cpu_gap(cpu, to),
+            Stream::Lwp(lwp) => self.open_lwp_gap(lwp, to),
         }
     }
 
     /// Rules 1 and 2.
-    fn open_cpu_gap(&mut self, cpu: Cpu) -> Result<(), Error> {
+    fn open_cpu_gap(&mut self, cpu: Cpu, to: Ticks) -> Result<(), Error> {
         let now = self.now;
         let entry = self.cpus.entry(cpu, now);
         let current = entry.current;
         entry.set_current(None, now);
         entry.interrupts.clear();
         entry.interrupts_unknown = true;
-        self.gaps.cpus += usize::from(!std::mem::replace(&mut entry.in_gap, true));
+        self.gaps.cpus += usize::from(entry.gap.is_none());
+        entry.gap = entry.gap.max(Some(to));
         let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
         for lwp in current.into_iter().chain(off_cpu) {
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
             entry.is_listed = false;
             match entry.place {
                 Place::Off(_) => self.place(lwp, Place::Lost, now, EndReason::Lost)?,
-                Place::On(..) if current == Some(lwp) => self.place(lwp, Place::Lost, now, EndReason::Lost)?,
+                Place::On(..) if current == Some(lwp) => {
+                    self.place(lwp, Place::Lost, now, EndReason::Lost)?
+                }
                 Place::Unknown => self.lose_mounted_of_ended(lwp)?,
                 Place::On(..) | Place::Lost => {}
             }
@@ -193,10 +204,18 @@ impl Machine {
         Ok(())
     }
 
-    /// An event says who is on the CPU, or that somebody leaves it.
-    pub(super) fn close_cpu_gap(&mut self, cpu: Cpu, tick: Ticks) {
+    /// A kernel event says who is on the CPU. Whether that is good for longer than the instant.
+    pub(super) fn close_cpu_gap(&mut self, cpu: Cpu, tick: Ticks) -> bool {
         let entry = self.cpus.entry(cpu, tick);
-        self.gaps.cpus -= usize::from(std::mem::take(&mut entry.in_gap));
+        match entry.gap {
+            None => true,
+            Some(to) if tick < to => false,
+            Some(_) => {
+                entry.gap = None;
+                self.gaps.cpus -= 1;
+                true
+            }
+        }
     }
 
     /// An LWP has recorded a user event. If that was its last, and nobody knows where it is, it may have ended since.
@@ -215,7 +234,9 @@ impl Machine {
     pub(super) fn lose_mounted_of_ended(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let ended = |pid| self.carriers.get(&(lwp, pid)).is_some_and(|last| *last <= self.now);
-        let Some(thread) = entry.mounted.thread().filter(|_| entry.pid.is_some_and(ended)) else { return Ok(()) };
+        let Some(thread) = entry.mounted.thread().filter(|_| entry.pid.is_some_and(ended)) else {
+            return Ok(());
+        };
         self.lose_mounted(lwp)?;
         if let Some(entry) = self.threads.get_mut(thread) {
             entry.may_be_mounted = true;
@@ -224,10 +245,10 @@ impl Machine {
     }
 
     /// Rules 4 and 5.
-    fn open_lwp_gap(&mut self, lwp: Lwp) -> Result<(), Error> {
-        let pid = self.lwps.get(lwp).map_or_else(|| self.process_of(lwp), |entry| entry.pid);
+    fn open_lwp_gap(&mut self, lwp: Lwp, to: Ticks) -> Result<(), Error> {
+        let pid = self.process_of(lwp);
         self.lose_mounted(lwp)?;
-        self.gaps.open_lwp(lwp, pid);
+        self.gaps.open_lwp(lwp, pid, to);
         for thread in self.gaps.take_unmounted(pid) {
             let Some(entry) = self.threads.get_mut(thread) else { continue };
             entry.is_listed = false;

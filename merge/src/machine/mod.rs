@@ -160,6 +160,7 @@ impl Machine {
         if let (Some(cpu), Some(lwp)) = (cpu, lwp)
             && event.effect != Effect::LwpArrive
             && self.cpu(cpu, event.tick).current != Some(lwp)
+            && self.close_cpu_gap(cpu, event.tick)
         {
             self.shown(lwp, cpu, By::Kernel, event.tick)?;
         }

@@ -57,6 +57,9 @@ impl Machine {
 
     /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
     pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
+        if by == By::Kernel && !self.close_cpu_gap(cpu, tick) {
+            return Ok(());
+        }
         match self.cpu(cpu, tick).current {
             Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
             Some(other) => {
@@ -78,7 +81,6 @@ impl Machine {
             }
             self.cpu(before, tick).set_current(None, tick);
         }
-        self.close_cpu_gap(cpu, tick);
         self.cpu(cpu, tick).set_current(Some(lwp), tick);
         self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
     }
@@ -105,7 +107,6 @@ impl Machine {
 
     /// An LWP leaves its CPU, in a state.
     pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, state: LwpState, tick: Ticks) -> Result<(), Error> {
-        self.close_cpu_gap(cpu, tick);
         self.cpu(cpu, tick).set_current(None, tick);
         if lwp == Lwp::IDLE {
             return Ok(());
@@ -165,8 +166,10 @@ impl Machine {
         {
             self.mount(lwp, None, super::thread::Left::resync(), tick)?;
         }
-        // No event of it is missing from here on.
-        self.gaps.close_lwp(lwp, tick);
+        // Of a number that several processes had, the gap may be another's.
+        if self.process_of(lwp).is_some() {
+            self.gaps.end_lwp(lwp, tick);
+        }
         let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         self.intervals.lwp(&entry, Some(tick))

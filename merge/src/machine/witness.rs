@@ -64,7 +64,7 @@ impl Machine {
             }
             Place::Unknown | Place::On(_, By::Probe) => {
                 self.witnesses.single += 1;
-                if self.probes_place && !self.cpu(seen, tick).in_gap {
+                if self.probes_place && self.cpu(seen, tick).gap.is_none() {
                     self.arrive(lwp, seen, By::Probe, tick)?;
                     self.lwp(lwp, tick).unconfirmed += 1;
                 }

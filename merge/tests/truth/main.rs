@@ -27,10 +27,10 @@ use proptest::{
 use sigmund_merge::{MergeOptions, Summary, merge};
 
 use self::{
-    chance::Chance,
-    recording::{Sides, Size as World, Told},
     answer::{Answer, Interval, ThreadAnswer, join},
+    chance::Chance,
     listing::{EVENT_COLUMNS, Listing},
+    recording::{Sides, Size as World, Told},
     schedule::{Detail, Size},
     supertrace::Table,
 };
@@ -55,7 +55,12 @@ fn seeds(usually: u64) -> std::ops::Range<u64> {
     0..usually.max(usually * asked.unwrap_or(SEEDS) / SEEDS)
 }
 
-fn recordings(seeds: impl Iterator<Item = u64>, sides: Sides, losing: bool, size: impl Fn(&mut Chance) -> World) -> Told {
+fn recordings(
+    seeds: impl Iterator<Item = u64>,
+    sides: Sides,
+    losing: bool,
+    size: impl Fn(&mut Chance) -> World,
+) -> Told {
     let mut told = Told::default();
     for seed in seeds {
         let size = size(&mut Chance::new(!seed));
@@ -97,7 +102,8 @@ fn a_large_machine_is_no_different() {
 
 #[test]
 fn a_hundred_thousand_user_threads_are_told_apart() {
-    let crowd = |_: &mut Chance| World { cpus: 64, lwps: 256, processes: 2, threads: 52_000, events: 250_000 };
+    let crowd =
+        |_: &mut Chance| World { cpus: 64, lwps: 256, processes: 2, threads: 52_000, events: 250_000 };
     let told = recordings(0..1, Sides::Both, false, crowd);
     assert!(told.threads > 100_000, "{}", told.threads);
 }

@@ -24,7 +24,6 @@ type Log<T> = Vec<(u64, T)>;
 struct Oracle<'h> {
     history: &'h History,
     recording: &'h Recording,
-    has_kernel: bool,
     /// Settling events of LWPs, and of threads.
     places: BTreeMap<u32, BTreeSet<u64>>,
     threads: BTreeMap<ThreadId, BTreeSet<u64>>,
@@ -84,11 +83,11 @@ pub(super) fn check(
 
 impl<'h> Oracle<'h> {
     fn new(history: &'h History, recording: &'h Recording) -> Oracle<'h> {
-        let there = || history.events.iter().zip(&recording.is_there).filter(|(_, there)| **there).map(|(e, _)| e);
+        let there =
+            || history.events.iter().zip(&recording.is_there).filter(|(_, there)| **there).map(|(e, _)| e);
         let mut oracle = Oracle {
             history,
             recording,
-            has_kernel: !recording.pages.is_empty(),
             places: BTreeMap::new(),
             threads: BTreeMap::new(),
             user_ends: BTreeMap::new(),
@@ -178,7 +177,9 @@ impl<'h> Oracle<'h> {
 
     /// Whether it must be known whom an LWP carries at a tick.
     fn knows_mounted(&self, lwp: u32, tick: u64) -> bool {
-        if self.recording.packets.is_empty() || self.recording.lwp_gaps.iter().any(|g| g.of == lwp && g.is_open(tick)) {
+        if self.recording.packets.is_empty()
+            || self.recording.lwp_gaps.iter().any(|g| g.of == lwp && g.is_open(tick))
+        {
             return false;
         }
         !self.may_have_ended(lwp, tick)
@@ -215,19 +216,22 @@ impl<'h> Oracle<'h> {
             if ticks[row] != Some(event.tick as i64) {
                 return wrong("ts_tick", ticks[row]);
             }
-            let name = if event.is_user() { user_file::name(event.what) } else { kernel_file::name(event.what) };
+            let name =
+                if event.is_user() { user_file::name(event.what) } else { kernel_file::name(event.what) };
             if words[row] != format!("{name} {}", event.context) {
                 return Err(format!("{} at {event:?}", words[row]));
             }
             if lwps[row] != Some(event.lwp.into()) {
                 return wrong("lwp", lwps[row]);
             }
-            let may_be_null = self.recording.cpu_unseen.contains(place) && !self.knows_place(event.lwp, event.tick);
+            let may_be_null =
+                self.recording.cpu_unseen.contains(place) && !self.knows_place(event.lwp, event.tick);
             if !is_right(Some(event.cpu.into()), cpus[row], may_be_null) {
                 return wrong("cpu", cpus[row]);
             }
             let number = |thread: Option<ThreadId>| thread.map(|thread| merged_number(thread) as i64);
-            let may_be_null = !event.is_user() && event.lwp != 0 && !self.knows_mounted(event.lwp, event.tick);
+            let may_be_null =
+                !event.is_user() && event.lwp != 0 && !self.knows_mounted(event.lwp, event.tick);
             if !is_right(number(event.thread), threads[row], may_be_null) {
                 return wrong("thread", threads[row]);
             }
@@ -236,7 +240,12 @@ impl<'h> Oracle<'h> {
             }
             let (target, may_be_null) = match (event.what, event.target) {
                 (_, Some((lwp, thread))) => (thread, !self.knows_mounted(lwp, event.tick)),
-                (What::UserSwitch { next: thread, .. } | What::ThreadNew(thread) | What::ThreadReady(thread), _) => {
+                (
+                    What::UserSwitch { next: thread, .. }
+                    | What::ThreadNew(thread)
+                    | What::ThreadReady(thread),
+                    _,
+                ) => {
                     let process = event.process.expect("a user event");
                     (Some((process, thread)).filter(|_| thread != 0), false)
                 }
@@ -251,7 +260,7 @@ impl<'h> Oracle<'h> {
 
     fn check_lwp_states(&self, out: &Path, told: &mut Told) -> Result<(), String> {
         let rows = Rows::read(out, "lwp_states", "lwp");
-        if !self.has_kernel {
+        if !self.recording.has_kernel {
             return equal("states of LWPs without a kernel trace", &0, &rows.len());
         }
         for (lwp, rows) in &rows.by_number {
@@ -301,7 +310,11 @@ impl<'h> Oracle<'h> {
                 return Err(format!("thread {thread:?} never was"));
             };
             for row in rows {
-                if row.state == "unknown" { told.unknown_rows += 1 } else { told.known_rows += 1 }
+                if row.state == "unknown" {
+                    told.unknown_rows += 1
+                } else {
+                    told.known_rows += 1
+                }
                 self.check_thread_row(thread, log, row).map_err(|why| {
                     format!("thread {thread:?}: {row:?}: {why}\n{log:?}\n{}", self.neighbourhood(row.start))
                 })?;
@@ -317,7 +330,11 @@ impl<'h> Oracle<'h> {
             if let Some(tick) = settles.and_then(|ticks| inside(ticks, row)) {
                 return Err(format!("settled at {tick}"));
             }
-            return if self.may_lose_thread(thread, log, row.start) { Ok(()) } else { Err("no gap is open".into()) };
+            return if self.may_lose_thread(thread, log, row.start) {
+                Ok(())
+            } else {
+                Err("no gap is open".into())
+            };
         }
         let Some(end) = row.end else {
             let is = at(log, row.start);
@@ -346,7 +363,7 @@ impl<'h> Oracle<'h> {
         if row.state == "mounted" {
             // Where the LWP is must not be known, then.
             let settled = self.places.get(&lwp).and_then(|ticks| ticks.range(start + 1..end).next());
-            return settled.is_none() && (!self.has_kernel || !self.knows_place(lwp, start));
+            return settled.is_none() && (!self.recording.has_kernel || !self.knows_place(lwp, start));
         }
         during(&self.history.lwps[&lwp], start, end).all(|(_, _, is)| match is {
             Some(LwpIs::On(cpu)) => row.state == "active" && row.cpu == Some(cpu.into()),

@@ -121,7 +121,8 @@ fn prev_state(left: LwpIs) -> u64 {
 
 fn format((index, (name, fields)): (usize, &(&str, &[(&str, usize)]))) -> String {
     let mut text = format!("name: {name}\nID: {}\nformat:\n", FIRST_ID + index);
-    let common = [("common_type", 0, 2), ("common_flags", 2, 1), ("common_preempt_count", 3, 1), ("common_pid", 4, 4)];
+    let common =
+        [("common_type", 0, 2), ("common_flags", 2, 1), ("common_preempt_count", 3, 1), ("common_pid", 4, 4)];
     let mut at = 8_usize;
     let own = fields.iter().map(|(name, size)| {
         let offset = at.next_multiple_of(*size);

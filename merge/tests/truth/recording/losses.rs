@@ -13,6 +13,7 @@ use crate::chance::Chance;
 /// A recording of which parts are lost.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
+    pub(super) has_kernel: bool,
     pub(super) pages: Vec<Page>,
     pub(super) packets: Vec<Packet>,
     /// Of each event of the history, whether it is there.
@@ -31,14 +32,15 @@ pub(super) struct Gap {
     pub(super) process: Option<usize>,
     /// The last event before; 0 if there is none.
     pub(super) from: u64,
-    /// The first one behind.
+    /// The first one behind; and whether another CPU has an event of that tick, which may come before it.
     pub(super) to: Option<u64>,
+    pub(super) to_is_shared: bool,
 }
 
 impl Gap {
     /// Whether it is open just after `tick`.
     pub(super) fn is_open(&self, tick: u64) -> bool {
-        self.from <= tick && self.to.is_none_or(|to| tick < to)
+        self.from <= tick && self.to.is_none_or(|to| tick < to || (tick == to && self.to_is_shared))
     }
 }
 
@@ -61,8 +63,11 @@ enum How {
 
 /// Records a history.
 pub(super) fn record(chance: &mut Chance, history: &History, sides: Sides, losing: bool) -> Recording {
-    let mut recording =
-        Recording { is_there: vec![false; history.events.len()], ..Recording::default() };
+    let mut recording = Recording {
+        has_kernel: sides != Sides::User,
+        is_there: vec![false; history.events.len()],
+        ..Recording::default()
+    };
     let mut by_cpu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut by_life: BTreeMap<(usize, u32, usize), Vec<usize>> = BTreeMap::new();
     for (place, event) in history.events.iter().enumerate() {
@@ -86,7 +91,9 @@ pub(super) fn record(chance: &mut Chance, history: &History, sides: Sides, losin
         recording.add_packets(chance, history, parts);
     }
     // As they were drained: by the time at which they ended.
-    recording.packets.sort_by_key(|packet| (packet.last, packet.lwp, packet.life, packet.is_end, packet.sequence));
+    recording
+        .packets
+        .sort_by_key(|packet| (packet.last, packet.lwp, packet.life, packet.is_end, packet.sequence));
     recording
 }
 
@@ -140,8 +147,7 @@ impl Recording {
                 }
             }
         }
-        let gaps = gaps(history, parts).into_iter();
-        self.cpu_gaps.extend(gaps.map(|(from, to, first)| Gap { of: first.cpu, process: None, from, to }));
+        self.cpu_gaps.extend(gaps(history, parts, |first| (first.cpu, None)));
     }
 
     fn add_packets(&mut self, chance: &mut Chance, history: &History, mut parts: Vec<Part>) {
@@ -183,28 +189,30 @@ impl Recording {
             }
         }
         self.packets.extend(template.map(|last| last.end(lost)));
-        let gaps = gaps(history, &parts).into_iter();
-        self.lwp_gaps.extend(
-            gaps.map(|(from, to, first)| Gap { of: first.lwp, process: first.process, from, to }),
-        );
+        self.lwp_gaps.extend(gaps(history, &parts, |first| (first.lwp, first.process)));
     }
 }
 
-/// The ranges of lost parts: the last event before, the first one behind, and the first that is missing.
-fn gaps<'h>(history: &'h History, parts: &[Part]) -> Vec<(u64, Option<u64>, &'h Event)> {
-    let mut gaps: Vec<(u64, Option<u64>, &Event)> = Vec::new();
-    let (mut last, mut is_open) = (0, false);
+/// The ranges of lost parts; `of` says of the first event that is missing whose it is.
+fn gaps(history: &History, parts: &[Part], of: impl Fn(&Event) -> (u32, Option<usize>)) -> Vec<Gap> {
+    let tick = |place: usize| history.events.get(place).map(|event| event.tick);
+    let mut gaps: Vec<Gap> = Vec::new();
+    let (mut from, mut is_open) = (0, false);
     for part in parts {
-        let (first, end) = (&history.events[part.events[0]], part.events[part.events.len() - 1]);
-        match (part.lost, is_open) {
-            (Some(_), false) => gaps.push((last, None, first)),
-            (None, true) => gaps.last_mut().expect("one is open").1 = Some(first.tick),
-            _ => {}
+        let (first, last) = (part.events[0], part.events[part.events.len() - 1]);
+        if part.lost.is_some() && !is_open {
+            let (of, process) = of(&history.events[first]);
+            gaps.push(Gap { of, process, from, to: None, to_is_shared: false });
+        } else if part.lost.is_none()
+            && is_open
+            && let Some(gap) = gaps.last_mut()
+        {
+            gap.to = tick(first);
+            gap.to_is_shared =
+                tick(first) == tick(first + 1) || (first > 0 && tick(first) == tick(first - 1));
         }
         is_open = part.lost.is_some();
-        if !is_open {
-            last = history.events[end].tick;
-        }
+        from = if is_open { from } else { history.events[last].tick };
     }
     gaps
 }

@@ -319,9 +319,11 @@ impl World<'_> {
         });
         let owners = self.history.owners.entry(number).or_default();
         owners.insert(process);
-        let life = self.history.lwps.get(&number).map_or(0, |log| {
-            log.iter().filter(|(_, is)| *is == LwpIs::Dead).count()
-        });
+        let life = self
+            .history
+            .lwps
+            .get(&number)
+            .map_or(0, |log| log.iter().filter(|(_, is)| *is == LwpIs::Dead).count());
         let carrier = !self.chance.one_in(4);
         let lwp = Lwp {
             process,
