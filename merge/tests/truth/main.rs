@@ -47,7 +47,7 @@ proptest! {
 }
 
 /// Seeds of small recordings with losses. `SIGMUND_TRUTH_SEEDS` asks for more; there are more of the others then, too.
-const SEEDS: u64 = 1200;
+const SEEDS: u64 = 1000;
 
 /// So many seeds of each [`SEEDS`].
 fn seeds(usually: u64) -> std::ops::Range<u64> {

@@ -91,7 +91,7 @@ impl<'h> Oracle<'h> {
             places: BTreeMap::new(),
             threads: BTreeMap::new(),
             user_ends: BTreeMap::new(),
-            end: there().last().map_or(0, |event| event.tick),
+            end: there().next_back().map_or(0, |event| event.tick),
         };
         there().for_each(|event| oracle.settle(event));
         for packet in &recording.packets {

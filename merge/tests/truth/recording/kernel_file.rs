@@ -16,7 +16,8 @@ pub(crate) struct Page {
 }
 
 /// Name, fields behind the common ones (name, size): each field begins at a multiple of its size.
-const FORMATS: [(&str, &[(&str, usize)]); 8] = [
+type Format = (&'static str, &'static [(&'static str, usize)]);
+const FORMATS: [Format; 8] = [
     ("sched_switch", &[("prev_pid", 4), ("prev_state", 8), ("next_pid", 4)]),
     ("sched_wakeup", &[("pid", 4), ("target_cpu", 4)]),
     ("sched_wakeup_new", &[("pid", 4), ("target_cpu", 4)]),
@@ -55,12 +56,12 @@ impl Page {
             let mut delta = event.tick - last;
             last = event.tick;
             if delta >= 1 << 27 {
-                let extend = [(30 | (delta as u32) << 5), (delta >> 27) as u32];
+                let extend = [30 | ((delta as u32) << 5), (delta >> 27) as u32];
                 page.records.extend(extend.into_iter().flat_map(u32::to_le_bytes));
                 delta = 0;
             }
             let data = record(event);
-            page.records.extend((data.len() as u32 / 4 | (delta as u32) << 5).to_le_bytes());
+            page.records.extend(((data.len() as u32 / 4) | ((delta as u32) << 5)).to_le_bytes());
             page.records.extend(data);
         }
         assert!(page.records.len() <= PAGE - 24, "too many events for a page");
@@ -70,7 +71,7 @@ impl Page {
     fn encode(&self) -> Vec<u8> {
         let mut commit = self.records.len() as u64;
         if let Some(count) = self.lost_before {
-            commit |= 1 << 31 | if count.is_some() { 1 << 30 } else { 0 };
+            commit |= (1 << 31) | if count.is_some() { 1 << 30 } else { 0 };
         }
         if self.damaged {
             commit |= 0xf_ffff;
@@ -119,7 +120,7 @@ fn prev_state(left: LwpIs) -> u64 {
     }
 }
 
-fn format((index, (name, fields)): (usize, &(&str, &[(&str, usize)]))) -> String {
+fn format((index, (name, fields)): (usize, &Format)) -> String {
     let mut text = format!("name: {name}\nID: {}\nformat:\n", FIRST_ID + index);
     let common =
         [("common_type", 0, 2), ("common_flags", 2, 1), ("common_preempt_count", 3, 1), ("common_pid", 4, 4)];
