@@ -138,8 +138,11 @@ impl<'h> Oracle<'h> {
 
     /// Gaps that may hide what a process's threads do. Whose LWP it is, is not known of a number that several had.
     fn gaps_of(&self, process: usize) -> impl Iterator<Item = &Gap> {
+        let gaps = &self.recording.lwp_gaps;
         let shared = |lwp: u32| self.history.owners.get(&lwp).is_some_and(|owners| owners.len() > 1);
-        self.recording.lwp_gaps.iter().filter(move |gap| gap.process == Some(process) || shared(gap.of))
+        // If such an LWP's attach is missing, it is not known either whose the threads are that it tells of.
+        let vague = gaps.iter().any(|gap| gap.process == Some(process) && shared(gap.of));
+        gaps.iter().filter(move |gap| vague || gap.process == Some(process) || shared(gap.of))
     }
 
     fn check_losses(&self, out: &Path) -> Result<(), String> {
