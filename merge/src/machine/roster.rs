@@ -2,7 +2,9 @@
 //!
 //! Numbers come from files, so nothing is as large as a number: memory is that of those who live. The hash has a random
 //! key, so numbers cannot be chosen to collide. One event asks for one entry several times; all but the first find it
-//! in a small cache before the hash.
+//! in a small cache before the hash. An event that changes nothing costs the machine 41 ns of CPU time, and 88 ns with
+//! std's maps (one thread of a 2-CPU guest with 8 other compilations on it; this crate optimised; the command is in
+//! `cost.rs`, mix "plain events").
 
 use std::{collections::HashMap, hash::Hash};
 
