@@ -49,7 +49,7 @@ fn lost_on(losses: &[Loss], cpu: Cpu) -> impl Iterator<Item = u64> {
 
 pub(crate) fn write_cpus(
     mut table: TableWriter,
-    cpus: &BTreeMap<Cpu, CpuEntry>,
+    cpus: &[(Cpu, CpuEntry)],
     losses: &[Loss],
 ) -> Result<(), Error> {
     for (cpu, entry) in cpus {

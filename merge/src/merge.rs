@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sigmund_model::{
-    ClockDomain, Event, Hertz, Level, Ticks,
+    ClockDomain, Context, Event, Hertz, Level, Ticks,
     tables::{CLOCKS, CPUS, EVENT_TYPES, EVENTS, INFO, LOSSES},
 };
 
@@ -56,16 +56,18 @@ pub fn merge(
         source.lwp_names.iter().for_each(|(lwp, name)| machine.name_lwp(*lwp, name));
         source.thread_names.iter().for_each(|(thread, name)| machine.name_thread(*thread, name));
         source.lost.iter().for_each(|(lwp, lost)| machine.lost(*lwp, *lost));
+        source.carriers.iter().for_each(|(lwp, pid, last)| machine.expect(*lwp, *pid, *last));
+        source.losses.iter().filter(|loss| loss.from.is_some()).try_for_each(|loss| machine.missing(loss))?;
         losses.append(&mut source.losses);
-        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream.events)));
+        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream)));
     }
 
     let mut ordered = Ordered::new(streams)?;
     let mut events = directory.table(&EVENTS)?;
     let mut summary = Summary { tick_hz: clock.tick_hz, ..Summary::default() };
-    let mut take = |source: usize, event: &Event| {
+    let mut take = |machine: &mut Machine, source: usize, event: &Event| {
         let kind = kinds.seen(source, event);
-        kind.name_lwps(event, &mut machine);
+        kind.name_lwps(event, machine);
         let placed = machine.take(kind.level, event, kind.declared_thread(event))?;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
         summary.span = Some((first, event.tick));
@@ -79,7 +81,13 @@ pub fn merge(
         }
         write_event(&mut events, kind, event, &placed)
     };
-    while ordered.next(&mut take)? {}
+    loop {
+        // A stream tells what is missing together with its next event: the machine must know before any other.
+        ordered.take_gaps().iter().try_for_each(|gap| machine.missing(gap))?;
+        if !ordered.next(|source, event| take(&mut machine, source, event))? {
+            break;
+        }
+    }
 
     losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
@@ -109,7 +117,7 @@ fn write_event(events: &mut TableWriter, kind: &Kind, event: &Event, placed: &Pl
         row.count(event.tick.0).text(kind.level.name());
         row.maybe_int(kind.event_type.code.map(i64::from)).text(&kind.event_type.name);
         row.maybe_int(placed.cpu.map(|c| c.0.into())).maybe_int(placed.lwp.map(|l| l.0.into()));
-        row.maybe_count(placed.thread.map(|t| t.0)).text(placed.context.name());
+        row.maybe_count(placed.thread.map(|t| t.0)).maybe_text(placed.context.map(Context::name));
         row.maybe_int(placed.target_lwp.map(|l| l.0.into())).maybe_count(placed.target_thread.map(|t| t.0));
         row.maybe_int(event.cpu.filter(|_| kind.level == Level::User).map(|c| c.0.into()));
         row.numbers(event.params.iter().map(|p| p.number));

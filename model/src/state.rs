@@ -42,6 +42,8 @@ named! {
         Unmounted = "unmounted",
         /// Gone.
         Exited = "exited",
+        /// Events are missing, and nothing since then has shown it: it may be anywhere, and may be gone.
+        Unknown = "unknown",
     }
 }
 
@@ -62,6 +64,8 @@ named! {
         Exited = "exited",
         /// Not on a CPU, and the trace does not say why.
         OffCpu = "off-cpu",
+        /// Events are missing, and nothing since then has shown it: it may be anywhere, and may be gone.
+        Unknown = "unknown",
     }
 }
 
@@ -90,6 +94,8 @@ named! {
         Dispatched = "dispatched",
         /// The trace contradicted itself here (events are missing).
         Resync = "resync",
+        /// Events are missing from here on: when it really ended is not known.
+        Lost = "lost",
         /// The trace ends.
         TraceEnd = "trace-end",
     }

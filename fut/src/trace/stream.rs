@@ -78,6 +78,8 @@ pub struct UserStream {
     newest: usize,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
+    /// Whether it has been said that there is no packet at all.
+    all_lost: bool,
 }
 
 /// One record that waits in the queue.
@@ -125,6 +127,7 @@ impl UserStream {
             newest: 0,
             losses: Vec::new(),
             last: None,
+            all_lost: false,
         }
     }
 
@@ -177,6 +180,9 @@ impl UserStream {
 
     fn note_losses(&mut self, head: &PacketHead) {
         let path = self.packets.path().display().to_string();
+        if self.last.is_none() {
+            self.note_missing_start(head, &path);
+        }
         if self.last.is_none() && head.sequence > 0 && self.packets.overwritten_packets > 0 {
             let detail = format!(
                 "{path}: LWP {}: {} packets with {} bytes of records before packet {}",
@@ -187,8 +193,10 @@ impl UserStream {
             self.losses.push(Loss { severity: Severity::Note, ..loss });
         }
         if let Some(last) = self.last {
-            if head.lost > last.lost {
-                let count = head.lost - last.lost;
+            // The count begins anew with each LWP of that number.
+            let lost_before = if head.sequence == 0 { 0 } else { last.lost };
+            if head.lost > lost_before {
+                let count = head.lost - lost_before;
                 let detail =
                     format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
                 let advice = "record with a larger --user-buffer";
@@ -207,6 +215,25 @@ impl UserStream {
             self.losses.push(Loss { severity: Severity::Note, ..loss });
         }
         self.last = Some(*head);
+    }
+
+    /// What is missing before the first packet.
+    fn note_missing_start(&mut self, head: &PacketHead, path: &str) {
+        if head.lost > 0 {
+            let detail = format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
+            let advice = "record with a larger --user-buffer";
+            self.losses.push(self.loss(LossKind::Dropped, head, Some(head.lost), detail, advice));
+        }
+        if head.sequence == 0 || self.packets.overwritten_packets > 0 {
+            return;
+        }
+        let detail = format!("{path}: LWP {}: expected packet 0, found {}", head.lwp, head.sequence);
+        // Where its end is missing too, nobody says whether a flight recorder has overwritten them.
+        let (kind, severity) = match self.packets.ended {
+            true => (LossKind::Damaged, Severity::Gap),
+            false => (LossKind::Overwritten, Severity::Note),
+        };
+        self.losses.push(Loss { severity, ..self.loss(kind, head, None, detail, "") });
     }
 
     fn loss(
@@ -229,6 +256,15 @@ impl UserStream {
 
     /// Records lost after the last packet: nothing but the final count tells of them.
     fn note_final_losses(&mut self) {
+        if self.packets.is_empty() && self.packets.lost > 0 && !self.all_lost {
+            self.all_lost = true;
+            let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
+            let detail = format!("{path}: LWP {lwp}: no free packet from its start to its end");
+            let advice = "record with a larger --user-buffer";
+            let (lwp, count) = (Some(lwp), Some(self.packets.lost));
+            let loss = Loss::new(LossKind::Dropped, Level::User, detail);
+            self.losses.push(Loss { lwp, count, advice, ..loss });
+        }
         if let Some(last) = self.last.take()
             && self.packets.lost > last.lost
         {

@@ -1,6 +1,14 @@
-//! One CPU: who is on it, and the interrupts it is in.
+//! The CPUs: who is on each of them, and the interrupts it is in.
 
-use sigmund_model::{Lwp, Ticks};
+use std::collections::BTreeMap;
+
+use sigmund_model::{Cpu, Lwp, Ticks};
+
+/// CPUs below this number have a place in a table; the largest kernels are built for so many (`NR_CPUS`). A number
+/// beyond is damage, most likely: it costs a search, not memory.
+const IN_TABLE: usize = 8192;
+/// Interrupts in interrupts that are kept of one CPU. Deeper ones are there only where all exits are missing.
+const DEEPEST: usize = 64;
 
 /// A CPU of which something is known.
 #[derive(Debug)]
@@ -10,14 +18,27 @@ pub(crate) struct CpuEntry {
     since: Ticks,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
+    /// The open gap of it: the first instant behind.
+    pub(super) gap: Option<Ticks>,
+    /// Whether it may be in an interrupt whose entry is missing.
+    pub(super) interrupts_unknown: bool,
     pub(crate) events: u64,
     pub(crate) busy: u64,
     pub(crate) idle: u64,
 }
 
 impl CpuEntry {
-    pub(super) fn new(tick: Ticks) -> CpuEntry {
-        CpuEntry { current: None, since: tick, interrupts: Vec::new(), events: 0, busy: 0, idle: 0 }
+    fn new(tick: Ticks) -> CpuEntry {
+        CpuEntry {
+            current: None,
+            since: tick,
+            interrupts: Vec::new(),
+            gap: None,
+            interrupts_unknown: false,
+            events: 0,
+            busy: 0,
+            idle: 0,
+        }
     }
 
     /// Somebody else is on it from now on.
@@ -42,11 +63,64 @@ impl CpuEntry {
         self.since = tick;
     }
 
+    /// It runs an LWP, or begins an interrupt: whatever interrupts it was in, seen or not, are behind it.
+    pub(super) fn no_interrupts(&mut self) {
+        self.interrupts.clear();
+        self.interrupts_unknown = false;
+    }
+
+    pub(super) fn enter_interrupt(&mut self, number: i64) {
+        if self.interrupts.len() == DEEPEST {
+            self.interrupts.remove(0);
+        }
+        self.interrupts.push(number);
+    }
+
     /// Leaves an interrupt, and those inside of it whose exits were lost.
     pub(super) fn leave_interrupt(&mut self, number: i64) {
         match self.interrupts.iter().rposition(|n| *n == number) {
             Some(place) => self.interrupts.truncate(place),
             None => drop(self.interrupts.pop()),
         }
+    }
+}
+
+/// All CPUs, by number.
+#[derive(Debug, Default)]
+pub(super) struct Cpus {
+    table: Vec<Option<CpuEntry>>,
+    beyond: BTreeMap<Cpu, CpuEntry>,
+}
+
+impl Cpus {
+    #[inline]
+    pub(super) fn get(&self, cpu: Cpu) -> Option<&CpuEntry> {
+        match cpu.0 as usize {
+            place if place < IN_TABLE => self.table.get(place)?.as_ref(),
+            _ => self.beyond.get(&cpu),
+        }
+    }
+
+    /// The CPU of this number; what is known of it begins at `tick`, if it was not known before.
+    #[inline]
+    pub(super) fn entry(&mut self, cpu: Cpu, tick: Ticks) -> &mut CpuEntry {
+        let place = cpu.0 as usize;
+        if place >= IN_TABLE {
+            return self.beyond.entry(cpu).or_insert_with(|| CpuEntry::new(tick));
+        }
+        if place >= self.table.len() {
+            self.table.resize_with(place + 1, || None);
+        }
+        self.table[place].get_or_insert_with(|| CpuEntry::new(tick))
+    }
+
+    /// All of them in the order of their numbers, with their time counted until `tick`.
+    pub(super) fn finish(self, tick: Ticks) -> Vec<(Cpu, CpuEntry)> {
+        let of_table = (0..).map(Cpu).zip(self.table).filter_map(|(cpu, entry)| Some((cpu, entry?)));
+        let settled = |(cpu, mut entry): (Cpu, CpuEntry)| {
+            entry.settle(tick);
+            (cpu, entry)
+        };
+        of_table.chain(self.beyond).map(settled).collect()
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use sigmund_model::{
-    EndReason, Lwp, Thread, ThreadState, Ticks,
+    EndReason, Lwp, LwpState, Thread, ThreadState, Ticks,
     tables::{ACTIVE, LWP_STATES, LWPS, THREAD_STATES, THREADS},
 };
 
 use super::{
     lwp::{LwpEntry, Place, Stretch},
+    roster::Roster,
     thread::ThreadEntry,
 };
 use crate::{
@@ -23,8 +25,8 @@ pub(crate) struct Intervals {
     lwp_states: TableWriter,
     threads: TableWriter,
     lwps: TableWriter,
-    pub(super) lwp_names: HashMap<Lwp, Box<str>>,
-    pub(super) thread_names: HashMap<Thread, Box<str>>,
+    pub(super) lwp_names: HashMap<Lwp, Box<str>, RandomState>,
+    pub(super) thread_names: HashMap<Thread, Box<str>, RandomState>,
     /// User events that each LWP could not record.
     pub(crate) lost: HashMap<Lwp, u64>,
     /// Rows of `threads` so far.
@@ -41,8 +43,8 @@ impl Intervals {
             lwp_states: directory.table(&LWP_STATES)?,
             threads: directory.table(&THREADS)?,
             lwps: directory.table(&LWPS)?,
-            lwp_names: HashMap::new(),
-            thread_names: HashMap::new(),
+            lwp_names: HashMap::default(),
+            thread_names: HashMap::default(),
             lost: HashMap::new(),
             threads_written: 0,
             carriers_written: 0,
@@ -59,7 +61,7 @@ impl Intervals {
     pub(super) fn close_stretch(
         &mut self,
         entry: &mut LwpEntry,
-        threads: &mut HashMap<Thread, ThreadEntry>,
+        threads: &mut Roster<Thread, ThreadEntry>,
         tick: Ticks,
         reason: EndReason,
     ) -> Result<(), Error> {
@@ -72,7 +74,7 @@ impl Intervals {
             Stretch::Active { thread, cpu, since } => {
                 let length = tick.0 - since.0;
                 entry.active += length;
-                if let Some(thread) = threads.get_mut(&thread) {
+                if let Some(thread) = threads.get_mut(thread) {
                     thread.active += length;
                 }
                 let lwp = entry.lwp;
@@ -93,7 +95,7 @@ impl Intervals {
         entry.stretch = match (entry.place, entry.mounted.thread()) {
             (Place::On(cpu, _), Some(thread)) => Stretch::Active { thread, cpu, since: tick },
             (Place::On(..), None) => Stretch::Unmounted { since: tick },
-            (Place::Unknown | Place::Off(_), _) => Stretch::OffCpu,
+            (Place::Unknown | Place::Off(_) | Place::Lost, _) => Stretch::OffCpu,
         };
     }
 
@@ -109,8 +111,9 @@ impl Intervals {
         if let Place::On(..) = entry.place {
             entry.on_cpu += length;
         }
-        let gone = state == sigmund_model::LwpState::Exited;
-        let (since, lwp, cpu) = (entry.place_since, entry.lwp, entry.last_cpu);
+        let gone = state == LwpState::Exited;
+        let cpu = entry.last_cpu.filter(|_| entry.place != Place::Lost);
+        let (since, lwp) = (entry.place_since, entry.lwp);
         self.lwp_states.row(|mut row| {
             row.count(since.0).maybe_count((!gone).then_some(length)).int(lwp.0).text(state.name());
             row.maybe_int(cpu.map(|c| c.0.into())).maybe_text((!gone).then_some(reason.name()));
@@ -140,6 +143,12 @@ impl Intervals {
             _ => None,
         };
         Ok(())
+    }
+
+    /// It is not known any more what a user thread does.
+    pub(super) fn lose_thread(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
+        entry.unparked = false;
+        self.enter_thread_state(entry, ThreadState::Unknown, None, None, tick, EndReason::Lost)
     }
 
     /// Writes the state of a user thread that ends.

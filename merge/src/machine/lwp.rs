@@ -14,16 +14,19 @@ pub(super) enum By {
 /// Where an LWP is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
+    /// Nothing has been seen of it yet.
     Unknown,
     On(Cpu, By),
     Off(LwpState),
+    /// It was known, and events are missing since.
+    Lost,
 }
 
 impl Place {
     /// What a thread that is mounted on an LWP in this place does.
     pub(super) fn thread_state(self) -> ThreadState {
         match self {
-            Place::Unknown => ThreadState::Mounted,
+            Place::Unknown | Place::Lost => ThreadState::Mounted,
             Place::On(..) => ThreadState::Active,
             Place::Off(LwpState::Runnable) => ThreadState::Stalled,
             Place::Off(LwpState::Sleeping | LwpState::DiskSleep | LwpState::Stopped) => ThreadState::InKernel,
@@ -31,12 +34,13 @@ impl Place {
         }
     }
 
-    /// The word of the table `lwp_states`; `None` if the place is not known.
+    /// The word of the table `lwp_states`; `None` if nothing has been seen of it.
     pub(super) fn lwp_state(self) -> Option<LwpState> {
         match self {
             Place::Unknown => None,
             Place::On(..) => Some(LwpState::Running),
             Place::Off(state) => Some(state),
+            Place::Lost => Some(LwpState::Unknown),
         }
     }
 }
@@ -88,6 +92,8 @@ pub(super) struct LwpEntry {
     pub(super) mounted: Mounted,
     pub(super) stretch: Stretch,
     pub(super) exiting: bool,
+    /// Whether it is in the list of whom the next gap of a CPU concerns.
+    pub(super) is_listed: bool,
     pub(super) carries_threads: bool,
     pub(super) events: u64,
     pub(super) on_cpu: u64,
@@ -103,11 +109,11 @@ pub(super) struct LwpEntry {
 }
 
 impl LwpEntry {
-    pub(super) fn new(lwp: Lwp, first: Ticks) -> LwpEntry {
+    pub(super) fn new(lwp: Lwp, pid: Option<Pid>, first: Ticks) -> LwpEntry {
         LwpEntry {
             lwp,
             first,
-            pid: None,
+            pid,
             place: Place::Unknown,
             place_since: first,
             last_seen: first,
@@ -116,6 +122,7 @@ impl LwpEntry {
             mounted: Mounted::Unknown,
             stretch: Stretch::OffCpu,
             exiting: false,
+            is_listed: false,
             carries_threads: false,
             events: 0,
             on_cpu: 0,
@@ -134,7 +141,7 @@ impl LwpEntry {
     fn on_cpu_until(&self, tick: Ticks) -> u64 {
         match self.place {
             Place::On(..) => self.on_cpu + (tick.0 - self.place_since.0),
-            Place::Unknown | Place::Off(_) => self.on_cpu,
+            Place::Unknown | Place::Off(_) | Place::Lost => self.on_cpu,
         }
     }
 

@@ -4,25 +4,34 @@
 //! mounted on which LWP (the runtime's switches say). Intervals are what lies between two changes of either.
 //!
 //! What contradicts the state (an LWP that runs while it should be off-CPU, say) means that events are missing. The
-//! state then follows the newer evidence, and the contradiction is counted.
+//! state then follows the newer evidence, and the contradiction is counted. What streams themselves say is missing makes
+//! unknown what depends on it: the rules are at the head of [`gaps`].
 
 mod contradictions;
+#[cfg(test)]
+mod cost;
 mod cpu;
+mod gaps;
 mod intervals;
 mod lwp;
 mod place;
+mod roster;
 mod thread;
 mod witness;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use sigmund_model::{
-    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Said, Thread, Ticks,
+    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Pid, Said, Thread, Ticks,
 };
 
 use self::{
     contradictions::{Contradiction, Contradictions},
+    cpu::Cpus,
+    gaps::Gaps,
     lwp::{By, LwpEntry, Mounted},
+    roster::Roster,
     thread::ThreadEntry,
 };
 pub(crate) use self::{cpu::CpuEntry, intervals::Intervals, witness::Witnesses};
@@ -34,7 +43,7 @@ pub(crate) struct Placed {
     pub(crate) cpu: Option<Cpu>,
     pub(crate) lwp: Option<Lwp>,
     pub(crate) thread: Option<Thread>,
-    pub(crate) context: Context,
+    pub(crate) context: Option<Context>,
     pub(crate) target_lwp: Option<Lwp>,
     pub(crate) target_thread: Option<Thread>,
 }
@@ -42,16 +51,28 @@ pub(crate) struct Placed {
 /// What is left when the trace has ended.
 pub(crate) struct Finished {
     pub(crate) intervals: Intervals,
-    pub(crate) cpus: BTreeMap<Cpu, CpuEntry>,
+    /// In the order of their numbers.
+    pub(crate) cpus: Vec<(Cpu, CpuEntry)>,
     pub(crate) contradictions: Vec<Loss>,
     pub(crate) witnesses: Witnesses,
 }
 
+/// The process of each LWP that a user trace has events of; `None` if several say that it is theirs.
+type Pids = HashMap<Lwp, Option<Pid>, RandomState>;
+
 /// Who is on what, and for how long.
 pub(crate) struct Machine {
-    cpus: BTreeMap<Cpu, CpuEntry>,
-    lwps: HashMap<Lwp, LwpEntry>,
-    threads: HashMap<Thread, ThreadEntry>,
+    /// The newest tick so far.
+    now: Ticks,
+    cpus: Cpus,
+    lwps: Roster<Lwp, LwpEntry>,
+    threads: Roster<Thread, ThreadEntry>,
+    gaps: Gaps,
+    pids: Pids,
+    /// The last user event that there is of each LWP of a process.
+    carriers: HashMap<(Lwp, Pid), Ticks, RandomState>,
+    /// Whether interrupts are counted: a source does not say with every event what the CPU was doing.
+    counts_interrupts: bool,
     /// Whether a probe's CPU puts its LWP there, if nothing else is known. Not without switches of the kernel: then
     /// nothing would ever take the LWP off again.
     probes_place: bool,
@@ -64,9 +85,14 @@ impl Machine {
     /// A machine of which nothing is known.
     pub(crate) fn new(intervals: Intervals, probes_place: bool) -> Machine {
         Machine {
-            cpus: BTreeMap::new(),
-            lwps: HashMap::new(),
-            threads: HashMap::new(),
+            now: Ticks(0),
+            cpus: Cpus::default(),
+            lwps: Roster::new(),
+            threads: Roster::new(),
+            gaps: Gaps::default(),
+            pids: HashMap::default(),
+            carriers: HashMap::default(),
+            counts_interrupts: false,
             probes_place,
             intervals,
             contradictions: Contradictions::default(),
@@ -77,6 +103,13 @@ impl Machine {
     /// An LWP has this command name from now on.
     pub(crate) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
         self.intervals.name_lwp(lwp, name);
+    }
+
+    /// There are user events of this LWP of this process, the last at `last`.
+    pub(crate) fn expect(&mut self, lwp: Lwp, pid: Pid, last: Ticks) {
+        self.carriers.entry((lwp, pid)).and_modify(|known| *known = last.max(*known)).or_insert(last);
+        let of_lwp = self.pids.entry(lwp).or_insert(Some(pid));
+        *of_lwp = of_lwp.filter(|known| *known == pid);
     }
 
     /// An LWP could not record so many events.
@@ -98,6 +131,10 @@ impl Machine {
         event: &Event,
         declared: Option<Thread>,
     ) -> Result<Placed, Error> {
+        if self.gaps.next.is_some_and(|next| next < event.tick) {
+            self.open_gaps_before(event.tick)?;
+        }
+        self.now = event.tick;
         let (cpu, lwp) = match level {
             Level::Kern => self.kernel_place(event)?,
             Level::User => self.user_place(event)?,
@@ -108,16 +145,22 @@ impl Machine {
         let placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
         self.count(level, cpu, lwp, event.tick);
         self.apply(event, &placed)?;
+        if level == Level::User
+            && let Some(lwp) = lwp
+        {
+            self.watch_end(lwp)?;
+        }
         Ok(placed)
     }
 
     /// A kernel event knows its CPU, and who is on it.
     fn kernel_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let cpu = event.cpu.or_else(|| event.lwp.and_then(|lwp| self.cpu_of(lwp)));
-        let lwp = event.lwp.or_else(|| cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
+        let lwp = event.lwp.or_else(|| cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         if let (Some(cpu), Some(lwp)) = (cpu, lwp)
             && event.effect != Effect::LwpArrive
             && self.cpu(cpu, event.tick).current != Some(lwp)
+            && self.close_cpu_gap(cpu, event.tick)
         {
             self.shown(lwp, cpu, By::Kernel, event.tick)?;
         }
@@ -125,22 +168,34 @@ impl Machine {
     }
 
     /// What the CPU was doing. Kernel events of most sources say so; for the others, interrupts are counted.
-    fn context(&mut self, level: Level, event: &Event, cpu: Option<Cpu>, lwp: Option<Lwp>) -> Context {
-        let Some(entry) = cpu.map(|cpu| self.cpu(cpu, event.tick)) else { return event.context };
+    fn context(
+        &mut self,
+        level: Level,
+        event: &Event,
+        cpu: Option<Cpu>,
+        lwp: Option<Lwp>,
+    ) -> Option<Context> {
+        self.counts_interrupts |=
+            matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_));
+        let counts = self.counts_interrupts;
+        let Some(entry) = cpu.map(|cpu| self.cpu(cpu, event.tick)) else { return Some(event.context) };
         let switches = matches!(event.effect, Effect::KernelSwitch { .. });
         if level == Level::User || switches {
             // Neither happens in an interrupt: an exit that we did not see is behind us.
-            entry.interrupts.clear();
+            entry.no_interrupts();
         }
         if let Effect::InterruptEnter(number) = event.effect {
-            entry.interrupts.push(number);
+            entry.enter_interrupt(number);
         }
         let context = if entry.interrupts.is_empty() { event.context } else { Context::Irq };
         if let Effect::InterruptExit(number) = event.effect {
             entry.leave_interrupt(number);
-            return if event.context.is_task() { Context::Irq } else { event.context };
+            return Some(if event.context.is_task() { Context::Irq } else { event.context });
         }
-        if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context }
+        if context.is_task() && counts && entry.interrupts_unknown {
+            return None;
+        }
+        Some(if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context })
     }
 
     /// The user thread that executed, and what the event itself says about it.
@@ -149,19 +204,19 @@ impl Machine {
         level: Level,
         event: &Event,
         lwp: Option<Lwp>,
-        context: Context,
+        context: Option<Context>,
     ) -> Result<Option<Thread>, Error> {
-        let Some(lwp) = lwp.filter(|_| context.is_task()) else {
+        let Some(lwp) = lwp.filter(|_| context.is_some_and(Context::is_task)) else {
             return Ok(if let Said::Some(thread) = event.thread { Some(thread) } else { None });
         };
-        let mounted = self.lwps.get(&lwp).map_or(Mounted::Unknown, |entry| entry.mounted);
+        let mounted = self.lwps.get(lwp).map_or(Mounted::Unknown, |entry| entry.mounted);
         match event.thread {
             Said::Some(thread) => {
-                self.believe(lwp, mounted, Some(thread), event.tick)?;
+                self.believe(lwp, mounted, Some(thread), event)?;
                 Ok(Some(thread))
             }
             Said::None if level == Level::User => {
-                self.believe(lwp, mounted, None, event.tick)?;
+                self.believe(lwp, mounted, None, event)?;
                 Ok(None)
             }
             Said::None => Ok(None),
@@ -170,11 +225,19 @@ impl Machine {
     }
 
     /// The source itself says which thread is mounted.
-    fn believe(&mut self, lwp: Lwp, known: Mounted, said: Option<Thread>, tick: Ticks) -> Result<(), Error> {
+    fn believe(
+        &mut self,
+        lwp: Lwp,
+        known: Mounted,
+        said: Option<Thread>,
+        event: &Event,
+    ) -> Result<(), Error> {
         if known == Mounted::from(said) {
             return Ok(());
         }
-        if known != Mounted::Unknown {
+        let tick = event.tick;
+        // An LWP that begins to record carries nobody, whoever was on it before its process became another program.
+        if known != Mounted::Unknown && !matches!(event.effect, Effect::LwpAttach { .. }) {
             let detail = format!("LWP {lwp}: {:?} by the switches, {said:?} by its packet", known.thread());
             self.contradictions.add(Contradiction::OtherThread, tick, detail);
         }
@@ -182,7 +245,7 @@ impl Machine {
     }
 
     fn targets(&self, event: &Event, declared: Option<Thread>) -> (Option<Lwp>, Option<Thread>) {
-        let on = |lwp: Lwp| self.lwps.get(&lwp).and_then(|entry| entry.mounted.thread());
+        let on = |lwp: Lwp| self.lwps.get(lwp).and_then(|entry| entry.mounted.thread());
         match event.effect {
             Effect::KernelSwitch { next: Lwp::IDLE, .. } => (None, None),
             Effect::KernelSwitch { next: lwp, .. }
@@ -256,15 +319,12 @@ impl Machine {
                 None => Ok(()),
             },
             Effect::ThreadNew(thread) => self.thread_new(thread, event, placed),
-            Effect::ThreadReady(thread) => self.thread_ready(thread, tick),
+            Effect::ThreadReady(thread) => self.thread_ready(thread, placed.lwp, tick),
         }
     }
 
     /// The trace ends: what is open ends with it.
     pub(crate) fn finish(mut self, tick: Ticks) -> Result<Finished, Error> {
-        for entry in self.cpus.values_mut() {
-            entry.settle(tick);
-        }
         let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();
         lwps.sort_by_key(|entry| entry.lwp);
         for mut entry in lwps {
@@ -279,6 +339,7 @@ impl Machine {
             self.intervals.thread(&entry, None)?;
         }
         let Machine { intervals, cpus, contradictions, witnesses, .. } = self;
+        let cpus = cpus.finish(tick);
         Ok(Finished { intervals, cpus, contradictions: contradictions.into_losses(), witnesses })
     }
 }

@@ -1,9 +1,9 @@
 //! LWPs come to CPUs and leave them.
 
-use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Ticks};
+use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, Ticks};
 
 use super::{
-    Machine,
+    Machine, Pids,
     contradictions::Contradiction,
     cpu::CpuEntry,
     lwp::{By, LwpEntry, Place},
@@ -12,18 +12,19 @@ use crate::error::Error;
 
 impl Machine {
     pub(super) fn cpu(&mut self, cpu: Cpu, tick: Ticks) -> &mut CpuEntry {
-        self.cpus.entry(cpu).or_insert_with(|| CpuEntry::new(tick))
+        self.cpus.entry(cpu, tick)
     }
 
     pub(super) fn lwp(&mut self, lwp: Lwp, tick: Ticks) -> &mut LwpEntry {
-        self.lwps.entry(lwp).or_insert_with(|| LwpEntry::new(lwp, tick))
+        let Machine { lwps, pids, .. } = self;
+        lwps.entry(lwp, || new_lwp(pids, lwp, tick))
     }
 
     /// The CPU that an LWP is on.
     pub(super) fn cpu_of(&self, lwp: Lwp) -> Option<Cpu> {
-        match self.lwps.get(&lwp)?.place {
+        match self.lwps.get(lwp)?.place {
             Place::On(cpu, _) => Some(cpu),
-            Place::Unknown | Place::Off(_) => None,
+            Place::Unknown | Place::Off(_) | Place::Lost => None,
         }
     }
 
@@ -46,8 +47,8 @@ impl Machine {
 
     /// Since when an LWP that was runnable in the run queue of a CPU must run there, because the CPU was idle.
     pub(super) fn unseen_dispatch(&self, lwp: Lwp, cpu: Cpu) -> Option<Ticks> {
-        let entry = self.lwps.get(&lwp)?;
-        let idle = self.cpus.get(&cpu).filter(|cpu| cpu.current == Some(Lwp::IDLE))?;
+        let entry = self.lwps.get(lwp)?;
+        let idle = self.cpus.get(cpu).filter(|cpu| cpu.current == Some(Lwp::IDLE))?;
         // In the run queue of another CPU, it can wait there as long as nobody moves it.
         let queued = entry.queue.filter(|(queue, _)| *queue == cpu).map(|(_, since)| since)?;
         let runnable = entry.place == Place::Off(LwpState::Runnable);
@@ -56,6 +57,9 @@ impl Machine {
 
     /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
     pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
+        if by == By::Kernel && !self.close_cpu_gap(cpu, tick) {
+            return Ok(());
+        }
         match self.cpu(cpu, tick).current {
             Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
             Some(other) => {
@@ -82,12 +86,12 @@ impl Machine {
     }
 
     fn is_placed_by_probe(&self, lwp: Lwp) -> bool {
-        self.lwps.get(&lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
+        self.lwps.get(lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
     }
 
     /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, that is certain.
     fn gone_unseen(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
-        let certain = self.lwps.get(&lwp).map_or(tick, |entry| entry.last_seen.max(entry.place_since));
+        let certain = self.lwps.get(lwp).map_or(tick, |entry| entry.last_seen.max(entry.place_since));
         self.cpu(cpu, tick).set_current(None, certain);
         self.place(lwp, Place::Off(LwpState::OffCpu), certain, EndReason::Resync)
     }
@@ -128,10 +132,12 @@ impl Machine {
         if let Some(cpu) = cpu {
             self.queue_on(lwp, cpu, tick)?;
         }
+        // One that is on its way to sleep is woken on the CPU that it is still on.
+        let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
         match self.lwp(lwp, tick).place {
-            // It was on its way to sleep, and did not get there.
             Place::On(..) => Ok(()),
-            Place::Unknown | Place::Off(_) => {
+            Place::Unknown if may_be_on => Ok(()),
+            Place::Unknown | Place::Off(_) | Place::Lost => {
                 self.place(lwp, Place::Off(LwpState::Runnable), tick, EndReason::Woken)
             }
         }
@@ -145,7 +151,7 @@ impl Machine {
 
     /// An LWP is created. One that had its number before is gone, seen or not.
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
-        if self.lwps.contains_key(&lwp) {
+        if self.lwps.get(lwp).is_some() {
             self.place(lwp, Place::Off(LwpState::Exited), tick, EndReason::Resync)?;
             self.lwp_gone(lwp, tick)?;
         }
@@ -155,28 +161,43 @@ impl Machine {
     }
 
     fn lwp_gone(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
-        if let Some(entry) = self.lwps.get(&lwp)
+        if let Some(entry) = self.lwps.get(lwp)
             && entry.mounted.thread().is_some()
         {
             self.mount(lwp, None, super::thread::Left::resync(), tick)?;
         }
-        let Some(mut entry) = self.lwps.remove(&lwp) else { return Ok(()) };
+        // Of a number that several processes had, the gap may be another's.
+        if self.process_of(lwp).is_some() {
+            self.gaps.end_lwp(lwp, tick);
+        }
+        let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         self.intervals.lwp(&entry, Some(tick))
     }
 
     /// Changes where an LWP is; intervals end and begin.
-    fn place(&mut self, lwp: Lwp, place: Place, tick: Ticks, reason: EndReason) -> Result<(), Error> {
+    pub(super) fn place(
+        &mut self,
+        lwp: Lwp,
+        place: Place,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
         if lwp == Lwp::IDLE {
             return Ok(());
         }
-        let entry = self.lwps.entry(lwp).or_insert_with(|| LwpEntry::new(lwp, tick));
+        let Machine { lwps, pids, gaps, .. } = self;
+        let entry = lwps.entry(lwp, || new_lwp(pids, lwp, tick));
+        let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
+        let place = match place {
+            Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps() => Place::Lost,
+            place => place,
+        };
         if entry.place == place {
             return Ok(());
         }
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         self.intervals.close_place(entry, tick, reason)?;
-        let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
         entry.place = place;
         entry.place_since = tick;
         entry.unconfirmed = 0;
@@ -185,11 +206,25 @@ impl Machine {
             entry.queue = Some((cpu, tick));
         }
         self.intervals.open_stretch(entry, tick);
-        if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(&t)) {
+        if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(t)) {
             let state = place.thread_state();
             thread.stalls += u64::from(taken_off);
             self.intervals.enter_thread_state(thread, state, Some(entry), None, tick, reason)?;
         }
+        match place {
+            Place::Off(_) => self.list_off_cpu(lwp),
+            Place::Lost => self.lose_mounted_of_ended(lwp)?,
+            Place::On(..) | Place::Unknown => {}
+        }
         Ok(())
     }
+
+    /// The process whose user threads an LWP of this number carries, if only one says that it does.
+    pub(super) fn process_of(&self, lwp: Lwp) -> Option<Pid> {
+        self.pids.get(&lwp).copied().flatten()
+    }
+}
+
+fn new_lwp(pids: &Pids, lwp: Lwp, tick: Ticks) -> LwpEntry {
+    LwpEntry::new(lwp, pids.get(&lwp).copied().flatten(), tick)
 }

@@ -2,11 +2,7 @@
 
 use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState, Ticks};
 
-use super::{
-    Machine, Placed,
-    contradictions::Contradiction,
-    lwp::{LwpEntry, Mounted},
-};
+use super::{Machine, Placed, contradictions::Contradiction, lwp::Mounted};
 use crate::error::Error;
 
 /// A user thread of which something is known.
@@ -23,7 +19,13 @@ pub(super) struct ThreadEntry {
     pub(super) blocked_on: Option<u64>,
     pub(super) last_lwp: Option<Lwp>,
     /// Unparked while it was still mounted, on its way to block.
-    unparked: bool,
+    pub(super) unparked: bool,
+    /// Its state is not known, and it may be mounted on an LWP that has no more user events to tell.
+    pub(super) may_be_mounted: bool,
+    /// When it was mounted last.
+    mounted_since: Ticks,
+    /// Whether it is in the list of whom the next gap of an LWP concerns.
+    pub(super) is_listed: bool,
     pub(super) active: u64,
     pub(super) dispatches: u64,
     pub(super) migrations: u64,
@@ -44,6 +46,9 @@ impl ThreadEntry {
             blocked_on: None,
             last_lwp: None,
             unparked: false,
+            may_be_mounted: false,
+            mounted_since: first,
+            is_listed: false,
             active: 0,
             dispatches: 0,
             migrations: 0,
@@ -92,7 +97,7 @@ impl Machine {
             return Ok(());
         }
         if let Some(elsewhere) =
-            next.and_then(|next| self.threads.get(&next)?.lwp).filter(|other| *other != lwp)
+            next.and_then(|next| self.threads.get(next)?.lwp).filter(|other| *other != lwp)
         {
             let detail = format!("thread {}: on LWP {elsewhere}, then on LWP {lwp}", next.map_or(0, |t| t.0));
             self.contradictions.add(Contradiction::TwoLwps, tick, detail);
@@ -106,71 +111,101 @@ impl Machine {
     }
 
     /// The LWP's side of a user context switch.
-    fn change_mounted(
+    pub(super) fn change_mounted(
         &mut self,
         lwp: Lwp,
         mounted: Mounted,
         tick: Ticks,
         reason: EndReason,
     ) -> Result<(), Error> {
-        let entry = self.lwps.entry(lwp).or_insert_with(|| LwpEntry::new(lwp, tick));
+        self.lwp(lwp, tick);
+        let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         entry.mounted = mounted;
         self.intervals.open_stretch(entry, tick);
+        if mounted != Mounted::Unknown {
+            self.gaps.close_lwp(lwp, tick);
+        }
         Ok(())
     }
 
     /// The side of the thread that leaves.
     fn unmounted(&mut self, thread: Thread, left: Left, tick: Ticks) -> Result<(), Error> {
-        let Some(entry) = self.threads.get_mut(&thread) else { return Ok(()) };
+        let Some(entry) = self.threads.get_mut(thread) else { return Ok(()) };
         let unparked = std::mem::take(&mut entry.unparked);
         let state = match left.state {
+            ThreadState::Exited => ThreadState::Exited,
+            _ if self.gaps.hide_threads(entry.pid) => ThreadState::Unknown,
             ThreadState::Blocked if unparked => ThreadState::Ready,
+            ThreadState::Blocked if self.gaps.hid_threads_since(entry.pid, entry.mounted_since) => {
+                ThreadState::Unknown
+            }
             state => state,
         };
         self.intervals.enter_thread_state(entry, state, None, left.on, tick, left.reason)?;
         if state == ThreadState::Exited {
-            let Some(mut entry) = self.threads.remove(&thread) else { return Ok(()) };
-            self.intervals.close_thread_state(&mut entry, tick, EndReason::Exit)?;
-            self.intervals.thread(&entry, Some(tick))?;
+            return self.thread_gone(thread, tick);
         }
+        self.list_unmounted(thread);
         Ok(())
+    }
+
+    fn thread_gone(&mut self, thread: Thread, tick: Ticks) -> Result<(), Error> {
+        let Some(mut entry) = self.threads.remove(thread) else { return Ok(()) };
+        self.intervals.close_thread_state(&mut entry, tick, EndReason::Exit)?;
+        self.intervals.thread(&entry, Some(tick))
     }
 
     /// The side of the thread that comes.
     fn mounted(&mut self, thread: Thread, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
-        let Some(carrier) = self.lwps.get(&lwp) else { return Ok(()) };
+        let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
         let state = carrier.place.thread_state();
-        let new = || ThreadEntry::new(thread, state, tick);
-        let entry = self.threads.entry(thread).or_insert_with(new);
+        let entry = self.threads.entry(thread, || ThreadEntry::new(thread, state, tick));
         entry.pid = entry.pid.or(carrier.pid);
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
         entry.last_lwp = Some(lwp);
+        entry.mounted_since = tick;
+        entry.may_be_mounted = false;
         self.intervals.enter_thread_state(entry, state, Some(carrier), None, tick, EndReason::Dispatched)
     }
 
     /// A user thread is created.
     pub(super) fn thread_new(&mut self, thread: Thread, event: &Event, placed: &Placed) -> Result<(), Error> {
-        let mut entry = ThreadEntry::new(thread, ThreadState::New, event.tick);
-        entry.created_by = placed.thread;
-        entry.pid = placed.lwp.and_then(|lwp| self.lwps.get(&lwp)?.pid);
+        if self.threads.get(thread).is_some_and(|known| known.state == ThreadState::Unknown) {
+            // Its end was missing, and its number is used again.
+            self.thread_gone(thread, event.tick)?;
+        }
+        let pid = placed.lwp.and_then(|lwp| self.lwps.get(lwp)?.pid);
+        let state = if self.gaps.hide_threads(pid) { ThreadState::Unknown } else { ThreadState::New };
         if let Some(name) = event.params.iter().find_map(|p| p.text).filter(|name| !name.is_empty()) {
             self.intervals.thread_names.insert(thread, name.into());
         }
         // One that is known already was seen before its creation was: keep what is known.
-        self.threads.entry(thread).or_insert(entry);
+        self.threads.entry(thread, || ThreadEntry {
+            created_by: placed.thread,
+            pid,
+            ..ThreadEntry::new(thread, state, event.tick)
+        });
+        self.list_unmounted(thread);
         Ok(())
     }
 
     /// A user thread is made ready.
-    pub(super) fn thread_ready(&mut self, thread: Thread, tick: Ticks) -> Result<(), Error> {
-        let new = || ThreadEntry::new(thread, ThreadState::Ready, tick);
-        let entry = self.threads.entry(thread).or_insert_with(new);
+    pub(super) fn thread_ready(&mut self, thread: Thread, by: Option<Lwp>, tick: Ticks) -> Result<(), Error> {
+        let pid = by.and_then(|lwp| self.lwps.get(lwp)?.pid);
+        let is_hidden = self.gaps.hide_threads(pid);
+        let state = if is_hidden { ThreadState::Unknown } else { ThreadState::Ready };
+        let new = || ThreadEntry { pid, ..ThreadEntry::new(thread, state, tick) };
+        let entry = self.threads.entry(thread, new);
         if entry.lwp.is_some() {
             entry.unparked = true;
             return Ok(());
         }
-        self.intervals.enter_thread_state(entry, ThreadState::Ready, None, None, tick, EndReason::Woken)
+        if entry.state != ThreadState::Unknown || !(is_hidden || entry.may_be_mounted) {
+            self.intervals.enter_thread_state(entry, state, None, None, tick, EndReason::Woken)?;
+        }
+        self.list_unmounted(thread);
+        Ok(())
     }
 }

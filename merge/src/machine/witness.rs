@@ -24,7 +24,7 @@ pub(crate) struct Witnesses {
 impl Machine {
     /// Where a user event happened. It knows its LWP; the switches say where that is.
     pub(super) fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
-        let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(&cpu)?.current));
+        let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
         match event.cpu {
             Some(seen) => self.compare(lwp, seen, event.tick)?,
@@ -57,9 +57,14 @@ impl Machine {
                 self.lwp(lwp, tick).unconfirmed += 1;
                 Ok(())
             }
+            // It was there; but for how long, nobody knows. Were it on a CPU without a gap, its switches would have said so.
+            Place::Lost => {
+                self.witnesses.single += 1;
+                Ok(())
+            }
             Place::Unknown | Place::On(_, By::Probe) => {
                 self.witnesses.single += 1;
-                if self.probes_place {
+                if self.probes_place && self.cpu(seen, tick).gap.is_none() {
                     self.arrive(lwp, seen, By::Probe, tick)?;
                     self.lwp(lwp, tick).unconfirmed += 1;
                 }

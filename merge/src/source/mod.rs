@@ -13,7 +13,7 @@ use std::{
 use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
-    ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
+    ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread, Ticks,
     tables::info_keys,
 };
 
@@ -39,6 +39,8 @@ pub(crate) struct Source {
     pub(crate) thread_names: Vec<(Thread, String)>,
     /// User events that LWPs could not record.
     pub(crate) lost: Vec<(Lwp, u64)>,
+    /// LWPs that recorded user events, with their process and the last event.
+    pub(crate) carriers: Vec<(Lwp, Pid, Ticks)>,
     /// Kernel events that were lost on CPUs.
     pub(crate) cpus_lost: Vec<(u32, u64)>,
     pub(crate) losses: Vec<Loss>,
@@ -62,6 +64,7 @@ impl Source {
             lwp_names: Vec::new(),
             thread_names: Vec::new(),
             lost: Vec::new(),
+            carriers: Vec::new(),
             cpus_lost: Vec::new(),
             losses: Vec::new(),
             probes_place: false,
@@ -115,6 +118,7 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.losses = trace.losses().iter().chain(trace.notes()).cloned().collect();
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
+    source.carriers = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.pid, last_tick(lwp))).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
     source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
@@ -131,6 +135,11 @@ fn cost_facts(pid: Pid, costs: &ProbeCosts) -> [(String, String); 3] {
         fact(info_keys::PROBE_WORD_TICKS, costs.per_word),
         fact(info_keys::PROBE_CLOCK_TICKS, costs.clock_read),
     ]
+}
+
+/// When an LWP has recorded its last event, as far as heads can be trusted.
+fn last_tick(lwp: &LwpPackets) -> Ticks {
+    lwp.heads().map(|head| head.last_tick).max().unwrap_or(Ticks(0))
 }
 
 /// A trace that was cut between two packets: only the missing end of its LWPs tells.

@@ -26,6 +26,8 @@ pub(crate) struct Detail {
     pub(crate) kernel_states: bool,
     /// User switches give the reason, and threads that are made ready are events.
     pub(crate) reasons: bool,
+    /// Interrupts last until their exit. Otherwise no exit is listed at all, and each interrupt is a point.
+    pub(crate) exits: bool,
 }
 
 /// One event, and the truth about it.
@@ -132,6 +134,13 @@ pub(crate) fn run(seed: u64, size: Size, detail: Detail) -> (Vec<Step>, Answer) 
         let act = machine.choose(&mut chance, cpu);
         steps.push(machine.witness(tick, cpu, act));
         machine.perform(tick, cpu, act, &mut answer);
+    }
+    // Without any exit, a listing would say that interrupts are points.
+    let exit = |step: &Step| matches!(step.act, Act::IrqExit(_));
+    let in_interrupt = (0..).zip(&machine.cpus).find_map(|(n, cpu)| Some((n, *cpu.interrupts.last()?)));
+    if let Some((cpu, innermost)) = in_interrupt.filter(|_| !steps.iter().any(exit)) {
+        steps.push(machine.witness(tick, cpu, Act::IrqExit(innermost)));
+        machine.perform(tick, cpu, Act::IrqExit(innermost), &mut answer);
     }
     answer.end = tick;
     (steps, answer)
@@ -286,7 +295,7 @@ impl Machine {
                     lwp.off = Off::Runnable;
                 }
             }
-            Act::Irq(irq) => cpu.interrupts.push(irq),
+            Act::Irq(irq) if self.detail.exits => cpu.interrupts.push(irq),
             Act::IrqExit(_) => drop(cpu.interrupts.pop()),
             Act::UserSwitch { next, reason } => {
                 let lwp = cpu.lwp;
@@ -297,7 +306,7 @@ impl Machine {
                     thread.left = Some(Reason::Yield);
                 }
             }
-            Act::Kernel(_) | Act::User(_) => {}
+            Act::Irq(_) | Act::Kernel(_) | Act::User(_) => {}
         }
     }
 

@@ -24,14 +24,22 @@ pub const EVENTS: Table = Table {
         known("level", Word, "KERN or USER: which side recorded it."),
         maybe("code", Int64, "Its number in its source: tracepoint id, or user event code."),
         known("name", Word, "Its name in its source."),
-        maybe("cpu", Int32, "The CPU it happened on."),
-        maybe("lwp", Int32, "The LWP (tid) that was on that CPU; 0 is the idle task."),
+        maybe("cpu", Int32, "The CPU it happened on; NULL if events are missing that would say so."),
+        maybe(
+            "lwp",
+            Int32,
+            "The LWP (tid) that was on that CPU; 0 is the idle task; NULL if events are missing that would say so.",
+        ),
         maybe(
             "thread",
             Int64,
-            "The user thread that was executing; NULL in interrupts, and where there is none.",
+            "The user thread that was executing; NULL in interrupts, where there is none, and where it is not known.",
         ),
-        known("context", Word, "What the CPU was doing: task, irq, softirq, nmi or idle."),
+        maybe(
+            "context",
+            Word,
+            "What the CPU was doing: task, irq, softirq, nmi or idle; NULL if events are missing that would say so.",
+        ),
         maybe("target_lwp", Int32, "The LWP that it makes run, wakes or creates."),
         maybe(
             "target_thread",
@@ -55,7 +63,7 @@ pub const EVENTS: Table = Table {
 /// One row is a stretch in which a user thread really executed.
 pub const ACTIVE: Table = Table {
     name: "active",
-    doc: "One row is a stretch in which a user thread really executed: mounted on an LWP that was on a CPU.",
+    doc: "One row is a stretch in which a user thread certainly executed: mounted on an LWP that was on a CPU. Where events are missing it may have executed unseen; its state is unknown or mounted then.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
         known("dur_tick", Int64, "Its length. The sum over a thread is the thread's active time."),
@@ -65,7 +73,7 @@ pub const ACTIVE: Table = Table {
         known(
             "end_reason",
             Word,
-            "What ended it: yield, quantum, block, exit, preempted, slept, trace-end, ...",
+            "What ended it: yield, quantum, block, exit, preempted, slept, lost (events are missing from here on), trace-end, ...",
         ),
     ],
 };
@@ -85,7 +93,7 @@ pub const THREAD_STATES: Table = Table {
         known(
             "state",
             Word,
-            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted or exited.",
+            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted, exited, or unknown: from a gap in the trace to the next event that shows it.",
         ),
         maybe("lwp", Int32, "The LWP it is mounted on."),
         maybe("cpu", Int32, "The CPU, if it is active."),
@@ -106,7 +114,11 @@ pub const LWP_STATES: Table = Table {
             "Its length, to the end of the trace if nothing ended it; NULL for exited, which never ends.",
         ),
         known("lwp", Int32, "The LWP."),
-        known("state", Word, "running, runnable, sleeping, disk-sleep, stopped, exited or off-cpu."),
+        known(
+            "state",
+            Word,
+            "running, runnable, sleeping, disk-sleep, stopped, exited, off-cpu, or unknown: from a gap in the trace to the next event that shows it.",
+        ),
         maybe("cpu", Int32, "The CPU it runs on, or left."),
         maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],
@@ -123,7 +135,11 @@ pub const THREADS: Table = Table {
         known("ts_tick", Int64, "Its creation, or the first that is known of it."),
         maybe("dur_tick", Int64, "Its life; NULL if it never ended."),
         maybe("created_by", Int64, "The user thread that created it."),
-        known("active_tick", Int64, "Its active time."),
+        known(
+            "active_tick",
+            Int64,
+            "Its active time, as far as it is known: events may be missing, for this and what follows.",
+        ),
         known("dispatches", Int64, "How often it was put on an LWP."),
         known("migrations", Int64, "How often that was another LWP than the time before."),
         known("stalls", Int64, "How often its LWP was taken off the CPU under it."),
@@ -141,9 +157,13 @@ pub const LWPS: Table = Table {
         known("ts_tick", Int64, "The first that is known of it."),
         maybe("dur_tick", Int64, "Its life; NULL if it never ended."),
         known("carries_threads", Bool, "Whether it belongs to a traced runtime or recorded user events."),
-        known("on_cpu_tick", Int64, "Its time on CPUs, by the kernel's switches."),
+        known("on_cpu_tick", Int64, "Its time on CPUs, by the kernel's switches, as far as it is known."),
         known("active_tick", Int64, "That part of it with a user thread mounted."),
-        known("unmounted_tick", Int64, "The rest of it, counted on its own: on a CPU with no user thread."),
+        known(
+            "unmounted_tick",
+            Int64,
+            "The rest of it, counted on its own: on a CPU with no user thread, or none that is known.",
+        ),
         maybe(
             "cpu_time_ns",
             Int64,
@@ -169,7 +189,11 @@ pub const CPUS: Table = Table {
         known("cpu", Int32, "Its number."),
         known("events", Int64, "Kernel events recorded on it."),
         known("lost_events", Int64, "Kernel events lost on it, as far as they were counted."),
-        known("busy_tick", Int64, "Time with an LWP on it."),
+        known(
+            "busy_tick",
+            Int64,
+            "Time with an LWP on it. Where events are missing it is neither busy nor idle.",
+        ),
         known("idle_tick", Int64, "Time with the idle task on it."),
     ],
 };

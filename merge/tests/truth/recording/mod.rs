@@ -1,0 +1,80 @@
+//! The same question as for listings, asked of recordings: a kernel trace (trace.dat) and a user trace of each process,
+//! whole or with pages and packets missing.
+//!
+//! ```text
+//!   seed ─► world ─┬─► recorded, parts of it lost ─► trace.dat, user-PID.fut ─► merge ─► every row ─┐
+//!                  └─► history: who was where at every tick ──────────────────────────────────────┴─► true?
+//! ```
+//!
+//! Each row is a claim. It must be true, and one that says `unknown` (or NULL) must be allowed to: from a gap on, until
+//! the next event that settles the matter.
+
+mod check;
+mod kernel_file;
+mod losses;
+mod user_file;
+mod world;
+
+use std::{fs, path::PathBuf};
+
+use sigmund_merge::{MergeOptions, merge};
+
+use crate::chance::Chance;
+pub(crate) use world::Size;
+
+/// What of a recording there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sides {
+    Both,
+    Kernel,
+    User,
+}
+
+/// Simulates, records, merges and checks; `losing` says whether parts of the recording are lost.
+pub(crate) fn try_once(seed: u64, size: Size, sides: Sides, losing: bool) -> Result<Told, String> {
+    let mut chance = Chance::new(seed);
+    let history = world::run(&mut chance, size, losing, sides);
+    let recording = losses::record(&mut chance, &history, sides, losing);
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut inputs: Vec<PathBuf> = Vec::new();
+    if sides != Sides::User {
+        inputs.push(folder.path().join("kernel.dat"));
+        fs::write(&inputs[0], kernel_file::write(size.cpus, &recording.pages)).map_err(|e| e.to_string())?;
+    }
+    if sides != Sides::Kernel {
+        for process in 0..size.processes {
+            let path = folder.path().join(format!("user-{}.fut", world::pid(process)));
+            fs::write(&path, user_file::write(process, &recording.packets)).map_err(|e| e.to_string())?;
+            inputs.push(path);
+        }
+    }
+    let out = folder.path().join("out.supertrace");
+    let summary = merge(&inputs, &out, &MergeOptions::default(), |_| {}).map_err(|e| e.to_string())?;
+    check::check(&out, &summary, &history, &recording)
+}
+
+/// What a run has shown, so that a test can see that it was worth something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) events: usize,
+    pub(crate) threads: usize,
+    pub(crate) lost_events: usize,
+    pub(crate) kernel_gaps: usize,
+    pub(crate) user_gaps: usize,
+    /// Rows of states that say what was.
+    pub(crate) known_rows: usize,
+    /// Those that say that it is not known.
+    pub(crate) unknown_rows: usize,
+}
+
+impl std::ops::AddAssign for Told {
+    fn add_assign(&mut self, other: Told) {
+        self.events += other.events;
+        self.threads += other.threads;
+        self.lost_events += other.lost_events;
+        self.kernel_gaps += other.kernel_gaps;
+        self.user_gaps += other.user_gaps;
+        self.known_rows += other.known_rows;
+        self.unknown_rows += other.unknown_rows;
+    }
+}
