@@ -20,6 +20,9 @@ use crate::cut::Cut;
 use crate::error::Misfit;
 use crate::input::Input;
 
+/// Bytes of a mapped file that stay in memory behind the page that is being read, at most.
+const KEPT: u64 = 4 << 20;
+
 /// Hands out page after page.
 #[derive(Debug)]
 pub(super) struct Pages {
@@ -27,6 +30,8 @@ pub(super) struct Pages {
     page_size: u64,
     /// The next page, or chunk.
     at: u64,
+    /// What lies before this has been given back to the system.
+    released: u64,
     source: Source,
 }
 
@@ -80,7 +85,7 @@ impl Pages {
                 next: 0,
             }),
         };
-        Pages { input, page_size, at: region.offset, source }
+        Pages { input, page_size, at: region.offset, released: region.offset, source }
     }
 
     /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
@@ -99,6 +104,10 @@ impl Pages {
 
     /// The next page; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Result<Place, Unreadable>> {
+        if self.at.saturating_sub(self.released) >= KEPT {
+            self.input.release(self.released, self.at);
+            self.released = self.at;
+        }
         match &mut self.source {
             Source::Plain { end } => {
                 if self.at >= *end {
