@@ -1,20 +1,28 @@
 //! Many streams, each in the order of time, as one.
 //!
-//! A heap of the streams' next events. Of two with the same tick, the one of the stream that was given first comes
-//! first; a listing is one stream, so its own order is kept.
+//! The stream whose event is the oldest is read until another has an older one; a heap knows the others. Of two with
+//! the same tick, the one of the stream that was given first comes first; a listing is one stream, so its own order is
+//! kept.
 
-use std::{cmp::Reverse, collections::BinaryHeap, io, path::PathBuf};
+use std::{cmp::Reverse, collections::BinaryHeap, io, path::PathBuf, sync::Arc};
 
 use sigmund_model::{Event, EventStream, Loss, Ticks};
 
-use crate::error::Error;
+use crate::{ahead::Ahead, error::Error, helpers::Helpers};
 
 /// A stream, and what is next in it.
 struct Head {
-    stream: Box<dyn EventStream + Send>,
-    event: Event,
+    feed: Feed,
     source: usize,
     last: Ticks,
+}
+
+/// Where the events of a stream come from.
+enum Feed {
+    /// From the stream itself, one by one.
+    Direct { stream: Box<dyn EventStream + Send>, event: Event },
+    /// From helpers that read ahead.
+    Ahead(Ahead),
 }
 
 /// The merged stream.
@@ -28,47 +36,93 @@ pub(crate) struct Ordered {
 
 impl Ordered {
     /// Starts the streams; each belongs to the source with the number beside it.
-    pub(crate) fn new(streams: Vec<(usize, Box<dyn EventStream + Send>)>) -> Result<Ordered, Error> {
+    pub(crate) fn new(
+        streams: Vec<(usize, Box<dyn EventStream + Send>)>,
+        helpers: Option<&Arc<Helpers>>,
+    ) -> Result<Ordered, Error> {
         let mut ordered = Ordered { heads: Vec::new(), heap: BinaryHeap::new(), losses: Vec::new(), late: 0 };
-        for (source, stream) in streams {
-            let head = Head { stream, event: Event::default(), source, last: Ticks(0) };
+        let batch = Ahead::batch_events(streams.len());
+        for (index, (source, stream)) in streams.into_iter().enumerate() {
+            let feed = match helpers {
+                Some(helpers) => Feed::Ahead(Ahead::new(stream, Arc::clone(helpers), batch)),
+                None => Feed::Direct { stream, event: Event::default() },
+            };
+            let mut head = Head { feed, source, last: Ticks(0) };
+            if head.advance(index, &mut ordered.losses, &mut ordered.late)? {
+                ordered.heap.push(Reverse((head.last, index)));
+            }
             ordered.heads.push(head);
-            ordered.advance(ordered.heads.len() - 1)?;
         }
         Ok(ordered)
     }
 
-    /// Gives the next event to `take`, with the number of its source; `false` at the end.
-    pub(crate) fn next(
+    /// Gives all events to `take`, with the number of their source.
+    pub(crate) fn each(
         &mut self,
-        take: impl FnOnce(usize, &Event) -> Result<(), Error>,
-    ) -> Result<bool, Error> {
-        let Some(Reverse((_, index))) = self.heap.pop() else { return Ok(false) };
-        let head = &self.heads[index];
-        take(head.source, &head.event)?;
-        self.advance(index)?;
-        Ok(true)
+        mut take: impl FnMut(usize, &Event) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        while let Some(Reverse((_, index))) = self.heap.pop() {
+            let next_of_others = self.heap.peek().map(|Reverse(next)| *next);
+            let head = &mut self.heads[index];
+            loop {
+                take(head.source, head.feed.event())?;
+                if !head.advance(index, &mut self.losses, &mut self.late)? {
+                    break;
+                }
+                if next_of_others.is_some_and(|next| next < (head.last, index)) {
+                    self.heap.push(Reverse((head.last, index)));
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What the streams found missing since this was last asked.
     pub(crate) fn take_losses(&mut self) -> Vec<Loss> {
         std::mem::take(&mut self.losses)
     }
+}
 
-    fn advance(&mut self, index: usize) -> Result<(), Error> {
-        let head = &mut self.heads[index];
-        let more = head.stream.next_into(&mut head.event).map_err(|error: io::Error| Error::Io {
+impl Head {
+    /// Goes to the next event; `false` at the end.
+    #[inline]
+    fn advance(&mut self, index: usize, losses: &mut Vec<Loss>, late: &mut u64) -> Result<bool, Error> {
+        let more = match &mut self.feed {
+            Feed::Direct { stream, event } => {
+                stream.next_into(event).inspect(|_| losses.append(&mut stream.take_losses()))
+            }
+            Feed::Ahead(ahead) => ahead.advance(losses),
+        };
+        let more = more.map_err(|error: io::Error| Error::Io {
             path: PathBuf::from(format!("stream {index}")),
             error,
         })?;
-        self.losses.append(&mut head.stream.take_losses());
         if more {
             // A stream that goes back is kept in order by calling its late events as old as the newest before.
-            self.late += u64::from(head.event.tick < head.last);
-            head.event.tick = head.event.tick.max(head.last);
-            head.last = head.event.tick;
-            self.heap.push(Reverse((head.event.tick, index)));
+            let event = self.feed.event_mut();
+            *late += u64::from(event.tick < self.last);
+            event.tick = event.tick.max(self.last);
+            self.last = event.tick;
         }
-        Ok(())
+        Ok(more)
+    }
+}
+
+impl Feed {
+    #[inline]
+    fn event(&self) -> &Event {
+        match self {
+            Feed::Direct { event, .. } => event,
+            Feed::Ahead(ahead) => ahead.event(),
+        }
+    }
+
+    #[inline]
+    fn event_mut(&mut self) -> &mut Event {
+        match self {
+            Feed::Direct { event, .. } => event,
+            Feed::Ahead(ahead) => ahead.event_mut(),
+        }
     }
 }
