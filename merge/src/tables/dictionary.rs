@@ -180,7 +180,6 @@ impl DictionaryChunk {
             offsets.append_row_count(i64::from(written.num_values));
             offsets.append_offset_and_size(written.offset as i64, written.compressed_size as i32);
         }
-        drop(pages);
         let encodings = [Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY];
         let metadata = ColumnChunkMetaData::builder(self.column)
             .set_compression(DictionaryChunk::codec())

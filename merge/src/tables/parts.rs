@@ -46,7 +46,7 @@ type Chunks = Result<Vec<Chunk>, ParquetError>;
 
 /// A column of a row group that is being encoded: by Arrow's writer, or as places in a list of values.
 enum ColumnEncoder {
-    Arrow(ArrowColumnWriter),
+    Arrow(Box<ArrowColumnWriter>),
     Dictionary(DictionaryChunk),
 }
 
@@ -269,7 +269,7 @@ impl Encoder {
     fn begin(&self) -> Result<Vec<ColumnEncoder>, ParquetError> {
         // The number of a row group only matters where files are encrypted.
         let writers = self.factory.create_column_writers(0)?;
-        Ok(writers.into_iter().map(ColumnEncoder::Arrow).collect())
+        Ok(writers.into_iter().map(|writer| ColumnEncoder::Arrow(Box::new(writer))).collect())
     }
 
     /// Every column of ours is one column of the file, lists too.
