@@ -1,10 +1,15 @@
 //! `sigmund merge`: inputs into a super-trace; and what is said about it afterwards.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 
 use anyhow::Result;
 use sigmund_merge::{MergeOptions, Summary};
 use sigmund_model::{LossKind, Severity, Ticks};
+use signal_hook::{consts::TERM_SIGNALS, flag, low_level};
 
 use crate::{
     Found,
@@ -17,22 +22,35 @@ const TOLD: usize = 10;
 
 pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     let MergeArgs { force, clock, hz: tick_hz, align_cpus, .. } = *args;
-    let options = MergeOptions { force, clock, tick_hz, align_cpus };
+    let options = MergeOptions { force, clock, tick_hz, align_cpus, ..MergeOptions::default() };
     let summary = merge(&args.inputs, &args.output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 
-/// Merges, and tells what came out.
+/// Merges, and tells what came out. A signal that ends programs ends the merge, and nothing of it stays.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
-    let progress = Progress::new();
-    let merged = sigmund_merge::merge(inputs, out, options, |events| {
-        progress.show(&format!("merging, {events} events"));
+    let (stop, signals) = stop_at_signals()?;
+    let options = MergeOptions { stop: Some(stop), ..options.clone() };
+    let (progress, started) = (Progress::new(), Instant::now());
+    let merged = sigmund_merge::merge(inputs, out, &options, |so_far| {
+        let rate = so_far.events as f64 / started.elapsed().as_secs_f64() / 1e6;
+        let (events, mib) = (so_far.events, so_far.bytes >> 20);
+        progress.show(&format!("merging, {events} events, {mib} MiB written, {rate:.1} M events/s"));
     });
     progress.clear();
+    signals.into_iter().for_each(|signal| drop(low_level::unregister(signal)));
     let summary = merged?;
     tell_losses(&summary);
+    summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));
     output::say(&describe(out, &summary));
     Ok(summary)
+}
+
+fn stop_at_signals() -> Result<(Arc<AtomicBool>, Vec<signal_hook::SigId>)> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let register = |signal: &i32| flag::register(*signal, Arc::clone(&stop));
+    let signals = TERM_SIGNALS.iter().map(register).collect::<Result<_, _>>()?;
+    Ok((stop, signals))
 }
 
 fn describe(out: &Path, summary: &Summary) -> String {

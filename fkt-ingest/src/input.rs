@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 use crate::error::Error;
 
@@ -53,6 +53,20 @@ impl Input {
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.bytes().len() as u64
+    }
+
+    /// Bytes `from..to` are not needed soon: a mapped file need not keep them in this process's memory. They can be read
+    /// again at any time.
+    pub(crate) fn release(&self, from: u64, to: u64) {
+        let Bytes::Mapped(map) = &*self.bytes else { return };
+        let (from, to) = (from as usize, to.min(map.len() as u64) as usize);
+        if from < to {
+            // SAFETY: the map is of a file, private, and never written to. So the system forgets no byte of it: who
+            // reads one of these pages again gets it from the file, as at the first time.
+            let advised = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
+            // Advice that is not taken costs memory, nothing else.
+            let _ = advised;
+        }
     }
 
     /// The file's name without its folder, as messages write it.

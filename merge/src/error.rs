@@ -63,6 +63,9 @@ pub enum Error {
     /// The output is there already.
     #[error("{}: is there already; --force overwrites it", .0.display())]
     OutputExists(PathBuf),
+    /// The merge was told to stop.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
     /// A Parquet file cannot be written.
     #[error("{}: {error}", path.display())]
     Parquet {

@@ -36,15 +36,17 @@ impl Kinds {
         kinds
     }
 
-    /// The type of an event, which is counted.
-    pub(crate) fn seen(&mut self, source: usize, event: &Event) -> &Kind {
-        let kind = &mut self.kinds[self.starts[source] + event.kind as usize];
+    /// The type of an event, which is counted; and its number among all.
+    #[inline]
+    pub(crate) fn seen(&mut self, source: usize, event: &Event) -> (usize, &Kind) {
+        let number = self.starts[source] + event.kind as usize;
+        let kind = &mut self.kinds[number];
         kind.events += 1;
-        kind
+        (number, kind)
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> + Clone {
         self.kinds.iter()
     }
 }

@@ -3,14 +3,16 @@
 //! ```text
 //!   run directory, trace.dat, user trace, listing             source/   what an input is, its streams, its clock
 //!          │ streams of events, each in the order of time
+//!          │ read ahead, where there are processors for it     ahead.rs, helpers.rs
 //!          ▼
 //!   one stream, in the order of time                           order.rs  k-way merge
 //!          │
 //!          ▼
 //!   CPU → LWP → user thread, kept by the switch events         machine/  the state, the intervals, the witnesses
 //!          │ rows
+//!          │ encoded, where there are processors for it
 //!          ▼
-//!   NAME.supertrace/TABLE/part-00000.parquet                   tables/   writers
+//!   NAME.supertrace/TABLE/part-00000.parquet, …                tables/   writers
 //! ```
 //!
 //! Everything streams: memory holds the LWPs and user threads that live at one time, not the trace.
@@ -18,7 +20,9 @@
 #![forbid(unsafe_code)]
 
 mod about;
+mod ahead;
 mod error;
+mod helpers;
 mod kinds;
 mod listing;
 mod machine;
@@ -33,6 +37,6 @@ mod tables;
 pub use error::Error;
 #[doc(hidden)]
 pub use listing::read_listing;
-pub use merge::{MergeOptions, merge};
+pub use merge::{MergeOptions, Progress, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
 pub use summary::Summary;

@@ -1,22 +1,35 @@
 //! The merge itself: inputs in, a super-trace out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
+use fkt_ingest::TraceStream;
 use sigmund_model::{
-    ClockDomain, Context, Event, Hertz, Level, Ticks,
-    tables::{CLOCKS, CPUS, EVENT_TYPES, EVENTS, INFO, LOSSES},
+    ClockDomain, Event, Hertz, Level, Loss, Ticks,
+    tables::{CLOCKS, CPUS, EVENT_TYPES, INFO, LOSSES},
 };
 
 use crate::{
     about::{self, write_clocks, write_cpus, write_event_types, write_info, write_losses},
     error::Error,
-    kinds::{Kind, Kinds},
-    machine::{Finished, Intervals, Machine, Placed},
-    order::Ordered,
-    source::{self, MainClock},
+    helpers::Helpers,
+    kinds::Kinds,
+    machine::{Finished, Intervals, Machine},
+    order::{Ordered, Step},
+    source::{self, MainClock, Source},
     summary::Summary,
-    tables::{Directory, TableWriter},
+    tables::{Directory, EventRows},
 };
+
+/// Events between two looks at whether to stop, and two reports of progress.
+const EVENTS_A_REPORT: u64 = 1 << 16;
 
 /// Choices for a merge.
 #[derive(Clone, Debug, Default)]
@@ -31,68 +44,64 @@ pub struct MergeOptions {
     /// them. The kernel trace is read once more for it. Nothing is changed where no order of events is violated; merges
     /// that would need it count LWPs that were put on a second CPU (losses, kind contradiction).
     pub align_cpus: bool,
+    /// Threads to use; as many as there are CPUs for this process, if not given. What is written is always the same.
+    pub threads: Option<NonZeroUsize>,
+    /// Set from outside, it ends the merge with [`Error::Interrupted`].
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// Merges the inputs into a super-trace at `out`. `progress` is called now and then with the events so far.
+/// How far a merge is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Events merged.
+    pub events: u64,
+    /// Bytes of the super-trace that are written.
+    pub bytes: u64,
+}
+
+/// Merges the inputs into a super-trace at `out`. `progress` is called now and then.
 ///
 /// # Errors
-/// When an input cannot be opened, the inputs have no common clock, or the output cannot be written. Nothing is left
-/// at `out` then.
+/// When an input cannot be opened, the inputs have no common clock, the output cannot be written, or the merge is told
+/// to stop. What was at `out` before is there still then, and nothing else.
 pub fn merge(
     inputs: &[PathBuf],
     out: &Path,
     options: &MergeOptions,
-    mut progress: impl FnMut(u64),
+    mut progress: impl FnMut(Progress),
 ) -> Result<Summary, Error> {
     let mut sources = source::open(inputs, options.clock)?;
     let clock = MainClock::choose(&mut sources, options)?;
-    let directory = Directory::create(out, options.force)?;
+    let helpers = helpers(options);
+    let directory = Directory::create(out, options.force, helpers.clone())?;
     let probes_place = sources.iter().any(|s| s.probes_place);
-    let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);
-    let mut kinds = Kinds::of(&sources);
-    let mut losses = Vec::new();
-    let mut streams = Vec::new();
-    for (index, source) in sources.iter_mut().enumerate() {
-        source.lwp_names.iter().for_each(|(lwp, name)| machine.name_lwp(*lwp, name));
-        source.thread_names.iter().for_each(|(thread, name)| machine.name_thread(*thread, name));
-        source.lost.iter().for_each(|(lwp, lost)| machine.lost(*lwp, *lost));
-        source.carriers.iter().for_each(|(lwp, pid, last)| machine.expect(*lwp, *pid, *last));
-        source.losses.iter().filter(|loss| loss.from.is_some()).try_for_each(|loss| machine.missing(loss))?;
-        losses.append(&mut source.losses);
-        streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream)));
-    }
+    let machine = Machine::new(Intervals::create(&directory)?, probes_place);
+    let kinds = Kinds::of(&sources);
+    let rows = EventRows::create(&directory, kinds.iter().map(|kind| &kind.event_type))?;
+    let summary = Summary { tick_hz: clock.tick_hz, assumed: assumed(options), ..Summary::default() };
+    let mut merging = Merging { machine, kinds, rows, summary };
 
-    let mut ordered = Ordered::new(streams)?;
-    let mut events = directory.table(&EVENTS)?;
-    let mut summary = Summary { tick_hz: clock.tick_hz, ..Summary::default() };
-    let mut take = |machine: &mut Machine, source: usize, event: &Event| {
-        let kind = kinds.seen(source, event);
-        kind.name_lwps(event, machine);
-        let placed = machine.take(kind.level, event, kind.declared_thread(event))?;
-        let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
-        summary.span = Some((first, event.tick));
-        let total = match kind.level {
-            Level::Kern => &mut summary.kernel_events,
-            Level::User => &mut summary.user_events,
+    let (streams, mut losses) = merging.begin(&mut sources)?;
+    let mut ordered = Ordered::new(streams, helpers.as_ref())?;
+    ordered.each(|step| {
+        let events = match step {
+            Step::Event(source, event) => merging.take(source, event)?,
+            Step::Missing(loss) => return merging.machine.missing(loss),
         };
-        *total += 1;
-        if (summary.kernel_events + summary.user_events).is_multiple_of(1 << 16) {
-            progress(summary.kernel_events + summary.user_events);
+        if events.is_multiple_of(EVENTS_A_REPORT) {
+            if options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(Error::Interrupted);
+            }
+            progress(Progress { events, bytes: directory.written() });
         }
-        write_event(&mut events, kind, event, &placed)
-    };
-    loop {
-        // A stream tells what is missing together with its next event: the machine must know before any other.
-        ordered.take_gaps().iter().try_for_each(|gap| machine.missing(gap))?;
-        if !ordered.next(|source, event| take(&mut machine, source, event))? {
-            break;
-        }
-    }
+        Ok(())
+    })?;
 
     losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
     about::judge(&mut losses);
-    events.finish()?;
+    let Merging { machine, kinds, rows, mut summary } = merging;
+    rows.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
     let Finished { intervals, cpus, mut contradictions, witnesses } = machine.finish(end)?;
     summary.threads = intervals.threads_written;
@@ -102,6 +111,12 @@ pub fn merge(
     summary.witness_agree = witnesses.agree;
     summary.witness_disagree = witnesses.disagree;
     summary.losses = losses;
+    if ordered.late > 0 {
+        let late = ordered.late;
+        summary
+            .assumed
+            .push(format!("{late} events are older than the one before in their stream; they got its time"));
+    }
     write_cpus(directory.table(&CPUS)?, &cpus, &summary.losses)?;
     write_event_types(directory.table(&EVENT_TYPES)?, &kinds)?;
     write_losses(directory.table(&LOSSES)?, &summary.losses)?;
@@ -111,16 +126,67 @@ pub fn merge(
     Ok(summary)
 }
 
-fn write_event(events: &mut TableWriter, kind: &Kind, event: &Event, placed: &Placed) -> Result<(), Error> {
-    let texts = event.params.iter().rposition(|p| p.text.is_some()).map_or(0, |last| last + 1);
-    events.row(|mut row| {
-        row.count(event.tick.0).text(kind.level.name());
-        row.maybe_int(kind.event_type.code.map(i64::from)).text(&kind.event_type.name);
-        row.maybe_int(placed.cpu.map(|c| c.0.into())).maybe_int(placed.lwp.map(|l| l.0.into()));
-        row.maybe_count(placed.thread.map(|t| t.0)).maybe_text(placed.context.map(Context::name));
-        row.maybe_int(placed.target_lwp.map(|l| l.0.into())).maybe_count(placed.target_thread.map(|t| t.0));
-        row.maybe_int(event.cpu.filter(|_| kind.level == Level::User).map(|c| c.0.into()));
-        row.numbers(event.params.iter().map(|p| p.number));
-        row.texts(event.params.iter().map(|p| p.text).take(texts));
-    })
+/// One thread merges, the others help; one alone needs none.
+fn helpers(options: &MergeOptions) -> Option<Arc<Helpers>> {
+    let threads = options
+        .threads
+        .map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
+    (threads > 1).then(|| Arc::new(Helpers::new(threads - 1)))
 }
+
+/// What the options say instead of the inputs.
+fn assumed(options: &MergeOptions) -> Vec<String> {
+    let clock = options
+        .clock
+        .map(|clock| format!("the clock of kernel traces is {}, as was asked for", clock.name()));
+    let rate =
+        options.tick_hz.map(|hz| format!("where no input says so, a second has {} ticks", hz.per_second()));
+    clock.into_iter().chain(rate).collect()
+}
+
+/// What each event goes through.
+struct Merging {
+    machine: Machine,
+    kinds: Kinds,
+    rows: EventRows,
+    summary: Summary,
+}
+
+impl Merging {
+    /// What the inputs say before the first event; their streams, each with the number of its source, and losses.
+    fn begin(&mut self, sources: &mut [Source]) -> Result<(Streams, Vec<Loss>), Error> {
+        let (mut streams, mut losses) = (Vec::new(), Vec::new());
+        for (index, source) in sources.iter_mut().enumerate() {
+            source.lwp_names.iter().for_each(|(lwp, name)| self.machine.name_lwp(*lwp, name));
+            source.thread_names.iter().for_each(|(thread, name)| self.machine.name_thread(*thread, name));
+            source.lost.iter().for_each(|(lwp, lost)| self.machine.lost(*lwp, *lost));
+            source.carriers.iter().for_each(|(lwp, pid, last)| self.machine.expect(*lwp, *pid, *last));
+            let gaps = source.losses.iter().filter(|loss| loss.from.is_some());
+            gaps.into_iter().try_for_each(|loss| self.machine.missing(loss))?;
+            losses.append(&mut source.losses);
+            streams.extend(std::mem::take(&mut source.streams).into_iter().map(|stream| (index, stream)));
+        }
+        Ok((streams, losses))
+    }
+
+    /// Takes the next event, and gives the number of events so far.
+    #[inline]
+    fn take(&mut self, source: usize, event: &Event) -> Result<u64, Error> {
+        let (number, kind) = self.kinds.seen(source, event);
+        let level = kind.level;
+        kind.name_lwps(event, &mut self.machine);
+        let placed = self.machine.take(level, event, kind.declared_thread(event))?;
+        let summary = &mut self.summary;
+        let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
+        summary.span = Some((first, event.tick));
+        match level {
+            Level::Kern => summary.kernel_events += 1,
+            Level::User => summary.user_events += 1,
+        }
+        let cpu_seen = event.cpu.filter(|_| level == Level::User);
+        self.rows.push(number, event, &placed, cpu_seen)?;
+        Ok(self.summary.kernel_events + self.summary.user_events)
+    }
+}
+
+type Streams = Vec<(usize, TraceStream)>;

@@ -1,19 +1,19 @@
 //! Many streams, each in the order of time, as one.
 //!
-//! A heap of the streams' next events. Of two with the same tick, the one of the stream that was given first comes
-//! first; a listing is one stream, so its own order is kept.
+//! The stream whose event is the oldest is read until another has an older one; a heap knows the others. Of two with
+//! the same tick, the one of the stream that was given first comes first; a listing is one stream, so its own order is
+//! kept.
 
-use std::{cmp::Reverse, collections::BinaryHeap, io, path::PathBuf};
+use std::{cmp::Reverse, collections::BinaryHeap, io, path::PathBuf, sync::Arc};
 
 use fkt_ingest::TraceStream;
 use sigmund_model::{Cpu, Effect, Event, EventStream, Loss, Ticks};
 
-use crate::error::Error;
+use crate::{ahead::Ahead, error::Error, helpers::Helpers};
 
 /// A stream, and what is next in it.
 struct Head {
-    stream: Box<dyn EventStream + Send>,
-    event: Event,
+    feed: Feed,
     source: usize,
     cpu: Option<Cpu>,
     buffer: String,
@@ -22,10 +22,28 @@ struct Head {
     schedules: bool,
 }
 
+/// Where the events of a stream come from.
+enum Feed {
+    /// From the stream itself, one by one.
+    Direct { stream: Box<dyn EventStream + Send>, event: Event },
+    /// From helpers that read ahead.
+    Ahead(Ahead),
+}
+
+/// What comes next in the merged stream.
+pub(crate) enum Step<'s> {
+    /// An event, and the number of its source.
+    Event(usize, &'s Event),
+    /// Something that is missing, and may have moved somebody: told before the event behind it, of any stream.
+    Missing(&'s Loss),
+}
+
 /// The merged stream.
 pub(crate) struct Ordered {
     heads: Vec<Head>,
     heap: BinaryHeap<Reverse<(Ticks, usize)>>,
+    /// What a stream told with the event it has just gone to.
+    found: Vec<Loss>,
     losses: Vec<Loss>,
     /// Those of them that the machine has not been told yet.
     gaps: Vec<Loss>,
@@ -35,35 +53,66 @@ pub(crate) struct Ordered {
 
 impl Ordered {
     /// Starts the streams; each belongs to the source with the number beside it.
-    pub(crate) fn new(streams: Vec<(usize, TraceStream)>) -> Result<Ordered, Error> {
+    pub(crate) fn new(
+        streams: Vec<(usize, TraceStream)>,
+        helpers: Option<&Arc<Helpers>>,
+    ) -> Result<Ordered, Error> {
         let mut ordered = Ordered {
             heads: Vec::new(),
             heap: BinaryHeap::new(),
+            found: Vec::new(),
             losses: Vec::new(),
             gaps: Vec::new(),
             late: 0,
         };
-        for (source, stream) in streams {
+        let batch = Ahead::batch_events(streams.len());
+        for (index, (source, stream)) in streams.into_iter().enumerate() {
             let TraceStream { cpu, buffer, events, .. } = stream;
-            let event = Event::default();
-            let head = Head { stream: events, event, source, cpu, buffer, last: Ticks(0), schedules: false };
-            ordered.heads.push(head);
-            ordered.advance(ordered.heads.len() - 1)?;
+            let feed = match helpers {
+                Some(helpers) => Feed::Ahead(Ahead::new(events, Arc::clone(helpers), batch)),
+                None => Feed::Direct { stream: events, event: Event::default() },
+            };
+            ordered.heads.push(Head { feed, source, cpu, buffer, last: Ticks(0), schedules: false });
+            if ordered.advance(index)? {
+                ordered.heap.push(Reverse((ordered.heads[index].last, index)));
+            }
         }
         Ok(ordered)
     }
 
-    /// Gives the next event to `take`, with the number of its source; `false` at the end.
-    pub(crate) fn next(
-        &mut self,
-        take: impl FnOnce(usize, &Event) -> Result<(), Error>,
-    ) -> Result<bool, Error> {
-        let Some(Reverse((_, index))) = self.heap.pop() else { return Ok(false) };
+    /// Gives all events to `take`, and what is missing between them.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(Step<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        while let Some(Reverse((_, index))) = self.heap.pop() {
+            let next_of_others = self.heap.peek().map(|Reverse(next)| *next);
+            loop {
+                self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))?;
+                let head = &mut self.heads[index];
+                let event = head.feed.event();
+                head.schedules |= event.effect != Effect::None;
+                take(Step::Event(head.source, event))?;
+                if !self.advance(index)? {
+                    break;
+                }
+                let here = (self.heads[index].last, index);
+                if next_of_others.is_some_and(|next| next < here) {
+                    self.heap.push(Reverse(here));
+                    break;
+                }
+            }
+        }
+        self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))
+    }
+
+    /// Goes to the next event of a stream; `false` at its end.
+    #[inline]
+    fn advance(&mut self, index: usize) -> Result<bool, Error> {
         let head = &mut self.heads[index];
-        head.schedules |= head.event.effect != Effect::None;
-        take(head.source, &head.event)?;
-        self.advance(index)?;
-        Ok(true)
+        let more = head.advance(index, &mut self.found, &mut self.late)?;
+        if !self.found.is_empty() {
+            let next = more.then_some(head.last);
+            self.lose(index, next);
+        }
+        Ok(more)
     }
 
     /// What the streams found missing since this was last asked.
@@ -71,14 +120,10 @@ impl Ordered {
         std::mem::take(&mut self.losses)
     }
 
-    /// What was found missing, to be told to the machine before the next event.
-    pub(crate) fn take_gaps(&mut self) -> Vec<Loss> {
-        std::mem::take(&mut self.gaps)
-    }
-
     /// Notes what a stream found missing, together with its next event, if it has one.
     #[cold]
-    fn lose(&mut self, index: usize, mut losses: Vec<Loss>, next: Option<Ticks>) {
+    fn lose(&mut self, index: usize, next: Option<Ticks>) {
+        let mut losses = std::mem::take(&mut self.found);
         for loss in &mut losses {
             // Without an end, it is what is missing before this event; behind the last one, it has none.
             loss.to = loss.to.or(next.filter(|next| loss.from.is_none_or(|from| from <= *next)));
@@ -99,25 +144,47 @@ impl Ordered {
             || self.heads.iter().filter(is_part).any(|other| other.schedules)
             || !self.heads.iter().filter(is_beside).any(|other| other.schedules && other.cpu == head.cpu)
     }
+}
 
-    fn advance(&mut self, index: usize) -> Result<(), Error> {
-        let head = &mut self.heads[index];
-        let more = head.stream.next_into(&mut head.event).map_err(|error: io::Error| Error::Io {
+impl Head {
+    /// Goes to the next event; `false` at the end.
+    #[inline]
+    fn advance(&mut self, index: usize, losses: &mut Vec<Loss>, late: &mut u64) -> Result<bool, Error> {
+        let more = match &mut self.feed {
+            Feed::Direct { stream, event } => {
+                stream.next_into(event).inspect(|_| losses.append(&mut stream.take_losses()))
+            }
+            Feed::Ahead(ahead) => ahead.advance(losses),
+        };
+        let more = more.map_err(|error: io::Error| Error::Io {
             path: PathBuf::from(format!("stream {index}")),
             error,
         })?;
-        let losses = head.stream.take_losses();
         if more {
             // A stream that goes back is kept in order by calling its late events as old as the newest before.
-            self.late += u64::from(head.event.tick < head.last);
-            head.event.tick = head.event.tick.max(head.last);
-            head.last = head.event.tick;
-            self.heap.push(Reverse((head.event.tick, index)));
+            let event = self.feed.event_mut();
+            *late += u64::from(event.tick < self.last);
+            event.tick = event.tick.max(self.last);
+            self.last = event.tick;
         }
-        if !losses.is_empty() {
-            let next = more.then_some(self.heads[index].event.tick);
-            self.lose(index, losses, next);
+        Ok(more)
+    }
+}
+
+impl Feed {
+    #[inline]
+    fn event(&self) -> &Event {
+        match self {
+            Feed::Direct { event, .. } => event,
+            Feed::Ahead(ahead) => ahead.event(),
         }
-        Ok(())
+    }
+
+    #[inline]
+    fn event_mut(&mut self) -> &mut Event {
+        match self {
+            Feed::Direct { event, .. } => event,
+            Feed::Ahead(ahead) => ahead.event_mut(),
+        }
     }
 }

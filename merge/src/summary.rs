@@ -21,6 +21,8 @@ pub struct Summary {
     pub witness_agree: u64,
     /// Those they disagree on.
     pub witness_disagree: u64,
+    /// What was taken for granted because no input says it, a sentence each.
+    pub assumed: Vec<String>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }

@@ -11,6 +11,8 @@ pub struct Params {
     bytes: String,
     /// Names that need no copy.
     constants: Vec<&'static str>,
+    /// The last slot with a text is the one before this.
+    texts: usize,
 }
 
 /// 16 bytes, because filling them is most of what reading an event costs.
@@ -44,6 +46,7 @@ impl Params {
         self.slots.clear();
         self.bytes.clear();
         self.constants.clear();
+        self.texts = 0;
     }
 
     /// Adds a number.
@@ -57,6 +60,7 @@ impl Params {
     pub fn push_text(&mut self, text: &str) {
         let (from, len) = self.keep(text);
         self.slots.push(Slot { number: 0, from, len_and_kind: len | HAS_TEXT });
+        self.texts = self.slots.len();
     }
 
     /// Adds a number that has a name.
@@ -64,6 +68,7 @@ impl Params {
     pub fn push_named(&mut self, number: i64, name: &str) {
         let (from, len) = self.keep(name);
         self.slots.push(Slot { number, from, len_and_kind: len | HAS_NUMBER | HAS_TEXT });
+        self.texts = self.slots.len();
     }
 
     /// Adds a field whose value could not be read.
@@ -91,6 +96,12 @@ impl Params {
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// How many there are up to the last one with a text or a name.
+    #[inline]
+    pub fn texts(&self) -> usize {
+        self.texts
     }
 
     /// Whether there are none.
@@ -132,6 +143,7 @@ impl Params {
         if let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.len_and_kind & HAS_NUMBER != 0) {
             slot.from = from;
             slot.len_and_kind = HAS_NUMBER | len_and_kind;
+            self.texts = self.texts.max(index + 1);
         }
     }
 

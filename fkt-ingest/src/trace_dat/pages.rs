@@ -21,6 +21,9 @@ use crate::error::Misfit;
 use crate::input::Input;
 use crate::ring_buffer::PageLayout;
 
+/// Bytes of a mapped file that stay in memory behind the page that is being read, at most.
+const KEPT: u64 = 4 << 20;
+
 /// Hands out page after page.
 #[derive(Debug)]
 pub(super) struct Pages {
@@ -28,6 +31,8 @@ pub(super) struct Pages {
     layout: PageLayout,
     /// The next page, or chunk.
     at: u64,
+    /// What lies before this has been given back to the system.
+    released: u64,
     source: Source,
 }
 
@@ -83,7 +88,7 @@ impl Pages {
                 next: 0,
             }),
         };
-        Pages { input, layout, at: region.offset, source }
+        Pages { input, layout, at: region.offset, released: region.offset, source }
     }
 
     /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
@@ -102,6 +107,10 @@ impl Pages {
 
     /// The next page; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Result<Place, Unreadable>> {
+        if self.at.saturating_sub(self.released) >= KEPT {
+            self.input.release(self.released, self.at);
+            self.released = self.at;
+        }
         match &mut self.source {
             Source::Plain { end } => {
                 if self.at >= *end {

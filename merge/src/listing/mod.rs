@@ -17,7 +17,8 @@ mod stream;
 
 use std::{fs, path::Path};
 
-use sigmund_model::{ClockDomain, EventStream, EventType, Hertz, Level, Loss, LossKind};
+use fkt_ingest::TraceStream;
+use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind};
 
 use self::{
     header::Header,
@@ -41,9 +42,9 @@ pub(crate) fn is_listing(head: &[u8]) -> bool {
 /// # Errors
 /// When the file cannot be read or has no header line.
 #[doc(hidden)]
-pub fn read_listing(path: &Path) -> Result<(Vec<EventType>, Vec<Box<dyn EventStream + Send>>), Error> {
+pub fn read_listing(path: &Path) -> Result<(Vec<EventType>, Vec<TraceStream>), Error> {
     let source = open(path)?;
-    Ok((source.types, source.streams.into_iter().map(|stream| stream.events).collect()))
+    Ok((source.types, source.streams))
 }
 
 /// Reads a listing. Lines that cannot be read are losses; the others are kept.

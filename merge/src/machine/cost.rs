@@ -84,7 +84,7 @@ fn nanoseconds_an_event() {
     ];
     for mix in mixes {
         let folder = tempfile::tempdir().unwrap();
-        let directory = Directory::create(&folder.path().join("out"), false).unwrap();
+        let directory = Directory::create(&folder.path().join("out"), false, None).unwrap();
         let mut machine = Machine::new(Intervals::create(&directory).unwrap(), true);
         let on = (0..CPUS).collect();
         let mut world = World { random: 1, on, carries: vec![0; LWPS as usize], next_thread: 0 };

@@ -13,8 +13,8 @@ use std::{
 use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
-    ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread, Ticks,
-    tables::info_keys,
+    ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
+    Ticks, tables::info_keys,
 };
 
 pub(crate) use clock::{MainClock, Sighting};
