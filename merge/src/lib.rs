@@ -31,6 +31,7 @@ mod symbols;
 mod tables;
 
 pub use error::Error;
+pub use listing::Listing;
 pub use merge::{MergeOptions, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
 pub use summary::Summary;
