@@ -71,8 +71,8 @@ fn listed(limit: Option<usize>) -> String {
     let limit = limit.map_or(String::new(), |limit| format!("WHERE gap <= {limit}"));
     format!(
         "WITH ranked AS (
-           SELECT row_number() OVER (
-                    ORDER BY severity = 'serious' DESC, to_tick - from_tick DESC NULLS LAST, from_tick, cpu, lwp) AS gap,
+           SELECT CAST(row_number() OVER (
+                    ORDER BY severity = 'serious' DESC, to_tick - from_tick DESC NULLS LAST, from_tick, cpu, lwp) AS BIGINT) AS gap,
                   CAST(severity AS VARCHAR) AS severity, CAST(kind AS VARCHAR) AS kind, CAST(level AS VARCHAR) AS level,
                   cpu, lwp, from_tick, to_tick, count, detail
            FROM raw_losses WHERE severity <> 'note' AND kind <> 'contradiction'),

@@ -2,7 +2,7 @@
 
 use arrow::{
     array::{Array, AsArray, RecordBatch},
-    datatypes::{DataType, Float64Type, Int32Type, Int64Type},
+    datatypes::{DataType, Float64Type, Int32Type, Int64Type, UInt64Type},
 };
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
@@ -29,6 +29,7 @@ impl<'b> Row<'b> {
         let cells = self.cell(column)?;
         Some(match cells.data_type() {
             DataType::Int32 => cells.as_primitive::<Int32Type>().value(self.row).into(),
+            DataType::UInt64 => cells.as_primitive::<UInt64Type>().value(self.row) as i64,
             _ => cells.as_primitive::<Int64Type>().value(self.row),
         })
     }
