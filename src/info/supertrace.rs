@@ -59,7 +59,8 @@ async fn tables_of(trace: &SuperTrace) -> Result<Table> {
 }
 
 async fn events(trace: &SuperTrace) -> Result<Table> {
-    let query = format!("SELECT CAST(level AS VARCHAR), name, events FROM ({EVENTS}) ORDER BY events DESC, name");
+    let query =
+        format!("SELECT CAST(level AS VARCHAR), name, events FROM ({EVENTS}) ORDER BY events DESC, name");
     let mut rows = Vec::new();
     for batch in trace.sql(&query).await?.collect().await? {
         let (levels, names) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());

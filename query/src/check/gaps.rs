@@ -89,8 +89,13 @@ struct Touching {
     who: &'static str,
 }
 
-const LWPS: Touching =
-    Touching { level: "KERN", stream: "cpu", table: "raw_lwp_states", only: "state = 'running'", who: "lwp" };
+const LWPS: Touching = Touching {
+    level: "KERN",
+    stream: "cpu",
+    table: "raw_lwp_states",
+    only: "state = 'running' AND other.lwp <> 0",
+    who: "lwp",
+};
 const THREADS_ON_CPU: Touching =
     Touching { level: "KERN", stream: "cpu", table: "raw_active", only: "true", who: "thread" };
 const THREADS_ON_LWP: Touching =
