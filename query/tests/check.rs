@@ -34,7 +34,7 @@ fn sound() -> Little {
         (150, json!(40), "active"),
         (190, json!(null), "ready"),
     ] {
-        little.row("thread_states", json!({"ts_tick": ts, "dur_tick": dur, "thread": 1, "state": state}));
+        little.row("thread_states", json!({"ts_tick": ts, "dur_tick": dur, "thread": 1, "state": state, "lwp": (state != "ready").then_some(10)}));
     }
     little.row("active", json!({"ts_tick": 100, "dur_tick": 20, "thread": 1, "lwp": 10, "cpu": 0}));
     little.row("active", json!({"ts_tick": 150, "dur_tick": 40, "thread": 1, "lwp": 10, "cpu": 0}));
