@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use arrow::{array::AsArray, datatypes::Int64Type};
 use sigmund_model::{Thread, Ticks};
-use sigmund_query::{Filter, Format, ThreadRef, check, list};
+use sigmund_query::{Filter, Format, Listed, ThreadRef, check, list};
 use sigmund_sql::SuperTrace;
 
 use crate::{
@@ -76,7 +76,7 @@ async fn show(path: &Path) -> Result<Found> {
     }
 
     heading("Do the two witnesses agree?", &format!("sigmund check {name}"))?;
-    let report = check(&trace).await?;
+    let report = check(&trace, Listed::first(0)).await?;
     if let Some(witnesses) = report.items.first() {
         let figures: Vec<String> = witnesses.figures.iter().map(crate::check::figure).collect();
         writeln!(out, "{}: {}", witnesses.verdict, figures.join(", "))?;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
+use fkt_ingest::EventNames;
 use sigmund_merge::{MergeOptions, Summary};
 use sigmund_model::{LossKind, Severity, Ticks};
 use signal_hook::{consts::TERM_SIGNALS, flag, low_level};
@@ -22,7 +23,9 @@ const TOLD: usize = 10;
 
 pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     let MergeArgs { force, clock, hz: tick_hz, align_cpus, .. } = *args;
-    let options = MergeOptions { force, clock, tick_hz, align_cpus, ..MergeOptions::default() };
+    let names = args.event_names.as_deref().map(EventNames::read).transpose()?;
+    let event_names = names.unwrap_or_default();
+    let options = MergeOptions { force, clock, tick_hz, align_cpus, event_names, ..MergeOptions::default() };
     let summary = merge(&args.inputs, &args.output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
@@ -38,7 +41,9 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
         progress.show(&format!("merging, {events} events, {mib} MiB written, {rate:.1} M events/s"));
     });
     progress.clear();
-    signals.into_iter().for_each(|signal| drop(low_level::unregister(signal)));
+    for signal in signals {
+        low_level::unregister(signal);
+    }
     let summary = merged?;
     tell_losses(&summary);
     summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::{Error, Result, bail};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, presets};
 use serde_json::{Map, Value};
 use sigmund_model::{Hertz, Ticks};
 
@@ -50,6 +50,24 @@ pub(crate) enum Cell {
     Nothing,
 }
 
+impl From<u32> for Cell {
+    fn from(n: u32) -> Cell {
+        Cell::Count(n.into())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(n: u64) -> Cell {
+        Cell::Count(n as i64)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(cell: Option<T>) -> Cell {
+        cell.map_or(Cell::Nothing, Into::into)
+    }
+}
+
 impl From<&str> for Cell {
     fn from(text: &str) -> Cell {
         Cell::Text(text.into())
@@ -76,6 +94,45 @@ impl Cell {
     }
 }
 
+/// A small table with a heading: the same columns in every format.
+pub(crate) struct Table {
+    pub(crate) heading: &'static str,
+    pub(crate) columns: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A row for each of `all`.
+    pub(crate) fn new<T>(
+        heading: &'static str,
+        columns: &[&'static str],
+        all: impl IntoIterator<Item = T>,
+        row: impl Fn(T) -> Vec<Cell>,
+    ) -> Table {
+        Table { heading, columns: columns.to_vec(), rows: all.into_iter().map(row).collect() }
+    }
+
+    /// Each row as an object.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        let object = |row: &Vec<Cell>| {
+            let cells = self.columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json()));
+            Value::Object(cells.collect())
+        };
+        self.rows.iter().map(object).collect()
+    }
+
+    pub(crate) fn print(&self, format: FormatArg) -> Result<()> {
+        print_table(&self.columns, &self.rows, format)
+    }
+}
+
+/// Prints one object, for programs.
+pub(crate) fn print_json(object: &Value) -> Result<()> {
+    let out = &mut io::stdout().lock();
+    serde_json::to_writer_pretty(&mut *out, object)?;
+    Ok(writeln!(out)?)
+}
+
 /// Prints a small table in any format.
 pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
     let out = &mut io::stdout().lock();
@@ -100,8 +157,8 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatAr
     Ok(())
 }
 
-fn human(columns: &[&str], rows: &[Vec<Cell>]) -> Table {
-    let mut table = Table::new();
+fn human(columns: &[&str], rows: &[Vec<Cell>]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(columns);
     for row in rows {
         table.add_row(row.iter().map(|cell| {

@@ -115,6 +115,9 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
         if Input::open(&path.join("data")).is_ok_and(is_perf) {
             return Ok(vec![Box::new(PerfData::open(path)?)]);
         }
+        let expected = "a CTF trace, or a perf.data of several files".to_owned();
+        let misfit = Misfit { at: 0, part: "folder", expected, found: "none".to_owned() };
+        return Err(Error::at(ErrorKind::NotThisFormat, path, misfit));
     }
     let input = Input::open(path)?;
     if ctf::is_metadata(input.bytes()) {

@@ -35,8 +35,7 @@ mod symbols;
 mod tables;
 
 pub use error::Error;
-#[doc(hidden)]
-pub use listing::read_listing;
+pub use listing::Listing;
 pub use merge::{MergeOptions, Progress, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
 pub use summary::Summary;

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use fkt_ingest::TraceStream;
+use fkt_ingest::{EventNames, TraceStream};
 use sigmund_model::{
     ClockDomain, Event, Hertz, Level, Loss, Ticks,
     tables::{CLOCKS, CPUS, EVENT_TYPES, INFO, LOSSES},
@@ -40,6 +40,8 @@ pub struct MergeOptions {
     pub clock: Option<ClockDomain>,
     /// Ticks per second, where nothing says so.
     pub tick_hz: Option<Hertz>,
+    /// Names of events that are only numbers in the inputs (FxT).
+    pub event_names: EventNames,
     /// Correct CPUs whose time-stamp counters are not quite the same (large NUMA machines), by what LWPs did on two of
     /// them. The kernel trace is read once more for it. Nothing is changed where no order of events is violated; merges
     /// that would need it count LWPs that were put on a second CPU (losses, kind contradiction).
@@ -70,12 +72,15 @@ pub fn merge(
     options: &MergeOptions,
     mut progress: impl FnMut(Progress),
 ) -> Result<Summary, Error> {
-    let mut sources = source::open(inputs, options.clock)?;
+    let mut sources = source::open(inputs, options)?;
     let clock = MainClock::choose(&mut sources, options)?;
     let helpers = helpers(options);
     let directory = Directory::create(out, options.force, helpers.clone())?;
     let probes_place = sources.iter().any(|s| s.probes_place);
-    let machine = Machine::new(Intervals::create(&directory)?, probes_place);
+    let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);
+    if sources.iter().any(|s| s.others_unseen) {
+        machine.others_are_unseen();
+    }
     let kinds = Kinds::of(&sources);
     let rows = EventRows::create(&directory, kinds.iter().map(|kind| &kind.event_type))?;
     let summary = Summary { tick_hz: clock.tick_hz, assumed: assumed(options), ..Summary::default() };

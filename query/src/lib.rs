@@ -34,7 +34,10 @@ mod reactivity;
 mod tracing_cost;
 
 pub use active_time::{ActiveTime, active_time};
-pub use check::{Figure, Item, Report, Verdict, check};
+pub use check::{
+    Cause, Clock, Disagreement, Figure, Gap, Item, Listed, LossSource, LwpWitnesses, Neighbour,
+    Neighbourhood, Report, Stay, Touched, Trust, Verdict, check,
+};
 pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadRef};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};

@@ -9,7 +9,8 @@
 mod support;
 
 use serde_json::{Value, json};
-use sigmund_query::{Report, Verdict, check};
+use sigmund_model::{Cpu, Lwp, Thread, Ticks};
+use sigmund_query::{Cause, Listed, Report, Trust, Verdict, check};
 use sigmund_sql::SuperTrace;
 use support::Little;
 
@@ -33,16 +34,22 @@ fn sound() -> Little {
         (150, json!(40), "active"),
         (190, json!(null), "ready"),
     ] {
-        little.row("thread_states", json!({"ts_tick": ts, "dur_tick": dur, "thread": 1, "state": state}));
+        little.row("thread_states", json!({"ts_tick": ts, "dur_tick": dur, "thread": 1, "state": state, "lwp": (state != "ready").then_some(10)}));
     }
     little.row("active", json!({"ts_tick": 100, "dur_tick": 20, "thread": 1, "lwp": 10, "cpu": 0}));
     little.row("active", json!({"ts_tick": 150, "dur_tick": 40, "thread": 1, "lwp": 10, "cpu": 0}));
+    little.row("clocks", snapshot("monotonic", 101, 0.5));
+    little.row("clocks", snapshot("monotonic", 190, 0.0));
     little
+}
+
+fn snapshot(clock: &str, tick: i64, residual: f64) -> Value {
+    json!({"domain": clock, "before_tick": tick, "after_tick": tick + 4, "ns": tick, "residual_ns": residual})
 }
 
 async fn report(little: &Little) -> Report {
     let trace = SuperTrace::open(little.write()).await.unwrap();
-    check(&trace).await.unwrap()
+    check(&trace, Listed::first(10)).await.unwrap()
 }
 
 fn broken(report: &Report) -> Vec<&str> {
@@ -64,10 +71,11 @@ async fn a_sound_trace_keeps_every_promise() {
         "active-is-active",
         "lwp-time-is-spent",
         "lwp-time-is-running",
+        "clocks-fit",
         "losses",
     ];
     assert_eq!(judged, ok.map(|name| (name, Verdict::Ok)));
-    assert!(!report.is_broken());
+    assert_eq!((report.trust(), report.is_broken()), (Trust::Sound, false));
     assert_eq!(report.item("events-in-order").unwrap().figures[0].value, 4.0);
 }
 
@@ -135,11 +143,172 @@ async fn losses_are_counted_and_a_serious_one_breaks_the_trace() {
     little.row("losses", json!({"kind": "dropped", "level": "USER", "severity": "gap", "count": 3, "detail": "lwp 11: a packet"}));
     let r = report(&little).await;
     let losses = r.item("losses").unwrap();
-    assert_eq!(losses.verdict, Verdict::Ok);
+    assert_eq!((losses.verdict, r.trust()), (Verdict::Gaps, Trust::SoundWithGaps));
     let figures: Vec<_> = losses.figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
     assert_eq!(figures, [("gap dropped", 2.0), ("gap dropped events", 10.0)]);
     assert_eq!(losses.detail, "gap dropped: lwp 10: a packet");
     little
         .row("losses", json!({"kind": "damaged", "level": "KERN", "severity": "serious", "detail": "cpu 2"}));
     assert_eq!(broken(&report(&little).await), ["losses"]);
+}
+
+/// ```text
+/// LWP 10  |===CPU 0===| runnable |==CPU 1==|     stamped at 105, 108 and 119 on CPU 0
+/// tick    100         120        150             the probes saw CPU 1, 0 and 1
+/// ```
+/// The last was moved between stamp and CPU. The first cannot have been: another event of the LWP lies between it and
+/// the switch.
+fn moved() -> Little {
+    let mut little = Little::new();
+    little.info("first_tick", 100).info("last_tick", 200).info("tick_hz", 1_000_000);
+    little.info("witness_agree", 30_000).info("witness_disagree", 2).info("witness_single", 0);
+    let user = |ts: i64, cpu: i64, seen: i64| json!({"ts_tick": ts, "level": "USER", "name": "step", "cpu": cpu, "lwp": 10, "thread": 5, "cpu_seen": seen});
+    little.row("events", json!({"ts_tick": 100, "level": "KERN", "name": "sched_switch", "cpu": 0, "lwp": 7, "target_lwp": 10}));
+    little.row("events", user(105, 0, 1)).row("events", user(108, 0, 0)).row("events", user(119, 0, 1));
+    little.row("events", json!({"ts_tick": 120, "level": "KERN", "name": "sched_switch", "cpu": 0, "lwp": 10, "target_lwp": 7}));
+    little.row("events", json!({"ts_tick": 130, "level": "KERN", "name": "irq", "cpu": 2, "lwp": 8}));
+    little.row("events", user(160, 1, 1));
+    let state = |ts: i64, dur: i64, state: &str, cpu: Option<i64>| json!({"ts_tick": ts, "dur_tick": dur, "lwp": 10, "state": state, "cpu": cpu, "end_reason": "x"});
+    little.row("lwp_states", state(100, 20, "running", Some(0)));
+    little.row("lwp_states", state(120, 30, "runnable", Some(0)));
+    little.row("lwp_states", state(150, 50, "running", Some(1)));
+    little.row("lwps", json!({"lwp": 10, "name": "worker", "carries_threads": true, "on_cpu_tick": 70, "unmounted_tick": 70, "witness_agree": 30_000, "witness_disagree": 2}));
+    little
+}
+
+#[tokio::test]
+async fn an_event_that_was_moved_between_its_stamp_and_its_cpu_is_told_from_one_without_a_reason() {
+    let r = report(&moved()).await;
+    let told: Vec<_> = r.disagreements.iter().map(|d| (d.tick.0, d.cause, d.left_after)).collect();
+    let expected = [(105, Cause::OtherCpu, Some(Ticks(15))), (119, Cause::Moved, Some(Ticks(1)))];
+    assert_eq!(told, expected);
+    let moved = &r.disagreements[1];
+    assert_eq!(
+        (moved.cpu, moved.cpu_seen, moved.lwp, moved.thread),
+        (Some(Cpu(0)), Cpu(1), Lwp(10), Some(Thread(5)))
+    );
+    // One of 30002 without a reason is bearable.
+    assert_eq!(r.item("two-witnesses").unwrap().verdict, Verdict::Ok);
+}
+
+#[tokio::test]
+async fn a_disagreement_is_listed_with_the_states_of_its_lwp_and_the_events_around_it() {
+    let r = report(&moved()).await;
+    let around = &r.disagreements[1].around;
+    let states: Vec<_> = around.states.iter().map(|s| (s.tick.0, s.state.as_str(), s.cpu)).collect();
+    let expected =
+        [(100, "running", Some(Cpu(0))), (120, "runnable", Some(Cpu(0))), (150, "running", Some(Cpu(1)))];
+    assert_eq!(states, expected);
+    // Not the interrupt on CPU 2: it has nothing to do with it.
+    let events: Vec<_> = around.events.iter().map(|e| (e.tick.0, e.name.as_str())).collect();
+    let expected = [
+        (100, "sched_switch"),
+        (105, "step"),
+        (108, "step"),
+        (119, "step"),
+        (120, "sched_switch"),
+        (160, "step"),
+    ];
+    assert_eq!(events, expected);
+}
+
+#[tokio::test]
+async fn more_than_one_in_ten_thousand_without_a_reason_break_the_promise() {
+    let mut little = moved();
+    little.clear("info").info("schema_version", 1).info("last_tick", 200);
+    little.info("witness_agree", 9000).info("witness_disagree", 2);
+    let r = report(&little).await;
+    let item = r.item("two-witnesses").unwrap();
+    assert_eq!(item.verdict, Verdict::Broken);
+    assert!(
+        item.detail.contains("0.0111 % disagree without a reason, expected at most 0.01 %"),
+        "{}",
+        item.detail
+    );
+}
+
+/// ```text
+/// LWP 11  |  sleeping  |===CPU 1===|      the stay begins with an event of its own, and not with a switch
+/// tick    100          130
+/// ```
+#[tokio::test]
+async fn an_event_of_an_lwp_that_the_switches_have_off_cpu_is_told_from_one_on_another_cpu() {
+    let mut little = Little::new();
+    little.info("first_tick", 100).info("last_tick", 200);
+    little.info("witness_agree", 30_000).info("witness_disagree", 1);
+    let user =
+        |ts: i64| json!({"ts_tick": ts, "level": "USER", "name": "step", "cpu": 1, "lwp": 11, "cpu_seen": 1});
+    little.row("events", user(130)).row("events", user(140));
+    little
+        .row("lwp_states", json!({"ts_tick": 100, "dur_tick": 30, "lwp": 11, "state": "sleeping", "cpu": 1}));
+    little
+        .row("lwp_states", json!({"ts_tick": 130, "dur_tick": 70, "lwp": 11, "state": "running", "cpu": 1}));
+    little.row("lwps", json!({"lwp": 11, "carries_threads": true, "on_cpu_tick": 70, "unmounted_tick": 70, "witness_disagree": 1}));
+    let r = report(&little).await;
+    let told: Vec<_> = r.disagreements.iter().map(|d| (d.tick.0, d.cause, d.cpu)).collect();
+    assert_eq!(told, [(130, Cause::OffCpu, None)]);
+    let item = r.item("two-witnesses").unwrap();
+    assert_eq!(item.verdict, Verdict::Ok);
+    assert!(
+        item.detail.ends_with("; 1 on no CPU by the switches: some are not in the trace"),
+        "{}",
+        item.detail
+    );
+}
+
+#[tokio::test]
+async fn the_witnesses_are_counted_for_each_lwp_and_those_who_disagree_come_first() {
+    let mut little = Little::new();
+    for (lwp, events, agree, disagree) in [(20, 4, 3, 0), (21, 5, 3, 2)] {
+        for tick in 0..events {
+            little.row("events", json!({"ts_tick": 100 + tick, "level": "USER", "name": "e", "lwp": lwp}));
+        }
+        little.row("lwps", json!({"lwp": lwp, "name": format!("w{lwp}"), "carries_threads": true, "witness_agree": agree, "witness_disagree": disagree}));
+    }
+    little.row("lwps", json!({"lwp": 22, "name": "kernel only"}));
+    let r = report(&little).await;
+    let rows: Vec<_> = r
+        .lwps
+        .iter()
+        .map(|l| (l.lwp.0, l.name.as_deref(), l.events, l.agree, l.disagree, l.single, l.percent()))
+        .collect();
+    assert_eq!(rows, [(21, Some("w21"), 5, 3, 2, 0, Some(60.0)), (20, Some("w20"), 4, 3, 0, 1, Some(100.0))]);
+}
+
+/// ```text
+/// CPU 0   |==10==|  idle  |==10==|      a page of CPU 0 is lost from 110 to 160: LWP 10 and thread 1 were at work
+/// LWP 10                                a packet of LWP 10 from 130 to 140: thread 1 was in the kernel
+/// ```
+#[tokio::test]
+async fn a_gap_says_how_long_it_is_and_who_was_at_work_across_it() {
+    let mut little = sound();
+    little.row("lwp_states", json!({"ts_tick": 161, "dur_tick": 5, "lwp": 44, "state": "running", "cpu": 0}));
+    little.row("losses", json!({"kind": "dropped", "level": "KERN", "severity": "gap", "cpu": 0, "from_tick": 110, "to_tick": 160, "count": 38977, "detail": "a page"}));
+    little.row("losses", json!({"kind": "dropped", "level": "USER", "severity": "gap", "lwp": 10, "from_tick": 130, "to_tick": 140, "count": 3, "detail": "a packet"}));
+    little.row("losses", json!({"kind": "overwritten", "level": "USER", "severity": "note", "lwp": 10, "from_tick": 100, "to_tick": 199, "detail": "as it should be"}));
+    let r = report(&little).await;
+    let gaps: Vec<_> = r
+        .gaps
+        .iter()
+        .map(|g| (g.level.as_str(), g.time(), g.events, &g.lwps.named[..], &g.threads.named[..]))
+        .collect();
+    assert_eq!(gaps[0], ("KERN", Some(Ticks(50)), Some(38977), &[Lwp(10)][..], &[Thread(1)][..]));
+    assert_eq!(gaps[1], ("USER", Some(Ticks(10)), Some(3), &[Lwp(10)][..], &[Thread(1)][..]));
+    assert_eq!(gaps.len(), 2, "what is only noted is no gap");
+    let sources: Vec<_> = r.losses.iter().map(|l| (l.kind.as_str(), l.losses, l.events, l.time)).collect();
+    assert_eq!(sources[0], ("dropped", 1, Some(38977), Some(Ticks(50))));
+    assert_eq!(sources.len(), 3);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_off_is_a_gap() {
+    let mut little = sound();
+    little.row("clocks", snapshot("realtime", 150, 35_000.0));
+    let r = report(&little).await;
+    let item = r.item("clocks-fit").unwrap();
+    assert_eq!((item.verdict, r.trust()), (Verdict::Gaps, Trust::SoundWithGaps));
+    assert_eq!(item.detail, "times of realtime are only good to 35.0 us");
+    let clocks: Vec<_> =
+        r.clocks.iter().map(|c| (c.domain.as_str(), c.snapshots, c.bracket, c.residual_ns)).collect();
+    assert_eq!(clocks, [("monotonic", 2, Ticks(4), Some(0.5)), ("realtime", 1, Ticks(4), Some(35_000.0))]);
 }

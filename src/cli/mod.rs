@@ -28,12 +28,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Record a program and the kernel beneath it, then merge both.
     Record(RecordArgs),
-    /// Merge runs, kernel traces, user traces or listings into a super-trace.
+    /// Merge runs, traces of many kinds and listings into a super-trace.
     Merge(MergeArgs),
-    /// Say what a super-trace is and holds.
-    Info(TraceArg),
+    /// Say what a super-trace, or any input of `merge`, is and holds.
+    Info(InfoArgs),
     /// Say whether a super-trace can be trusted.
-    Check(TraceArg),
+    Check(CheckArgs),
     /// Ask a super-trace in SQL.
     Sql(SqlArgs),
     /// Look at a program that is being recorded, and change what it records, while it runs.
@@ -144,7 +144,7 @@ impl From<FormatArg> for Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Runs (folders), trace.dat or perf.data files, user traces, listings.
+    /// Runs (folders), user traces, listings; traces by trace-cmd, perf, LTTng (CTF) and FxT; texts of ftrace.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The super-trace to write.
@@ -159,6 +159,9 @@ pub(crate) struct MergeArgs {
     /// Ticks per second, where nothing says so.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     pub(crate) hz: Option<sigmund_model::Hertz>,
+    /// Names for the events of FxT, which are only numbers: a C header with their codes, or a TOML file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) event_names: Option<PathBuf>,
     /// Correct CPUs whose time-stamp counters are not quite the same, by what LWPs did on two of them.
     #[arg(long)]
     pub(crate) align_cpus: bool,
@@ -181,10 +184,79 @@ fn hertz(text: &str) -> Result<sigmund_model::Hertz, String> {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TraceArg {
+pub(crate) struct InfoArgs {
+    /// A super-trace, a run, or any file that `merge` takes; not needed if there is just one super-trace in this folder.
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Only what stands at the head: do not read the events to count them.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Show a person so many rows of each table.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+    /// How to print. As json, everything is one object; tsv, csv and ndjson have the events.
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 sound, or sound with gaps; 1 broken; 2 error.")]
+pub(crate) struct CheckArgs {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: Option<PathBuf>,
+    /// List so many of the events on which the two witnesses disagree, and of the gaps.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) list: usize,
+    /// List all of them.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) all: bool,
+    /// Only this part.
+    #[arg(long, value_enum, value_name = "PART")]
+    pub(crate) only: Option<CheckPart>,
+    /// How to print. As json, all parts are one object; tsv, csv and ndjson have one part, the promises if not said.
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: FormatArg,
+}
+
+/// A part of what `check` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckPart {
+    /// What a super-trace promises, and whether it holds.
+    Promises,
+    /// What the two witnesses say of the events of each LWP.
+    Witnesses,
+    /// Events on which they disagree.
+    Disagreements,
+    /// What is missing, by source.
+    Losses,
+    /// Gaps one by one, and who was at work across them.
+    Gaps,
+    /// How well other clocks fit the main one.
+    Clocks,
+}
+
+impl CheckPart {
+    /// All behind the promises.
+    pub(crate) const TABLES: [CheckPart; 5] = [
+        CheckPart::Witnesses,
+        CheckPart::Disagreements,
+        CheckPart::Losses,
+        CheckPart::Gaps,
+        CheckPart::Clocks,
+    ];
+
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CheckPart::Promises => "promises",
+            CheckPart::Witnesses => "witnesses",
+            CheckPart::Disagreements => "disagreements",
+            CheckPart::Losses => "losses",
+            CheckPart::Gaps => "gaps",
+            CheckPart::Clocks => "clocks",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
 //! The command, end to end: what a person types, what comes out, with which status.
 
 mod bad_input;
+mod check;
 mod ctl;
+mod info;
 mod kernel;
 mod paper;
 mod questions;

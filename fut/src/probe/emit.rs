@@ -122,10 +122,21 @@ const _: () = assert!(u32::MAX as u16 == CPU_UNKNOWN);
 /// The rest of [`record`]: the packet is full, or the LWP has no ring yet.
 #[cold]
 #[inline(never)]
-fn record_slowly(code: u32, params: impl Fields, mut control: NonNull<Control>, position: u64, tick: u64) {
+fn record_slowly(
+    code: u32,
+    params: impl Fields,
+    mut control: NonNull<Control>,
+    position: u64,
+    mut tick: u64,
+) {
     if control == NonNull::from(&super::CURRENT_NONE) {
         match session::attach() {
-            Attached::Now(attached) => control = attached,
+            Attached::Now(attached) => {
+                control = attached;
+                // Attaching makes system calls and touches new pages: milliseconds, and the LWP may be on another CPU
+                // by now. The stamp is to go with the CPU that is read below, and not to lie before the attach.
+                tick = clock::ticks();
+            }
             Attached::Not => return,
         }
     } else {

@@ -15,7 +15,7 @@ mod params;
 mod row;
 mod stream;
 
-use std::{fs, path::Path};
+use std::{fs, io::Read, path::Path};
 
 use fkt_ingest::TraceStream;
 use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind};
@@ -37,14 +37,34 @@ pub(crate) fn is_listing(head: &[u8]) -> bool {
         || text.lines().next().is_some_and(|line| line.contains("date_tick") || line.contains("type\t"))
 }
 
-/// The events of a listing alone: their types and their streams. For tools that check the reader.
-///
-/// # Errors
-/// When the file cannot be read or has no header line.
-#[doc(hidden)]
-pub fn read_listing(path: &Path) -> Result<(Vec<EventType>, Vec<TraceStream>), Error> {
-    let source = open(path)?;
-    Ok((source.types, source.streams))
+/// A listing that somebody only wants to look at.
+#[derive(Debug)]
+pub struct Listing {
+    /// The events that its lines name.
+    pub types: Vec<EventType>,
+    /// Its events, in one stream; its clock is ticks of nobody knows what.
+    pub streams: Vec<TraceStream>,
+    /// Ticks per second, if it says so.
+    pub tick_hz: Option<Hertz>,
+    /// Lines that could not be read.
+    pub losses: Vec<Loss>,
+}
+
+impl Listing {
+    /// Reads a listing; `None` if the file begins as no listing does.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has no header line.
+    pub fn open(path: &Path) -> Result<Option<Listing>, Error> {
+        let mut head = Vec::new();
+        let file = fs::File::open(path).map_err(Error::io(path))?;
+        file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
+        if !is_listing(&head) {
+            return Ok(None);
+        }
+        let Source { types, streams, tick_hz, losses, .. } = open(path)?;
+        Ok(Some(Listing { types, streams, tick_hz, losses }))
+    }
 }
 
 /// Reads a listing. Lines that cannot be read are losses; the others are kept.

@@ -76,6 +76,9 @@ pub(crate) struct Machine {
     /// Whether a probe's CPU puts its LWP there, if nothing else is known. Not without switches of the kernel: then
     /// nothing would ever take the LWP off again.
     probes_place: bool,
+    /// Whether the kernel left out switches among LWPs that nobody asked for: then a CPU may have another than the
+    /// switches say, and nothing is wrong.
+    others_unseen: bool,
     intervals: Intervals,
     contradictions: Contradictions,
     witnesses: Witnesses,
@@ -94,10 +97,16 @@ impl Machine {
             carriers: HashMap::default(),
             counts_interrupts: false,
             probes_place,
+            others_unseen: false,
             intervals,
             contradictions: Contradictions::default(),
             witnesses: Witnesses::default(),
         }
+    }
+
+    /// Switches among other LWPs than the program's were left out on purpose.
+    pub(crate) fn others_are_unseen(&mut self) {
+        self.others_unseen = true;
     }
 
     /// An LWP has this command name from now on.

@@ -63,7 +63,9 @@ impl Machine {
         match self.cpu(cpu, tick).current {
             Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
             Some(other) => {
-                if other == Lwp::IDLE {
+                if self.others_unseen {
+                    // Who came in between was nobody's business.
+                } else if other == Lwp::IDLE {
                     let detail = format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0);
                     self.contradictions.add(Contradiction::UnseenSwitch, tick, detail);
                 } else if !self.is_placed_by_probe(other) {
@@ -75,7 +77,7 @@ impl Machine {
             None => {}
         }
         if let Some(before) = self.cpu_of(lwp) {
-            if !self.is_placed_by_probe(lwp) {
+            if !self.is_placed_by_probe(lwp) && !self.others_unseen {
                 let detail = format!("LWP {lwp}: on CPU {before}, then on CPU {cpu}");
                 self.contradictions.add(Contradiction::TwoCpus, tick, detail);
             }
@@ -91,7 +93,12 @@ impl Machine {
 
     /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, that is certain.
     fn gone_unseen(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
-        let certain = self.lwps.get(lwp).map_or(tick, |entry| entry.last_seen.max(entry.place_since));
+        let certain = match self.lwps.get(lwp) {
+            Some(entry) => entry.last_seen.max(entry.place_since),
+            // The idle task was there when it came; what came behind it was perhaps not recorded.
+            None if self.others_unseen => self.cpu(cpu, tick).since(),
+            None => tick,
+        };
         self.cpu(cpu, tick).set_current(None, certain);
         self.place(lwp, Place::Off(LwpState::OffCpu), certain, EndReason::Resync)
     }

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
+use fkt_ingest::{ErrorKind, OpenOptions, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
     ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
@@ -23,6 +23,7 @@ use numbers::Renumbered;
 use crate::{
     error::Error,
     listing,
+    merge::MergeOptions,
     symbols::{self, Symbols},
 };
 
@@ -46,6 +47,8 @@ pub(crate) struct Source {
     pub(crate) losses: Vec<Loss>,
     /// Whether its probes may put LWPs on CPUs: a listing says so, and switches of the kernel allow it.
     pub(crate) probes_place: bool,
+    /// Whether switches among LWPs that are not the program's were left out on purpose.
+    pub(crate) others_unseen: bool,
     /// Whether its user threads are numbered by their own process, and not by whoever wrote the input.
     pub(crate) numbers_its_threads: bool,
     /// Facts for the table `info`.
@@ -68,45 +71,66 @@ impl Source {
             cpus_lost: Vec::new(),
             losses: Vec::new(),
             probes_place: false,
+            others_unseen: false,
             numbers_its_threads: false,
             facts: Vec::new(),
         }
     }
 }
 
-/// Opens what is at `paths`: run directories, trace.dat files, user traces, listings, in any mix.
-pub(crate) fn open(paths: &[PathBuf], clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
+/// Opens what is at `paths`: run directories, traces of any format, user traces, listings, in any mix.
+pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for path in paths {
-        if path.is_dir() {
-            sources.append(&mut run::open(path, clock)?);
+        if run::is_run(path) {
+            sources.append(&mut run::open(path, options)?);
         } else {
-            sources.append(&mut open_file(path, clock)?);
+            sources.append(&mut open_trace(path, options)?);
         }
     }
     number_processes(&mut sources);
     Ok(sources)
 }
 
-fn open_file(path: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(Error::io(path))?;
-    file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
+/// Opens one input that is no run; always in the same order.
+fn open_trace(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let head = head(path)?;
     if UserTrace::is_user_trace(&head) {
         return Ok(vec![user_trace(path)?]);
     }
-    match fkt_ingest::open(path) {
-        Ok(traces) => Ok(traces.iter().map(|trace| trace_file(path, trace.as_ref(), clock)).collect()),
+    let how = OpenOptions { event_names: options.event_names.clone() };
+    match fkt_ingest::open_with(path, &how) {
+        Ok(traces) => {
+            Ok(traces.iter().map(|trace| trace_file(path, trace.as_ref(), options.clock)).collect())
+        }
         Err(error) if error.kind() == ErrorKind::NotThisFormat && listing::is_listing(&head) => {
             Ok(vec![listing::open(path)?])
         }
-        Err(error) if error.kind() == ErrorKind::NotThisFormat => {
-            let found = format!("{:?}", String::from_utf8_lossy(&head[..head.len().min(16)]));
-            let expected = "a trace.dat, a perf.data, a user trace, or a listing with a header line";
-            Err(Error::bad(path, "byte 0", expected, found))
-        }
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => Err(unknown(path, &head)),
         Err(error) => Err(error.into()),
     }
+}
+
+fn unknown(path: &Path, head: &[u8]) -> Error {
+    if path.is_dir() {
+        let expected = "a run (with run.json), a CTF trace, or a perf.data of several files";
+        let found = "neither that nor a user trace nor a kernel trace";
+        return Error::bad(path, "folder", expected, found);
+    }
+    let expected = "a trace.dat, a perf.data, a trace of CTF or FxT, a text of ftrace, a user trace, \
+        or a listing with a header line";
+    let found = format!("{:?}", String::from_utf8_lossy(&head[..head.len().min(16)]));
+    Error::bad(path, "byte 0", expected, found)
+}
+
+/// How a file begins; a folder begins with nothing.
+fn head(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut head = Vec::new();
+    if !path.is_dir() {
+        let file = File::open(path).map_err(Error::io(path))?;
+        file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
+    }
+    Ok(head)
 }
 
 fn user_trace(path: &Path) -> Result<Source, Error> {
@@ -159,7 +183,8 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
     source.clock_pairs = trace.clock_pairs();
     source.tick_hz = trace.tick_hz();
     source.facts = trace.facts();
-    let switches = ["sched_switch", "perf_switch_in", "perf_switch_out"];
+    // Of the kernel as trace.dat and CTF, perf, and FxT name it.
+    let switches = ["sched_switch", "perf_switch_in", "perf_switch_out", "switch_to"];
     source.probes_place = source.types.iter().any(|t| switches.contains(&t.name.as_str()));
     source.streams = trace.streams();
     if let Some(clock) = clock {

@@ -1,31 +1,43 @@
 //! A run directory as inputs. One whose recorder was killed has no manifest; its files are taken as they are.
 
-use std::{fs, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
-use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp};
+use sigmund_model::{Level, Loss, LossKind, Lwp};
 
-use super::{Source, open_file};
+use super::{Source, open_trace};
 use crate::{
     error::Error,
+    merge::MergeOptions,
     run::{KernelSide, MANIFEST, Manifest, UserSide},
 };
 
-pub(super) fn open(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
+/// Whether a path is a run directory.
+pub(super) fn is_run(path: &Path) -> bool {
+    path.join(MANIFEST).exists() || sides(path).is_ok_and(|sides| !sides.is_empty())
+}
+
+pub(super) fn open(run: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
     if !run.join(MANIFEST).exists() {
-        return open_without_manifest(run, clock);
+        return open_without_manifest(run, options);
     }
     let manifest = Manifest::read(run)?;
     let mut sources = Vec::new();
     let mut about = about_run(run, &manifest);
     if let Some(file) = &manifest.kernel_side.file {
-        let mut kernel = open_file(&run.join(file), clock)?;
-        kernel.iter_mut().for_each(|source| source.cpus_lost = manifest.kernel_side.lost.clone());
+        let mut kernel = open_trace(&run.join(file), options)?;
+        for source in &mut kernel {
+            source.cpus_lost = manifest.kernel_side.lost.clone();
+            source.others_unseen = manifest.kernel_side.others_unseen;
+        }
         sources.append(&mut kernel);
     } else {
         about.losses.push(no_kernel_side(run, &manifest.kernel_side));
     }
     for side in &manifest.user_side {
-        for mut user in open_file(&run.join(&side.file), None)? {
+        for mut user in open_trace(&run.join(&side.file), options)? {
             user.losses.extend(without_ring(run, side, &user.lost));
             user.losses.extend(unwritten(run, side));
             sources.push(user);
@@ -86,19 +98,19 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
-fn open_without_manifest(run: &Path, clock: Option<ClockDomain>) -> Result<Vec<Source>, Error> {
-    let mut paths: Vec<_> = fs::read_dir(run)
-        .map_err(Error::io(run))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.is_file() && path.extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
-        })
-        .collect();
-    paths.sort();
-    if paths.is_empty() {
-        let found = "neither that nor a user trace nor a kernel trace";
-        return Err(Error::bad(run, "folder", "a run (with run.json)", found));
-    }
-    let opened: Result<Vec<_>, _> = paths.iter().map(|path| open_file(path, clock)).collect();
+fn open_without_manifest(run: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let paths = sides(run).map_err(Error::io(run))?;
+    let opened: Result<Vec<_>, _> = paths.iter().map(|path| open_trace(path, options)).collect();
     Ok(opened?.into_iter().flatten().collect())
+}
+
+/// What a recorder may have left in a folder, by its name.
+fn sides(run: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_side = |path: &PathBuf| {
+        path.is_file() && path.extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
+    };
+    let entries = fs::read_dir(run)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> = entries.filter(is_side).collect();
+    paths.sort();
+    Ok(paths)
 }

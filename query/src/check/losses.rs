@@ -1,47 +1,99 @@
-//! What is missing: the rows of `losses`, by kind and severity. A serious one breaks the trace.
+//! What is missing: the rows of `losses`, by severity, kind and source. A serious one breaks the trace.
 
-use arrow::{
-    array::{Array, AsArray},
-    datatypes::Int64Type,
-};
-use sigmund_model::{Severity, tables::LOSSES};
+use std::collections::BTreeMap;
+
+use sigmund_model::{Cpu, Lwp, Severity, Ticks};
 use sigmund_sql::SuperTrace;
 
-use super::{Figure, Item, Verdict};
+use super::{Figure, Item, Verdict, rows};
 use crate::Error;
 
-const BY_KIND: &str = "
-    SELECT CAST(severity AS VARCHAR) AS severity, CAST(kind AS VARCHAR) AS kind,
-           count(*) AS losses, sum(count) AS events, min(detail) AS example
+/// What one source is missing, of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LossSource {
+    /// `note`, `gap` or `serious`.
+    pub severity: String,
+    /// `dropped`, `damaged`, …
+    pub kind: String,
+    /// `KERN` or `USER`.
+    pub level: String,
+    /// The kernel stream, if it is one.
+    pub cpu: Option<Cpu>,
+    /// The user stream, if it is one.
+    pub lwp: Option<Lwp>,
+    /// How many such losses.
+    pub losses: u64,
+    /// Events lost in them, as far as they were counted.
+    pub events: Option<u64>,
+    /// How long they last together, as far as both ends are known. Contradictions are instants, and have none.
+    pub time: Option<Ticks>,
+    /// Where the first begins.
+    pub from: Option<Ticks>,
+    /// Where the last ends.
+    pub to: Option<Ticks>,
+    /// What one of them says.
+    pub example: String,
+    /// What to do about it next time; may be empty.
+    pub advice: String,
+}
+
+const BY_SOURCE: &str = "
+    SELECT CAST(severity AS VARCHAR) AS severity, CAST(kind AS VARCHAR) AS kind, CAST(level AS VARCHAR) AS level, cpu, lwp,
+           count(*) AS losses, sum(count) AS events,
+           sum(to_tick - from_tick) FILTER (WHERE kind <> 'contradiction') AS time,
+           min(from_tick) AS from_tick, max(to_tick) AS to_tick, min(detail) AS example, max(advice) AS advice
     FROM raw_losses
-    GROUP BY severity, kind
-    ORDER BY severity, kind";
+    GROUP BY severity, kind, level, cpu, lwp
+    ORDER BY CASE severity WHEN 'serious' THEN 0 WHEN 'gap' THEN 1 ELSE 2 END, kind, level, cpu, lwp";
+
+/// All losses, the gravest first.
+pub(super) async fn by_source(trace: &SuperTrace) -> Result<Vec<LossSource>, Error> {
+    let batches = trace.sql(BY_SOURCE).await?.collect().await?;
+    let source = |row: rows::Row<'_>| LossSource {
+        severity: row.text(0).to_string(),
+        kind: row.text(1).to_string(),
+        level: row.text(2).to_string(),
+        cpu: row.cpu(3),
+        lwp: row.lwp(4),
+        losses: row.count(5),
+        events: row.number(6).map(|n| n.max(0) as u64),
+        time: row.tick(7),
+        from: row.tick(8),
+        to: row.tick(9),
+        example: row.text(10).to_string(),
+        advice: row.text(11).to_string(),
+    };
+    Ok(rows::of(&batches).map(source).collect())
+}
 
 /// One figure per severity and kind.
-pub(crate) async fn check(trace: &SuperTrace) -> Result<Item, Error> {
-    let rows =
-        trace.sql(BY_KIND).await?.into_frame().collect().await.map_err(Error::on(trace, LOSSES.name))?;
-    let (mut figures, mut details, mut serious) = (Vec::new(), Vec::new(), false);
-    for batch in &rows {
-        let (severity, kind) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
-        let losses = batch.column(2).as_primitive::<Int64Type>();
-        let events = batch.column(3).as_primitive::<Int64Type>();
-        let example = batch.column(4).as_string::<i32>();
-        for row in 0..batch.num_rows() {
-            let what = format!("{} {}", severity.value(row), kind.value(row));
-            figures.push(Figure::new(what.clone(), losses.value(row) as f64));
-            if events.is_valid(row) {
-                figures.push(Figure::new(format!("{what} events"), events.value(row) as f64));
-            }
-            serious |= severity.value(row) == Severity::Serious.name();
-            details.push(format!("{what}: {}", example.value(row)));
-        }
+pub(super) fn check(losses: &[LossSource]) -> Item {
+    let mut kinds: BTreeMap<(&str, &str), (u64, Option<u64>, &str)> = BTreeMap::new();
+    for source in losses {
+        let kind = kinds.entry((&source.severity, &source.kind)).or_insert((0, None, &source.example));
+        kind.0 += source.losses;
+        kind.1 = kind.1.into_iter().chain(source.events).reduce(u64::saturating_add);
     }
-    Ok(Item {
+    let (mut figures, mut details) = (Vec::new(), Vec::new());
+    for ((severity, kind), (losses, events, example)) in &kinds {
+        let what = format!("{severity} {kind}");
+        figures.push(Figure::new(what.clone(), *losses as f64));
+        figures.extend(events.map(|events| Figure::new(format!("{what} events"), events as f64)));
+        details.push(format!("{what}: {example}"));
+    }
+    let any = |severity: Severity| losses.iter().any(|source| source.severity == severity.name());
+    let verdict = if any(Severity::Serious) {
+        Verdict::Broken
+    } else if any(Severity::Gap) {
+        Verdict::Gaps
+    } else {
+        Verdict::Ok
+    };
+    Item {
         name: "losses",
         promise: "Nothing is missing that makes the answers doubtful.",
-        verdict: if serious { Verdict::Broken } else { Verdict::Ok },
+        verdict,
         figures,
         detail: details.join("; "),
-    })
+    }
 }

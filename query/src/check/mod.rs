@@ -1,17 +1,37 @@
-//! Whether a super-trace holds what it promises. Each promise is a sentence and a query, in `promises`.
+//! Whether a super-trace holds what it promises, and where it is to be doubted.
+//!
+//! ```text
+//! promises.rs        a sentence and a query each: kept, or broken and where first
+//! witnesses.rs       the CPU that probes saw against the CPU that the switches say, per LWP
+//! disagreements.rs   each event on which the two differ, and why
+//! neighbourhood.rs   what happened around one of them
+//! losses.rs          what is missing, by source
+//! gaps.rs            single gaps, and who was at work across them
+//! clocks.rs          how well other clocks fit the main one
+//! ```
+//!
+//! Everything is a query on the session: the tables are never held in memory, only what is listed.
 
+mod clocks;
+mod disagreements;
+mod gaps;
 mod losses;
+mod neighbourhood;
 mod promises;
+mod rows;
 mod witnesses;
 
 use std::fmt;
 
-use arrow::{
-    array::{Array, AsArray},
-    datatypes::Int64Type,
-};
 use datafusion::common::ScalarValue;
 use sigmund_sql::SuperTrace;
+
+pub use clocks::Clock;
+pub use disagreements::{Cause, Disagreement};
+pub use gaps::{Gap, Touched};
+pub use losses::LossSource;
+pub use neighbourhood::{Neighbour, Neighbourhood, Stay};
+pub use witnesses::LwpWitnesses;
 
 use crate::Error;
 use promises::{PROMISES, Promise};
@@ -21,19 +41,51 @@ use promises::{PROMISES, Promise};
 pub enum Verdict {
     /// It holds.
     Ok,
+    /// It holds, but for gaps that are known: something is missing there, or not certain.
+    Gaps,
     /// It does not.
     Broken,
     /// The trace has nothing to check it on.
     NotApplicable,
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Verdict {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
             Verdict::Ok => "ok",
+            Verdict::Gaps => "gaps",
             Verdict::Broken => "broken",
             Verdict::NotApplicable => "not applicable",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What all promises together come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Every promise holds, and nothing is missing.
+    Sound,
+    /// Every promise holds outside of gaps that are known.
+    SoundWithGaps,
+    /// A promise is broken.
+    Broken,
+}
+
+impl Trust {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Trust::Sound => "sound",
+            Trust::SoundWithGaps => "sound with gaps",
+            Trust::Broken => "broken",
+        }
     }
 }
 
@@ -67,17 +119,58 @@ pub struct Item {
     pub detail: String,
 }
 
-/// Every promise of a super-trace, and what became of it.
+/// How much is listed one by one. What is counted is counted of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Events on which the two witnesses disagree; `None` for all. Each costs some queries.
+    pub disagreements: Option<usize>,
+    /// Gaps, the gravest and longest first; `None` for all. Each is compared with every interval on its CPU or LWP.
+    pub gaps: Option<usize>,
+}
+
+impl Listed {
+    /// So many of each.
+    pub const fn first(n: usize) -> Listed {
+        Listed { disagreements: Some(n), gaps: Some(n) }
+    }
+
+    /// Everything.
+    pub const ALL: Listed = Listed { disagreements: None, gaps: None };
+}
+
+/// Every promise of a super-trace, and what became of it; and what speaks for and against it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// In the order in which they are best read.
     pub items: Vec<Item>,
+    /// What the two witnesses said of each LWP that recorded user events; those who disagree most come first.
+    pub lwps: Vec<LwpWitnesses>,
+    /// Events on which they disagree, in the order of time, as many as were asked for.
+    pub disagreements: Vec<Disagreement>,
+    /// What is missing, by kind and source.
+    pub losses: Vec<LossSource>,
+    /// Gaps one by one, as many as were asked for.
+    pub gaps: Vec<Gap>,
+    /// The clocks that were compared with the main one.
+    pub clocks: Vec<Clock>,
 }
 
 impl Report {
     /// Whether any promise is broken.
     pub fn is_broken(&self) -> bool {
-        self.items.iter().any(|item| item.verdict == Verdict::Broken)
+        self.trust() == Trust::Broken
+    }
+
+    /// What it comes to.
+    pub fn trust(&self) -> Trust {
+        let any = |verdict| self.items.iter().any(|item| item.verdict == verdict);
+        if any(Verdict::Broken) {
+            Trust::Broken
+        } else if any(Verdict::Gaps) {
+            Trust::SoundWithGaps
+        } else {
+            Trust::Sound
+        }
     }
 
     /// The item of this name.
@@ -90,13 +183,24 @@ impl Report {
 ///
 /// # Errors
 /// When the trace cannot be read. A broken promise is no error: it is in the report.
-pub async fn check(trace: &SuperTrace) -> Result<Report, Error> {
-    let mut items = vec![witnesses::check(trace)?];
+pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
+    let causes = disagreements::count(trace).await?;
+    let mut items = vec![witnesses::check(trace, causes)?];
     for promise in PROMISES {
         items.push(verify(trace, promise).await?);
     }
-    items.push(losses::check(trace).await?);
-    Ok(Report { items })
+    let clocks = clocks::of(trace).await?;
+    items.push(clocks::check(&clocks));
+    let losses = losses::by_source(trace).await?;
+    items.push(losses::check(&losses));
+    Ok(Report {
+        items,
+        lwps: witnesses::of_lwps(trace).await?,
+        disagreements: disagreements::list(trace, causes, listed.disagreements).await?,
+        losses,
+        gaps: gaps::list(trace, listed.gaps).await?,
+        clocks,
+    })
 }
 
 /// Runs the query of a promise. It gives one row: how many were checked, how many are broken, the first of them.
@@ -108,12 +212,10 @@ async fn verify(trace: &SuperTrace, promise: &Promise) -> Result<Item, Error> {
     let plan = if promise.in_file_order { trace.in_file_order(plan) } else { plan };
     let batches = plan.collect().await.map_err(&on_query)?;
     let (mut checked, mut broken, mut detail) = (0, 0, String::new());
-    for batch in batches.iter().filter(|b| b.num_rows() > 0) {
-        checked = batch.column(0).as_primitive::<Int64Type>().value(0);
-        broken = batch.column(1).as_primitive::<Int64Type>().value(0);
-        let first = batch.column(2).as_primitive::<Int64Type>();
-        if first.is_valid(0) {
-            detail = format!("first: {} {}", promise.first_is, first.value(0));
+    for row in rows::of(&batches) {
+        (checked, broken) = (row.count(0), row.count(1));
+        if let Some(first) = row.number(2) {
+            detail = format!("first: {} {first}", promise.first_is);
         }
     }
     let verdict = match (checked, broken) {

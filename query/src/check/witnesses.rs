@@ -1,32 +1,119 @@
 //! The two witnesses: the CPU a probe saw, and the CPU that the kernel's switches say its LWP was on.
 
-use sigmund_model::tables::info_keys::{WITNESS_AGREE, WITNESS_DISAGREE, WITNESS_SINGLE};
+use sigmund_model::{
+    Lwp,
+    tables::info_keys::{WITNESS_AGREE, WITNESS_DISAGREE, WITNESS_SINGLE},
+};
 use sigmund_sql::SuperTrace;
 
-use super::{Figure, Item, Verdict};
+use super::{
+    Figure, Item, Verdict,
+    disagreements::{Causes, EXAMINED},
+    rows,
+};
 use crate::Error;
 
-/// An LWP may be moved between the probe's look at its CPU and its look at the clock; more than this is an error.
+/// With fewer that agree, whatever the cause, the two sides are not of one recording or of one clock.
 const LEAST_PERCENT: f64 = 99.9;
 
-/// From the merge's own count, in `info`.
-pub(crate) fn check(trace: &SuperTrace) -> Result<Item, Error> {
-    let count = |key| trace.info().count(key).map(|n| n.unwrap_or_default() as f64);
-    let (agree, disagree, single) = (count(WITNESS_AGREE)?, count(WITNESS_DISAGREE)?, count(WITNESS_SINGLE)?);
-    let mut figures = vec![
-        Figure::new("agree", agree),
-        Figure::new("disagree", disagree),
-        Figure::new("one witness only", single),
-    ];
+/// So many may be on another CPU than the switches say without a reason, of 100.
+const MOST_UNEXPLAINED: f64 = 0.01;
+
+/// What the two witnesses say of the user events of one LWP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LwpWitnesses {
+    /// Which.
+    pub lwp: Lwp,
+    /// Its name.
+    pub name: Option<String>,
+    /// User events that it recorded.
+    pub events: u64,
+    /// Those on whose CPU both agree.
+    pub agree: u64,
+    /// Those on whose CPU they do not.
+    pub disagree: u64,
+    /// Those that have one witness only.
+    pub single: u64,
+}
+
+impl LwpWitnesses {
+    /// How many of those with two witnesses they agree on; `None` if there are none.
+    pub fn percent(&self) -> Option<f64> {
+        percent(self.agree, self.disagree)
+    }
+}
+
+fn percent(agree: u64, disagree: u64) -> Option<f64> {
     let both = agree + disagree;
-    let percent = agree * 100.0 / both;
-    let (verdict, detail) = if both == 0.0 {
-        (Verdict::NotApplicable, "no user event has two witnesses".to_string())
-    } else {
-        figures.push(Figure::new("percent", percent));
-        let verdict = if percent >= LEAST_PERCENT { Verdict::Ok } else { Verdict::Broken };
-        (verdict, format!("{percent:.4} % agree, expected at least {LEAST_PERCENT} %"))
+    (both > 0).then(|| agree as f64 * 100.0 / both as f64)
+}
+
+/// An LWP's number may be used again: then it has several rows in `lwps`, which are one here.
+const OF_LWPS: &str = "
+    WITH recorded AS (
+        SELECT lwp, count(*) AS events FROM raw_events WHERE level = 'USER' AND lwp IS NOT NULL GROUP BY lwp),
+    witnessed AS (
+        SELECT lwp, max(name) FILTER (WHERE carries_threads) AS name, sum(witness_agree) AS agree,
+               sum(witness_disagree) AS disagree
+        FROM raw_lwps GROUP BY lwp)
+    SELECT recorded.lwp, name, events, agree, disagree, events - coalesce(agree + disagree, 0) AS single
+    FROM recorded LEFT JOIN witnessed ON witnessed.lwp = recorded.lwp
+    ORDER BY coalesce(disagree, 0) DESC, recorded.lwp";
+
+/// Each LWP that recorded user events; those with most disagreements come first.
+pub(super) async fn of_lwps(trace: &SuperTrace) -> Result<Vec<LwpWitnesses>, Error> {
+    let batches = trace.sql(OF_LWPS).await?.collect().await?;
+    let one = |row: rows::Row<'_>| LwpWitnesses {
+        lwp: row.lwp(0).unwrap_or(Lwp::IDLE),
+        name: row.maybe_text(1),
+        events: row.count(2),
+        agree: row.count(3),
+        disagree: row.count(4),
+        single: row.count(5),
+    };
+    Ok(rows::of(&batches).map(one).collect())
+}
+
+/// From the merge's own count, in `info`, and the causes that the tables show.
+pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
+    let count = |key| trace.info().count(key).map(|n| n.unwrap_or_default());
+    let (agree, disagree, single) = (count(WITNESS_AGREE)?, count(WITNESS_DISAGREE)?, count(WITNESS_SINGLE)?);
+    let figure = |name: &str, count: u64| Figure::new(name, count as f64);
+    let mut figures =
+        vec![figure("agree", agree), figure("disagree", disagree), figure("one witness only", single)];
+    if causes != Causes::default() {
+        figures.push(figure("moved", causes.moved));
+        figures.push(figure("off-cpu", causes.off_cpu));
+        figures.push(figure("other-cpu", causes.other_cpu));
+    }
+    let (verdict, detail) = match percent(agree, disagree) {
+        None => (Verdict::NotApplicable, "no user event has two witnesses".to_string()),
+        Some(percent) => {
+            figures.push(Figure::new("percent", percent));
+            judge(percent, agree, disagree, causes)
+        }
     };
     let promise = "The CPU that a probe saw is the CPU that the kernel had its LWP on.";
     Ok(Item { name: "two-witnesses", promise, verdict, figures, detail })
+}
+
+/// What has no reason breaks the promise.
+fn judge(percent: f64, agree: u64, disagree: u64, causes: Causes) -> (Verdict, String) {
+    // What nobody looked at has no reason either.
+    let unexamined = disagree.saturating_sub(EXAMINED as u64);
+    let unexplained = (causes.other_cpu + unexamined) as f64 * 100.0 / (agree + disagree) as f64;
+    let detail = format!("{percent:.4} % agree, expected at least {LEAST_PERCENT} %");
+    if percent < LEAST_PERCENT {
+        (Verdict::Broken, detail)
+    } else if unexplained > MOST_UNEXPLAINED {
+        let more =
+            format!("{unexplained:.4} % disagree without a reason, expected at most {MOST_UNEXPLAINED} %");
+        (Verdict::Broken, format!("{detail}; {more}"))
+    } else if causes.off_cpu > 0 {
+        // The merge has a row in `losses` for them, which is the gap.
+        let more = format!("{} on no CPU by the switches: some are not in the trace", causes.off_cpu);
+        (Verdict::Ok, format!("{detail}; {more}"))
+    } else {
+        (Verdict::Ok, detail)
+    }
 }

@@ -1,25 +1,34 @@
-//! `sigmund info`: what a super-trace is, and what it holds.
+//! What a super-trace is, and what it holds.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
+use arrow::{array::AsArray, datatypes::Int64Type};
+use serde_json::{Map, Value, json};
 use sigmund_model::{Hertz, Ticks, tables};
 use sigmund_query::{Recorder, RecorderCost, TracingCost, share, tracing_cost};
 use sigmund_sql::SuperTrace;
 
 use crate::{
     Found, answer,
-    cli::{FormatArg, TraceArg},
-    output::{self, Cell, print_table},
+    cli::{FormatArg, InfoArgs},
+    output::{self, Cell, Table, print_json, print_table},
 };
 
-/// The most frequent events that are shown.
-const EVENTS_SHOWN: &str = "20";
 /// Those who spent most on recording that are shown.
 const RECORDERS_SHOWN: usize = 10;
 
-pub(crate) async fn run(args: TraceArg) -> Result<Found> {
-    let trace = answer::open(args.trace.as_deref()).await?;
+pub(super) async fn run(args: &InfoArgs) -> Result<Found> {
+    let trace = answer::open(args.file.as_deref()).await?;
+    match args.format {
+        FormatArg::Human => print(&trace, args.top).await?,
+        FormatArg::Json => print_json(&object(&trace).await?)?,
+        format => events(&trace).await?.print(format)?,
+    }
+    Ok(Found::Something)
+}
+
+async fn print(trace: &SuperTrace, top: usize) -> Result<()> {
     let out = &mut io::stdout();
     writeln!(out, "{}", trace.path().display())?;
     if let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) {
@@ -30,24 +39,51 @@ pub(crate) async fn run(args: TraceArg) -> Result<Found> {
         writeln!(out, "  {key:<24} {value}")?;
     }
     writeln!(out)?;
-    print_tables(&trace).await?;
+    tables_of(trace).await?.print(FormatArg::Human)?;
     writeln!(out)?;
-    let query = format!(
-        "SELECT level, name, sum(events) AS events FROM event_types WHERE events > 0 \
-         GROUP BY level, name ORDER BY events DESC, name LIMIT {EVENTS_SHOWN}"
-    );
+    let query = format!("{EVENTS} LIMIT {top}");
     writeln!(out, "{}", trace.sql(&query).await?.to_text().await?)?;
-    print_tracing(&trace).await?;
-    Ok(Found::Something)
+    print_tracing(trace).await
 }
 
-async fn print_tables(trace: &SuperTrace) -> Result<()> {
+const EVENTS: &str = "SELECT level, name, sum(events) AS events FROM event_types WHERE events > 0 \
+    GROUP BY level, name ORDER BY events DESC, name";
+
+async fn tables_of(trace: &SuperTrace) -> Result<Table> {
     let mut rows = Vec::new();
     for table in tables::ALL {
         let count = trace.raw(table).await?.count().await.map_err(|e| trace.error(table.name, e))?;
         rows.push(vec![Cell::from(table.name), Cell::Count(count as i64), Cell::from(table.doc)]);
     }
-    print_table(&["table", "rows", "a row"], &rows, FormatArg::Human)
+    Ok(Table { heading: "Tables", columns: vec!["table", "rows", "a row"], rows })
+}
+
+async fn events(trace: &SuperTrace) -> Result<Table> {
+    let query =
+        format!("SELECT CAST(level AS VARCHAR), name, events FROM ({EVENTS}) ORDER BY events DESC, name");
+    let mut rows = Vec::new();
+    for batch in trace.sql(&query).await?.collect().await? {
+        let (levels, names) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
+        let counts = batch.column(2).as_primitive::<Int64Type>();
+        let row =
+            |row| vec![levels.value(row).into(), names.value(row).into(), Cell::Count(counts.value(row))];
+        rows.extend((0..batch.num_rows()).map(row));
+    }
+    Ok(Table { heading: "Events", columns: vec!["level", "name", "events"], rows })
+}
+
+async fn object(trace: &SuperTrace) -> Result<Value> {
+    let mut object = Map::new();
+    object.insert("path".into(), trace.path().display().to_string().into());
+    object.insert("kind".into(), "super-trace".into());
+    object
+        .insert("facts".into(), trace.info().iter().map(|(k, v)| (k.to_string(), Value::from(v))).collect());
+    object.insert("tables".into(), tables_of(trace).await?.objects().into());
+    object.insert("event_types".into(), events(trace).await?.objects().into());
+    let cost = tracing_cost(trace, RECORDERS_SHOWN).await?;
+    let cost = cost.map(|cost| json!({"events": cost.events, "words": cost.words, "ticks": cost.ticks}));
+    object.insert("tracing".into(), cost.unwrap_or_default());
+    Ok(Value::Object(object))
 }
 
 async fn print_tracing(trace: &SuperTrace) -> Result<()> {

@@ -1,0 +1,133 @@
+//! `sigmund check`: whether a super-trace can be trusted.
+
+mod around;
+mod tables;
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+use sigmund_query::{Figure, Item, Listed, Report, Trust, Verdict, check};
+use sigmund_sql::SuperTrace;
+
+use crate::{
+    Found, answer,
+    cli::{CheckArgs, CheckPart, FormatArg},
+    output::{Table, counted, print_json},
+};
+
+/// LWPs that a person is shown, unless all are wanted.
+const LWPS_SHOWN: usize = 20;
+
+pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
+    let trace = answer::open(args.trace.as_deref()).await?;
+    let listed = if args.all { Listed::ALL } else { Listed::first(args.list) };
+    let report = check(&trace, listed).await?;
+    match (args.format, args.only) {
+        (FormatArg::Human, None) => print_all(&trace, &report, args.all)?,
+        (FormatArg::Json, None) => print_object(&trace, &report)?,
+        (format, only) => {
+            table(&trace, &report, only.unwrap_or(CheckPart::Promises)).print(format)?;
+        }
+    }
+    Ok(if report.is_broken() { Found::Nothing } else { Found::Something })
+}
+
+/// A part of the report as a table.
+fn table(trace: &SuperTrace, report: &Report, part: CheckPart) -> Table {
+    match part {
+        CheckPart::Promises => tables::promises(&report.items),
+        CheckPart::Witnesses => tables::witnesses(&report.lwps),
+        CheckPart::Disagreements => tables::disagreements(trace, &report.disagreements),
+        CheckPart::Losses => tables::losses(trace, &report.losses),
+        CheckPart::Gaps => tables::gaps(trace, &report.gaps),
+        CheckPart::Clocks => tables::clocks(trace, &report.clocks),
+    }
+}
+
+fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
+    let out = &mut io::stdout();
+    for item in &report.items {
+        print_item(item)?;
+    }
+    for part in CheckPart::TABLES {
+        let mut table = table(trace, report, part);
+        if table.rows.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{}", table.heading)?;
+        let left = table.rows.len().saturating_sub(LWPS_SHOWN);
+        let shortened = part == CheckPart::Witnesses && !all && left > 0;
+        if shortened {
+            table.rows.truncate(LWPS_SHOWN);
+        }
+        table.print(FormatArg::Human)?;
+        if shortened {
+            writeln!(out, "and {}; --all shows them", counted(left as u64, "more LWP"))?;
+        }
+        if part == CheckPart::Disagreements {
+            around::print(trace, &report.disagreements)?;
+        }
+    }
+    writeln!(out, "{}: {}", trace.path().display(), conclusion(report))?;
+    Ok(())
+}
+
+fn print_item(item: &Item) -> io::Result<()> {
+    let out = &mut io::stdout();
+    writeln!(out, "{:<15} {}", item.verdict, item.promise)?;
+    let figures: Vec<String> = item.figures.iter().map(figure).collect();
+    let detail = Some(item.detail.clone()).filter(|detail| !detail.is_empty());
+    let more: Vec<String> =
+        (!figures.is_empty()).then(|| figures.join(", ")).into_iter().chain(detail).collect();
+    if item.verdict != Verdict::NotApplicable && !more.is_empty() {
+        writeln!(out, "{:<15} {}", "", more.join("; "))?;
+    }
+    Ok(())
+}
+
+/// What it comes to, in words.
+fn conclusion(report: &Report) -> String {
+    let with = |verdict| report.items.iter().filter(|item| item.verdict == verdict).count();
+    let verdict = report.trust().name();
+    match report.trust() {
+        Trust::Sound => format!("{verdict}: can be trusted"),
+        Trust::SoundWithGaps => {
+            let gaps = with(Verdict::Gaps);
+            let what = if gaps == 1 { "where it says `gaps`" } else { "in what it calls `gaps`" };
+            format!("{verdict}: outside of what is missing {what}, it can be trusted")
+        }
+        Trust::Broken => {
+            format!("{verdict}: {} of {} promises broken", with(Verdict::Broken), report.items.len())
+        }
+    }
+}
+
+fn print_object(trace: &SuperTrace, report: &Report) -> Result<()> {
+    let mut object = Map::new();
+    object.insert("trace".into(), trace.path().display().to_string().into());
+    object.insert("verdict".into(), report.trust().name().into());
+    object.insert("conclusion".into(), conclusion(report).into());
+    for part in [CheckPart::Promises].into_iter().chain(CheckPart::TABLES) {
+        let rows = table(trace, report, part).objects();
+        object.insert(part.name().into(), Value::Array(rows));
+    }
+    let listed = object.get_mut("disagreements").and_then(Value::as_array_mut).into_iter().flatten();
+    for (disagreement, row) in report.disagreements.iter().zip(listed) {
+        row["around"] = json!({
+            "states": tables::states(&disagreement.around.states).objects(),
+            "events": tables::events(&disagreement.around.events).objects(),
+        });
+    }
+    print_json(&Value::Object(object))
+}
+
+/// `agree 10959`, `percent 99.9909`.
+pub(crate) fn figure(figure: &Figure) -> String {
+    let value = figure.value;
+    if value.fract() == 0.0 {
+        format!("{} {value:.0}", figure.name)
+    } else {
+        format!("{} {value:.4}", figure.name)
+    }
+}

@@ -1,0 +1,207 @@
+//! One trace, whatever its format: what it says of itself, and what reading its events once counts.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use fkt_ingest::TraceStream;
+use sigmund_model::{
+    ClockDomain, ClockFit, Cpu, Event, EventType, Hertz, Level, Loss, LossKind, Lwp, Snapshot, Ticks,
+};
+
+/// What one trace holds.
+pub(super) struct Held {
+    pub(super) path: PathBuf,
+    /// `trace.dat version 7`
+    pub(super) format: String,
+    /// What it says of itself: writer, host, kernel, …
+    pub(super) facts: Vec<(String, String)>,
+    pub(super) tick_hz: Option<Hertz>,
+    pub(super) snapshots: Vec<(ClockDomain, Snapshot)>,
+    pub(super) streams: Vec<StreamHeld>,
+    pub(super) types: Vec<EventType>,
+    /// How many of each type; none of anything if nobody counted.
+    pub(super) events_of_type: Vec<u64>,
+    /// Names and events of LWPs.
+    pub(super) lwps: BTreeMap<Lwp, LwpHeld>,
+    pub(super) losses: BTreeMap<(&'static str, &'static str), LossesHeld>,
+    /// Whether the events were read and counted.
+    pub(super) counted: bool,
+}
+
+/// What one stream holds.
+#[derive(Clone, Debug)]
+pub(super) struct StreamHeld {
+    pub(super) buffer: String,
+    pub(super) cpu: Option<Cpu>,
+    pub(super) lwp: Option<Lwp>,
+    pub(super) clock: ClockDomain,
+    /// `None` if nobody counted.
+    pub(super) events: Option<u64>,
+    pub(super) first: Option<Ticks>,
+    pub(super) last: Option<Ticks>,
+    /// Events lost, as far as somebody counted them.
+    pub(super) lost: u64,
+}
+
+impl StreamHeld {
+    /// Of a stream about which nothing but its place is known.
+    pub(super) fn of(stream: &TraceStream) -> StreamHeld {
+        StreamHeld {
+            buffer: stream.buffer.clone(),
+            cpu: stream.cpu,
+            lwp: None,
+            clock: stream.clock,
+            events: None,
+            first: None,
+            last: None,
+            lost: 0,
+        }
+    }
+}
+
+/// What is known of one LWP.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LwpHeld {
+    pub(super) name: Option<String>,
+    pub(super) events: u64,
+}
+
+/// Losses of one kind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossesHeld {
+    pub(super) losses: u64,
+    pub(super) events: Option<u64>,
+    pub(super) example: String,
+}
+
+impl Held {
+    pub(super) fn new(path: &Path, format: String, types: Vec<EventType>) -> Held {
+        Held {
+            path: path.to_path_buf(),
+            format,
+            facts: Vec::new(),
+            tick_hz: None,
+            snapshots: Vec::new(),
+            streams: Vec::new(),
+            events_of_type: vec![0; types.len()],
+            types,
+            lwps: BTreeMap::new(),
+            losses: BTreeMap::new(),
+            counted: false,
+        }
+    }
+
+    pub(super) fn name_lwp(&mut self, lwp: Lwp, name: &str) {
+        self.lwps.entry(lwp).or_default().name = Some(name.to_string());
+    }
+
+    /// Keeps the count of a loss, and the first of its kind as an example.
+    pub(super) fn lose(&mut self, loss: &Loss) {
+        let kind = self.losses.entry((loss.kind.name(), loss.level.name())).or_default();
+        if kind.losses == 0 {
+            kind.example.clone_from(&loss.detail);
+        }
+        kind.losses += 1;
+        kind.events = kind.events.into_iter().chain(loss.count).reduce(u64::saturating_add);
+    }
+
+    /// Reads every stream to its end. `progress` is called now and then with the events so far.
+    pub(super) fn count(&mut self, streams: Vec<TraceStream>, mut progress: impl FnMut(u64)) {
+        let mut event = Event::default();
+        let mut total = 0;
+        for (place, mut stream) in streams.into_iter().enumerate() {
+            let mut held = self.streams.get(place).cloned().unwrap_or_else(|| StreamHeld::of(&stream));
+            let (mut events, mut span) = (0, None);
+            loop {
+                match stream.events.next_into(&mut event) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        let detail = format!("{}: {error}", self.path.display());
+                        self.lose(&Loss::new(LossKind::Truncated, self.level(), detail));
+                        break;
+                    }
+                }
+                events += 1;
+                total += 1;
+                let (first, last) = span.unwrap_or((event.tick, event.tick));
+                span = Some((event.tick.min(first), event.tick.max(last)));
+                self.count_one(&event);
+                if total % (1 << 16) == 0 {
+                    progress(total);
+                    self.take_losses(&mut stream, &mut held);
+                }
+            }
+            self.take_losses(&mut stream, &mut held);
+            held.events = Some(events);
+            (held.first, held.last) = span.unzip();
+            match self.streams.get_mut(place) {
+                Some(known) => *known = held,
+                None => self.streams.push(held),
+            }
+        }
+        self.counted = true;
+    }
+
+    fn count_one(&mut self, event: &Event) {
+        if let Some(count) = self.events_of_type.get_mut(event.kind as usize) {
+            *count += 1;
+        }
+        if let Some(lwp) = event.lwp {
+            self.lwps.entry(lwp).or_default().events += 1;
+        }
+    }
+
+    fn take_losses(&mut self, stream: &mut TraceStream, held: &mut StreamHeld) {
+        for loss in stream.events.take_losses() {
+            // Of an LWP, the head of its last packet has said it already.
+            if held.lwp.is_none() {
+                held.lost = held.lost.saturating_add(loss.count.unwrap_or(0));
+            }
+            self.lose(&loss);
+        }
+    }
+
+    /// Of which side it is.
+    pub(super) fn level(&self) -> Level {
+        self.types.first().map_or(Level::User, |event| event.level)
+    }
+
+    /// All events; `None` if nobody counted.
+    pub(super) fn events(&self) -> Option<u64> {
+        self.counted.then(|| self.streams.iter().filter_map(|stream| stream.events).sum())
+    }
+
+    /// The ticks of each clock in it, from first to last.
+    pub(super) fn spans(&self) -> BTreeMap<ClockDomain, (Ticks, Ticks)> {
+        let mut spans = BTreeMap::new();
+        for stream in &self.streams {
+            if let (Some(first), Some(last)) = (stream.first, stream.last) {
+                let span: &mut (Ticks, Ticks) = spans.entry(stream.clock).or_insert((first, last));
+                *span = (span.0.min(first), span.1.max(last));
+            }
+        }
+        spans
+    }
+
+    /// Ticks per second of a clock, if the trace itself says so, or snapshots of it do.
+    pub(super) fn rate(&self, clock: ClockDomain, others: &[(ClockDomain, Snapshot)]) -> Option<Hertz> {
+        match clock {
+            ClockDomain::Tsc => self.tick_hz.or_else(|| {
+                let all = || self.snapshots.iter().chain(others);
+                [ClockDomain::MonotonicRaw, ClockDomain::Monotonic, ClockDomain::Boottime].iter().find_map(
+                    |domain| {
+                        let mut of: Vec<Snapshot> =
+                            all().filter(|(d, _)| d == domain).map(|(_, snapshot)| *snapshot).collect();
+                        of.sort_by_key(|snapshot| snapshot.before);
+                        ClockFit::through(&of).map(|fit| fit.rate())
+                    },
+                )
+            }),
+            ClockDomain::Ticks => self.tick_hz,
+            _ => Hertz::new(1e9),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What traces hold, as tables for people and as one object for programs.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+use sigmund_merge::Manifest;
+use sigmund_model::{ClockDomain, Snapshot, Ticks};
+
+use super::{held::Held, inputs::Inputs};
+use crate::{
+    Found,
+    cli::{FormatArg, InfoArgs},
+    output::{self, Cell, Progress, Table, print_json},
+};
+
+/// Reads what is to be counted, and shows it.
+pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
+    let Inputs { path, manifest, is_run, traces } = inputs;
+    let progress = Progress::new();
+    let mut all = Vec::new();
+    for (mut held, streams) in traces {
+        if !args.quick {
+            let path = held.path.display().to_string();
+            held.count(streams, |events| progress.show(&format!("reading {path}, {events} events")));
+        }
+        all.push(held);
+    }
+    progress.clear();
+    let snapshots: Vec<_> =
+        manifest.iter().flat_map(|m| &m.snapshots).filter_map(|snapshot| snapshot.snapshot()).collect();
+    let facts = manifest.as_ref().map(facts_of_run).unwrap_or_default();
+    match args.format {
+        FormatArg::Human => {
+            if is_run {
+                print_run(&path.display().to_string(), &facts)?;
+            }
+            all.iter().try_for_each(|held| print(held, &snapshots, args))?;
+        }
+        FormatArg::Json => {
+            let traces = all.iter().map(|held| object(held, &snapshots)).collect();
+            let kind = if is_run { "run" } else { "trace" };
+            let mut whole = Map::new();
+            whole.insert("path".into(), path.display().to_string().into());
+            whole.insert("kind".into(), kind.into());
+            whole.insert("facts".into(), object_of(&facts));
+            whole.insert("traces".into(), Value::Array(traces));
+            print_json(&Value::Object(whole))?;
+        }
+        FormatArg::Tsv | FormatArg::Csv | FormatArg::Ndjson => {
+            let rows = all.iter().flat_map(|held| events(held).rows).collect();
+            Table { rows, ..events(&Held::new(&path, String::new(), Vec::new())) }.print(args.format)?;
+        }
+    }
+    Ok(Found::Something)
+}
+
+fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
+    let lost = |(cpu, lost): &(u32, u64)| format!("{lost} on CPU {cpu}");
+    let facts = [
+        ("command", manifest.command.join(" ")),
+        ("ended", manifest.ended.clone()),
+        ("host", manifest.host.clone()),
+        ("kernel", manifest.kernel.clone()),
+        ("cpus", manifest.cpus.to_string()),
+        ("recorder", manifest.recorder.clone()),
+        ("kernel side", manifest.kernel_side.means.clone()),
+        ("why not better", manifest.kernel_side.why.clone().unwrap_or_default()),
+        ("lost in the kernel", manifest.kernel_side.lost.iter().map(lost).collect::<Vec<_>>().join(", ")),
+        ("clock snapshots", manifest.snapshots.len().to_string()),
+    ];
+    let given = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(key, value)| (key.to_string(), value)).collect()
+}
+
+fn print_run(path: &str, facts: &[(String, String)]) -> io::Result<()> {
+    let out = &mut io::stdout();
+    writeln!(out, "{path}")?;
+    let none = facts.is_empty().then_some("run: its recorder did not end properly, there is no run.json");
+    line("format", none.unwrap_or("run"))?;
+    facts.iter().try_for_each(|(key, value)| line(key, value))?;
+    writeln!(out)
+}
+
+fn line(key: &str, value: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "  {key:<24} {value}")
+}
+
+fn print(held: &Held, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) -> Result<()> {
+    let out = &mut io::stdout();
+    writeln!(out, "{}", held.path.display())?;
+    for (key, value) in summary(held, snapshots) {
+        line(&key, &value)?;
+    }
+    let top = |mut table: Table| {
+        let more = table.rows.len().saturating_sub(args.top);
+        table.rows.truncate(args.top);
+        (table, more)
+    };
+    for (table, more) in [streams(held), events(held), lwps(held), losses(held)].map(top) {
+        if table.rows.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{}", table.heading)?;
+        table.print(FormatArg::Human)?;
+        if more > 0 {
+            writeln!(out, "and {more} more")?;
+        }
+    }
+    Ok(writeln!(out)?)
+}
+
+/// What there is to say in a line each.
+fn summary(held: &Held, others: &[(ClockDomain, Snapshot)]) -> Vec<(String, String)> {
+    let mut lines = vec![("format".to_string(), held.format.clone())];
+    lines.extend(held.facts.iter().cloned());
+    let streams = output::counted(held.streams.len() as u64, "stream");
+    lines.push(match held.events() {
+        Some(events) => ("events".into(), format!("{events} in {streams}, counted by reading them once")),
+        None => ("events".into(), format!("not counted, in {streams} (--quick)")),
+    });
+    let mut clocks: Vec<ClockDomain> = held.streams.iter().map(|stream| stream.clock).collect();
+    clocks.sort();
+    clocks.dedup();
+    let spans = held.spans();
+    for clock in clocks {
+        let rate = held.rate(clock, others);
+        let hz = match (clock, rate) {
+            (ClockDomain::Tsc | ClockDomain::Ticks, Some(hz)) => {
+                format!(", {:.6} MHz", hz.per_second() / 1e6)
+            }
+            (ClockDomain::Tsc | ClockDomain::Ticks, None) => ", of unknown rate".into(),
+            _ => ", nanoseconds".into(),
+        };
+        lines.push(("clock".into(), format!("{}{hz}", clock.name())));
+        if let Some((first, last)) = spans.get(&clock) {
+            let span = output::length(Ticks(last.0 - first.0), rate);
+            lines.push(("time".into(), format!("{span}, ticks {} to {}", first.0, last.0)));
+        }
+    }
+    if !held.snapshots.is_empty() {
+        lines.push(("clock snapshots".into(), held.snapshots.len().to_string()));
+    }
+    lines
+}
+
+fn object(held: &Held, others: &[(ClockDomain, Snapshot)]) -> Value {
+    let mut object = Map::new();
+    object.insert("path".into(), held.path.display().to_string().into());
+    object.insert("format".into(), held.format.clone().into());
+    object.insert("facts".into(), object_of(&held.facts));
+    object.insert("counted".into(), held.counted.into());
+    object.insert("events".into(), held.events().into());
+    let clock = |(clock, (first, last)): (ClockDomain, (Ticks, Ticks))| {
+        let hz = held.rate(clock, others).map(|hz| hz.per_second());
+        let seconds = hz.map(|hz| (last.0 - first.0) as f64 / hz);
+        serde_json::json!({
+            "clock": clock.name(), "tick_hz": hz, "first_tick": first.0, "last_tick": last.0, "seconds": seconds,
+        })
+    };
+    object.insert("clocks".into(), held.spans().into_iter().map(clock).collect());
+    object.insert("snapshots".into(), held.snapshots.len().into());
+    for (name, table) in [
+        ("streams", streams(held)),
+        ("event_types", events(held)),
+        ("lwps", lwps(held)),
+        ("losses", losses(held)),
+    ] {
+        object.insert(name.into(), Value::Array(table.objects()));
+    }
+    Value::Object(object)
+}
+
+fn object_of(facts: &[(String, String)]) -> Value {
+    Value::Object(facts.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect())
+}
+
+fn streams(held: &Held) -> Table {
+    let columns = ["buffer", "cpu", "lwp", "clock", "events", "lost", "first_tick", "last_tick"];
+    Table::new("Streams", &columns, &held.streams, |one| {
+        vec![
+            one.buffer.as_str().into(),
+            one.cpu.map(|cpu| cpu.0).into(),
+            one.lwp.map(|lwp| lwp.0).into(),
+            one.clock.name().into(),
+            one.events.into(),
+            one.lost.into(),
+            one.first.map(|tick| tick.0).into(),
+            one.last.map(|tick| tick.0).into(),
+        ]
+    })
+}
+
+/// The most frequent first; if nobody counted, all that are declared.
+fn events(held: &Held) -> Table {
+    let columns = ["level", "name", "code", "events", "percent", "fields"];
+    let mut types: Vec<_> = held.types.iter().zip(&held.events_of_type).collect();
+    types.retain(|(_, events)| !held.counted || **events > 0);
+    types.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.name.cmp(&b.0.name)));
+    let all = held.events().filter(|events| *events > 0);
+    Table::new("Events", &columns, types, |(ty, events)| {
+        let fields: Vec<&str> = ty.fields.iter().map(|field| field.name.as_str()).collect();
+        vec![
+            ty.level.name().into(),
+            ty.name.as_str().into(),
+            ty.code.into(),
+            held.counted.then_some(*events).into(),
+            all.map_or(Cell::Nothing, |all| Cell::Fraction(*events as f64 * 100.0 / all as f64)),
+            fields.join(" ").as_str().into(),
+        ]
+    })
+}
+
+/// Those who recorded most come first. Kernels remember names of many that are long gone: those with events are shown.
+fn lwps(held: &Held) -> Table {
+    let mut lwps: Vec<_> = held.lwps.iter().filter(|(_, known)| !held.counted || known.events > 0).collect();
+    lwps.sort_by_key(|(lwp, known)| (std::cmp::Reverse(known.events), **lwp));
+    Table::new("LWPs", &["lwp", "name", "events"], lwps, |(lwp, known)| {
+        vec![lwp.0.into(), known.name.as_deref().into(), held.counted.then_some(known.events).into()]
+    })
+}
+
+fn losses(held: &Held) -> Table {
+    let columns = ["kind", "level", "losses", "events", "example"];
+    Table::new("What is missing", &columns, &held.losses, |((kind, level), losses)| {
+        vec![
+            (*kind).into(),
+            (*level).into(),
+            losses.losses.into(),
+            losses.events.into(),
+            losses.example.as_str().into(),
+        ]
+    })
+}

@@ -1,0 +1,218 @@
+//! `sigmund check` on super-traces that were broken on purpose: each is told by the promise it breaks, and by the status.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use arrow::{
+    array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch},
+    compute::concat_batches,
+    datatypes::{DataType, Int32Type, Int64Type},
+};
+use parquet::arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder};
+use serde_json::Value;
+
+use crate::sigmund::Sigmund;
+
+const TRACE: &str = "small.supertrace";
+
+/// ```text
+/// CPU 0     | 70             | 99    | 70             | idle
+/// LWP 70    |    | thread 5          |           |
+/// tick      100  110         140     200         220  230
+/// ```
+const SMALL: &str = "type\tdate_tick\tpid\tcpu\tthr\tname\tparams\n\
+    KERN\t100\t0\t0\t-\tKERN_CONTEXT_SWITCH\t70\n\
+    USER\t110\t70\t0\t-\tUSER_CONTEXT_SWITCH\t5\n\
+    USER\t120\t70\t0\t-\tstep\t1\n\
+    KERN\t140\t70\t0\t-\tKERN_CONTEXT_SWITCH\t99\n\
+    KERN\t200\t99\t0\t-\tKERN_CONTEXT_SWITCH\t70\n\
+    USER\t210\t70\t0\t-\tstep\t2\n\
+    USER\t220\t70\t0\t-\tUSER_CONTEXT_SWITCH\t0\n\
+    KERN\t230\t70\t0\t-\tKERN_CONTEXT_SWITCH\t0\n\
+    KERN\t260\t0\t0\t-\tIRQ\t1\n";
+
+fn small() -> Sigmund {
+    Sigmund::with_listing("small", SMALL)
+}
+
+/// Rewrites a table: the row in which each of `which` is so gets `value` in `column`.
+fn edit(sigmund: &Sigmund, table: &str, which: &[(&str, i64)], column: &str, value: i64) {
+    let path = sigmund.path(&format!("{TRACE}/{table}/part-00000.parquet"));
+    let batch = read(&path);
+    let number = |name: &str, row: usize| {
+        let cells = batch.column_by_name(name).unwrap();
+        match cells.data_type() {
+            DataType::Int32 => i64::from(cells.as_primitive::<Int32Type>().value(row)),
+            _ => cells.as_primitive::<Int64Type>().value(row),
+        }
+    };
+    let is_it = |row: &usize| which.iter().all(|(name, expected)| number(name, *row) == *expected);
+    let found: Vec<usize> = (0..batch.num_rows()).filter(is_it).collect();
+    let [row] = found.as_slice() else { panic!("{table}: {} rows are {which:?}", found.len()) };
+    let place = batch.schema().index_of(column).unwrap();
+    let old = batch.column(place);
+    let changed: ArrayRef = match old.data_type() {
+        DataType::Int32 => {
+            let cells = old.as_primitive::<Int32Type>().iter().enumerate();
+            Arc::new(
+                cells
+                    .map(|(i, cell)| if i == *row { Some(value as i32) } else { cell })
+                    .collect::<Int32Array>(),
+            )
+        }
+        _ => {
+            let cells = old.as_primitive::<Int64Type>().iter().enumerate();
+            Arc::new(
+                cells.map(|(i, cell)| if i == *row { Some(value) } else { cell }).collect::<Int64Array>(),
+            )
+        }
+    };
+    let mut columns = batch.columns().to_vec();
+    columns[place] = changed;
+    write(&path, &RecordBatch::try_new(batch.schema(), columns).unwrap());
+}
+
+fn read(path: &Path) -> RecordBatch {
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
+    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    concat_batches(&batches[0].schema(), &batches).unwrap()
+}
+
+fn write(path: &Path, batch: &RecordBatch) {
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// The promises that `check` calls broken, and what it says in all.
+#[track_caller]
+fn broken(sigmund: &Sigmund) -> Vec<String> {
+    let said = sigmund.run(["check", TRACE, "--format", "json"]);
+    let (status, text) = (said.status, said.stdout.clone());
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {said:?}"));
+    let items = report["promises"].as_array().unwrap().iter();
+    let broken: Vec<_> =
+        items.filter(|i| i["verdict"] == "broken").map(|i| i["name"].as_str().unwrap().to_string()).collect();
+    assert_eq!(
+        (report["verdict"] == "broken", status == 1),
+        (!broken.is_empty(), !broken.is_empty()),
+        "{text}"
+    );
+    broken
+}
+
+#[test]
+fn a_sound_trace_is_called_sound_with_status_0() {
+    let sigmund = small();
+    assert_eq!(broken(&sigmund), [""; 0]);
+    let text = sigmund.run(["check", TRACE]).found();
+    assert!(text.ends_with("small.supertrace: sound: can be trusted\n"), "{text}");
+    assert!(text.contains("agree 4, disagree 0"), "{text}");
+}
+
+#[test]
+fn a_cpu_with_two_lwps_at_once_is_broken() {
+    let sigmund = small();
+    edit(&sigmund, "lwp_states", &[("lwp", 99), ("ts_tick", 140)], "dur_tick", 65);
+    assert_eq!(broken(&sigmund), ["one-lwp-per-cpu", "lwp-time-is-running"]);
+}
+
+#[test]
+fn a_hole_between_two_states_of_a_thread_is_broken() {
+    let sigmund = small();
+    edit(&sigmund, "thread_states", &[("thread", 5), ("ts_tick", 110)], "dur_tick", 25);
+    assert_eq!(broken(&sigmund), ["states-without-holes", "states-sum-to-life", "active-is-active"]);
+    let text = sigmund.run(["check", TRACE]).found_nothing();
+    assert!(text.contains("first: at tick 140"), "{text}");
+    assert!(text.ends_with("small.supertrace: broken: 3 of 12 promises broken\n"), "{text}");
+}
+
+#[test]
+fn an_event_out_of_order_is_broken() {
+    let sigmund = small();
+    edit(&sigmund, "events", &[("ts_tick", 120)], "ts_tick", 105);
+    assert_eq!(broken(&sigmund), ["events-in-order"]);
+}
+
+#[test]
+fn a_wrong_sum_is_broken() {
+    let sigmund = small();
+    edit(&sigmund, "lwps", &[("lwp", 70)], "unmounted_tick", 21);
+    assert_eq!(broken(&sigmund), ["lwp-time-is-spent"]);
+    let sigmund = small();
+    edit(&sigmund, "threads", &[("thread", 5)], "active_tick", 51);
+    assert_eq!(broken(&sigmund), ["active-is-active"]);
+}
+
+#[test]
+fn an_lwp_on_two_cpus_at_once_is_broken() {
+    let sigmund = small();
+    // What LWP 99 did from 140 becomes what LWP 70 did on CPU 1 from 139: it is on CPU 0 until 140.
+    edit(&sigmund, "lwp_states", &[("lwp", 99), ("ts_tick", 140)], "ts_tick", 139);
+    edit(&sigmund, "lwp_states", &[("lwp", 99), ("ts_tick", 139)], "cpu", 1);
+    edit(&sigmund, "lwp_states", &[("lwp", 99), ("ts_tick", 139)], "lwp", 70);
+    assert_eq!(broken(&sigmund), ["one-cpu-per-lwp", "lwp-time-is-running"]);
+}
+
+#[test]
+fn a_probe_that_saw_another_cpu_is_listed_with_what_the_switches_say() {
+    let sigmund = small();
+    edit(&sigmund, "events", &[("ts_tick", 210)], "cpu_seen", 1);
+    // One of four, and nothing explains it.
+    assert_eq!(broken(&sigmund), ["two-witnesses"]);
+    let said = sigmund.run(["check", TRACE, "--format", "json"]).found_nothing();
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let [one] = report["disagreements"].as_array().unwrap().as_slice() else { panic!("{said}") };
+    let number = |column: &str| one[column].as_i64();
+    assert_eq!((number("ts_tick"), number("cpu"), number("cpu_seen")), (Some(210), Some(0), Some(1)));
+    assert_eq!((one["cause"].as_str(), one["event"].as_str()), (Some("other-cpu"), Some("step")));
+    assert_eq!(one["around"]["events"].as_array().unwrap().len(), 4 + 1 + 3);
+    let text = sigmund.run(["check", TRACE]).found_nothing();
+    for part in [
+        "step of LWP 70 (thread 5), at 110 cycles: CPU 0 by the switches, the probe saw CPU 1",
+        "saw CPU 1  LWP 70",
+        "running on CPU 0 from -10 cycles",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    let none = sigmund
+        .run(["check", TRACE, "--list", "0", "--only", "disagreements", "--format", "csv"])
+        .found_nothing();
+    assert_eq!(none.lines().count(), 1, "{none}");
+}
+
+/// Lines that cannot be read are damage: answers across it are not to be trusted.
+#[test]
+fn a_serious_loss_is_broken_and_told_with_its_place() {
+    let sigmund = Sigmund::new();
+    sigmund.write("small.tsv", format!("{SMALL}USER\tsoon\t70\t0\t-\tstep\t3\n").as_bytes());
+    sigmund.run(["merge", "small.tsv", "-o", TRACE]).complained(&["small.tsv: line 11", "soon"]);
+    assert_eq!(broken(&sigmund), ["losses"]);
+    let rows = sigmund.run(["check", TRACE, "--only", "losses", "--format", "tsv"]).found_nothing();
+    let cells: Vec<&str> = rows.lines().nth(1).unwrap().split('\t').collect();
+    assert_eq!(cells[..6], ["serious", "damaged", "USER", "", "", "1"], "{rows}");
+}
+
+#[test]
+fn each_part_has_the_same_rows_in_every_format() {
+    let sigmund = small();
+    let csv = sigmund.run(["check", "--format", "csv"]).found();
+    assert!(csv.starts_with("name,verdict,promise,figures,detail\ntwo-witnesses,ok,"), "{csv}");
+    let tsv = sigmund.run(["check", "--only", "witnesses", "--format", "tsv"]).found();
+    assert_eq!(tsv, "lwp\tname\tevents\tagree\tdisagree\tsingle\tpercent\n70\t\t4\t4\t0\t0\t100\n");
+    let json = sigmund.run(["check", "--only", "witnesses", "--format", "json"]).found();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((json[0]["lwp"].as_i64(), json[0]["agree"].as_i64()), (Some(70), Some(4)));
+    let whole: Value = serde_json::from_str(&sigmund.run(["check", "--format", "json"]).found()).unwrap();
+    assert_eq!((&whole["witnesses"], &whole["verdict"]), (&json, &"sound".into()));
+}
+
+#[test]
+fn a_listing_without_a_kernel_side_is_sound_but_has_no_second_witness() {
+    let user = |line: &&str| !line.starts_with("KERN");
+    let listing = SMALL.lines().filter(user).collect::<Vec<_>>().join("\n");
+    let sigmund = Sigmund::with_listing("small", &listing);
+    let said = sigmund.run(["check", TRACE, "--format", "json"]);
+    let report: Value = serde_json::from_str(&said.found()).unwrap();
+    assert_eq!(report["promises"][0]["verdict"], "not applicable");
+}
