@@ -29,7 +29,10 @@ fn of_a_kernel_trace_it_counts_what_the_merge_counts() {
     let sigmund = kernel_trace();
     let said = info(&sigmund, &["k.dat"]);
     let trace = &said["traces"][0];
-    assert_eq!((&said["kind"], trace["format"].as_str()), (&"trace".into(), Some("trace.dat version 7")));
+    assert_eq!(
+        (&said["kind"], trace["format"].as_str()),
+        (&"trace".into(), Some("trace.dat version 7, zstd"))
+    );
 
     sigmund.run(["merge", "k.dat", "-o", "k.supertrace", "--hz", "2596.148MHz"]).found();
     let events = sigmund.number("k.supertrace", "SELECT count(*) FROM events");

@@ -115,5 +115,5 @@ fn the_metadata_itself_opens_its_trace_and_a_folder_without_one_is_refused() {
     assert_eq!(open(dir.path()).unwrap().len(), 2);
 
     let empty = tempfile::tempdir().unwrap();
-    assert_eq!(open(empty.path()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(open(empty.path()).unwrap_err().kind(), ErrorKind::NotThisFormat);
 }
