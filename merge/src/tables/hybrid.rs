@@ -45,13 +45,26 @@ fn literals(values: &[u32], width: u32, out: &mut Vec<u8>) {
     }
     varint((values.len().div_ceil(GROUP) as u64) << 1 | 1, out);
     for group in values.chunks(GROUP) {
-        // 8 values of at most 16 bits fill 128; wider ones go in two halves.
-        let halves = if width <= 16 { 1 } else { 2 };
-        for half in 0..halves {
-            let per_half = GROUP / halves;
-            let of_half = group.iter().skip(half * per_half).take(per_half);
-            let bits = of_half.rev().fold(0u128, |bits, value| bits << width | u128::from(*value));
-            out.extend_from_slice(&bits.to_le_bytes()[..per_half * width as usize / 8]);
+        if width <= 16 {
+            // All 8 fit into 128 bits.
+            let bits = group.iter().rev().fold(0u128, |bits, value| bits << width | u128::from(*value));
+            out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
+        } else {
+            wide_group(group, width, out);
+        }
+    }
+}
+
+/// 8 values of more than 16 bits: together they are whole bytes, each alone is not.
+fn wide_group(group: &[u32], width: u32, out: &mut Vec<u8>) {
+    let (mut bits, mut held) = (0u64, 0);
+    for index in 0..GROUP {
+        bits |= u64::from(group.get(index).copied().unwrap_or(0)) << held;
+        held += width;
+        while held >= 8 {
+            out.push(bits as u8);
+            bits >>= 8;
+            held -= 8;
         }
     }
 }
@@ -89,12 +102,22 @@ mod tests {
         assert_eq!(encoded(&values, 4), [3, 0x21, 0x43, 0x65, 0x07, 32, 9]);
     }
 
+    /// Reads literals of up to 8 groups back, bit by bit.
+    fn unpacked(bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
+        let bit = |at: usize| u32::from(bytes[1 + at / 8] >> (at % 8) & 1);
+        let value = |n: usize| (0..width as usize).map(|b| bit(n * width as usize + b) << b).sum();
+        (0..count).map(value).collect()
+    }
+
     #[test]
-    fn wide_values_go_in_two_halves() {
-        let values: Vec<u32> = (0..8).map(|n| 0x1_0000 + n).collect();
-        let bits = encoded(&values, 24);
-        let expected: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()[..3].to_vec()).collect();
-        assert_eq!((bits[0], &bits[1..]), (3, expected.as_slice()));
+    fn values_of_every_width_come_back() {
+        for width in 1..=32 {
+            let most = u32::MAX >> (32 - width);
+            let values: Vec<u32> = (0..21).map(|n: u32| n.wrapping_mul(0x9e37_79b9) & most).collect();
+            let bytes = encoded(&values, width);
+            assert_eq!((bytes[0], bytes.len()), (3 << 1 | 1, 1 + 3 * width as usize), "width {width}");
+            assert_eq!(unpacked(&bytes, width, values.len()), values, "width {width}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use parquet::{
     arrow::{
         ArrowWriter,
@@ -22,14 +22,16 @@ use parquet::{
     },
     errors::ParquetError,
     file::writer::SerializedFileWriter,
-    schema::types::SchemaDescPtr,
+    schema::types::{ColumnDescPtr, SchemaDescPtr},
 };
 use sigmund_model::tables::Table;
 
 use super::{
+    chunk::EncodedChunk,
     column::Cells,
-    dictionary::{DictionaryChunk, EncodedChunk},
-    properties::properties,
+    dictionary::DictionaryChunk,
+    properties::{is_difference, properties},
+    values::ValueChunk,
 };
 use crate::{error::Error, helpers::Helpers};
 
@@ -47,13 +49,14 @@ type Chunks = Result<Vec<Chunk>, ParquetError>;
 /// A column of a row group that is being encoded: by Arrow's writer, or as places in a list of values.
 enum ColumnEncoder {
     Arrow(Box<ArrowColumnWriter>),
-    Dictionary(DictionaryChunk),
+    Dictionary(Box<DictionaryChunk>),
+    Values(Box<ValueChunk>),
 }
 
 /// A column of a row group, encoded.
 enum Chunk {
     Arrow(ArrowColumnChunk),
-    Dictionary(EncodedChunk),
+    Ours(EncodedChunk),
 }
 
 /// The files of one table.
@@ -250,7 +253,7 @@ fn append_chunks(file: &mut SerializedFileWriter<File>, chunks: Vec<Chunk>) -> R
     for chunk in chunks {
         match chunk {
             Chunk::Arrow(chunk) => chunk.append_to_row_group(&mut group)?,
-            Chunk::Dictionary(EncodedChunk { bytes, close }) => group.append_column(&bytes, close)?,
+            Chunk::Ours(EncodedChunk { bytes, close }) => group.append_column(&bytes, close)?,
         }
     }
     group.close()?;
@@ -260,7 +263,8 @@ fn append_chunks(file: &mut SerializedFileWriter<File>, chunks: Vec<Chunk>) -> R
 fn close(columns: Vec<ColumnEncoder>) -> Chunks {
     let close = |column| match column {
         ColumnEncoder::Arrow(writer) => writer.close().map(Chunk::Arrow),
-        ColumnEncoder::Dictionary(chunk) => chunk.close().map(Chunk::Dictionary),
+        ColumnEncoder::Dictionary(chunk) => chunk.close().map(Chunk::Ours),
+        ColumnEncoder::Values(chunk) => chunk.close().map(Chunk::Ours),
     };
     columns.into_iter().map(close).collect()
 }
@@ -269,7 +273,14 @@ impl Encoder {
     fn begin(&self) -> Result<Vec<ColumnEncoder>, ParquetError> {
         // The number of a row group only matters where files are encrypted.
         let writers = self.factory.create_column_writers(0)?;
-        Ok(writers.into_iter().map(|writer| ColumnEncoder::Arrow(Box::new(writer))).collect())
+        let fields = self.schema.fields().iter().zip(self.columns.columns());
+        let encoder = |((field, column), writer): ((&FieldRef, &ColumnDescPtr), ArrowColumnWriter)| {
+            match ValueChunk::takes(field.data_type()) && !is_difference(field) {
+                true => Ok(ColumnEncoder::Values(Box::new(ValueChunk::new(Arc::clone(column))?))),
+                false => Ok(ColumnEncoder::Arrow(Box::new(writer))),
+            }
+        };
+        fields.zip(writers).map(encoder).collect()
     }
 
     /// Every column of ours is one column of the file, lists too.
@@ -278,16 +289,17 @@ impl Encoder {
         for (((field, description), cells), column) in fields.zip(batch).zip(columns) {
             match (cells, &mut *column) {
                 (Cells::Keys(keys), ColumnEncoder::Dictionary(chunk)) => chunk.page(keys)?,
-                (Cells::Keys(keys), ColumnEncoder::Arrow(_)) => {
+                (Cells::Keys(keys), ColumnEncoder::Arrow(_) | ColumnEncoder::Values(_)) => {
                     let mut chunk = DictionaryChunk::new(Arc::clone(description))?;
                     chunk.page(keys)?;
-                    *column = ColumnEncoder::Dictionary(chunk);
+                    *column = ColumnEncoder::Dictionary(Box::new(chunk));
                 }
                 (Cells::Array(array), ColumnEncoder::Arrow(writer)) => {
                     for leaf in compute_leaves(field, array)? {
                         writer.write(&leaf)?;
                     }
                 }
+                (Cells::Array(array), ColumnEncoder::Values(chunk)) => chunk.page(array)?,
                 (Cells::Array(_), ColumnEncoder::Dictionary(_)) => {
                     unreachable!("a column is given in the same way in every batch")
                 }

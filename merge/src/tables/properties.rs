@@ -1,5 +1,6 @@
 //! How each column is encoded. What was measured stands in ARCHITECTURE.md.
 
+use arrow::datatypes::Field;
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
     file::properties::{EnabledStatistics, WriterProperties},
@@ -28,4 +29,9 @@ pub(super) fn properties(table: &Table) -> WriterProperties {
         };
     }
     properties.build()
+}
+
+/// Whether a column holds ticks, which are written as differences.
+pub(super) fn is_difference(field: &Field) -> bool {
+    field.name().ends_with("_tick")
 }
