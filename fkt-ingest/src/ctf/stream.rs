@@ -15,7 +15,7 @@
 //! An event earlier than the one before gets that one's tick, and is noted.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz that others keep busy, time of the process, file in the page cache,
-//! parameters filled (`cargo run --release -p fkt-ingest --example read_speed_ctf FOLDER`; LTTng-UST, large headers):
+//! parameters filled (`cargo run --release -p fkt-ingest --example read_speed FOLDER`; LTTng-UST, large headers):
 //! 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11 characters,
 //! 33 M events/s. `babeltrace2 -o dummy` of the same: 4.1 and 4.8 M events/s.
 
