@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use parquet::{
-    basic::{Compression, Encoding, EncodingMask, ZstdLevel},
+    basic::{Compression, Encoding, EncodingMask},
     column::{
         page::{CompressedPage, Page, PageWriter},
         writer::ColumnCloseResult,
@@ -16,19 +16,22 @@ use parquet::{
     errors::ParquetError,
     file::{
         metadata::{ColumnChunkMetaData, OffsetIndexBuilder},
+        page_index::column_index::ColumnIndexMetaData,
         statistics::Statistics,
         writer::{SerializedPageWriter, TrackedWrite},
     },
     schema::types::ColumnDescPtr,
 };
 
-use super::hybrid;
+use super::{levels::Levels, properties::level};
 
 /// A column chunk that is being encoded.
 pub(super) struct Chunk {
     column: ColumnDescPtr,
     zstd: zstd::bulk::Compressor<'static>,
     pages: Vec<(CompressedPage, u64)>,
+    /// Those of its pages, and of what they begin with.
+    encodings: Vec<Encoding>,
 }
 
 /// An encoded column chunk, and what its file has to say about it.
@@ -37,40 +40,20 @@ pub(super) struct EncodedChunk {
     pub(super) close: ColumnCloseResult,
 }
 
-/// Which values of a page are there, and which lists they are in (Dremel's levels; parquet-format, README.md).
+/// What a chunk ends with, beside its pages.
 #[derive(Default)]
-pub(super) struct Levels {
-    pub(super) repetition: Vec<u32>,
-    pub(super) definition: Vec<u32>,
-}
-
-impl Levels {
-    pub(super) fn clear(&mut self) {
-        self.repetition.clear();
-        self.definition.clear();
-    }
-
-    fn write(levels: &[u32], most: i16, page: &mut Vec<u8>) {
-        if most == 0 {
-            return;
-        }
-        let at = page.len();
-        page.extend([0; 4]);
-        hybrid::encode(levels, hybrid::width_of(most as u32), page);
-        let length = (page.len() - at - 4) as u32;
-        page[at..at + 4].copy_from_slice(&length.to_le_bytes());
-    }
+pub(super) struct Ending {
+    /// The values of the dictionary and how many they are, if pages refer to one.
+    pub(super) dictionary: Option<(Vec<u8>, usize)>,
+    pub(super) statistics: Option<Statistics>,
+    /// The ranges of the pages.
+    pub(super) index: Option<ColumnIndexMetaData>,
 }
 
 impl Chunk {
-    /// The codec of its pages, which the others of the file need not have.
-    fn codec() -> Compression {
-        Compression::ZSTD(ZstdLevel::default())
-    }
-
     pub(super) fn new(column: ColumnDescPtr) -> Result<Chunk, ParquetError> {
-        let zstd = zstd::bulk::Compressor::new(ZstdLevel::default().compression_level())?;
-        Ok(Chunk { column, zstd, pages: Vec::new() })
+        let zstd = zstd::bulk::Compressor::new(level().compression_level())?;
+        Ok(Chunk { column, zstd, pages: Vec::new(), encodings: vec![Encoding::PLAIN, Encoding::RLE] })
     }
 
     pub(super) fn column(&self) -> &ColumnDescPtr {
@@ -79,9 +62,8 @@ impl Chunk {
 
     /// A page begins with its levels.
     pub(super) fn begin(&self, levels: &Levels) -> Vec<u8> {
-        let mut page = Vec::with_capacity(levels.definition.len());
-        Levels::write(&levels.repetition, self.column.max_rep_level(), &mut page);
-        Levels::write(&levels.definition, self.column.max_def_level(), &mut page);
+        let mut page = Vec::with_capacity(levels.len());
+        levels.write(&self.column, &mut page);
         page
     }
 
@@ -93,6 +75,9 @@ impl Chunk {
         values: usize,
         encoding: Encoding,
     ) -> Result<(), ParquetError> {
+        if !self.encodings.contains(&encoding) {
+            self.encodings.push(encoding);
+        }
         let compressed = Page::DataPage {
             buf: self.zstd.compress(page)?.into(),
             num_values: values as u32,
@@ -105,24 +90,22 @@ impl Chunk {
         Ok(())
     }
 
-    /// Puts the dictionary, of `len` values, in front.
-    pub(super) fn close(
-        mut self,
-        dictionary: &[u8],
-        len: u32,
-        statistics: Option<Statistics>,
-    ) -> Result<EncodedChunk, ParquetError> {
-        let page = Page::DictionaryPage {
-            buf: self.zstd.compress(dictionary)?.into(),
-            num_values: len,
-            encoding: Encoding::PLAIN,
-            is_sorted: false,
-        };
+    /// Puts the dictionary in front.
+    pub(super) fn close(mut self, ending: Ending) -> Result<EncodedChunk, ParquetError> {
         let mut bytes = TrackedWrite::new(Vec::new());
         let mut pages = SerializedPageWriter::new(&mut bytes);
-        let first = pages.write_page(CompressedPage::new(page, dictionary.len()))?;
-        let (mut compressed, mut uncompressed) = (first.compressed_size, first.uncompressed_size);
-        let data_offset = first.bytes_written as i64;
+        let (mut compressed, mut uncompressed, mut data_offset) = (0, 0, 0);
+        if let Some((values, len)) = &ending.dictionary {
+            let page = Page::DictionaryPage {
+                buf: self.zstd.compress(values)?.into(),
+                num_values: *len as u32,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            };
+            let written = pages.write_page(CompressedPage::new(page, values.len()))?;
+            (compressed, uncompressed) = (written.compressed_size, written.uncompressed_size);
+            data_offset = written.bytes_written as i64;
+        }
         let mut offsets = OffsetIndexBuilder::new();
         let (mut all_rows, mut values) = (0, 0);
         for (page, rows) in self.pages {
@@ -134,16 +117,15 @@ impl Chunk {
             all_rows += rows;
             values += i64::from(written.num_values);
         }
-        let encodings = [Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY];
         let mut metadata = ColumnChunkMetaData::builder(self.column)
-            .set_compression(Chunk::codec())
-            .set_encodings_mask(EncodingMask::new_from_encodings(encodings.iter()))
+            .set_compression(Compression::ZSTD(level()))
+            .set_encodings_mask(EncodingMask::new_from_encodings(self.encodings.iter()))
             .set_total_compressed_size(compressed as i64)
             .set_total_uncompressed_size(uncompressed as i64)
             .set_num_values(values)
-            .set_dictionary_page_offset(Some(0))
+            .set_dictionary_page_offset(ending.dictionary.map(|_| 0))
             .set_data_page_offset(data_offset);
-        if let Some(statistics) = statistics {
+        if let Some(statistics) = ending.statistics {
             metadata = metadata.set_statistics(statistics);
         }
         let close = ColumnCloseResult {
@@ -151,7 +133,7 @@ impl Chunk {
             rows_written: all_rows,
             metadata: metadata.build()?,
             bloom_filter: None,
-            column_index: None,
+            column_index: ending.index,
             offset_index: Some(offsets.build()),
         };
         Ok(EncodedChunk { bytes: bytes.into_inner()?.into(), close })

@@ -1,68 +1,160 @@
 //! Columns of a table that are being filled.
+//!
+//! ```text
+//!   rows     7     NULL   9
+//!   levels   1     0      1         what is there: levels.rs
+//!   values   7            9         only what is there, one behind the other
+//! ```
 
 use std::sync::Arc;
 
-use arrow::{
-    array::{ArrayRef, BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, ListArray, StringBuilder},
-    buffer::{OffsetBuffer, ScalarBuffer},
-    datatypes::{DataType, Field},
-};
 use sigmund_model::tables::ColumnType;
 
-use super::dictionary::{Keys, NONE, Values};
+use super::{
+    bits::Bits,
+    dictionary::{Keys, NONE, Values},
+    levels::{Levels, Stretch},
+};
 
 /// What a column was filled with.
 pub(super) enum Cells {
-    /// As an array.
-    Array(ArrayRef),
-    /// As places in a list of values.
+    /// Numbers, or lists of them. Fractions are their bits.
+    Numbers(Filled<Vec<i64>>),
+    /// Texts, or lists of them.
+    Texts(Filled<Texts>),
+    /// Places in a list of values.
     Keys(Keys),
-}
-
-impl<A: arrow::array::Array + 'static> From<A> for Cells {
-    fn from(array: A) -> Cells {
-        Cells::Array(Arc::new(array))
-    }
+    /// Yes or no, in each row.
+    Bools(Bits),
 }
 
 /// A column of any type.
 pub(super) enum Column {
-    Int64(Int64Builder),
-    Int32(Int32Builder),
-    Float64(Float64Builder),
-    Bool(BooleanBuilder),
-    Word(Words),
-    Text(StringBuilder),
-    Numbers(List<Int64Builder>),
-    Texts(List<StringBuilder>),
+    Numbers(Filled<Vec<i64>>),
+    Texts(Filled<Texts>),
+    Words(Words),
+    Bools(Bits),
 }
 
 impl Column {
     pub(super) fn new(ty: ColumnType) -> Column {
         match ty {
-            ColumnType::Int64 => Column::Int64(Int64Builder::new()),
-            ColumnType::Int32 => Column::Int32(Int32Builder::new()),
-            ColumnType::Float64 => Column::Float64(Float64Builder::new()),
-            ColumnType::Bool => Column::Bool(BooleanBuilder::new()),
-            ColumnType::Word => Column::Word(Words::default()),
-            ColumnType::Text => Column::Text(StringBuilder::new()),
-            ColumnType::Numbers => Column::Numbers(List::default()),
-            ColumnType::Texts => Column::Texts(List::default()),
+            ColumnType::Int64 | ColumnType::Int32 | ColumnType::Float64 | ColumnType::Numbers => {
+                Column::Numbers(Filled::default())
+            }
+            ColumnType::Text | ColumnType::Texts => Column::Texts(Filled::default()),
+            ColumnType::Word => Column::Words(Words::default()),
+            ColumnType::Bool => Column::Bools(Bits::default()),
         }
     }
 
     /// What it was filled with; it is empty then.
     pub(super) fn finish(&mut self) -> Cells {
         match self {
-            Column::Int64(b) => b.finish().into(),
-            Column::Int32(b) => b.finish().into(),
-            Column::Float64(b) => b.finish().into(),
-            Column::Bool(b) => b.finish().into(),
-            Column::Word(words) => words.finish(),
-            Column::Text(b) => b.finish().into(),
-            Column::Numbers(list) => list.finish(),
-            Column::Texts(list) => list.finish(),
+            Column::Numbers(numbers) => Cells::Numbers(numbers.take()),
+            Column::Texts(texts) => Cells::Texts(texts.take()),
+            Column::Words(words) => words.finish(),
+            Column::Bools(bits) => Cells::Bools(std::mem::take(bits)),
         }
+    }
+}
+
+/// The values of some rows, and where they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filled<V> {
+    pub(super) levels: Levels,
+    pub(super) values: V,
+}
+
+/// Values one behind the other.
+pub(super) trait Append: Default {
+    type Value<'v>;
+    fn append(&mut self, value: Self::Value<'_>);
+    /// None, with room for as many as there are.
+    fn as_roomy(&self) -> Self;
+}
+
+impl<V: Append> Filled<V> {
+    /// Adds a row of a flat column.
+    #[inline]
+    pub(super) fn push(&mut self, value: Option<V::Value<'_>>) {
+        self.levels.push(value.is_some());
+        if let Some(value) = value {
+            self.values.append(value);
+        }
+    }
+
+    /// Adds a list.
+    #[inline]
+    pub(super) fn push_list<'v>(&mut self, elements: impl Iterator<Item = Option<V::Value<'v>>>) {
+        let mut list = Stretch::default();
+        for element in elements {
+            self.levels.push_element(&mut list, element.is_some());
+            if let Some(value) = element {
+                self.values.append(value);
+            }
+        }
+        self.levels.end_list(list);
+    }
+
+    /// What it was filled with; it is empty then, with room for as much.
+    pub(super) fn take(&mut self) -> Filled<V> {
+        let empty = Filled { levels: Levels::default(), values: self.values.as_roomy() };
+        std::mem::replace(self, empty)
+    }
+}
+
+impl Append for Vec<i64> {
+    type Value<'v> = i64;
+
+    #[inline]
+    fn append(&mut self, value: i64) {
+        self.push(value);
+    }
+
+    fn as_roomy(&self) -> Vec<i64> {
+        Vec::with_capacity(self.len())
+    }
+}
+
+/// Texts one behind the other, and where each ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    #[inline]
+    pub(super) fn append_bytes(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let mut from = 0;
+        self.ends.iter().map(move |end| {
+            let text = &self.bytes[from..*end];
+            from = *end;
+            text
+        })
+    }
+}
+
+impl Append for Texts {
+    type Value<'v> = &'v str;
+
+    #[inline]
+    fn append(&mut self, value: &str) {
+        self.append_bytes(value.as_bytes());
+    }
+
+    fn as_roomy(&self) -> Texts {
+        Texts { bytes: Vec::with_capacity(self.bytes.len()), ends: Vec::with_capacity(self.ends.len()) }
     }
 }
 
@@ -99,67 +191,6 @@ impl Words {
         let values = self.values.get_or_insert_with(|| Values::texts(self.words.iter().map(|word| &**word)));
         let rows = self.keys.len();
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(rows));
-        Cells::Keys(Keys { keys, values: Arc::clone(values) })
-    }
-}
-
-/// A column of lists: their values one behind the other, and where each list ends.
-pub(super) struct List<B> {
-    pub(super) values: B,
-    ends: Vec<i32>,
-}
-
-/// What fills the values of a list.
-pub(super) trait ListValues: Default {
-    /// The type of the elements.
-    const TYPE: DataType;
-    fn len(&self) -> usize;
-    fn array(&mut self) -> ArrayRef;
-}
-
-impl ListValues for Int64Builder {
-    const TYPE: DataType = DataType::Int64;
-
-    fn len(&self) -> usize {
-        arrow::array::ArrayBuilder::len(self)
-    }
-
-    fn array(&mut self) -> ArrayRef {
-        Arc::new(self.finish())
-    }
-}
-
-impl ListValues for StringBuilder {
-    const TYPE: DataType = DataType::Utf8;
-
-    fn len(&self) -> usize {
-        arrow::array::ArrayBuilder::len(self)
-    }
-
-    fn array(&mut self) -> ArrayRef {
-        Arc::new(self.finish())
-    }
-}
-
-impl<B: ListValues> Default for List<B> {
-    fn default() -> List<B> {
-        List { values: B::default(), ends: vec![0] }
-    }
-}
-
-impl<B: ListValues> List<B> {
-    /// The values pushed since the last list are a list.
-    #[inline]
-    pub(super) fn end(&mut self) {
-        self.ends.push(self.values.len() as i32);
-    }
-
-    pub(super) fn finish(&mut self) -> Cells {
-        let lists = self.ends.len();
-        let ends = std::mem::replace(&mut self.ends, Vec::with_capacity(lists));
-        self.ends.push(0);
-        let field = Arc::new(Field::new_list_field(B::TYPE, true));
-        let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
-        ListArray::new(field, ends, self.values.array(), None).into()
+        Cells::Keys(Keys { keys: Arc::new(keys), values: Arc::clone(values) })
     }
 }

@@ -9,28 +9,42 @@ use std::sync::Arc;
 use parquet::{basic::Encoding, errors::ParquetError, schema::types::ColumnDescPtr};
 
 use super::{
-    chunk::{Chunk, EncodedChunk, Levels},
+    chunk::{Chunk, EncodedChunk, Ending},
     hybrid,
+    levels::Levels,
+    places::put_text,
 };
 
-/// The key of a row without a value.
+/// The key of a row without a value, and its place.
 pub(super) const NONE: u32 = u32::MAX;
+/// The place of what has not come yet.
+const NEW: u32 = NONE - 1;
 
 /// A list of values, as they stand in a dictionary page: numbers as their bytes, texts with their length in front.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The value of each key, which several may share; [`NONE`] for one without.
+    of_keys: Vec<u32>,
 }
 
 impl Values {
+    /// Adds a text for the next key.
     pub(super) fn push_text(&mut self, text: &str) {
-        self.bytes.extend((text.len() as u32).to_le_bytes());
-        self.push_bytes(text.as_bytes());
+        put_text(text.as_bytes(), &mut self.bytes);
+        self.push_end();
     }
 
+    /// Adds a number for the next key.
     pub(super) fn push_number(&mut self, number: i64) {
-        self.push_bytes(&number.to_le_bytes());
+        self.bytes.extend(number.to_le_bytes());
+        self.push_end();
+    }
+
+    /// The next key has the value of a key before, or none.
+    pub(super) fn push_as(&mut self, key: Option<usize>) {
+        self.of_keys.push(key.map_or(NONE, |key| self.of_keys[key]));
     }
 
     pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Arc<Values> {
@@ -39,76 +53,107 @@ impl Values {
         Arc::new(values)
     }
 
-    fn push_bytes(&mut self, bytes: &[u8]) {
-        self.bytes.extend(bytes);
+    fn push_end(&mut self) {
+        self.of_keys.push(self.ends.len() as u32);
         self.ends.push(self.bytes.len());
     }
 
-    fn get(&self, key: u32) -> &[u8] {
-        let key = key as usize;
-        let from = if key == 0 { 0 } else { self.ends[key - 1] };
-        &self.bytes[from..self.ends[key]]
+    fn get(&self, value: usize) -> &[u8] {
+        let from = if value == 0 { 0 } else { self.ends[value - 1] };
+        &self.bytes[from..self.ends[value]]
     }
 }
 
-/// The values of some rows: for each its key, which is a place in a list.
+/// The values of some rows: for each its key, which is a place in a list. Columns of equal keys share them.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
-    pub(super) keys: Vec<u32>,
+    pub(super) keys: Arc<Vec<u32>>,
     pub(super) values: Arc<Values>,
 }
 
 /// A column chunk that is being encoded.
 pub(super) struct DictionaryChunk {
     chunk: Chunk,
-    /// The place in the dictionary of each key that has one; [`NONE`] for the others.
-    places: Vec<u32>,
-    dictionary: Vec<u8>,
-    dictionary_len: u32,
+    places: KeyPlaces,
     indices: Vec<u32>,
-    levels: Levels,
+}
+
+/// The dictionary of the chunk.
+#[derive(Default)]
+struct KeyPlaces {
+    /// The place of each key that has come; [`NONE`] for one without a value, [`NEW`] for the others.
+    of_keys: Vec<u32>,
+    /// The same for values.
+    of_values: Vec<u32>,
+    dictionary: Vec<u8>,
+    len: u32,
 }
 
 impl DictionaryChunk {
     pub(super) fn new(column: ColumnDescPtr) -> Result<DictionaryChunk, ParquetError> {
-        Ok(DictionaryChunk {
-            chunk: Chunk::new(column)?,
-            places: Vec::new(),
-            dictionary: Vec::new(),
-            dictionary_len: 0,
-            indices: Vec::new(),
-            levels: Levels::default(),
-        })
+        Ok(DictionaryChunk { chunk: Chunk::new(column)?, places: KeyPlaces::default(), indices: Vec::new() })
     }
 
     /// Encodes some rows as a page. All keys are of the same list, which may have grown since the page before.
     pub(super) fn page(&mut self, rows: &Keys) -> Result<(), ParquetError> {
-        self.place(rows);
-        self.levels.clear();
-        self.levels.definition.extend(rows.keys.iter().map(|key| u32::from(*key != NONE)));
-        let mut page = self.chunk.begin(&self.levels);
-        let width = hybrid::width_of(self.dictionary_len.saturating_sub(1));
+        let count = rows.keys.len();
+        let places = &mut self.places;
+        places.make_room(&rows.values);
+        self.indices.clear();
+        self.indices.extend(rows.keys.iter().map(|key| places.place(*key, &rows.values)));
+        let levels = self.take_out_none();
+        let mut page = self.chunk.begin(&levels);
+        let width = hybrid::width_of(self.places.len.saturating_sub(1));
         page.push(width as u8);
         hybrid::encode(&self.indices, width, &mut page);
-        self.chunk.page(&page, rows.keys.len(), rows.keys.len(), Encoding::RLE_DICTIONARY)
+        self.chunk.page(&page, count, count, Encoding::RLE_DICTIONARY)
     }
 
-    /// Finds the places of the keys in the dictionary; new ones get the next place.
-    fn place(&mut self, rows: &Keys) {
-        self.places.resize(rows.values.ends.len().max(self.places.len()), NONE);
-        self.indices.clear();
-        for key in rows.keys.iter().filter(|key| **key != NONE) {
-            let place = &mut self.places[*key as usize];
-            if *place == NONE {
-                *place = self.dictionary_len;
-                self.dictionary_len += 1;
-                self.dictionary.extend(rows.values.get(*key));
-            }
-            self.indices.push(*place);
+    /// Leaves the rows with a value, and says which these are.
+    fn take_out_none(&mut self) -> Levels {
+        if !self.indices.contains(&NONE) {
+            return Levels::all(self.indices.len());
         }
+        let mut levels = Levels::default();
+        self.indices.iter().for_each(|place| levels.push(*place != NONE));
+        self.indices.retain(|place| *place != NONE);
+        levels
     }
 
     pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
-        self.chunk.close(&self.dictionary, self.dictionary_len, None)
+        let dictionary = Some((self.places.dictionary, self.places.len as usize));
+        self.chunk.close(Ending { dictionary, ..Ending::default() })
+    }
+}
+
+impl KeyPlaces {
+    fn make_room(&mut self, values: &Values) {
+        self.of_keys.resize(values.of_keys.len().max(self.of_keys.len()), NEW);
+        self.of_values.resize(values.ends.len().max(self.of_values.len()), NEW);
+    }
+
+    #[inline]
+    fn place(&mut self, key: u32, values: &Values) -> u32 {
+        if key == NONE {
+            return NONE;
+        }
+        let place = self.of_keys[key as usize];
+        if place == NEW { self.place_new(key as usize, values) } else { place }
+    }
+
+    fn place_new(&mut self, key: usize, values: &Values) -> u32 {
+        let value = values.of_keys[key];
+        if value == NONE {
+            self.of_keys[key] = NONE;
+            return NONE;
+        }
+        let place = &mut self.of_values[value as usize];
+        if *place == NEW {
+            *place = self.len;
+            self.len += 1;
+            self.dictionary.extend(values.get(value as usize));
+        }
+        self.of_keys[key] = *place;
+        *place
     }
 }

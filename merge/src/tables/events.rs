@@ -1,15 +1,19 @@
 //! The table `events`: most rows of a super-trace, so its columns are filled without looking anything up. An event's
 //! level, code and name are those of its type, and are gathered from there batch by batch.
 
-use std::{collections::HashMap, hash::Hash, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+    sync::Arc,
+};
 
-use arrow::array::{Int32Builder, Int64Array, Int64Builder, StringBuilder};
-use sigmund_model::{Context, Cpu, Event, EventType, Level, Params, Ticks, tables::EVENTS};
+use sigmund_model::{Context, Cpu, Event, EventType, Params, Ticks, tables::EVENTS};
 
 use super::{
-    column::{Cells, List},
+    column::{Cells, Filled, Texts},
     dictionary::{Keys, NONE, Values},
     directory::Directory,
+    levels::Levels,
     parts::Parts,
     writer::BATCH_ROWS,
 };
@@ -25,29 +29,23 @@ pub(crate) struct EventRows {
     types: Types,
     tick: Vec<i64>,
     kind: Vec<u32>,
-    cpu: Int32Builder,
-    lwp: Int32Builder,
-    thread: Int64Builder,
+    cpu: Filled<Vec<i64>>,
+    lwp: Filled<Vec<i64>>,
+    thread: Filled<Vec<i64>>,
     context: Vec<u32>,
-    target_lwp: Int32Builder,
-    target_thread: Int64Builder,
-    cpu_seen: Int32Builder,
-    args: List<Int64Builder>,
-    texts: List<StringBuilder>,
+    target_lwp: Filled<Vec<i64>>,
+    target_thread: Filled<Vec<i64>>,
+    cpu_seen: Filled<Vec<i64>>,
+    args: Filled<Vec<i64>>,
+    texts: Filled<Texts>,
 }
 
-/// What the rows of each event type have in common: for each type its key in each of these columns.
+/// What the rows of each event type have in common: the type's number is the key of its value in each of these columns.
 struct Types {
-    level: Common,
-    code: Common,
-    name: Common,
+    level: Arc<Values>,
+    code: Arc<Values>,
+    name: Arc<Values>,
     contexts: Arc<Values>,
-}
-
-/// A column that an event's type decides.
-struct Common {
-    keys: Vec<u32>,
-    values: Arc<Values>,
 }
 
 impl EventRows {
@@ -61,15 +59,15 @@ impl EventRows {
             types: Types::new(types),
             tick: Vec::with_capacity(BATCH_ROWS),
             kind: Vec::with_capacity(BATCH_ROWS),
-            cpu: Int32Builder::with_capacity(BATCH_ROWS),
-            lwp: Int32Builder::with_capacity(BATCH_ROWS),
-            thread: Int64Builder::with_capacity(BATCH_ROWS),
+            cpu: Filled::default(),
+            lwp: Filled::default(),
+            thread: Filled::default(),
             context: Vec::with_capacity(BATCH_ROWS),
-            target_lwp: Int32Builder::with_capacity(BATCH_ROWS),
-            target_thread: Int64Builder::with_capacity(BATCH_ROWS),
-            cpu_seen: Int32Builder::with_capacity(BATCH_ROWS),
-            args: List::default(),
-            texts: List::default(),
+            target_lwp: Filled::default(),
+            target_thread: Filled::default(),
+            cpu_seen: Filled::default(),
+            args: Filled::default(),
+            texts: Filled::default(),
         })
     }
 
@@ -87,27 +85,21 @@ impl EventRows {
         }
         self.tick.push(event.tick.0 as i64);
         self.kind.push(kind as u32);
-        self.cpu.append_option(placed.cpu.map(|c| c.0 as i32));
-        self.lwp.append_option(placed.lwp.map(|l| l.0 as i32));
-        self.thread.append_option(placed.thread.map(|t| t.0 as i64));
+        self.cpu.push(placed.cpu.map(|c| i64::from(c.0 as i32)));
+        self.lwp.push(placed.lwp.map(|l| i64::from(l.0 as i32)));
+        self.thread.push(placed.thread.map(|t| t.0 as i64));
         self.context.push(placed.context.map_or(NONE, |context| context as u32));
-        self.target_lwp.append_option(placed.target_lwp.map(|l| l.0 as i32));
-        self.target_thread.append_option(placed.target_thread.map(|t| t.0 as i64));
-        self.cpu_seen.append_option(cpu_seen.map(|c| c.0 as i32));
+        self.target_lwp.push(placed.target_lwp.map(|l| i64::from(l.0 as i32)));
+        self.target_thread.push(placed.target_thread.map(|t| t.0 as i64));
+        self.cpu_seen.push(cpu_seen.map(|c| i64::from(c.0 as i32)));
         self.params(&event.params);
         Ok(())
     }
 
     #[inline]
     fn params(&mut self, params: &Params) {
-        for param in params.iter() {
-            self.args.values.append_option(param.number);
-        }
-        for param in params.iter().take(params.texts()) {
-            self.texts.values.append_option(param.text);
-        }
-        self.args.end();
-        self.texts.end();
+        self.args.push_list(params.iter().map(|param| param.number));
+        self.texts.push_list(params.iter().take(params.texts()).map(|param| param.text));
     }
 
     /// Completes the files.
@@ -124,65 +116,62 @@ impl EventRows {
         let rows = self.tick.len();
         let ticks = std::mem::replace(&mut self.tick, Vec::with_capacity(BATCH_ROWS));
         let contexts = std::mem::replace(&mut self.context, Vec::with_capacity(BATCH_ROWS));
-        let kinds = &self.kind;
+        let kinds = Arc::new(std::mem::replace(&mut self.kind, Vec::with_capacity(BATCH_ROWS)));
         // In the order of the table's columns.
         let batch = vec![
-            Int64Array::from(ticks).into(),
-            self.types.level.of(kinds),
-            self.types.code.of(kinds),
-            self.types.name.of(kinds),
-            self.cpu.finish().into(),
-            self.lwp.finish().into(),
-            self.thread.finish().into(),
-            Cells::Keys(Keys { keys: contexts, values: Arc::clone(&self.types.contexts) }),
-            self.target_lwp.finish().into(),
-            self.target_thread.finish().into(),
-            self.cpu_seen.finish().into(),
-            self.args.finish(),
-            self.texts.finish(),
+            Cells::Numbers(Filled { levels: Levels::all(rows), values: ticks }),
+            keys(&kinds, &self.types.level),
+            keys(&kinds, &self.types.code),
+            keys(&kinds, &self.types.name),
+            Cells::Numbers(self.cpu.take()),
+            Cells::Numbers(self.lwp.take()),
+            Cells::Numbers(self.thread.take()),
+            keys(&Arc::new(contexts), &self.types.contexts),
+            Cells::Numbers(self.target_lwp.take()),
+            Cells::Numbers(self.target_thread.take()),
+            Cells::Numbers(self.cpu_seen.take()),
+            Cells::Numbers(self.args.take()),
+            Cells::Texts(self.texts.take()),
         ];
-        self.kind.clear();
         self.parts.write(batch, rows)
     }
 }
 
 impl Types {
     fn new<'t>(types: impl Iterator<Item = &'t EventType> + Clone) -> Types {
-        let code = |number: &i64, values: &mut Values| values.push_number(*number);
-        let name = |name: &&str, values: &mut Values| values.push_text(name);
+        let text = |text: &str, values: &mut Values| values.push_text(text);
+        let number = |number: i64, values: &mut Values| values.push_number(number);
         Types {
-            level: Common {
-                keys: types.clone().map(|t| t.level as u32).collect(),
-                values: Values::texts(Level::ALL.iter().map(|level| level.name())),
-            },
-            code: Common::new(types.clone().map(|t| t.code.map(i64::from)), code),
-            name: Common::new(types.map(|t| Some(t.name.as_str())), name),
+            level: of_types(types.clone().map(|t| Some(t.level.name())), text),
+            code: of_types(types.clone().map(|t| t.code.map(i64::from)), number),
+            name: of_types(types.map(|t| Some(t.name.as_str())), text),
             contexts: Values::texts(Context::ALL.iter().map(|context| context.name())),
         }
     }
 }
 
-impl Common {
-    /// From the value of each type; `push` adds one to the list. Equal ones have one key.
-    fn new<T: Hash + Eq>(
-        of_types: impl Iterator<Item = Option<T>>,
-        push: impl Fn(&T, &mut Values),
-    ) -> Common {
-        let (mut values, mut known) = (Values::default(), HashMap::new());
-        let mut key = |value: T| {
-            let next = known.len() as u32;
-            *known.entry(value).or_insert_with_key(|value| {
-                push(value, &mut values);
-                next
-            })
+/// From the value of each type; `push` adds one to the list. Equal ones stand there once.
+fn of_types<T: Hash + Eq + Copy>(
+    of_types: impl Iterator<Item = Option<T>>,
+    push: impl Fn(T, &mut Values),
+) -> Arc<Values> {
+    let (mut values, mut known) = (Values::default(), HashMap::new());
+    for (kind, value) in of_types.enumerate() {
+        let Some(value) = value else {
+            values.push_as(None);
+            continue;
         };
-        let keys = of_types.map(|value| value.map_or(NONE, &mut key)).collect();
-        Common { keys, values: Arc::new(values) }
+        match known.entry(value) {
+            Entry::Occupied(before) => values.push_as(Some(*before.get())),
+            Entry::Vacant(new) => {
+                new.insert(kind);
+                push(value, &mut values);
+            }
+        }
     }
+    Arc::new(values)
+}
 
-    /// The column of events of these types.
-    fn of(&self, kinds: &[u32]) -> Cells {
-        let keys = kinds.iter().map(|kind| self.keys[*kind as usize]).collect();
-        Cells::Keys(Keys { keys, values: Arc::clone(&self.values) })
-    }
+fn keys(keys: &Arc<Vec<u32>>, values: &Arc<Values>) -> Cells {
+    Cells::Keys(Keys { keys: Arc::clone(keys), values: Arc::clone(values) })
 }

@@ -5,8 +5,12 @@
 //!   literals  varint(groups << 1 | 1)  groups × 8 values of `width` bits each, the first in the lowest bits
 //! ```
 
-/// Values in a group of literals.
-const GROUP: usize = 8;
+use super::{
+    bits::{self, Bits},
+    packing::{GROUP, pack},
+    varint::varint,
+};
+
 /// Shorter runs are cheaper as literals.
 const SHORTEST_RUN: usize = 16;
 
@@ -19,66 +23,83 @@ pub(super) fn width_of(most: u32) -> u32 {
 pub(super) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let (mut at, mut literals_from) = (0, 0);
     while at < values.len() {
-        let run = run_length(&values[at..]);
-        if run < SHORTEST_RUN {
+        if !begins_with_a_run(&values[at..]) {
             at = (at + GROUP).min(values.len());
             continue;
         }
+        let length = run_length(&values[at..]);
         literals(&values[literals_from..at], width, out);
-        varint((run as u64) << 1, out);
-        out.extend_from_slice(&values[at].to_le_bytes()[..width.div_ceil(8) as usize]);
-        at += run;
+        run(u64::from(values[at]), length, width, out);
+        at += length;
         literals_from = at;
     }
     literals(&values[literals_from..], width, out);
 }
 
-fn run_length(values: &[u32]) -> usize {
-    let first = values[0];
-    values.iter().position(|value| *value != first).unwrap_or(values.len())
+/// Most stretches are no runs: comparing all of one takes less time than looking for its first difference.
+fn begins_with_a_run(values: &[u32]) -> bool {
+    let Some(stretch) = values.first_chunk::<SHORTEST_RUN>() else { return false };
+    stretch.iter().fold(0, |differences, value| differences | (value ^ stretch[0])) == 0
 }
 
-/// The last group is filled up with zeros, which readers know by the number of values.
+fn run_length(values: &[u32]) -> usize {
+    values.iter().position(|value| *value != values[0]).unwrap_or(values.len())
+}
+
+/// Appends numbers that are packed already: runs are words of one number.
+pub(super) fn encode_bits(bits: &Bits, width: usize, out: &mut Vec<u8>) {
+    let word_values = bits::WORD / width;
+    let mut left = bits.len() / width;
+    let mut words = bits.words(width).peekable();
+    let mut literals = Vec::new();
+    while let Some(word) = words.next() {
+        if word != bits::repeated(word, width) {
+            literals.extend(word.to_le_bytes());
+            left = left.saturating_sub(word_values);
+            continue;
+        }
+        packed_literals(&mut literals, width, out);
+        let mut length = word_values;
+        while words.next_if_eq(&word).is_some() {
+            length += word_values;
+        }
+        let value = word & (u64::MAX >> (bits::WORD - width));
+        run(value, length.min(left), width as u32, out);
+        left = left.saturating_sub(length);
+    }
+    // The last word holds more than there is.
+    let surplus = (bits.len() / width).next_multiple_of(word_values) - (bits.len() / width);
+    literals.truncate(literals.len().saturating_sub(surplus / GROUP * width));
+    packed_literals(&mut literals, width, out);
+}
+
+fn run(value: u64, length: usize, width: u32, out: &mut Vec<u8>) {
+    varint((length as u64) << 1, out);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
+}
+
+/// Readers know by the number of values where the last group ends.
 fn literals(values: &[u32], width: u32, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
     varint((values.len().div_ceil(GROUP) as u64) << 1 | 1, out);
-    for group in values.chunks(GROUP) {
-        if width <= 16 {
-            // All 8 fit into 128 bits.
-            let bits = group.iter().rev().fold(0u128, |bits, value| bits << width | u128::from(*value));
-            out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
-        } else {
-            wide_group(group, width, out);
-        }
-    }
+    pack(values, width, out);
 }
 
-/// 8 values of more than 16 bits: together they are whole bytes, each alone is not.
-fn wide_group(group: &[u32], width: u32, out: &mut Vec<u8>) {
-    let (mut bits, mut held) = (0u64, 0);
-    for index in 0..GROUP {
-        bits |= u64::from(group.get(index).copied().unwrap_or(0)) << held;
-        held += width;
-        while held >= 8 {
-            out.push(bits as u8);
-            bits >>= 8;
-            held -= 8;
-        }
+/// The same, from whole groups; none are left.
+fn packed_literals(groups: &mut Vec<u8>, width: usize, out: &mut Vec<u8>) {
+    if groups.is_empty() {
+        return;
     }
-}
-
-fn varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+    varint(((groups.len() / width) as u64) << 1 | 1, out);
+    out.append(groups);
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
     fn encoded(values: &[u32], width: u32) -> Vec<u8> {
@@ -123,5 +144,64 @@ mod tests {
     #[test]
     fn the_width_holds_the_largest() {
         assert_eq!([0, 1, 2, 255, 256, u32::MAX].map(width_of), [1, 1, 2, 8, 9, 32]);
+    }
+
+    /// Reads a whole encoding back, as the specification says.
+    fn decoded(mut bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
+        let mut values = Vec::new();
+        while values.len() < count {
+            let (mut header, mut shift) = (0u64, 0);
+            loop {
+                let byte = bytes[0];
+                bytes = &bytes[1..];
+                header |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    break;
+                }
+            }
+            let length = (header >> 1) as usize;
+            if header & 1 == 0 {
+                let (value, rest) = bytes.split_at(width.div_ceil(8) as usize);
+                let value = value.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+                values.extend(std::iter::repeat_n(value, length));
+                assert!(values.len() <= count, "a run goes beyond the end");
+                bytes = rest;
+            } else {
+                let (groups, rest) = bytes.split_at(length * width as usize);
+                let bit = |at: usize| u32::from(groups[at / 8] >> (at % 8) & 1);
+                let width = width as usize;
+                values.extend(
+                    (0..length * 8).map(|n| (0..width).map(|b| bit(n * width + b) << b).sum::<u32>()),
+                );
+                bytes = rest;
+            }
+        }
+        assert!(bytes.is_empty(), "{} bytes behind the last value", bytes.len());
+        values.truncate(count);
+        values
+    }
+
+    proptest! {
+        // Stretches of one number and stretches of many, of any length, beside each other.
+        #[test]
+        fn runs_and_literals_come_back(
+            width in 1u32..=20,
+            stretches in vec((any::<u32>(), 1usize..200, any::<bool>()), 0..12),
+        ) {
+            let most = u32::MAX >> (32 - width);
+            let stretch = |(number, length, is_run): &(u32, usize, bool)| -> Vec<u32> {
+                let step = if *is_run { 0 } else { 0x9e37_79b9 };
+                (0..*length as u32).map(|n| number.wrapping_add(n.wrapping_mul(step)) & most).collect()
+            };
+            let values: Vec<u32> = stretches.iter().flat_map(stretch).collect();
+            prop_assert_eq!(&decoded(&encoded(&values, width), width, values.len()), &values);
+            if width <= 2 {
+                let (mut bits, mut out) = (Bits::default(), Vec::new());
+                values.iter().for_each(|value| bits.push(u64::from(*value), width));
+                encode_bits(&bits, width as usize, &mut out);
+                prop_assert_eq!(decoded(&out, width, values.len()), values);
+            }
+        }
     }
 }

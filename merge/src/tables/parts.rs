@@ -14,24 +14,14 @@ use std::{
     },
 };
 
-use arrow::datatypes::{FieldRef, SchemaRef};
-use parquet::{
-    arrow::{
-        ArrowWriter,
-        arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
-    },
-    errors::ParquetError,
-    file::writer::SerializedFileWriter,
-    schema::types::{ColumnDescPtr, SchemaDescPtr},
-};
+use arrow::datatypes::SchemaRef;
+use parquet::{arrow::ArrowWriter, errors::ParquetError, file::writer::SerializedFileWriter};
 use sigmund_model::tables::Table;
 
 use super::{
     chunk::EncodedChunk,
-    column::Cells,
-    dictionary::DictionaryChunk,
-    properties::{is_difference, properties},
-    values::ValueChunk,
+    encoder::{Batch, Chunks, Encoder, OpenGroup},
+    properties::properties,
 };
 use crate::{error::Error, helpers::Helpers};
 
@@ -42,33 +32,15 @@ const PART_ROWS: usize = 8 << 20;
 /// Row groups of one table that may be under way: those behind wait for the first.
 const MOST_UNDER_WAY: usize = 16;
 
-/// The columns of some rows.
-type Batch = Vec<Cells>;
-type Chunks = Result<Vec<Chunk>, ParquetError>;
-
-/// A column of a row group that is being encoded: by Arrow's writer, or as places in a list of values.
-enum ColumnEncoder {
-    Arrow(Box<ArrowColumnWriter>),
-    Dictionary(Box<DictionaryChunk>),
-    Values(Box<ValueChunk>),
-}
-
-/// A column of a row group, encoded.
-enum Chunk {
-    Arrow(ArrowColumnChunk),
-    Ours(EncodedChunk),
-}
-
 /// The files of one table.
 pub(super) struct Parts {
     folder: PathBuf,
-    table: &'static Table,
     schema: SchemaRef,
     encoder: Arc<Encoder>,
     helpers: Option<Arc<Helpers>>,
-    /// The row group that is being gathered; without helpers, the writers that have its rows already.
+    /// The row group that is being gathered; without helpers, what has its rows already.
     gathered: Vec<Batch>,
-    open: Option<Vec<ColumnEncoder>>,
+    open: Option<OpenGroup>,
     rows: usize,
     under_way: VecDeque<UnderWay>,
     /// The part that is being written.
@@ -86,13 +58,6 @@ enum UnderWay {
     WithHelper(usize, Receiver<Chunks>),
 }
 
-/// Encodes row groups; shared with the helpers.
-struct Encoder {
-    schema: SchemaRef,
-    columns: SchemaDescPtr,
-    factory: ArrowRowGroupWriterFactory,
-}
-
 impl Parts {
     pub(super) fn create(
         table: &'static Table,
@@ -102,15 +67,10 @@ impl Parts {
     ) -> Result<Parts, Error> {
         let schema = table.schema();
         let path = folder.join(part_name(0));
-        let (file, factory) = open_part(table, &schema, &path)?;
+        let file = open_part(&schema, &path)?;
         Ok(Parts {
             folder: folder.to_path_buf(),
-            table,
-            encoder: Arc::new(Encoder {
-                schema: Arc::clone(&schema),
-                columns: Arc::new(file.schema_descr().clone()),
-                factory,
-            }),
+            encoder: Arc::new(Encoder::new(Arc::new(file.schema_descr().clone()))),
             schema,
             helpers,
             gathered: Vec::new(),
@@ -140,12 +100,10 @@ impl Parts {
     }
 
     fn encode(&mut self, batch: &Batch) -> Result<(), Error> {
-        let encoder = Arc::clone(&self.encoder);
-        let open = match &mut self.open {
-            Some(open) => open,
-            None => self.open.insert(encoder.begin().map_err(self.failed())?),
-        };
-        let result = encoder.encode(open, batch);
+        if self.open.is_none() {
+            self.open = Some(self.encoder.begin(batch).map_err(self.failed())?);
+        }
+        let result = self.open.as_mut().map_or(Ok(()), |open| open.append(batch));
         result.map_err(self.failed())
     }
 
@@ -156,13 +114,13 @@ impl Parts {
             return Ok(());
         }
         let under_way = match (self.open.take(), &self.helpers) {
-            (Some(open), _) => UnderWay::Encoded(rows, close(open)),
+            (Some(open), _) => UnderWay::Encoded(rows, open.close()),
             (None, Some(helpers)) => {
                 let (encoder, batches) = (Arc::clone(&self.encoder), std::mem::take(&mut self.gathered));
                 let (send, receive) = mpsc::channel();
                 let task = move || {
                     // Nobody waits for it any more if the merge has ended with an error.
-                    let _ = send.send(encoder.encode_group(&batches));
+                    let _ = send.send(encoder.encode(&batches));
                 };
                 if let Err(task) = helpers.encode(task) {
                     task();
@@ -204,7 +162,7 @@ impl Parts {
         Ok(())
     }
 
-    fn append_group(&mut self, rows: usize, chunks: Vec<Chunk>) -> Result<(), Error> {
+    fn append_group(&mut self, rows: usize, chunks: Vec<EncodedChunk>) -> Result<(), Error> {
         if self.part_rows >= PART_ROWS {
             self.next_part()?;
         }
@@ -220,7 +178,7 @@ impl Parts {
         self.part += 1;
         self.part_rows = 0;
         let path = self.folder.join(part_name(self.part));
-        let (file, _) = open_part(self.table, &self.schema, &path)?;
+        let file = open_part(&self.schema, &path)?;
         let before = std::mem::replace(&mut self.file, file);
         before.close().map_err(self.failed())?;
         self.path = path;
@@ -237,80 +195,23 @@ fn part_name(part: usize) -> String {
     format!("part-{part:05}.parquet")
 }
 
-fn open_part(
-    table: &Table,
-    schema: &SchemaRef,
-    path: &Path,
-) -> Result<(SerializedFileWriter<File>, ArrowRowGroupWriterFactory), Error> {
+fn open_part(schema: &SchemaRef, path: &Path) -> Result<SerializedFileWriter<File>, Error> {
     let file = File::create_new(path).map_err(Error::io(path))?;
-    let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties(table)));
+    // Arrow's writer puts the schema as Arrow knows it into the file.
+    let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties()));
     let parts = writer.and_then(ArrowWriter::into_serialized_writer);
-    parts.map_err(|error| Error::Parquet { path: path.to_path_buf(), error })
+    let file = parts.map(|(file, _)| file);
+    file.map_err(|error| Error::Parquet { path: path.to_path_buf(), error })
 }
 
-fn append_chunks(file: &mut SerializedFileWriter<File>, chunks: Vec<Chunk>) -> Result<(), ParquetError> {
+fn append_chunks(
+    file: &mut SerializedFileWriter<File>,
+    chunks: Vec<EncodedChunk>,
+) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
-    for chunk in chunks {
-        match chunk {
-            Chunk::Arrow(chunk) => chunk.append_to_row_group(&mut group)?,
-            Chunk::Ours(EncodedChunk { bytes, close }) => group.append_column(&bytes, close)?,
-        }
+    for EncodedChunk { bytes, close } in chunks {
+        group.append_column(&bytes, close)?;
     }
     group.close()?;
     Ok(())
-}
-
-fn close(columns: Vec<ColumnEncoder>) -> Chunks {
-    let close = |column| match column {
-        ColumnEncoder::Arrow(writer) => writer.close().map(Chunk::Arrow),
-        ColumnEncoder::Dictionary(chunk) => chunk.close().map(Chunk::Ours),
-        ColumnEncoder::Values(chunk) => chunk.close().map(Chunk::Ours),
-    };
-    columns.into_iter().map(close).collect()
-}
-
-impl Encoder {
-    fn begin(&self) -> Result<Vec<ColumnEncoder>, ParquetError> {
-        // The number of a row group only matters where files are encrypted.
-        let writers = self.factory.create_column_writers(0)?;
-        let fields = self.schema.fields().iter().zip(self.columns.columns());
-        let encoder = |((field, column), writer): ((&FieldRef, &ColumnDescPtr), ArrowColumnWriter)| {
-            match ValueChunk::takes(field.data_type()) && !is_difference(field) {
-                true => Ok(ColumnEncoder::Values(Box::new(ValueChunk::new(Arc::clone(column))?))),
-                false => Ok(ColumnEncoder::Arrow(Box::new(writer))),
-            }
-        };
-        fields.zip(writers).map(encoder).collect()
-    }
-
-    /// Every column of ours is one column of the file, lists too.
-    fn encode(&self, columns: &mut [ColumnEncoder], batch: &Batch) -> Result<(), ParquetError> {
-        let fields = self.schema.fields().iter().zip(self.columns.columns());
-        for (((field, description), cells), column) in fields.zip(batch).zip(columns) {
-            match (cells, &mut *column) {
-                (Cells::Keys(keys), ColumnEncoder::Dictionary(chunk)) => chunk.page(keys)?,
-                (Cells::Keys(keys), ColumnEncoder::Arrow(_) | ColumnEncoder::Values(_)) => {
-                    let mut chunk = DictionaryChunk::new(Arc::clone(description))?;
-                    chunk.page(keys)?;
-                    *column = ColumnEncoder::Dictionary(Box::new(chunk));
-                }
-                (Cells::Array(array), ColumnEncoder::Arrow(writer)) => {
-                    for leaf in compute_leaves(field, array)? {
-                        writer.write(&leaf)?;
-                    }
-                }
-                (Cells::Array(array), ColumnEncoder::Values(chunk)) => chunk.page(array)?,
-                (Cells::Array(_), ColumnEncoder::Dictionary(_)) => {
-                    unreachable!("a column is given in the same way in every batch")
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn encode_group(&self, batches: &[Batch]) -> Chunks {
-        let mut columns = self.begin()?;
-        batches.iter().try_for_each(|batch| self.encode(&mut columns, batch))?;
-        close(columns)
-    }
 }

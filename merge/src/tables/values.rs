@@ -3,216 +3,102 @@
 //! What Arrow's writer does, in the shape that our columns have. It is most of what a merge writes, so it is most of
 //! what writing costs.
 
-use std::{collections::HashMap, hash::Hash};
-
-use arrow::{
-    array::{Array, AsArray},
-    datatypes::{DataType, Int32Type, Int64Type},
-};
-use foldhash::fast::RandomState;
 use parquet::{
-    basic::{Encoding, Type as PhysicalType},
+    basic::{Encoding, Type},
     errors::ParquetError,
     file::statistics::Statistics,
     schema::types::ColumnDescPtr,
 };
 
 use super::{
-    chunk::{Chunk, EncodedChunk, Levels},
+    chunk::{Chunk, EncodedChunk, Ending},
+    column::Filled,
     hybrid,
+    places::{Places, Plain},
 };
 
 /// Values of a dictionary. One that has so many is not looked up any more: the values behind are written as they are.
 const MOST_PLACES: usize = 1 << 16;
 
 /// A column chunk that is being encoded.
-pub(super) struct ValueChunk {
+pub(super) struct ValueChunk<P> {
     chunk: Chunk,
-    numbers: Dictionary<i64>,
-    texts: Dictionary<Box<[u8]>>,
-    /// The smallest and the largest number.
-    range: Option<(i64, i64)>,
-    nulls: u64,
-    levels: Levels,
-}
-
-/// The values that have a place so far.
-struct Dictionary<V> {
-    places: HashMap<V, u32, RandomState>,
-    bytes: Vec<u8>,
+    dictionary: P,
     /// The places of the values of a page.
     indices: Vec<u32>,
+    /// The smallest and the largest number that is not in the dictionary.
+    range: Option<(i64, i64)>,
+    nulls: u64,
 }
 
-impl ValueChunk {
-    /// Whether a column of this type is encoded here.
-    pub(super) fn takes(ty: &DataType) -> bool {
-        match ty {
-            DataType::Int32 | DataType::Int64 | DataType::Utf8 => true,
-            DataType::List(element) => matches!(element.data_type(), DataType::Int64 | DataType::Utf8),
-            _ => false,
-        }
-    }
-
-    pub(super) fn new(column: ColumnDescPtr) -> Result<ValueChunk, ParquetError> {
-        Ok(ValueChunk {
-            chunk: Chunk::new(column)?,
-            numbers: Dictionary::new(),
-            texts: Dictionary::new(),
-            range: None,
-            nulls: 0,
-            levels: Levels::default(),
-        })
+impl<P: Places> ValueChunk<P> {
+    pub(super) fn new(column: ColumnDescPtr) -> Result<ValueChunk<P>, ParquetError> {
+        let (chunk, dictionary) = (Chunk::new(column)?, P::default());
+        Ok(ValueChunk { chunk, dictionary, indices: Vec::new(), range: None, nulls: 0 })
     }
 
     /// Encodes some rows as a page.
-    pub(super) fn page(&mut self, rows: &dyn Array) -> Result<(), ParquetError> {
-        let values = self.lay_out(rows);
-        let mut page = self.chunk.begin(&self.levels);
-        let levels = self.levels.definition.len();
-        let encoding = self.append(values.as_ref().map_or(rows, |values| values), &mut page);
-        self.chunk.page(&page, rows.len(), levels, encoding)
+    pub(super) fn page(&mut self, rows: &Filled<P::Values>) -> Result<(), ParquetError> {
+        let Filled { levels, values } = rows;
+        self.nulls += (levels.len() - values.count()) as u64;
+        let mut page = self.chunk.begin(levels);
+        let encoding = self.append(values, &mut page);
+        self.chunk.page(&page, levels.rows(), levels.len(), encoding)
     }
 
-    /// Notes which values are there; of lists, gives the elements.
-    fn lay_out(&mut self, rows: &dyn Array) -> Option<arrow::array::ArrayRef> {
-        let most = self.chunk.column().max_def_level() as u32;
-        self.levels.clear();
-        let Levels { repetition, definition } = &mut self.levels;
-        let DataType::List(_) = rows.data_type() else {
-            match rows.nulls() {
-                Some(nulls) => definition.extend(nulls.iter().map(u32::from)),
-                None => definition.resize(rows.len(), most),
+    fn append(&mut self, values: &P::Values, page: &mut Vec<u8>) -> Encoding {
+        if self.dictionary.known().count() >= MOST_PLACES {
+            if !self.is_list() {
+                self.range = wider(self.range, values.range());
             }
-            self.nulls += rows.null_count() as u64;
-            return None;
-        };
-        // most: a value; most - 1: none in its place; most - 2: no place, the list is empty.
-        let lists = rows.as_list::<i32>();
-        let elements = lists.values();
-        for ends in lists.offsets().windows(2) {
-            let (from, to) = (ends[0] as usize, ends[1] as usize);
-            repetition.push(0);
-            if from == to {
-                definition.push(most - 2);
-                continue;
-            }
-            repetition.extend(std::iter::repeat_n(1, to - from - 1));
-            match elements.nulls() {
-                Some(nulls) => definition.extend((from..to).map(|at| most - u32::from(nulls.is_null(at)))),
-                None => definition.extend(std::iter::repeat_n(most, to - from)),
-            }
-        }
-        Some(elements.clone())
-    }
-
-    /// Appends the values that are there.
-    fn append(&mut self, values: &dyn Array, page: &mut Vec<u8>) -> Encoding {
-        match values.data_type() {
-            DataType::Int32 => {
-                let numbers = values.as_primitive::<Int32Type>();
-                self.append_numbers(numbers.iter().flatten().map(i64::from), page)
-            }
-            DataType::Int64 => {
-                let numbers = values.as_primitive::<Int64Type>();
-                match numbers.nulls() {
-                    None => self.append_numbers(numbers.values().iter().copied(), page),
-                    Some(_) => self.append_numbers(numbers.iter().flatten(), page),
-                }
-            }
-            _ => {
-                let texts = values.as_string::<i32>().iter().flatten();
-                self.texts.append(texts.map(str::as_bytes), page, |text, out| {
-                    out.extend((text.len() as u32).to_le_bytes());
-                    out.extend(text);
-                })
-            }
-        }
-    }
-
-    fn append_numbers(&mut self, numbers: impl Iterator<Item = i64> + Clone, page: &mut Vec<u8>) -> Encoding {
-        let mut range = self.range;
-        let numbers = numbers.inspect(|number| {
-            let (least, most) = range.get_or_insert((*number, *number));
-            (*least, *most) = ((*least).min(*number), (*most).max(*number));
-        });
-        let numbers: Vec<i64> = numbers.collect();
-        self.range = range;
-        let is_narrow = self.chunk.column().physical_type() == PhysicalType::INT32;
-        self.numbers.append(numbers.iter(), page, |number, out| match is_narrow {
-            true => out.extend((*number as i32).to_le_bytes()),
-            false => out.extend(number.to_le_bytes()),
-        })
-    }
-
-    /// Puts the dictionary in front.
-    pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
-        let statistics = self.statistics();
-        let is_text = self.chunk.column().physical_type() == PhysicalType::BYTE_ARRAY;
-        let (bytes, len) = if is_text { self.texts.finish() } else { self.numbers.finish() };
-        self.chunk.close(&bytes, len, statistics)
-    }
-
-    /// What a reader can skip by. Of elements of lists nobody asks for a range.
-    fn statistics(&self) -> Option<Statistics> {
-        let column = self.chunk.column();
-        if column.max_rep_level() > 0 {
-            return None;
-        }
-        let (least, most, nulls) = (self.range.map(|r| r.0), self.range.map(|r| r.1), Some(self.nulls));
-        match column.physical_type() {
-            PhysicalType::INT32 => {
-                let narrow = |number: Option<i64>| number.map(|number| number as i32);
-                Some(Statistics::int32(narrow(least), narrow(most), None, nulls, false))
-            }
-            PhysicalType::INT64 => Some(Statistics::int64(least, most, None, nulls, false)),
-            _ => None,
-        }
-    }
-}
-
-impl<V: Hash + Eq> Dictionary<V> {
-    fn new() -> Dictionary<V> {
-        Dictionary { places: HashMap::default(), bytes: Vec::new(), indices: Vec::new() }
-    }
-
-    /// Appends values, by their places or, if the dictionary is full, as `plain` writes them.
-    fn append<'v, Q>(
-        &mut self,
-        values: impl Iterator<Item = &'v Q>,
-        page: &mut Vec<u8>,
-        plain: impl Fn(&Q, &mut Vec<u8>),
-    ) -> Encoding
-    where
-        V: std::borrow::Borrow<Q>,
-        Q: Hash + Eq + ToOwned + ?Sized + 'v,
-        Q::Owned: Into<V>,
-    {
-        if self.places.len() >= MOST_PLACES {
-            values.for_each(|value| plain(value, page));
+            values.put(self.chunk.column().physical_type(), page);
             return Encoding::PLAIN;
         }
         self.indices.clear();
-        for value in values {
-            let place = match self.places.get(value) {
-                Some(place) => *place,
-                None => {
-                    let place = self.places.len() as u32;
-                    self.places.insert(value.to_owned().into(), place);
-                    plain(value, &mut self.bytes);
-                    place
-                }
-            };
-            self.indices.push(place);
-        }
-        let width = hybrid::width_of((self.places.len() as u32).saturating_sub(1));
+        self.dictionary.find(values, &mut self.indices);
+        let width = hybrid::width_of((self.dictionary.known().count() as u32).saturating_sub(1));
         page.push(width as u8);
         hybrid::encode(&self.indices, width, page);
         Encoding::RLE_DICTIONARY
     }
 
-    fn finish(self) -> (Vec<u8>, u32) {
-        (self.bytes, self.places.len() as u32)
+    fn is_list(&self) -> bool {
+        self.chunk.column().max_rep_level() > 0
+    }
+
+    /// Puts the dictionary in front.
+    pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
+        let statistics = self.statistics();
+        let values = self.dictionary.known();
+        let mut bytes = Vec::new();
+        values.put(self.chunk.column().physical_type(), &mut bytes);
+        let dictionary = Some((bytes, values.count()));
+        self.chunk.close(Ending { dictionary, statistics, ..Ending::default() })
+    }
+
+    /// What a reader can skip by. Of elements of lists nobody asks for a range.
+    fn statistics(&self) -> Option<Statistics> {
+        if self.is_list() {
+            return None;
+        }
+        let range = wider(self.range, self.dictionary.known().range());
+        let (least, most, nulls) = (range.map(|r| r.0), range.map(|r| r.1), Some(self.nulls));
+        match self.chunk.column().physical_type() {
+            Type::INT32 => {
+                let narrow = |number: Option<i64>| number.map(|number| number as i32);
+                Some(Statistics::int32(narrow(least), narrow(most), None, nulls, false))
+            }
+            Type::INT64 => Some(Statistics::int64(least, most, None, nulls, false)),
+            _ => None,
+        }
+    }
+}
+
+/// The range of both.
+fn wider(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        _ => one.or(other),
     }
 }
 
@@ -222,36 +108,15 @@ mod tests {
 
     use arrow::{
         array::{
-            ArrayRef, Int32Array, Int64Array, ListBuilder, PrimitiveBuilder, StringArray, StringBuilder,
+            Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListBuilder,
+            PrimitiveBuilder, StringArray, StringBuilder,
         },
         compute::concat,
-        datatypes::{Field, Schema},
+        datatypes::Int64Type,
     };
-    use bytes::Bytes;
-    use parquet::arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder};
+    use proptest::{collection::vec, prelude::*};
 
-    use super::*;
-
-    /// Writes the batches as a page each of one row group, and reads them with Arrow's reader.
-    fn there_and_back(batches: &[ArrayRef]) -> (ArrayRef, Statistics) {
-        let field = Field::new("column", batches[0].data_type().clone(), true);
-        let schema = Arc::new(Schema::new(vec![field]));
-        let (mut file, _) =
-            ArrowWriter::try_new(Vec::new(), schema, None).unwrap().into_serialized_writer().unwrap();
-        let mut chunk = ValueChunk::new(file.schema_descr().column(0)).unwrap();
-        batches.iter().for_each(|batch| chunk.page(batch).unwrap());
-        let EncodedChunk { bytes, close } = chunk.close().unwrap();
-        let mut group = file.next_row_group().unwrap();
-        group.append_column(&bytes, close).unwrap();
-        group.close().unwrap();
-        let bytes = Bytes::from(file.into_inner().unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        let statistics = reader.metadata().row_group(0).column(0).statistics().cloned();
-        let read: Vec<ArrayRef> =
-            reader.build().unwrap().map(|batch| Arc::clone(batch.unwrap().column(0))).collect();
-        let read: Vec<&dyn Array> = read.iter().map(|array| array.as_ref()).collect();
-        (concat(&read).unwrap(), statistics.unwrap_or(Statistics::boolean(None, None, None, None, false)))
-    }
+    use super::{super::there_and_back::there_and_back, *};
 
     fn come_back(batches: &[ArrayRef]) -> Statistics {
         let written: Vec<&dyn Array> = batches.iter().map(|array| array.as_ref()).collect();
@@ -301,5 +166,55 @@ mod tests {
             Arc::new(lists.finish())
         };
         come_back(&[batch("sched"), batch("sched_switch")]);
+    }
+
+    #[test]
+    fn fractions_and_yes_or_no_come_back() {
+        come_back(&[Arc::new(Float64Array::from(vec![Some(0.5), None, Some(-0.0), Some(f64::INFINITY)]))]);
+        for rows in [1, 8, 63, 64, 65, 200] {
+            let answers = (0..rows).map(|row| Some(row % 3 == 0));
+            come_back(&[Arc::new(BooleanArray::from_iter(answers))]);
+        }
+    }
+
+    // Lists of up to 100 elements: more than levels that are put down together.
+    fn lists() -> impl Strategy<Value = Vec<Vec<Option<i64>>>> {
+        let element =
+            prop_oneof![1 => Just(None), 3 => (-40i64..40).prop_map(Some), 1 => any::<i64>().prop_map(Some)];
+        vec(prop_oneof![5 => vec(element.clone(), 0..4), 1 => vec(element, 0..100)], 1..80)
+    }
+
+    proptest! {
+        #[test]
+        fn lists_of_any_length_come_back(pages in vec(lists(), 1..4)) {
+            let numbers = |lists: &Vec<Vec<Option<i64>>>| {
+                let mut rows = ListBuilder::new(PrimitiveBuilder::<Int64Type>::new());
+                lists.iter().for_each(|list| rows.append_value(list.clone()));
+                Arc::new(rows.finish()) as ArrayRef
+            };
+            let texts = |lists: &Vec<Vec<Option<i64>>>| {
+                let mut rows = ListBuilder::new(StringBuilder::new());
+                lists.iter().for_each(|list| rows.append_value(list.iter().map(|n| n.map(|n| n.to_string()))));
+                Arc::new(rows.finish()) as ArrayRef
+            };
+            come_back(&pages.iter().map(numbers).collect::<Vec<_>>());
+            come_back(&pages.iter().map(texts).collect::<Vec<_>>());
+        }
+
+        // Stretches with a value in every row, without any, and with both.
+        #[test]
+        fn numbers_with_stretches_of_null_come_back(
+            stretches in vec((1usize..300, 0u32..3, any::<i32>()), 1..8),
+        ) {
+            let numbers = stretches.iter().flat_map(|(rows, kind, number)| {
+                (0..*rows as i32).map(move |row| match kind {
+                    0 => None,
+                    1 => Some(number.wrapping_add(row % 7)),
+                    _ => (row % 3 > 0).then_some(*number),
+                })
+            });
+            let numbers: Vec<_> = numbers.collect();
+            come_back(&[Arc::new(Int32Array::from(numbers.clone())), Arc::new(Int32Array::from(numbers))]);
+        }
     }
 }

@@ -57,8 +57,7 @@ impl Row<'_> {
     /// A number that may be unknown.
     pub(crate) fn maybe_int(&mut self, value: Option<i64>) -> &mut Self {
         match self.columns.next() {
-            Some(Column::Int64(b)) => b.append_option(value),
-            Some(Column::Int32(b)) => b.append_option(value.map(|v| v as i32)),
+            Some(Column::Numbers(numbers)) => numbers.push(value),
             _ => unreachable!("a number for a column that holds none"),
         }
         self
@@ -76,17 +75,13 @@ impl Row<'_> {
 
     /// A fraction that may be unknown.
     pub(crate) fn maybe_float(&mut self, value: Option<f64>) -> &mut Self {
-        match self.columns.next() {
-            Some(Column::Float64(b)) => b.append_option(value),
-            _ => unreachable!("a fraction for a column that holds none"),
-        }
-        self
+        self.maybe_int(value.map(|v| v.to_bits() as i64))
     }
 
     /// Yes or no.
     pub(crate) fn bool(&mut self, value: bool) -> &mut Self {
         match self.columns.next() {
-            Some(Column::Bool(b)) => b.append_value(value),
+            Some(Column::Bools(bits)) => bits.push(u64::from(value), 1),
             _ => unreachable!("yes or no for a column that holds neither"),
         }
         self
@@ -100,8 +95,8 @@ impl Row<'_> {
     /// A word or a text that may be unknown.
     pub(crate) fn maybe_text(&mut self, value: Option<&str>) -> &mut Self {
         match self.columns.next() {
-            Some(Column::Word(words)) => words.append(value),
-            Some(Column::Text(b)) => b.append_option(value),
+            Some(Column::Words(words)) => words.append(value),
+            Some(Column::Texts(texts)) => texts.push(value),
             _ => unreachable!("a text for a column that holds none"),
         }
         self
@@ -110,10 +105,7 @@ impl Row<'_> {
     /// A list of texts.
     pub(crate) fn texts<'t>(&mut self, values: impl Iterator<Item = Option<&'t str>>) -> &mut Self {
         match self.columns.next() {
-            Some(Column::Texts(list)) => {
-                values.for_each(|value| list.values.append_option(value));
-                list.end();
-            }
+            Some(Column::Texts(texts)) => texts.push_list(values),
             _ => unreachable!("texts for a column that holds none"),
         }
         self

@@ -1,0 +1,116 @@
+//! Which values of a column are there, and which lists they are in (Dremel's levels; parquet-format, README.md).
+//!
+//! ```text
+//!   rows                       7     NULL  9           flat: a bit each, 1 where there is a value
+//!   definition                 1     0     1
+//!
+//!   rows                       [5, NULL]   []   [6]    lists: what begins a list has repetition 0
+//!   repetition                  0  1       0     0
+//!   definition                  2  1       0     2     2: a value; 1: NULL in its place; 0: the list is empty
+//! ```
+
+use parquet::schema::types::ColumnDescriptor;
+
+use super::{bits::Bits, hybrid};
+
+/// Levels of an element of a list: no element, for the list is empty; NULL; a value.
+const EMPTY: u64 = 0;
+const NULL: u64 = 1;
+const VALUE: u64 = 2;
+/// Bits of these.
+const ELEMENT_BITS: u32 = 2;
+/// Elements whose levels are put down together.
+const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
+
+/// The levels of some rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Levels {
+    rows: usize,
+    repetition: Bits,
+    definition: Bits,
+}
+
+/// The elements of a list, up to [`STRETCH`] at a time.
+#[derive(Default)]
+pub(super) struct Stretch {
+    definition: u64,
+    elements: u32,
+    goes_on: bool,
+}
+
+impl Levels {
+    /// Of a flat column that has a value in every row.
+    pub(super) fn all(rows: usize) -> Levels {
+        let mut levels = Levels { rows, ..Levels::default() };
+        (0..rows / 64).for_each(|_| levels.definition.push(u64::MAX, 64));
+        levels.definition.push((1 << (rows % 64)) - 1, (rows % 64) as u32);
+        levels
+    }
+
+    /// A row of a flat column.
+    #[inline]
+    pub(super) fn push(&mut self, has_value: bool) {
+        self.rows += 1;
+        self.definition.push(u64::from(has_value), 1);
+    }
+
+    /// The next element of a list.
+    #[inline]
+    pub(super) fn push_element(&mut self, list: &mut Stretch, has_value: bool) {
+        if list.elements == STRETCH {
+            self.put_down(list);
+        }
+        list.definition |= (NULL + u64::from(has_value)) << (ELEMENT_BITS * list.elements);
+        list.elements += 1;
+    }
+
+    /// The list has no more elements: it is a row.
+    #[inline]
+    pub(super) fn end_list(&mut self, mut list: Stretch) {
+        const { assert!(NULL + 1 == VALUE && EMPTY == 0) };
+        if list.elements == 0 {
+            // A level that says so stands for it.
+            list.elements = 1;
+        }
+        self.put_down(&mut list);
+        self.rows += 1;
+    }
+
+    #[inline]
+    fn put_down(&mut self, list: &mut Stretch) {
+        let all = u64::MAX >> (u64::BITS - list.elements);
+        self.repetition.push(all - u64::from(!list.goes_on), list.elements);
+        self.definition.push(list.definition, ELEMENT_BITS * list.elements);
+        *list = Stretch { goes_on: true, ..Stretch::default() };
+    }
+
+    /// How many rows these are.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many levels there are: the rows of a flat column; of lists the elements, and the empty lists.
+    pub(super) fn len(&self) -> usize {
+        if self.repetition.len() > 0 { self.repetition.len() } else { self.rows }
+    }
+
+    /// Appends what a page begins with: those levels that its column has, each with its length in front.
+    pub(super) fn write(&self, column: &ColumnDescriptor, page: &mut Vec<u8>) {
+        if column.max_rep_level() > 0 {
+            with_length(page, |page| hybrid::encode_bits(&self.repetition, 1, page));
+        }
+        match column.max_def_level() {
+            0 => {}
+            1 => with_length(page, |page| hybrid::encode_bits(&self.definition, 1, page)),
+            _ => with_length(page, |page| hybrid::encode_bits(&self.definition, ELEMENT_BITS as usize, page)),
+        }
+    }
+}
+
+fn with_length(page: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = page.len();
+    page.extend([0; 4]);
+    write(page);
+    let length = (page.len() - at - 4) as u32;
+    page[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
