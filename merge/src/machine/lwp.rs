@@ -137,6 +137,13 @@ impl LwpEntry {
         }
     }
 
+    /// It has recorded an event.
+    #[inline]
+    pub(super) fn count(&mut self, tick: Ticks) {
+        self.events += 1;
+        self.last_seen = tick;
+    }
+
     /// Its time on CPUs until now.
     fn on_cpu_until(&self, tick: Ticks) -> u64 {
         match self.place {
