@@ -134,7 +134,6 @@ impl Machine {
 
     /// Says where an event happened, and changes the state by it. `declared` is the thread that one of its declared
     /// fields names.
-    #[inline]
     pub(crate) fn take(
         &mut self,
         level: Level,
@@ -150,11 +149,6 @@ impl Machine {
         {
             return Ok(placed);
         }
-        self.take_any(level, event, declared)
-    }
-
-    /// Any event.
-    fn take_any(&mut self, level: Level, event: &Event, declared: Option<Thread>) -> Result<Placed, Error> {
         let (cpu, lwp) = match level {
             Level::Kern => self.kernel_place(event)?,
             Level::User => self.user_place(event)?,
@@ -174,7 +168,7 @@ impl Machine {
     }
 
     /// Most kernel events change nothing, and are those of the LWP that is known to be on their CPU. For such a one, each
-    /// of the two is looked up once; what comes out is what [`take_any`](Self::take_any) would say.
+    /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say.
     #[inline]
     fn take_quiet(&mut self, event: &Event, declared: Option<Thread>) -> Option<Placed> {
         if event.effect != Effect::None || event.thread != Said::Nothing {
