@@ -15,6 +15,8 @@ const DEEPEST: usize = 64;
 pub(crate) struct CpuEntry {
     /// Who is on it; `None` if that is not known.
     pub(super) current: Option<Lwp>,
+    /// Who was on it before an event showed the current one, whom no switch had put there.
+    pub(super) displaced: Option<Lwp>,
     since: Ticks,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
@@ -31,6 +33,7 @@ impl CpuEntry {
     fn new(tick: Ticks) -> CpuEntry {
         CpuEntry {
             current: None,
+            displaced: None,
             since: tick,
             interrupts: Vec::new(),
             gap: None,
@@ -45,6 +48,7 @@ impl CpuEntry {
     pub(super) fn set_current(&mut self, lwp: Option<Lwp>, tick: Ticks) {
         self.settle(tick);
         self.current = lwp;
+        self.displaced = None;
     }
 
     /// Since when the one that is on it is there.

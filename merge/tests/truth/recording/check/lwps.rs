@@ -55,4 +55,21 @@ impl Oracle<'_> {
         }
         rows.check_no_holes(self.end, self.places.iter().map(|(lwp, ticks)| (u64::from(*lwp), ticks)))
     }
+
+    /// Rows that say that an LWP was on a CPU, alone.
+    pub(super) fn check_running(&self, out: &Path) -> Result<(), String> {
+        for (lwp, rows) in &Rows::read(out, "lwp_states", "lwp").by_number {
+            let log = &self.history.lwps[&(*lwp as u32)];
+            for row in rows.iter().filter(|row| row.state == "running") {
+                let is_there =
+                    |is: Option<LwpIs>| matches!(is, Some(LwpIs::On(cpu)) if row.cpu == Some(cpu.into()));
+                let end = row.end.unwrap_or(row.start);
+                if let Some(other) = during(log, row.start, end).find(|(_, _, is)| !is_there(*is)) {
+                    let around = self.neighbourhood(row.start);
+                    return Err(format!("LWP {lwp}: {row:?}: {other:?}\n{log:?}\n{around}"));
+                }
+            }
+        }
+        Ok(())
+    }
 }

@@ -70,6 +70,29 @@ pub(super) fn check(
     Ok(told)
 }
 
+/// Of a recording from which nothing but switches is missing, and nothing says so: who was on what at every event, and
+/// that nobody is said to run or to execute who did not. Each of these switches must have been noticed, and no witness
+/// be taken for a liar.
+pub(super) fn check_untraced(
+    out: &Path,
+    summary: &Summary,
+    history: &History,
+    recording: &Recording,
+) -> Result<(), String> {
+    let oracle = Oracle::new(history, recording);
+    oracle.check_events(out)?;
+    oracle.check_running(out)?;
+    oracle.check_active(out)?;
+    equal("witnesses that disagree", &0, &summary.witness_disagree)?;
+    let table = Table::read(out, "losses");
+    let said = "the kernel did not trace a switch from one LWP to another";
+    let rows: Vec<String> = table.lines(&["kind", "detail"]);
+    let other = rows.iter().find(|row| !row.starts_with(&format!("contradiction {said}")));
+    equal("losses of other kinds", &None, &other)?;
+    let noticed: i64 = table.numbers("count").into_iter().flatten().sum();
+    equal("switches that were not traced", &(recording.untraced.len() as i64), &noticed)
+}
+
 impl<'h> Oracle<'h> {
     fn new(history: &'h History, recording: &'h Recording) -> Oracle<'h> {
         let there =
