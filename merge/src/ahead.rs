@@ -1,7 +1,7 @@
-//! A stream that helpers read ahead, batch by batch.
+//! A stream that is read batch by batch: ahead by helpers, or here when the events are wanted.
 
 use std::{
-    io,
+    io, mem,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -9,24 +9,40 @@ use sigmund_model::{Event, EventStream, Loss};
 
 use crate::helpers::Helpers;
 
-/// Events that all streams together keep in memory, in each of three batches of a stream.
+/// Events that all streams together keep in memory, in each of three batches of a stream that is read ahead.
 const BATCHED_EVENTS: usize = 16 << 10;
+/// Most events of a batch that helpers read.
+const MOST_AHEAD: usize = 512;
+/// Most events of a batch that is read here: few, so that they are still in the cache when they are merged.
+const MOST_HERE: usize = 32;
 
 /// The events of a stream, the next of them decoded already.
 pub(crate) struct Ahead {
-    reader: Arc<Mutex<Reader>>,
-    helpers: Arc<Helpers>,
+    from: From,
     batch: Batch,
     /// Events taken from the batch; the current one is the last of them.
     taken: usize,
     losses_taken: usize,
 }
 
-struct Reader {
-    stream: Box<dyn EventStream + Send>,
+/// Who reads.
+enum From {
+    Here(Reader),
+    Helpers(Arc<Helpers>, Arc<Mutex<ReadAhead>>),
+}
+
+/// A reader, and the batch behind the one that is being merged.
+struct ReadAhead {
+    reader: Reader,
+    /// Whether a helper has been asked for a batch, and has not come to it yet.
+    asked: bool,
     next: Option<Batch>,
     /// Memory for the batch behind it.
     spare: Batch,
+}
+
+struct Reader {
+    stream: Box<dyn EventStream + Send>,
     ended: bool,
 }
 
@@ -40,23 +56,24 @@ struct Batch {
 }
 
 impl Ahead {
-    /// How many events a batch holds: many streams share what a few may have.
-    pub(crate) fn batch_events(streams: usize) -> usize {
-        (BATCHED_EVENTS / streams.max(1)).clamp(16, 512)
-    }
-
-    pub(crate) fn new(stream: Box<dyn EventStream + Send>, helpers: Arc<Helpers>, batch: usize) -> Ahead {
-        let empty = || Batch { events: vec![Event::default(); batch], ..Batch::default() };
-        let reader = Reader { stream, next: None, spare: empty(), ended: false };
-        let mut ahead = Ahead {
-            reader: Arc::new(Mutex::new(reader)),
-            helpers,
-            batch: empty(),
-            taken: 0,
-            losses_taken: 0,
+    /// One of so many `streams`: of many, each has a small part of the memory that a few may have.
+    pub(crate) fn new(
+        stream: Box<dyn EventStream + Send>,
+        helpers: Option<&Arc<Helpers>>,
+        streams: usize,
+    ) -> Ahead {
+        let reader = Reader { stream, ended: false };
+        let most = if helpers.is_some() { MOST_AHEAD } else { MOST_HERE };
+        let events = (BATCHED_EVENTS / streams.max(1)).clamp(16, most);
+        let from = match helpers {
+            None => From::Here(reader),
+            Some(helpers) => {
+                let ahead = ReadAhead { reader, asked: false, next: None, spare: Batch::of(events) };
+                From::Helpers(Arc::clone(helpers), Arc::new(Mutex::new(ahead)))
+            }
         };
-        ahead.read_ahead();
-        ahead
+        from.read_ahead();
+        Ahead { from, batch: Batch::of(events), taken: 0, losses_taken: 0 }
     }
 
     /// Goes to the next event; `false` at the end.
@@ -97,44 +114,66 @@ impl Ahead {
     #[cold]
     fn next_batch(&mut self, losses: &mut Vec<Loss>) -> io::Result<()> {
         losses.extend(self.batch.losses.drain(..).skip(self.losses_taken).map(|(_, loss)| loss));
-        let mut reader = lock(&self.reader);
-        if reader.next.is_none() && !reader.ended {
-            reader.read();
-        }
         (self.taken, self.losses_taken) = (0, 0);
-        self.batch.len = 0;
-        let Some(next) = reader.next.take() else { return Ok(()) };
-        reader.spare = std::mem::replace(&mut self.batch, next);
-        let ended = reader.ended;
-        drop(reader);
-        if !ended {
-            self.read_ahead();
+        let more = match &mut self.from {
+            From::Here(reader) => reader.fill(&mut self.batch),
+            From::Helpers(_, ahead) => lock(ahead).swap(&mut self.batch),
+        };
+        if more {
+            self.from.read_ahead();
         }
         self.batch.error.take().map_or(Ok(()), Err)
     }
+}
 
-    fn read_ahead(&mut self) {
-        let reader = Arc::clone(&self.reader);
-        self.helpers.decode(move || {
-            let mut reader = lock(&reader);
-            if reader.next.is_none() && !reader.ended {
-                reader.read();
-            }
+impl From {
+    fn read_ahead(&self) {
+        let From::Helpers(helpers, ahead) = self else { return };
+        if mem::replace(&mut lock(ahead).asked, true) {
+            return;
+        }
+        let ahead = Arc::clone(ahead);
+        helpers.decode(move || {
+            let mut ahead = lock(&ahead);
+            ahead.asked = false;
+            ahead.read();
         });
     }
 }
 
-fn lock(reader: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
-    reader.lock().expect("a stream that panicked ends the merge")
+fn lock(ahead: &Mutex<ReadAhead>) -> MutexGuard<'_, ReadAhead> {
+    ahead.lock().expect("a stream that panicked ends the merge")
+}
+
+impl ReadAhead {
+    /// Reads the next batch, if nobody has.
+    fn read(&mut self) {
+        if self.next.is_none() && !self.reader.ended {
+            let mut batch = mem::take(&mut self.spare);
+            self.reader.fill(&mut batch);
+            self.next = Some(batch);
+        }
+    }
+
+    /// Gives the next batch for one that is done with; whether there is more to be read behind it.
+    fn swap(&mut self, batch: &mut Batch) -> bool {
+        self.read();
+        batch.len = 0;
+        if let Some(next) = self.next.take() {
+            self.spare = mem::replace(batch, next);
+        }
+        !self.reader.ended
+    }
 }
 
 impl Reader {
-    /// Fills the next batch.
-    fn read(&mut self) {
-        let mut batch = std::mem::take(&mut self.spare);
+    /// Fills a batch anew; `false` if nothing is behind it.
+    fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.losses.clear();
         batch.len = 0;
-        while let Some(event) = batch.events.get_mut(batch.len) {
+        while !self.ended
+            && let Some(event) = batch.events.get_mut(batch.len)
+        {
             let read = self.stream.next_into(event);
             let found = self.stream.take_losses();
             if !found.is_empty() {
@@ -142,17 +181,19 @@ impl Reader {
             }
             match read {
                 Ok(true) => batch.len += 1,
-                Ok(false) => {
-                    self.ended = true;
-                    break;
-                }
+                Ok(false) => self.ended = true,
                 Err(error) => {
                     batch.error = Some(error);
                     self.ended = true;
-                    break;
                 }
             }
         }
-        self.next = Some(batch);
+        !self.ended
+    }
+}
+
+impl Batch {
+    fn of(events: usize) -> Batch {
+        Batch { events: vec![Event::default(); events], ..Batch::default() }
     }
 }

@@ -37,13 +37,20 @@ struct Tasks {
     encoding: VecDeque<Task>,
     /// Encoding that waits or runs.
     encoding_open: usize,
+    /// Whether decoding comes before encoding.
+    decodes_first: bool,
     closing: bool,
 }
 
 impl Helpers {
     /// So many threads.
+    ///
+    /// Of several, the one thread that merges cannot keep more than some busy: so they decode first, which it waits for
+    /// soonest. One alone has more than enough to encode: what it would decode meanwhile, the merge decodes at once,
+    /// and has it in its cache.
     pub(crate) fn new(count: usize) -> Helpers {
         let shared = Arc::new(Shared::default());
+        shared.tasks().decodes_first = count > 1;
         let help = |_| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.help())
@@ -52,7 +59,7 @@ impl Helpers {
         Helpers { shared, threads }
     }
 
-    /// Decodes, before anything is encoded: the merge will ask for it first.
+    /// Decodes, when it is its turn.
     pub(crate) fn decode(&self, task: impl FnOnce() + Send + 'static) {
         self.shared.tasks().decoding.push_back(Box::new(task));
         self.shared.wake.notify_one();
@@ -72,6 +79,19 @@ impl Helpers {
     }
 }
 
+impl Tasks {
+    /// What to do next, and whether that is encoding.
+    fn next(&mut self) -> Option<(Task, bool)> {
+        if !self.decodes_first
+            && let Some(task) = self.encoding.pop_front()
+        {
+            return Some((task, true));
+        }
+        let decoding = self.decoding.pop_front().map(|task| (task, false));
+        decoding.or_else(|| self.encoding.pop_front().map(|task| (task, true)))
+    }
+}
+
 impl Shared {
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
         // Nothing that can panic runs under this lock.
@@ -84,11 +104,7 @@ impl Shared {
             if tasks.closing {
                 return;
             }
-            let (task, encodes) = match tasks.decoding.pop_front() {
-                Some(task) => (Some(task), false),
-                None => (tasks.encoding.pop_front(), true),
-            };
-            let Some(task) = task else {
+            let Some((task, encodes)) = tasks.next() else {
                 tasks = self.wake.wait(tasks).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
@@ -140,8 +156,21 @@ mod tests {
         refused.expect_err("a third is refused")();
         helpers.decode(move || done.send(1).unwrap());
         begin.send(()).unwrap();
-        // The one that came back was done at once; decoding overtakes encoding.
-        assert_eq!(results.iter().take(3).collect::<Vec<_>>(), [3, 1, 2]);
+        // The one that came back was done at once.
+        assert_eq!(results.iter().take(3).collect::<Vec<_>>(), [3, 2, 1]);
+    }
+
+    #[test]
+    fn one_helper_encodes_first_and_several_decode_first() {
+        let order = |decodes_first| {
+            let mut tasks = Tasks { decodes_first, ..Tasks::default() };
+            tasks.encoding.push_back(Box::new(|| ()));
+            tasks.decoding.push_back(Box::new(|| ()));
+            let next = std::iter::from_fn(|| tasks.next());
+            next.map(|(_, encodes)| if encodes { "encode" } else { "decode" }).collect::<Vec<_>>()
+        };
+        assert_eq!(order(false), ["encode", "decode"]);
+        assert_eq!(order(true), ["decode", "encode"]);
     }
 
     #[test]

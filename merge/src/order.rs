@@ -4,30 +4,22 @@
 //! the same tick, the one of the stream that was given first comes first; a listing is one stream, so its own order is
 //! kept.
 
-use std::{cmp::Reverse, collections::BinaryHeap, io, path::PathBuf, sync::Arc};
+use std::{cmp::Reverse, collections::BinaryHeap, mem, path::PathBuf, sync::Arc};
 
 use fkt_ingest::TraceStream;
-use sigmund_model::{Cpu, Effect, Event, EventStream, Loss, Ticks};
+use sigmund_model::{Cpu, Effect, Event, Loss, Ticks};
 
 use crate::{ahead::Ahead, error::Error, helpers::Helpers};
 
 /// A stream, and what is next in it.
 struct Head {
-    feed: Feed,
+    events: Ahead,
     source: usize,
     cpu: Option<Cpu>,
     buffer: String,
     last: Ticks,
     /// Whether any of its events moved anybody.
     schedules: bool,
-}
-
-/// Where the events of a stream come from.
-enum Feed {
-    /// From the stream itself, one by one.
-    Direct { stream: Box<dyn EventStream + Send>, event: Event },
-    /// From helpers that read ahead.
-    Ahead(Ahead),
 }
 
 /// What comes next in the merged stream.
@@ -65,14 +57,11 @@ impl Ordered {
             gaps: Vec::new(),
             late: 0,
         };
-        let batch = Ahead::batch_events(streams.len());
+        let count = streams.len();
         for (index, (source, stream)) in streams.into_iter().enumerate() {
             let TraceStream { cpu, buffer, events, .. } = stream;
-            let feed = match helpers {
-                Some(helpers) => Feed::Ahead(Ahead::new(events, Arc::clone(helpers), batch)),
-                None => Feed::Direct { stream: events, event: Event::default() },
-            };
-            ordered.heads.push(Head { feed, source, cpu, buffer, last: Ticks(0), schedules: false });
+            let events = Ahead::new(events, helpers, count);
+            ordered.heads.push(Head { events, source, cpu, buffer, last: Ticks(0), schedules: false });
             if ordered.advance(index)? {
                 ordered.heap.push(Reverse((ordered.heads[index].last, index)));
             }
@@ -82,25 +71,32 @@ impl Ordered {
 
     /// Gives all events to `take`, and what is missing between them.
     pub(crate) fn each(&mut self, mut take: impl FnMut(Step<'_>) -> Result<(), Error>) -> Result<(), Error> {
-        while let Some(Reverse((_, index))) = self.heap.pop() {
-            let next_of_others = self.heap.peek().map(|Reverse(next)| *next);
-            loop {
+        let mut next = self.heap.pop().map(|Reverse((_, index))| index);
+        while let Some(index) = next {
+            if !self.gaps.is_empty() {
                 self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))?;
-                let head = &mut self.heads[index];
-                let event = head.feed.event();
-                head.schedules |= event.effect != Effect::None;
-                take(Step::Event(head.source, event))?;
-                if !self.advance(index)? {
-                    break;
-                }
-                let here = (self.heads[index].last, index);
-                if next_of_others.is_some_and(|next| next < here) {
-                    self.heap.push(Reverse(here));
-                    break;
-                }
             }
+            let head = &mut self.heads[index];
+            let event = head.events.event();
+            head.schedules |= event.effect != Effect::None;
+            take(Step::Event(head.source, event))?;
+            next = if self.advance(index)? {
+                Some(self.oldest(index))
+            } else {
+                self.heap.pop().map(|Reverse((_, index))| index)
+            };
         }
         self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))
+    }
+
+    /// The stream whose event is the oldest: this one, or the first of the others, which it then goes among.
+    #[inline]
+    fn oldest(&mut self, index: usize) -> usize {
+        let here = Reverse((self.heads[index].last, index));
+        match self.heap.peek_mut() {
+            Some(mut other) if *other > here => mem::replace(&mut *other, here).0.1,
+            _ => index,
+        }
     }
 
     /// Goes to the next event of a stream; `false` at its end.
@@ -150,19 +146,11 @@ impl Head {
     /// Goes to the next event; `false` at the end.
     #[inline]
     fn advance(&mut self, index: usize, losses: &mut Vec<Loss>, late: &mut u64) -> Result<bool, Error> {
-        let more = match &mut self.feed {
-            Feed::Direct { stream, event } => {
-                stream.next_into(event).inspect(|_| losses.append(&mut stream.take_losses()))
-            }
-            Feed::Ahead(ahead) => ahead.advance(losses),
-        };
-        let more = more.map_err(|error: io::Error| Error::Io {
-            path: PathBuf::from(format!("stream {index}")),
-            error,
-        })?;
+        let failed = |error| Error::Io { path: PathBuf::from(format!("stream {index}")), error };
+        let more = self.events.advance(losses).map_err(failed)?;
         if more {
             // A stream that goes back is kept in order by calling its late events as old as the newest before.
-            let event = self.feed.event_mut();
+            let event = self.events.event_mut();
             *late += u64::from(event.tick < self.last);
             event.tick = event.tick.max(self.last);
             self.last = event.tick;
@@ -171,20 +159,71 @@ impl Head {
     }
 }
 
-impl Feed {
-    #[inline]
-    fn event(&self) -> &Event {
-        match self {
-            Feed::Direct { event, .. } => event,
-            Feed::Ahead(ahead) => ahead.event(),
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, io};
+
+    use sigmund_model::{ClockDomain, EventStream, Level, LossKind, Lwp};
+
+    use super::*;
+
+    /// Ticks of events, or a loss that is found with the event behind it.
+    struct Told(VecDeque<Option<(u64, Effect)>>, bool);
+
+    impl EventStream for Told {
+        fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+            self.1 = self.0.front() == Some(&None);
+            if self.1 {
+                self.0.pop_front();
+            }
+            let Some(Some((tick, effect))) = self.0.pop_front() else { return Ok(false) };
+            (event.tick, event.effect) = (Ticks(tick), effect);
+            Ok(true)
+        }
+
+        fn take_losses(&mut self) -> Vec<Loss> {
+            let loss = Loss::new(LossKind::Dropped, Level::Kern, String::new());
+            if std::mem::take(&mut self.1) { vec![Loss { cpu: Some(Cpu(0)), ..loss }] } else { Vec::new() }
         }
     }
 
-    #[inline]
-    fn event_mut(&mut self) -> &mut Event {
-        match self {
-            Feed::Direct { event, .. } => event,
-            Feed::Ahead(ahead) => ahead.event_mut(),
-        }
+    /// A buffer of CPU 0: `s` is an event that switches, `.` one that does not, `x` a gap.
+    fn buffer(name: &str, drawn: &str) -> (usize, TraceStream) {
+        let told = (0..).zip(drawn.chars()).filter(|(_, c)| *c != ' ').map(|(place, c)| match c {
+            's' => Some((place, Effect::LwpNew(Lwp(7)))),
+            '.' => Some((place, Effect::None)),
+            _ => None,
+        });
+        let events = Box::new(Told(told.collect(), false));
+        (0, TraceStream { clock: ClockDomain::Tsc, cpu: Some(Cpu(0)), buffer: name.into(), events })
+    }
+
+    /// What comes out: the same letters; and the number of rows of losses.
+    fn ordered(streams: Vec<(usize, TraceStream)>) -> (String, usize) {
+        let mut ordered = Ordered::new(streams, None).unwrap();
+        let mut seen = String::new();
+        let each = ordered.each(|step| {
+            seen.push(match step {
+                Step::Missing(_) => 'x',
+                Step::Event(_, event) if event.effect == Effect::None => '.',
+                Step::Event(..) => 's',
+            });
+            Ok(())
+        });
+        each.unwrap();
+        (seen, ordered.take_losses().len())
+    }
+
+    #[test]
+    fn a_gap_is_told_unless_it_is_in_a_buffer_for_what_moves_nobody() {
+        // A buffer for system calls beside one for switches: what it lost has moved nobody.
+        let calls = ordered(vec![buffer("sched", "s   s  s"), buffer("calls", " . x . ")]);
+        assert_eq!(calls, ("s.s.s".into(), 1));
+        let switches = ordered(vec![buffer("sched", "s x s  s"), buffer("calls", " .   . ")]);
+        // Told when its stream comes to the event behind it, which may be early.
+        assert_eq!(switches, ("sx.s.s".into(), 1));
+        // Alone, or beside one that has shown no switch either, it may have.
+        assert_eq!(ordered(vec![buffer("calls", ". x .")]), (".x.".into(), 1));
+        assert_eq!(ordered(vec![buffer("a", ". x   ."), buffer("b", "  .")]), (".x..".into(), 1));
     }
 }

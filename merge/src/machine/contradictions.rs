@@ -9,6 +9,8 @@ use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
 pub(super) enum Contradiction {
     /// A CPU left its idle task for an LWP that was runnable, and no switch says so.
     UnseenSwitch,
+    /// A CPU left an LWP for another that was runnable in its run queue, and no switch says so.
+    UnseenTakeover,
     /// A CPU has another LWP than the switches say.
     OtherLwp,
     /// An LWP is on a second CPU.
@@ -25,6 +27,7 @@ impl Contradiction {
     fn what(self) -> &'static str {
         match self {
             Contradiction::UnseenSwitch => "the kernel did not trace a switch that left the idle task",
+            Contradiction::UnseenTakeover => "the kernel did not trace a switch from one LWP to another",
             Contradiction::OtherLwp => "a CPU had another LWP than the switches say",
             Contradiction::TwoCpus => "an LWP was put on a second CPU",
             Contradiction::RanOffCpu => "an LWP recorded an event while off-CPU",
@@ -33,7 +36,8 @@ impl Contradiction {
         }
     }
 
-    /// What an unseen switch would have said is known, to a few microseconds.
+    /// What an unseen switch from the idle task would have said is known, to a few microseconds. One between two LWPs
+    /// leaves open how long the first of them ran on.
     fn severity(self) -> Severity {
         if self == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap }
     }
@@ -43,6 +47,9 @@ impl Contradiction {
             Contradiction::TwoCpus => {
                 "events are missing, or the counters of two CPUs differ: see the other losses, or merge with --align-cpus"
             }
+            Contradiction::UnseenTakeover => {
+                "the LWP that was replaced is taken to have run until its own last event, and may have run on"
+            }
             _ => "events are missing, or two clocks differ; see the other losses",
         }
     }
@@ -50,6 +57,7 @@ impl Contradiction {
     fn level(self) -> Level {
         match self {
             Contradiction::UnseenSwitch
+            | Contradiction::UnseenTakeover
             | Contradiction::OtherLwp
             | Contradiction::TwoCpus
             | Contradiction::RanOffCpu => Level::Kern,

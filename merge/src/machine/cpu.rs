@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sigmund_model::{Cpu, Lwp, Ticks};
+use sigmund_model::{Context, Cpu, Effect, Event, Level, Lwp, Ticks};
 
 /// CPUs below this number have a place in a table; the largest kernels are built for so many (`NR_CPUS`). A number
 /// beyond is damage, most likely: it costs a search, not memory.
@@ -15,6 +15,8 @@ const DEEPEST: usize = 64;
 pub(crate) struct CpuEntry {
     /// Who is on it; `None` if that is not known.
     pub(super) current: Option<Lwp>,
+    /// Who was on it before an event showed the current one, whom no switch had put there.
+    pub(super) displaced: Option<Lwp>,
     since: Ticks,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
@@ -31,6 +33,7 @@ impl CpuEntry {
     fn new(tick: Ticks) -> CpuEntry {
         CpuEntry {
             current: None,
+            displaced: None,
             since: tick,
             interrupts: Vec::new(),
             gap: None,
@@ -45,6 +48,7 @@ impl CpuEntry {
     pub(super) fn set_current(&mut self, lwp: Option<Lwp>, tick: Ticks) {
         self.settle(tick);
         self.current = lwp;
+        self.displaced = None;
     }
 
     /// Since when the one that is on it is there.
@@ -63,13 +67,41 @@ impl CpuEntry {
         self.since = tick;
     }
 
+    /// What it was doing at an event of it; the interrupts it is in change by the event. `counts`: whether not all sources
+    /// say with every event that it is in one.
+    #[inline]
+    pub(super) fn context(
+        &mut self,
+        level: Level,
+        event: &Event,
+        lwp: Option<Lwp>,
+        counts: bool,
+    ) -> Option<Context> {
+        if level == Level::User || matches!(event.effect, Effect::KernelSwitch { .. }) {
+            // Neither happens in an interrupt: an exit that we did not see is behind us.
+            self.no_interrupts();
+        }
+        if let Effect::InterruptEnter(number) = event.effect {
+            self.enter_interrupt(number);
+        }
+        let context = if self.interrupts.is_empty() { event.context } else { Context::Irq };
+        if let Effect::InterruptExit(number) = event.effect {
+            self.leave_interrupt(number);
+            return Some(if event.context.is_task() { Context::Irq } else { event.context });
+        }
+        if context.is_task() && counts && self.interrupts_unknown {
+            return None;
+        }
+        Some(if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context })
+    }
+
     /// It runs an LWP, or begins an interrupt: whatever interrupts it was in, seen or not, are behind it.
-    pub(super) fn no_interrupts(&mut self) {
+    fn no_interrupts(&mut self) {
         self.interrupts.clear();
         self.interrupts_unknown = false;
     }
 
-    pub(super) fn enter_interrupt(&mut self, number: i64) {
+    fn enter_interrupt(&mut self, number: i64) {
         if self.interrupts.len() == DEEPEST {
             self.interrupts.remove(0);
         }
@@ -77,7 +109,7 @@ impl CpuEntry {
     }
 
     /// Leaves an interrupt, and those inside of it whose exits were lost.
-    pub(super) fn leave_interrupt(&mut self, number: i64) {
+    fn leave_interrupt(&mut self, number: i64) {
         match self.interrupts.iter().rposition(|n| *n == number) {
             Some(place) => self.interrupts.truncate(place),
             None => drop(self.interrupts.pop()),
@@ -98,6 +130,14 @@ impl Cpus {
         match cpu.0 as usize {
             place if place < IN_TABLE => self.table.get(place)?.as_ref(),
             _ => self.beyond.get(&cpu),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, cpu: Cpu) -> Option<&mut CpuEntry> {
+        match cpu.0 as usize {
+            place if place < IN_TABLE => self.table.get_mut(place)?.as_mut(),
+            _ => self.beyond.get_mut(&cpu),
         }
     }
 

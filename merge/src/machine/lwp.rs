@@ -137,6 +137,21 @@ impl LwpEntry {
         }
     }
 
+    /// It has recorded an event.
+    #[inline]
+    pub(super) fn count(&mut self, tick: Ticks) {
+        self.events += 1;
+        self.last_seen = tick;
+    }
+
+    /// Since when it is runnable in the run queue of this CPU, if it is. In that of another CPU, it can wait there as long
+    /// as nobody moves it.
+    pub(super) fn waits_for(&self, cpu: Cpu) -> Option<Ticks> {
+        let (queue, queued) = self.queue?;
+        let waits = queue == cpu && self.place == Place::Off(LwpState::Runnable);
+        waits.then(|| queued.max(self.place_since))
+    }
+
     /// Its time on CPUs until now.
     fn on_cpu_until(&self, tick: Ticks) -> u64 {
         match self.place {

@@ -144,6 +144,11 @@ impl Machine {
             self.open_gaps_before(event.tick)?;
         }
         self.now = event.tick;
+        if level == Level::Kern
+            && let Some(placed) = self.take_quiet(event, declared)
+        {
+            return Ok(placed);
+        }
         let (cpu, lwp) = match level {
             Level::Kern => self.kernel_place(event)?,
             Level::User => self.user_place(event)?,
@@ -160,6 +165,32 @@ impl Machine {
             self.watch_end(lwp)?;
         }
         Ok(placed)
+    }
+
+    /// Most kernel events change nothing, and are those of the LWP that is known to be on their CPU. For such a one, each
+    /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say.
+    #[inline]
+    fn take_quiet(&mut self, event: &Event, declared: Option<Thread>) -> Option<Placed> {
+        if event.effect != Effect::None || event.thread != Said::Nothing {
+            return None;
+        }
+        let cpu = self.cpus.get_mut(event.cpu?)?;
+        let lwp = cpu.current.filter(|current| event.lwp.is_none_or(|lwp| lwp == *current))?;
+        let entry = if lwp == Lwp::IDLE { None } else { Some(self.lwps.get_mut(lwp)?) };
+        let context = cpu.context(Level::Kern, event, Some(lwp), self.counts_interrupts);
+        cpu.events += 1;
+        let carried = entry.and_then(|entry| {
+            entry.count(event.tick);
+            entry.mounted.thread()
+        });
+        Some(Placed {
+            cpu: event.cpu,
+            lwp: Some(lwp),
+            thread: carried.filter(|_| context.is_some_and(Context::is_task)),
+            context,
+            target_lwp: None,
+            target_thread: declared,
+        })
     }
 
     /// A kernel event knows its CPU, and who is on it.
@@ -187,24 +218,10 @@ impl Machine {
         self.counts_interrupts |=
             matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_));
         let counts = self.counts_interrupts;
-        let Some(entry) = cpu.map(|cpu| self.cpu(cpu, event.tick)) else { return Some(event.context) };
-        let switches = matches!(event.effect, Effect::KernelSwitch { .. });
-        if level == Level::User || switches {
-            // Neither happens in an interrupt: an exit that we did not see is behind us.
-            entry.no_interrupts();
+        match cpu {
+            Some(cpu) => self.cpu(cpu, event.tick).context(level, event, lwp, counts),
+            None => Some(event.context),
         }
-        if let Effect::InterruptEnter(number) = event.effect {
-            entry.enter_interrupt(number);
-        }
-        let context = if entry.interrupts.is_empty() { event.context } else { Context::Irq };
-        if let Effect::InterruptExit(number) = event.effect {
-            entry.leave_interrupt(number);
-            return Some(if event.context.is_task() { Context::Irq } else { event.context });
-        }
-        if context.is_task() && counts && entry.interrupts_unknown {
-            return None;
-        }
-        Some(if context.is_task() && lwp == Some(Lwp::IDLE) { Context::Idle } else { context })
     }
 
     /// The user thread that executed, and what the event itself says about it.
@@ -274,8 +291,7 @@ impl Machine {
         }
         if let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) {
             let entry = self.lwp(lwp, tick);
-            entry.events += 1;
-            entry.last_seen = tick;
+            entry.count(tick);
             entry.carries_threads |= level == Level::User;
         }
     }

@@ -38,7 +38,9 @@ impl Machine {
             Some(since) => {
                 let detail = format!("CPU {cpu}: LWP {lwp}, between ticks {} and {}", since.0, tick.0);
                 self.contradictions.add(Contradiction::UnseenSwitch, since, detail);
-                self.cpu(cpu, tick).set_current(Some(lwp), since);
+                let entry = self.cpu(cpu, tick);
+                entry.set_current(Some(lwp), since);
+                entry.displaced = Some(Lwp::IDLE);
                 self.place(lwp, Place::On(cpu, by), since, EndReason::Dispatched)
             }
             None => self.arrive(lwp, cpu, by, tick),
@@ -49,10 +51,14 @@ impl Machine {
     pub(super) fn unseen_dispatch(&self, lwp: Lwp, cpu: Cpu) -> Option<Ticks> {
         let entry = self.lwps.get(lwp)?;
         let idle = self.cpus.get(cpu).filter(|cpu| cpu.current == Some(Lwp::IDLE))?;
-        // In the run queue of another CPU, it can wait there as long as nobody moves it.
-        let queued = entry.queue.filter(|(queue, _)| *queue == cpu).map(|(_, since)| since)?;
-        let runnable = entry.place == Place::Off(LwpState::Runnable);
-        runnable.then(|| entry.place_since.max(queued).max(idle.since()))
+        Some(entry.waits_for(cpu)?.max(idle.since()))
+    }
+
+    /// Whether an event of an LWP on a CPU proves that a switch was not traced: it was runnable in the run queue of that
+    /// CPU, which by the switches has somebody else, the idle task or an LWP.
+    pub(super) fn is_unseen_switch(&self, lwp: Lwp, cpu: Cpu) -> bool {
+        let waits = self.lwps.get(lwp).is_some_and(|entry| entry.waits_for(cpu).is_some());
+        waits && self.cpus.get(cpu).is_some_and(|cpu| cpu.current.is_some())
     }
 
     /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
@@ -60,18 +66,11 @@ impl Machine {
         if by == By::Kernel && !self.close_cpu_gap(cpu, tick) {
             return Ok(());
         }
-        match self.cpu(cpu, tick).current {
+        let before = self.cpu(cpu, tick).current;
+        match before {
             Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
             Some(other) => {
-                if self.others_unseen {
-                    // Who came in between was nobody's business.
-                } else if other == Lwp::IDLE {
-                    let detail = format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0);
-                    self.contradictions.add(Contradiction::UnseenSwitch, tick, detail);
-                } else if !self.is_placed_by_probe(other) {
-                    let detail = format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event");
-                    self.contradictions.add(Contradiction::OtherLwp, tick, detail);
-                }
+                self.note_displaced(other, lwp, cpu, tick);
                 self.gone_unseen(other, cpu, tick)?;
             }
             None => {}
@@ -83,8 +82,36 @@ impl Machine {
             }
             self.cpu(before, tick).set_current(None, tick);
         }
-        self.cpu(cpu, tick).set_current(Some(lwp), tick);
+        let entry = self.cpu(cpu, tick);
+        entry.set_current(Some(lwp), tick);
+        entry.displaced = before;
         self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
+    }
+
+    /// An event shows an LWP on a CPU that by the switches has another.
+    fn note_displaced(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) {
+        // Of one that was displaced and has been heard of since (it was woken, say), it is known that it had left.
+        let is_unheard = self.lwps.get(lwp).is_none_or(|entry| entry.place == Place::Off(LwpState::OffCpu));
+        if is_unheard && self.cpus.get(cpu).is_some_and(|entry| entry.displaced == Some(lwp)) {
+            self.retract(other, lwp, cpu, tick);
+        }
+        let (what, detail) = match other {
+            // Who came in between was nobody's business.
+            _ if self.others_unseen => return,
+            Lwp::IDLE => {
+                (Contradiction::UnseenSwitch, format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0))
+            }
+            _ if self.is_unseen_switch(lwp, cpu) => (
+                Contradiction::UnseenTakeover,
+                format!("CPU {cpu}: LWP {lwp} in place of LWP {other}, at tick {} or before", tick.0),
+            ),
+            _ if self.is_placed_by_probe(other) => return,
+            _ => (
+                Contradiction::OtherLwp,
+                format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event"),
+            ),
+        };
+        self.contradictions.add(what, tick, detail);
     }
 
     fn is_placed_by_probe(&self, lwp: Lwp) -> bool {

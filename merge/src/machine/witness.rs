@@ -45,7 +45,11 @@ impl Machine {
                 self.disagree(lwp, tick);
                 Ok(())
             }
-            Place::Off(_) if self.unseen_dispatch(lwp, seen).is_none() => {
+            Place::On(cpu, By::Probe) if cpu != seen && self.is_shown_alone(cpu, seen) => {
+                self.disagree(lwp, tick);
+                Ok(())
+            }
+            Place::Off(_) if !self.is_unseen_switch(lwp, seen) => {
                 self.disagree(lwp, tick);
                 let detail = format!("LWP {lwp} on CPU {seen}");
                 self.contradictions.add(Contradiction::RanOffCpu, tick, detail);
@@ -73,6 +77,13 @@ impl Machine {
         }
     }
 
+    /// Whether an LWP that no switch had put on `cpu`, which its probes showed there, cannot have gone to `seen` since: the
+    /// switch that takes it off has not come, and on neither CPU are events known to be missing.
+    fn is_shown_alone(&self, cpu: Cpu, seen: Cpu) -> bool {
+        let is_whole = |cpu| self.cpus.get(cpu).is_some_and(|entry| entry.gap.is_none());
+        self.cpus.get(cpu).is_some_and(|entry| entry.displaced.is_some()) && is_whole(cpu) && is_whole(seen)
+    }
+
     fn disagree(&mut self, lwp: Lwp, tick: Ticks) {
         self.witnesses.disagree += 1;
         self.lwp(lwp, tick).witness_disagree += 1;
@@ -84,5 +95,18 @@ impl Machine {
         self.lwp(lwp, tick).witness_agree += confirmed;
         self.witnesses.agree += confirmed;
         self.witnesses.single -= confirmed;
+    }
+
+    /// The kernel says that `lwp` is on a CPU where a probe of `other` had put that one in its place. Nothing but probes
+    /// has shown `other` there, and its clock or its CPU may be wrong: what was a single witness disagrees with the
+    /// kernel now.
+    pub(super) fn retract(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) {
+        let Some(entry) = self.lwps.get_mut(other).filter(|entry| entry.unconfirmed > 0) else { return };
+        let unconfirmed = std::mem::take(&mut entry.unconfirmed);
+        entry.witness_disagree += unconfirmed;
+        self.witnesses.disagree += unconfirmed;
+        self.witnesses.single -= unconfirmed;
+        let detail = format!("LWP {other} on CPU {cpu}, where LWP {lwp} was before and is still");
+        self.contradictions.add(Contradiction::RanOffCpu, tick, detail);
     }
 }

@@ -128,6 +128,21 @@ fn with_pages_and_packets_missing_every_row_is_true_and_little_is_unknown() {
     assert!(told.kernel_gaps > 0 && told.user_gaps > 0);
 }
 
+// CPU 0   |==X==|====L====|   the switch from X to L is not traced; L's own events show that it is there
+#[test]
+fn switches_that_the_kernel_did_not_trace_are_noticed_and_no_witness_is_called_a_liar() {
+    let mut untraced = 0;
+    for seed in seeds(400) {
+        let size = World { lwps: 12, ..small(&mut Chance::new(!seed)) };
+        untraced += match recording::try_untraced(seed, size) {
+            Ok(untraced) => untraced,
+            Err(wrong) => panic!("seed {seed}, {size:?}: {wrong}"),
+        };
+    }
+    println!("{untraced} switches were not traced");
+    assert!(untraced > 100, "{untraced}");
+}
+
 #[test]
 fn a_schedule_shows_everything_that_it_is_about() {
     let size = Size { cpus: 4, carriers: 6, others: 3, threads: 12, events: 2000 };

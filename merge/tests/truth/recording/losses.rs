@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Sides,
     kernel_file::Page,
+    untraced::Untraced,
     user_file::Packet,
     world::{Event, History},
 };
@@ -22,6 +23,8 @@ pub(super) struct Recording {
     pub(super) cpu_unseen: BTreeSet<usize>,
     pub(super) cpu_gaps: Vec<Gap>,
     pub(super) lwp_gaps: Vec<Gap>,
+    /// Switches that the kernel did not trace, by their place in the history.
+    pub(super) untraced: BTreeSet<usize>,
 }
 
 /// Events that are missing from one stream.
@@ -63,15 +66,28 @@ enum How {
 
 /// Records a history.
 pub(super) fn record(chance: &mut Chance, history: &History, sides: Sides, losing: bool) -> Recording {
+    record_without(chance, history, sides, losing, Untraced::default())
+}
+
+/// Records a history but for some switches.
+pub(super) fn record_without(
+    chance: &mut Chance,
+    history: &History,
+    sides: Sides,
+    losing: bool,
+    Untraced { switches, shown_by }: Untraced,
+) -> Recording {
     let mut recording = Recording {
         has_kernel: sides != Sides::User,
         is_there: vec![false; history.events.len()],
+        untraced: switches,
         ..Recording::default()
     };
     let mut by_cpu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut by_life: BTreeMap<(usize, u32, usize), Vec<usize>> = BTreeMap::new();
     for (place, event) in history.events.iter().enumerate() {
         match event.process {
+            _ if recording.untraced.contains(&place) => {}
             Some(process) if sides != Sides::Kernel => {
                 by_life.entry((process, event.lwp, event.life)).or_default().push(place);
             }
@@ -88,7 +104,7 @@ pub(super) fn record(chance: &mut Chance, history: &History, sides: Sides, losin
     for events in by_life.into_values() {
         let mut parts = cut(chance, &events, 14);
         lose(chance, &mut parts, rate);
-        recording.add_packets(chance, history, parts);
+        recording.add_packets(chance, history, parts, &shown_by);
     }
     // As they were drained: by the time at which they ended.
     recording
@@ -150,7 +166,14 @@ impl Recording {
         self.cpu_gaps.extend(gaps(history, parts, |first| (first.cpu, None)));
     }
 
-    fn add_packets(&mut self, chance: &mut Chance, history: &History, mut parts: Vec<Part>) {
+    /// `see_cpu`: events whose probes see their CPU in any case.
+    fn add_packets(
+        &mut self,
+        chance: &mut Chance,
+        history: &History,
+        mut parts: Vec<Part>,
+        see_cpu: &BTreeSet<usize>,
+    ) {
         let last_there = parts.iter().rposition(|part| part.lost.is_none());
         for (place, part) in parts.iter_mut().enumerate() {
             // Only a later packet tells that one is missing.
@@ -165,8 +188,9 @@ impl Recording {
             let cpu_unseen = &mut self.cpu_unseen;
             let mut places = part.events.iter();
             let mut packet = Packet::of(&events, sequence, |_| {
-                let unseen = chance.one_in(8);
-                cpu_unseen.extend(places.next().filter(|_| unseen));
+                let place = places.next();
+                let unseen = chance.one_in(8) && !place.is_some_and(|place| see_cpu.contains(place));
+                cpu_unseen.extend(place.filter(|_| unseen));
                 !unseen
             });
             packet.lost = lost;

@@ -12,13 +12,18 @@
 mod check;
 mod kernel_file;
 mod losses;
+mod untraced;
 mod user_file;
 mod world;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use sigmund_merge::{MergeOptions, merge};
+use sigmund_merge::{MergeOptions, Summary, merge};
 
+use self::losses::Recording;
 use crate::chance::Chance;
 pub(crate) use world::Size;
 
@@ -36,21 +41,44 @@ pub(crate) fn try_once(seed: u64, size: Size, sides: Sides, losing: bool) -> Res
     let history = world::run(&mut chance, size, losing, sides);
     let recording = losses::record(&mut chance, &history, sides, losing);
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (out, summary) = merged(folder.path(), size, sides, &recording)?;
+    check::check(&out, &summary, &history, &recording)
+}
+
+/// The same, of a recording that is whole but for switches that the kernel did not trace; how many.
+pub(crate) fn try_untraced(seed: u64, size: Size) -> Result<usize, String> {
+    let mut chance = Chance::new(seed);
+    let history = world::run(&mut chance, size, false, Sides::Both);
+    let untraced = untraced::choose(&mut chance, &history);
+    let recording = losses::record_without(&mut chance, &history, Sides::Both, false, untraced);
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (out, summary) = merged(folder.path(), size, Sides::Both, &recording)?;
+    check::check_untraced(&out, &summary, &history, &recording)?;
+    Ok(recording.untraced.len())
+}
+
+/// Writes a recording, and merges it.
+fn merged(
+    folder: &Path,
+    size: Size,
+    sides: Sides,
+    recording: &Recording,
+) -> Result<(PathBuf, Summary), String> {
     let mut inputs: Vec<PathBuf> = Vec::new();
     if sides != Sides::User {
-        inputs.push(folder.path().join("kernel.dat"));
+        inputs.push(folder.join("kernel.dat"));
         fs::write(&inputs[0], kernel_file::write(size.cpus, &recording.pages)).map_err(|e| e.to_string())?;
     }
     if sides != Sides::Kernel {
         for process in 0..size.processes {
-            let path = folder.path().join(format!("user-{}.fut", world::pid(process)));
+            let path = folder.join(format!("user-{}.fut", world::pid(process)));
             fs::write(&path, user_file::write(process, &recording.packets)).map_err(|e| e.to_string())?;
             inputs.push(path);
         }
     }
-    let out = folder.path().join("out.supertrace");
+    let out = folder.join("out.supertrace");
     let summary = merge(&inputs, &out, &MergeOptions::default(), |_| {}).map_err(|e| e.to_string())?;
-    check::check(&out, &summary, &history, &recording)
+    Ok((out, summary))
 }
 
 /// What a run has shown, so that a test can see that it was worth something.

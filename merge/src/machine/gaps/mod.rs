@@ -27,6 +27,9 @@
 //! Cost: each LWP and thread that a gap makes unknown has been made known by an event before; so all gaps together cost
 //! as much as the events.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap},

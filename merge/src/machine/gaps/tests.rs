@@ -1,0 +1,93 @@
+//! Of what a gap hides, the cases that no simulated machine has: sources that do not say what a CPU was doing, and CPUs
+//! with several streams.
+
+use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Said, Ticks};
+use tempfile::TempDir;
+
+use crate::{
+    machine::{Intervals, Machine, Placed},
+    tables::Directory,
+};
+
+const CPU: Cpu = Cpu(0);
+
+struct Case {
+    machine: Machine,
+    _folder: TempDir,
+}
+
+impl Case {
+    /// LWP 70 is on the CPU from tick 100 on.
+    fn begin() -> Case {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::create(&folder.path().join("out"), false, None).unwrap();
+        let machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        let mut case = Case { machine, _folder: folder };
+        case.switch(100, 0, 70);
+        case
+    }
+
+    fn take(&mut self, tick: u64, lwp: Option<u32>, effect: Effect) -> Placed {
+        let event = Event {
+            tick: Ticks(tick),
+            kind: 0,
+            cpu: Some(CPU),
+            lwp: lwp.map(Lwp),
+            thread: Said::Nothing,
+            context: Context::Task,
+            effect,
+            params: Params::default(),
+        };
+        self.machine.take(Level::Kern, &event, None).unwrap()
+    }
+
+    fn switch(&mut self, tick: u64, prev: u32, next: u32) -> Placed {
+        let (prev, prev_state) = (Some(Lwp(prev)), Some(LwpState::Runnable));
+        self.take(tick, prev.map(|lwp| lwp.0), Effect::KernelSwitch { prev, prev_state, next: Lwp(next) })
+    }
+
+    fn missing(&mut self, from: u64, to: u64) {
+        let loss = Loss::new(LossKind::Dropped, Level::Kern, String::new());
+        let loss = Loss { cpu: Some(CPU), from: Some(Ticks(from)), to: Some(Ticks(to)), ..loss };
+        self.machine.missing(&loss).unwrap();
+    }
+}
+
+// CPU 0   |==70==[24 24]==  gap  ==70==[1 1]==70==|==99==
+//               irq      task  NULL      irq  NULL  task       an entry may be in the gap whose exit is yet to come
+#[test]
+fn behind_a_gap_a_context_is_null_until_the_cpu_runs_an_lwp_again() {
+    let mut case = Case::begin();
+    let enter = Effect::InterruptEnter;
+    let exit = Effect::InterruptExit;
+    assert_eq!(case.take(110, Some(70), enter(24)).context, Some(Context::Irq));
+    assert_eq!(case.take(111, Some(70), exit(24)).context, Some(Context::Irq));
+    assert_eq!(case.take(112, Some(70), Effect::None).context, Some(Context::Task));
+    case.missing(112, 120);
+    assert_eq!(case.take(120, Some(70), Effect::None).context, None);
+    assert_eq!(case.take(130, Some(70), enter(1)).context, Some(Context::Irq));
+    assert_eq!(case.take(131, Some(70), exit(1)).context, Some(Context::Irq));
+    assert_eq!(case.take(132, Some(70), Effect::None).context, None);
+    assert_eq!(case.switch(140, 70, 99).context, Some(Context::Task), "nobody switches in an interrupt");
+    assert_eq!(case.take(150, Some(99), Effect::None).context, Some(Context::Task));
+}
+
+// The same gap, in a trace whose events say themselves what their CPU was doing: there is nothing to count.
+#[test]
+fn behind_a_gap_a_context_is_what_the_event_says_if_it_does() {
+    let mut case = Case::begin();
+    case.missing(112, 120);
+    assert_eq!(case.take(120, Some(70), Effect::None).context, Some(Context::Task));
+}
+
+// CPU 0, buffer 1   |==70==            gap            ==70==
+// CPU 0, buffer 2            70     ?                         ?     who is there, where only the CPU is said
+#[test]
+fn an_event_of_another_buffer_in_a_gap_says_who_is_there_at_that_instant_and_no_more() {
+    let mut case = Case::begin();
+    case.missing(110, 150);
+    assert_eq!(case.take(120, Some(70), Effect::None).lwp, Some(Lwp(70)));
+    assert_eq!(case.take(130, None, Effect::None).lwp, None);
+    assert_eq!(case.take(150, Some(70), Effect::None).lwp, Some(Lwp(70)), "the first event behind the gap");
+    assert_eq!(case.take(160, None, Effect::None).lwp, Some(Lwp(70)));
+}

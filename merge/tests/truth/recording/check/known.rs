@@ -1,0 +1,90 @@
+//! What must be known at a tick, by what there is of the recording.
+
+use super::{
+    Oracle,
+    rows::{at, during},
+};
+use crate::recording::{
+    losses::Gap,
+    world::{Event, LwpIs, ThreadIs, What},
+};
+
+impl Oracle<'_> {
+    pub(super) fn settle(&mut self, event: &Event) {
+        let tick = event.tick;
+        let Some(process) = event.process else { return self.settle_place(event) };
+        let mut settles: Vec<u64> = event.thread.map(|(_, thread)| thread).into_iter().collect();
+        let is_open = self.gaps_of(process).any(|gap| gap.is_open(tick));
+        match event.what {
+            What::UserSwitch { next, .. } if next != 0 => settles.push(next),
+            What::ThreadNew(thread) if !is_open => settles.push(thread),
+            What::ThreadReady(thread) if !is_open && self.threads.contains_key(&(process, thread)) => {
+                // One that is mounted stays where it is.
+                let is = at(&self.history.threads[&(process, thread)], tick);
+                settles.extend(Some(thread).filter(|_| is == Some(ThreadIs::Ready)));
+            }
+            _ => {}
+        }
+        for thread in settles {
+            self.threads.entry((process, thread)).or_default().insert(tick);
+        }
+    }
+
+    fn settle_place(&mut self, event: &Event) {
+        let mut settles = vec![event.lwp];
+        match event.what {
+            What::Switch { next, .. } => settles.push(next),
+            What::Wakeup { lwp, .. } => {
+                let is_open = self.recording.cpu_gaps.iter().any(|gap| gap.is_open(event.tick));
+                settles.extend(Some(lwp).filter(|lwp| !is_open && self.places.contains_key(lwp)));
+            }
+            _ => {}
+        }
+        for lwp in settles.into_iter().filter(|lwp| *lwp != 0) {
+            self.places.entry(lwp).or_default().insert(event.tick);
+        }
+    }
+
+    /// Gaps that may hide what a process's threads do. Whose LWP it is, is not known of a number that several had.
+    pub(super) fn gaps_of(&self, process: usize) -> impl Iterator<Item = &Gap> {
+        let gaps = &self.recording.lwp_gaps;
+        let shared = |lwp: u32| self.history.owners.get(&lwp).is_some_and(|owners| owners.len() > 1);
+        // If such an LWP's attach is missing, it is not known either whose the threads are that it tells of.
+        let vague = gaps.iter().any(|gap| gap.process == Some(process) && shared(gap.of));
+        gaps.iter().filter(move |gap| vague || gap.process == Some(process) || shared(gap.of))
+    }
+
+    /// Whether it must be known where an LWP is at a tick.
+    pub(super) fn knows_place(&self, lwp: u32, tick: u64) -> bool {
+        let settled = self.places.get(&lwp).and_then(|ticks| ticks.range(..=tick).next_back());
+        let Some(settled) = settled else { return false };
+        let log = &self.history.lwps[&lwp];
+        let stays_on = match at(log, *settled) {
+            Some(LwpIs::On(cpu)) if during(log, *settled, tick).count() <= 1 => Some(cpu),
+            _ => None,
+        };
+        let hides = |gap: &Gap| gap.from <= tick && gap.to.is_none_or(|to| to > *settled);
+        let concerns = |gap: &Gap| stays_on.is_none_or(|cpu| cpu == gap.of);
+        !self.recording.cpu_gaps.iter().any(|gap| hides(gap) && concerns(gap))
+    }
+
+    /// Whether it must be known whom an LWP carries at a tick.
+    pub(super) fn knows_mounted(&self, lwp: u32, tick: u64) -> bool {
+        if self.recording.packets.is_empty()
+            || self.recording.lwp_gaps.iter().any(|g| g.of == lwp && g.is_open(tick))
+        {
+            return false;
+        }
+        !self.may_have_ended(lwp, tick)
+    }
+
+    /// Whether an LWP has no more user events at a tick, and may have been killed unseen.
+    pub(super) fn may_have_ended(&self, lwp: u32, tick: u64) -> bool {
+        let owners = &self.history.owners[&lwp];
+        let ended = |process: &usize| self.user_ends.get(&(*process, lwp)).filter(|end| **end <= tick);
+        let hides = |end: &u64| {
+            self.recording.cpu_gaps.iter().any(|gap| gap.from <= tick && gap.to.is_none_or(|to| to >= *end))
+        };
+        owners.iter().filter_map(ended).any(hides)
+    }
+}

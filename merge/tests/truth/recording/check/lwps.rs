@@ -1,0 +1,75 @@
+//! The table `lwp_states`.
+
+use std::path::Path;
+
+use super::{
+    Oracle,
+    rows::{Rows, at, during, inside},
+};
+use crate::{
+    equal,
+    recording::{Told, world::LwpIs},
+};
+
+impl Oracle<'_> {
+    pub(super) fn check_lwp_states(&self, out: &Path, told: &mut Told) -> Result<(), String> {
+        let rows = Rows::read(out, "lwp_states", "lwp");
+        if !self.recording.has_kernel {
+            return equal("states of LWPs without a kernel trace", &0, &rows.len());
+        }
+        for (lwp, rows) in &rows.by_number {
+            let (log, settles) = (&self.history.lwps[&(*lwp as u32)], self.places.get(&(*lwp as u32)));
+            for row in rows {
+                let wrong = |why: String| {
+                    Err(format!("LWP {lwp}: {row:?}: {why}\n{log:?}\n{}", self.neighbourhood(row.start)))
+                };
+                if row.state == "unknown" {
+                    told.unknown_rows += 1;
+                    if !self.recording.cpu_gaps.iter().any(|gap| gap.is_open(row.start)) {
+                        return wrong("no gap is open".into());
+                    }
+                    if let Some(tick) = settles.and_then(|ticks| inside(ticks, row)) {
+                        return wrong(format!("settled at {tick}"));
+                    }
+                    continue;
+                }
+                told.known_rows += 1;
+                let Some(end) = row.end else {
+                    let is = at(log, row.start);
+                    if !matches!(is, Some(LwpIs::Dead | LwpIs::Fresh)) {
+                        return wrong(format!("{is:?}"));
+                    }
+                    continue;
+                };
+                let fits = |is: Option<LwpIs>| match is {
+                    Some(LwpIs::On(cpu)) => row.state == "running" && row.cpu == Some(cpu.into()),
+                    Some(LwpIs::Runnable) => row.state == "runnable",
+                    Some(LwpIs::Sleeping) => row.state == "sleeping",
+                    Some(LwpIs::DiskSleep) => row.state == "disk-sleep",
+                    Some(LwpIs::Fresh | LwpIs::Dead) | None => false,
+                };
+                if let Some(other) = during(log, row.start, end).find(|(_, _, is)| !fits(*is)) {
+                    return wrong(format!("{other:?}"));
+                }
+            }
+        }
+        rows.check_no_holes(self.end, self.places.iter().map(|(lwp, ticks)| (u64::from(*lwp), ticks)))
+    }
+
+    /// Rows that say that an LWP was on a CPU, alone.
+    pub(super) fn check_running(&self, out: &Path) -> Result<(), String> {
+        for (lwp, rows) in &Rows::read(out, "lwp_states", "lwp").by_number {
+            let log = &self.history.lwps[&(*lwp as u32)];
+            for row in rows.iter().filter(|row| row.state == "running") {
+                let is_there =
+                    |is: Option<LwpIs>| matches!(is, Some(LwpIs::On(cpu)) if row.cpu == Some(cpu.into()));
+                let end = row.end.unwrap_or(row.start);
+                if let Some(other) = during(log, row.start, end).find(|(_, _, is)| !is_there(*is)) {
+                    let around = self.neighbourhood(row.start);
+                    return Err(format!("LWP {lwp}: {row:?}: {other:?}\n{log:?}\n{around}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Switches that the kernel did not trace, although it lost nothing: some guests' kernels do that.
+//!
+//! ```text
+//!   CPU 0   |==X==|=====L=====|       the switch from X to L is not in the trace: by what is there, L waits in
+//!                  ^  * u  u  |       the run queue of CPU 0, and X runs on, until L itself records an event there
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::world::{Event, History, LwpIs, What};
+use crate::chance::Chance;
+
+/// Which switches, and the user events that show them; by their places in the history.
+#[derive(Debug, Default)]
+pub(super) struct Untraced {
+    pub(super) switches: BTreeSet<usize>,
+    pub(super) shown_by: BTreeSet<usize>,
+}
+
+/// Where an LWP is, by what is traced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Traced {
+    On(u32),
+    RunnableOn(u32),
+    Elsewhere,
+}
+
+/// Of the switches that the LWP which comes will show by an event of its own, half.
+pub(super) fn choose(chance: &mut Chance, history: &History) -> Untraced {
+    let (mut untraced, mut traced) = (Untraced::default(), BTreeMap::new());
+    for (place, event) in history.events.iter().enumerate() {
+        let shown_by = shown_by(history, place, &traced).filter(|_| chance.one_in(2));
+        follow(&mut traced, event, shown_by.is_some());
+        if let Some(shown_by) = shown_by {
+            untraced.switches.insert(place);
+            untraced.shown_by.insert(shown_by);
+        }
+    }
+    untraced
+}
+
+/// The user event that would show a switch if it were not traced: the next one of its CPU.
+fn shown_by(history: &History, place: usize, traced: &BTreeMap<u32, Traced>) -> Option<usize> {
+    let switch = &history.events[place];
+    let What::Switch { left, next } = switch.what else { return None };
+    let (before, cpu) = (switch.lwp, switch.cpu);
+    let fits = before != 0
+        && left != LwpIs::Dead
+        && traced.get(&before) == Some(&Traced::On(cpu))
+        && traced.get(&next) == Some(&Traced::RunnableOn(cpu));
+    if !fits {
+        return None;
+    }
+    let behind = || (place + 1..).zip(&history.events[place + 1..]);
+    let (shown_by, _) = behind().find(|(_, event)| event.cpu == cpu)?;
+    // Whoever meets one of the two before would be told something wrong of it.
+    let concerns = |event: &Event| match event.what {
+        What::Switch { next: lwp, .. } | What::Wakeup { lwp, .. } => lwp == before || lwp == next,
+        _ => false,
+    };
+    let is_first = !behind().take_while(|(place, _)| *place < shown_by).any(|(_, event)| concerns(event));
+    (is_first && history.events[shown_by].is_user()).then_some(shown_by)
+}
+
+/// What an event says of where LWPs are.
+fn follow(traced: &mut BTreeMap<u32, Traced>, event: &Event, is_untraced: bool) {
+    match event.what {
+        What::Switch { left, next } => {
+            let before = match left {
+                LwpIs::Runnable if !is_untraced => Traced::RunnableOn(event.cpu),
+                _ => Traced::Elsewhere,
+            };
+            traced.insert(event.lwp, before);
+            traced.insert(next, Traced::On(event.cpu));
+        }
+        What::Wakeup { lwp, cpu } => {
+            if let Some(is) = traced.get_mut(&lwp).filter(|is| !matches!(is, Traced::On(_))) {
+                *is = Traced::RunnableOn(cpu);
+            }
+        }
+        What::Fork(lwp) => drop(traced.remove(&lwp)),
+        _ => {}
+    }
+}

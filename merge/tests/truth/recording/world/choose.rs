@@ -1,0 +1,179 @@
+//! What a CPU does next.
+
+use super::{Cpu, Lwp, LwpIs, What, World};
+use crate::recording::Sides;
+
+impl World<'_> {
+    pub(super) fn choose(&mut self, cpu: u32) -> What {
+        let Cpu { lwp, interrupts } = &self.cpus[cpu as usize];
+        let (lwp, depth) = (*lwp, interrupts.len());
+        let roll = self.chance.below(100);
+        if depth > 0 {
+            return match roll {
+                0..=39 => What::IrqExit,
+                40..=54 => self.irq(cpu),
+                55..=69 => self.wakeup(),
+                _ => What::SystemCall,
+            };
+        }
+        let Some(me) = self.lwps.get(&lwp) else {
+            return match roll {
+                0..=54 => self.switch(cpu),
+                55..=69 => self.irq(cpu),
+                70..=79 => self.wakeup(),
+                _ => What::SystemCall,
+            };
+        };
+        let (carrier, attached, exiting, mounted) =
+            (me.carrier, me.attached, me.exiting, me.thread.is_some());
+        if self.size.threads > 1000 && carrier && attached && !exiting && !self.chance.one_in(8) {
+            // A crowd wants to be born.
+            return self.thread_new(lwp);
+        }
+        match roll {
+            0..=13 => self.switch(cpu),
+            14..=19 => self.irq(cpu),
+            20..=25 => self.wakeup(),
+            26..=28 => self.fork(),
+            29 if !exiting && (!attached || self.sides != Sides::User) => What::Exit,
+            30..=36 => What::SystemCall,
+            _ if exiting || !carrier => self.switch(cpu),
+            _ if !attached => What::Attach,
+            37..=38 if !mounted => What::Detach,
+            37..=62 => self.user_switch(lwp),
+            63..=68 => self.thread_new(lwp),
+            69..=74 => self.thread_ready(lwp),
+            _ => What::Message,
+        }
+    }
+
+    fn irq(&mut self, cpu: u32) -> What {
+        match self.cpus[cpu as usize].interrupts.last() {
+            Some(3) => What::SystemCall,
+            _ => What::IrqEntry,
+        }
+    }
+
+    pub(super) fn take_runnable(&mut self) -> Option<u32> {
+        let place = self.chance.below(self.runnable.len().max(1) as u64) as usize;
+        (!self.runnable.is_empty()).then(|| self.runnable.swap_remove(place))
+    }
+
+    fn switch(&mut self, cpu: u32) -> What {
+        let before = self.cpus[cpu as usize].lwp;
+        let next = if self.chance.one_in(6) { None } else { self.take_runnable() };
+        let exiting = self.lwps.get(&before).is_some_and(|lwp| lwp.exiting);
+        let left = match self.chance.below(6) {
+            _ if exiting => LwpIs::Dead,
+            _ if before == 0 => LwpIs::Runnable,
+            0..=2 => LwpIs::Runnable,
+            3 | 4 => LwpIs::Sleeping,
+            _ => LwpIs::DiskSleep,
+        };
+        match next {
+            None if before == 0 => What::SystemCall,
+            next => What::Switch { left, next: next.unwrap_or(0) },
+        }
+    }
+
+    /// Wakes one that sleeps; or one that runs, which is on its way to sleep.
+    fn wakeup(&mut self) -> What {
+        if self.chance.one_in(6) {
+            let cpu = self.chance.below(self.size.cpus.into()) as u32;
+            let lwp = self.cpus[cpu as usize].lwp;
+            return if lwp == 0 { What::SystemCall } else { What::Wakeup { lwp, cpu } };
+        }
+        match self.chance.pick(&self.asleep) {
+            None => What::SystemCall,
+            Some(lwp) => What::Wakeup { lwp, cpu: self.lwps[&lwp].last_cpu },
+        }
+    }
+
+    fn fork(&mut self) -> What {
+        if self.lwps.len() >= self.size.lwps { What::SystemCall } else { What::Fork(self.birth()) }
+    }
+
+    pub(super) fn birth(&mut self) -> u32 {
+        let mut process = self.chance.below(self.size.processes as u64) as usize;
+        let again = if self.chance.one_in(2) { self.free.pop() } else { None };
+        let number = match again {
+            Some(number) if self.losing => {
+                let owners = &self.history.owners[&number];
+                let other = (0..self.size.processes).find(|process| !owners.contains(process));
+                other.map(|other| {
+                    process = other;
+                    number
+                })
+            }
+            again => again,
+        };
+        let number = number.unwrap_or_else(|| {
+            self.next_lwp += 1;
+            self.next_lwp
+        });
+        let owners = self.history.owners.entry(number).or_default();
+        owners.insert(process);
+        let life = self
+            .history
+            .lwps
+            .get(&number)
+            .map_or(0, |log| log.iter().filter(|(_, is)| *is == LwpIs::Dead).count());
+        let carrier = !self.chance.one_in(4);
+        let lwp = Lwp {
+            process,
+            life,
+            is: LwpIs::Fresh,
+            last_cpu: self.chance.below(self.size.cpus.into()) as u32,
+            carrier,
+            attached: false,
+            exiting: false,
+            thread: None,
+        };
+        self.lwps.insert(number, lwp);
+        number
+    }
+
+    fn user_switch(&mut self, lwp: u32) -> What {
+        let process = self.lwps[&lwp].process;
+        let before = self.lwps[&lwp].thread;
+        let ready = &mut self.processes[process].ready;
+        let next = match self.chance.below(12) {
+            0 | 1 => None,
+            2 => return What::UserSwitch { next: before.unwrap_or(0), reason: u64::from(before.is_some()) },
+            _ if ready.is_empty() => None,
+            _ => Some(ready.swap_remove(self.chance.below(ready.len() as u64) as usize)),
+        };
+        let reason = match self.chance.below(10) {
+            _ if before.is_none() => 0,
+            0..=3 => 1,
+            4 => 2,
+            5..=8 => 3,
+            _ => 4,
+        };
+        What::UserSwitch { next: next.unwrap_or(0), reason }
+    }
+
+    fn thread_new(&mut self, lwp: u32) -> What {
+        let process = &mut self.processes[self.lwps[&lwp].process];
+        if process.ready.len() + process.blocked.len() >= self.size.threads {
+            return What::Message;
+        }
+        let again = if self.chance.one_in(2) { process.free.pop() } else { None };
+        What::ThreadNew(again.unwrap_or_else(|| {
+            process.next += 1;
+            process.next - 1
+        }))
+    }
+
+    fn thread_ready(&mut self, lwp: u32) -> What {
+        let process = &mut self.processes[self.lwps[&lwp].process];
+        if self.chance.one_in(4) {
+            return self.chance.pick(&process.mounted).map_or(What::Message, What::ThreadReady);
+        }
+        let place = self.chance.below(process.blocked.len().max(1) as u64) as usize;
+        match process.blocked.get(place) {
+            None => What::Message,
+            Some(_) => What::ThreadReady(process.blocked.swap_remove(place)),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What happens in a world, and what happened: the truth.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A user thread: the place of its process, and its number there.
+pub(in crate::recording) type ThreadId = (usize, u64);
+
+/// One event, and the truth about it.
+#[derive(Clone, Debug)]
+pub(in crate::recording) struct Event {
+    pub(in crate::recording) tick: u64,
+    pub(in crate::recording) cpu: u32,
+    pub(in crate::recording) lwp: u32,
+    /// Which of the LWPs that had this number.
+    pub(in crate::recording) life: usize,
+    pub(in crate::recording) thread: Option<ThreadId>,
+    pub(in crate::recording) context: &'static str,
+    pub(in crate::recording) what: What,
+    /// The LWP that it concerns, and whom that one carries.
+    pub(in crate::recording) target: Option<(u32, Option<ThreadId>)>,
+    /// Of a user event.
+    pub(in crate::recording) process: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::recording) enum What {
+    Switch { left: LwpIs, next: u32 },
+    Wakeup { lwp: u32, cpu: u32 },
+    Fork(u32),
+    Exit,
+    IrqEntry,
+    IrqExit,
+    SystemCall,
+    Attach,
+    Detach,
+    UserSwitch { next: u64, reason: u64 },
+    ThreadNew(u64),
+    ThreadReady(u64),
+    Message,
+}
+
+impl Event {
+    pub(in crate::recording) fn is_user(&self) -> bool {
+        self.process.is_some()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::recording) enum LwpIs {
+    On(u32),
+    Runnable,
+    Sleeping,
+    DiskSleep,
+    /// Created, and not woken yet.
+    Fresh,
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::recording) enum ThreadIs {
+    New,
+    Ready,
+    Blocked,
+    On(u32),
+    Exited,
+    /// Its LWP was killed under it.
+    Gone,
+}
+
+/// What really happened.
+#[derive(Debug, Default)]
+pub(in crate::recording) struct History {
+    pub(in crate::recording) events: Vec<Event>,
+    pub(in crate::recording) lwps: BTreeMap<u32, Vec<(u64, LwpIs)>>,
+    pub(in crate::recording) threads: BTreeMap<ThreadId, Vec<(u64, ThreadIs)>>,
+    /// The processes that LWPs of a number belonged to.
+    pub(in crate::recording) owners: BTreeMap<u32, BTreeSet<usize>>,
+}

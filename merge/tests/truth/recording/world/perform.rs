@@ -1,0 +1,114 @@
+//! What becomes of a world by an event.
+
+use super::{Lwp, LwpIs, ThreadId, ThreadIs, What, World};
+
+impl World<'_> {
+    pub(super) fn perform(&mut self, number: u32, what: What) {
+        let me = self.cpus[number as usize].lwp;
+        match what {
+            What::Switch { left, next } => {
+                if me != 0 {
+                    self.set(me, left);
+                }
+                self.cpus[number as usize].lwp = next;
+                if next != 0 {
+                    self.set(next, LwpIs::On(number));
+                }
+            }
+            What::Wakeup { lwp, .. } => {
+                if !matches!(self.lwps[&lwp].is, LwpIs::On(_)) {
+                    self.set(lwp, LwpIs::Runnable);
+                }
+            }
+            What::Fork(lwp) => self.set(lwp, LwpIs::Fresh),
+            What::IrqEntry => {
+                let interrupts = &mut self.cpus[number as usize].interrupts;
+                interrupts.push(interrupts.last().copied().unwrap_or(0) + 1);
+            }
+            What::IrqExit => drop(self.cpus[number as usize].interrupts.pop()),
+            What::Exit => self.with(me, |lwp| lwp.exiting = true),
+            What::Attach => self.with(me, |lwp| lwp.attached = true),
+            What::Detach => self.with(me, |lwp| (lwp.attached, lwp.carrier) = (false, false)),
+            What::UserSwitch { next, reason } => self.switch_threads(me, (next != 0).then_some(next), reason),
+            What::ThreadNew(thread) => {
+                let process = self.lwps[&me].process;
+                self.processes[process].ready.push(thread);
+                self.log_thread((process, thread), ThreadIs::New);
+            }
+            What::ThreadReady(thread) => self.make_ready(me, thread),
+            What::SystemCall | What::Message => {}
+        }
+    }
+
+    fn with(&mut self, lwp: u32, change: impl FnOnce(&mut Lwp)) {
+        if let Some(lwp) = self.lwps.get_mut(&lwp) {
+            change(lwp);
+        }
+    }
+
+    /// Puts an LWP into a state, and into the list of those in it.
+    pub(super) fn set(&mut self, number: u32, is: LwpIs) {
+        self.history.lwps.entry(number).or_default().push((self.tick, is));
+        self.runnable.retain(|lwp| *lwp != number);
+        self.asleep.retain(|lwp| *lwp != number);
+        match is {
+            LwpIs::Runnable => self.runnable.push(number),
+            LwpIs::Sleeping | LwpIs::DiskSleep | LwpIs::Fresh => self.asleep.push(number),
+            LwpIs::On(cpu) => self.with(number, |lwp| lwp.last_cpu = cpu),
+            LwpIs::Dead => {
+                if let Some(lwp) = self.lwps.remove(&number)
+                    && let Some(thread) = lwp.thread
+                {
+                    self.processes[lwp.process].mounted.retain(|other| *other != thread);
+                    self.log_thread((lwp.process, thread), ThreadIs::Gone);
+                }
+                self.free.push(number);
+            }
+        }
+        self.with(number, |lwp| lwp.is = is);
+    }
+
+    fn switch_threads(&mut self, number: u32, next: Option<u64>, reason: u64) {
+        let lwp = self.lwps.get_mut(&number).expect("it runs");
+        let process = lwp.process;
+        let before = std::mem::replace(&mut lwp.thread, next);
+        if before == next {
+            return;
+        }
+        let of = &mut self.processes[process];
+        if let Some(before) = before {
+            of.mounted.retain(|thread| *thread != before);
+            let unparked = of.unparked.remove(&before);
+            let is = match reason {
+                3 if !unparked => ThreadIs::Blocked,
+                4 => ThreadIs::Exited,
+                _ => ThreadIs::Ready,
+            };
+            match is {
+                ThreadIs::Blocked => of.blocked.push(before),
+                ThreadIs::Exited => of.free.push(before),
+                _ => of.ready.push(before),
+            }
+            self.log_thread((process, before), is);
+        }
+        if let Some(next) = next {
+            self.processes[process].mounted.push(next);
+            self.log_thread((process, next), ThreadIs::On(number));
+        }
+    }
+
+    fn make_ready(&mut self, me: u32, thread: u64) {
+        let process = self.lwps[&me].process;
+        let of = &mut self.processes[process];
+        if of.mounted.contains(&thread) {
+            of.unparked.insert(thread);
+            return;
+        }
+        of.ready.push(thread);
+        self.log_thread((process, thread), ThreadIs::Ready);
+    }
+
+    fn log_thread(&mut self, thread: ThreadId, is: ThreadIs) {
+        self.history.threads.entry(thread).or_default().push((self.tick, is));
+    }
+}

@@ -1,0 +1,152 @@
+//! The two witnesses of a user event's CPU, where a switch of the kernel is not in the trace: what proves that it is
+//! missing, and what does not.
+//!
+//! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70.
+
+mod supertrace;
+
+use sigmund_merge::{MergeOptions, Summary, merge};
+use tempfile::TempDir;
+
+use self::supertrace::Table;
+
+/// LWP 70 was on CPU 0, and is runnable in its run queue from tick 140 on; LWP 99 is on that CPU. LWP 98 is on CPU 1.
+const PREEMPTED: &str = "\
+    KERN 90  0  1 sched_switch prev_state=0,next_pid=98
+    KERN 100 0  0 sched_switch prev_state=0,next_pid=70
+    USER 110 70 0 USER_CONTEXT_SWITCH 5
+    KERN 140 70 0 sched_switch prev_state=0,next_pid=99
+    KERN 150 99 0 SYSTEM_CALL 142
+    KERN 160 98 1 SYSTEM_CALL 142
+";
+
+struct Merged {
+    folder: TempDir,
+    summary: Summary,
+}
+
+impl Merged {
+    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
+        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
+    }
+
+    /// User events on whose CPU the witnesses agree, on which they disagree, and those with one witness.
+    fn witnesses(&self) -> (u64, u64, String) {
+        let info = self.table("info", &["key", "value"]);
+        let single = info.iter().find_map(|line| line.strip_prefix("witness_single "));
+        (self.summary.witness_agree, self.summary.witness_disagree, single.unwrap_or("?").into())
+    }
+
+    fn losses(&self) -> Vec<String> {
+        self.table("losses", &["severity", "count", "detail"])
+    }
+}
+
+/// Merges [`PREEMPTED`] and what comes behind it.
+fn merged(behind: &str) -> Merged {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("drawn.tsv"), folder.path().join("out.supertrace"));
+    let mut text = "type\tdate_tick\tpid\tcpu\tname\tparams\n".to_string();
+    for line in PREEMPTED.lines().chain(behind.lines()).filter(|line| !line.trim().is_empty()) {
+        let cells = line.split_whitespace().map(|cell| cell.replace(',', " "));
+        text += &(cells.collect::<Vec<_>>().join("\t") + "\n");
+    }
+    std::fs::write(&path, text).unwrap();
+    let summary = merge(&[path], &out, &MergeOptions::default(), |_| {}).unwrap();
+    Merged { folder, summary }
+}
+
+const TAKEOVER: &str = "gap 1 the kernel did not trace a switch from one LWP to another; \
+    first CPU 0: LWP 70 in place of LWP 99, at tick 200 or before";
+
+// CPU 0   |=70=|=99=| u u 70 =|0
+#[test]
+fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
+    let merged = merged(
+        "USER 200 70 0 USER_EVENT first
+         USER 210 70 0 USER_EVENT second
+         KERN 220 70 0 SYSTEM_CALL 142
+         KERN 230 70 0 sched_switch prev_state=1,next_pid=0",
+    );
+    // The kernel says at last that LWP 70 was there.
+    assert_eq!(merged.witnesses(), (3, 0, "0".into()));
+    assert_eq!(merged.losses(), [TAKEOVER]);
+    let events = merged.table("events", &["ts_tick", "cpu", "lwp", "thread"]);
+    assert_eq!(events[6..], ["200 0 70 5", "210 0 70 5", "220 0 70 5", "230 0 70 5"]);
+    assert_eq!(
+        merged.table("active", &["ts_tick", "dur_tick", "thread", "cpu"]),
+        ["110 30 5 0", "200 30 5 0"]
+    );
+    let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
+    // LWP 99 was there at its own last event; how long it stayed, nobody knows.
+    for row in ["99 140 10 running", "99 150 80 off-cpu", "70 140 60 runnable", "70 200 30 running"] {
+        assert!(states.iter().any(|state| state == row), "{row}: {states:?}");
+    }
+}
+
+#[test]
+fn until_the_kernel_says_more_such_an_event_has_one_witness() {
+    let merged = merged("USER 200 70 0 USER_EVENT first");
+    assert_eq!(merged.witnesses(), (1, 0, "1".into()));
+    assert_eq!(merged.losses(), [TAKEOVER]);
+}
+
+// CPU 0   |=70=|=99= u u =99=|=70=     the user side's clock is wrong: LWP 99 has been there all the time
+#[test]
+fn it_is_a_disagreement_after_all_if_the_other_lwp_is_still_there() {
+    let merged = merged(
+        "USER 200 70 0 USER_EVENT first
+         USER 210 70 0 USER_EVENT second
+         KERN 220 99 0 sched_switch prev_state=0,next_pid=70
+         USER 230 70 0 USER_EVENT third
+         KERN 240 70 0 sched_switch prev_state=1,next_pid=0",
+    );
+    assert_eq!(merged.witnesses(), (2, 2, "0".into()));
+    let off_cpu = "gap 1 an LWP recorded an event while off-CPU; \
+        first LWP 70 on CPU 0, where LWP 99 was before and is still";
+    assert_eq!(merged.losses(), [TAKEOVER, off_cpu]);
+}
+
+// CPU 0   |=70=|=99=|idle u idle|=70=     the same on a CPU that was idle
+#[test]
+fn it_is_a_disagreement_after_all_if_the_cpu_is_still_idle() {
+    let merged = merged(
+        "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
+         USER 200 70 0 USER_EVENT first
+         KERN 220 0  0 sched_switch prev_state=0,next_pid=70",
+    );
+    assert_eq!(merged.witnesses(), (1, 1, "0".into()));
+}
+
+// CPU 0   |=70=|=99=           LWP 70 waits in the run queue of CPU 0
+// CPU 1   |=98=   u
+#[test]
+fn an_event_on_a_cpu_that_its_lwp_does_not_wait_for_is_a_disagreement() {
+    let elsewhere = merged("USER 200 70 1 USER_EVENT first");
+    assert_eq!(elsewhere.witnesses(), (1, 1, "0".into()));
+}
+
+// CPU 0   |=70=|=99=|=70=|=99=   u     LWP 70 sleeps
+#[test]
+fn an_event_of_an_lwp_that_sleeps_is_a_disagreement() {
+    let asleep = merged(
+        "KERN 170 99 0 sched_switch prev_state=0,next_pid=70
+         KERN 180 70 0 sched_switch prev_state=1,next_pid=99
+         USER 200 70 0 USER_EVENT first",
+    );
+    assert_eq!(asleep.witnesses(), (1, 1, "0".into()));
+}
+
+// CPU 0   |=70=|=99=| u    70 =|0      shown on CPU 0, LWP 70 cannot be on CPU 1 before a switch takes it off
+// CPU 1   |=98=          u
+#[test]
+fn a_wrong_cpu_is_a_disagreement_also_behind_a_switch_that_was_not_traced() {
+    let merged = merged(
+        "USER 200 70 0 USER_EVENT first
+         USER 210 70 1 USER_EVENT second
+         KERN 230 70 0 sched_switch prev_state=1,next_pid=0",
+    );
+    assert_eq!(merged.witnesses(), (2, 1, "0".into()));
+    assert_eq!(merged.table("events", &["ts_tick", "cpu", "cpu_seen"])[7], "210 0 1");
+    assert_eq!(merged.losses(), [TAKEOVER]);
+}
