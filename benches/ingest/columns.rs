@@ -2,51 +2,73 @@
 
 use std::{hint::black_box, io, path::Path};
 
+use fkt_ingest::TraceStream;
 use sigmund_model::Event;
 
+/// Events of a batch.
 const BATCH: usize = 8 << 10;
 
-/// Columns of numbers, and the texts behind each other.
-#[derive(Default)]
+/// Columns of one batch: a row for each event, and the numbers and texts of all events behind each other.
 struct Columns {
-    tick: Vec<u64>,
-    kind: Vec<u32>,
-    cpu: Vec<u32>,
-    lwp: Vec<u32>,
-    context: Vec<u8>,
+    events: usize,
+    tick: [u64; BATCH],
+    kind: [u32; BATCH],
+    cpu: [u32; BATCH],
+    lwp: [u32; BATCH],
+    context: [u8; BATCH],
+    /// Where the numbers of an event end.
+    number_ends: [u32; BATCH],
     numbers: Vec<i64>,
-    number_ends: Vec<u32>,
     texts: String,
     text_ends: Vec<u32>,
 }
 
 impl Columns {
-    fn push(&mut self, event: &Event) {
-        self.tick.push(event.tick.0);
-        self.kind.push(event.kind);
-        self.cpu.push(event.cpu.map_or(u32::MAX, |cpu| cpu.0));
-        self.lwp.push(event.lwp.map_or(u32::MAX, |lwp| lwp.0));
-        self.context.push(event.context as u8);
-        for param in event.params.iter() {
-            self.numbers.push(param.number.unwrap_or(i64::MIN));
-            if let Some(text) = param.text {
-                self.texts.push_str(text);
-                self.text_ends.push(self.texts.len() as u32);
-            }
-        }
-        self.number_ends.push(self.numbers.len() as u32);
+    fn new() -> Box<Columns> {
+        Box::new(Columns {
+            events: 0,
+            tick: [0; BATCH],
+            kind: [0; BATCH],
+            cpu: [0; BATCH],
+            lwp: [0; BATCH],
+            context: [0; BATCH],
+            number_ends: [0; BATCH],
+            numbers: Vec::new(),
+            texts: String::new(),
+            text_ends: Vec::new(),
+        })
     }
 
-    fn clear(&mut self) {
-        self.tick.clear();
-        self.kind.clear();
-        self.cpu.clear();
-        self.lwp.clear();
-        self.context.clear();
+    /// Adds an event; there must be room.
+    #[inline]
+    fn push(&mut self, event: &Event) {
+        let row = self.events;
+        self.tick[row] = event.tick.0;
+        self.kind[row] = event.kind;
+        self.cpu[row] = event.cpu.map_or(u32::MAX, |cpu| cpu.0);
+        self.lwp[row] = event.lwp.map_or(u32::MAX, |lwp| lwp.0);
+        self.context[row] = event.context as u8;
+        self.numbers.extend(event.params.numbers().map(|number| number.unwrap_or(i64::MIN)));
+        self.number_ends[row] = self.numbers.len() as u32;
+        for text in event.params.iter().take(event.params.texts()).filter_map(|param| param.text) {
+            self.texts.push_str(text);
+            self.text_ends.push(self.texts.len() as u32);
+        }
+        self.events = row + 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.events == BATCH
+    }
+
+    /// Hands the batch on, and says how many events it had.
+    fn flush(&mut self) -> u64 {
+        let events = black_box(&*self).events as u64;
+        self.events = 0;
         self.numbers.clear();
-        self.number_ends.clear();
         self.texts.clear();
         self.text_ends.clear();
+        events
     }
 }
 
@@ -56,20 +78,23 @@ pub(crate) fn format(trace: &Path) -> io::Result<String> {
     Ok(traces.first().map_or_else(String::new, |trace| trace.format()))
 }
 
-/// Decodes all streams, one after the other, and says how many events there were.
+/// Decodes all streams side by side, as a merge reads them: a batch of the one that is furthest behind, then of the one
+/// that is now. Says how many events there were.
 pub(crate) fn decode(trace: &Path) -> io::Result<u64> {
     let traces = fkt_ingest::open(trace).map_err(io::Error::other)?;
-    let (mut events, mut columns, mut event) = (0, Columns::default(), Event::default());
-    for mut stream in traces.iter().flat_map(|trace| trace.streams()) {
-        while stream.events.next_into(&mut event)? {
+    let (mut events, mut columns, mut event) = (0, Columns::new(), Event::default());
+    let mut streams: Vec<(u64, TraceStream)> =
+        traces.iter().flat_map(|trace| trace.streams()).map(|stream| (0, stream)).collect();
+    while let Some(at) = (0..streams.len()).min_by_key(|at| streams[*at].0) {
+        let (reached, stream) = &mut streams[at];
+        while !columns.is_full() && stream.events.next_into(&mut event)? {
             columns.push(&event);
-            if columns.tick.len() == BATCH {
-                events += black_box(&columns).tick.len() as u64;
-                columns.clear();
-            }
         }
-        events += black_box(&columns).tick.len() as u64;
-        columns.clear();
+        *reached = event.tick.0;
+        if !columns.is_full() {
+            streams.swap_remove(at);
+        }
+        events += columns.flush();
     }
     Ok(events)
 }

@@ -21,3 +21,80 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
         ..kernel_loss(LossKind::Dropped, Severity::Gap, Some(cpu), detail)
     }
 }
+
+/// The rows of one stream. What is lost from some instant on ends at the next one that is known: until then, rows wait.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    rows: Vec<Loss>,
+    /// Rows from here on wait for the instant behind their gap.
+    open: usize,
+}
+
+impl Rows {
+    /// A row that waits for the instant behind its gap.
+    pub(crate) fn push_open(&mut self, loss: Loss) {
+        self.rows.push(loss);
+    }
+
+    /// The same, in place of the last row if there are so many; the row.
+    pub(crate) fn push_open_up_to(&mut self, most: usize, loss: Loss) -> &mut Loss {
+        self.rows.truncate(most.saturating_sub(1));
+        self.rows.push(loss);
+        let last = self.rows.len() - 1;
+        &mut self.rows[last]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row that was added last, which now waits for nothing.
+    pub(crate) fn settle_last(&mut self) -> Option<&mut Loss> {
+        self.open = self.rows.len();
+        self.rows.last_mut()
+    }
+
+    /// A row whose end is known, or that has none. Those before it wait no longer either.
+    pub(crate) fn push(&mut self, loss: Loss) {
+        self.rows.push(loss);
+        self.open = self.rows.len();
+    }
+
+    /// What is missing so far ends here.
+    pub(crate) fn close_gaps(&mut self, to: Ticks) {
+        for loss in self.rows.iter_mut().skip(self.open) {
+            loss.to = Some(to);
+        }
+        self.open = self.rows.len();
+    }
+
+    /// All rows; those that wait have no end.
+    pub(crate) fn take(&mut self) -> Vec<Loss> {
+        self.open = 0;
+        std::mem::take(&mut self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 3: a gap begins   7: the next instant   8: a whole row, which ends nothing   9: a gap that nothing ends
+    #[test]
+    fn a_gap_ends_at_the_next_instant_that_is_known() {
+        let at = |from: u64| Loss {
+            from: Some(Ticks(from)),
+            ..kernel_loss(LossKind::Damaged, Severity::Gap, None, String::new())
+        };
+        let mut rows = Rows::default();
+        rows.push_open(at(3));
+        rows.close_gaps(Ticks(7));
+        rows.push(at(8));
+        rows.push_open(at(9));
+        let spans = |rows: Vec<Loss>| rows.iter().map(|row| (row.from, row.to)).collect::<Vec<_>>();
+        let expected = [(3, Some(7)), (8, None), (9, None)];
+        assert_eq!(spans(rows.take()), expected.map(|(from, to)| (Some(Ticks(from)), to.map(Ticks))));
+        rows.close_gaps(Ticks(10));
+        assert_eq!(rows.take(), []);
+    }
+}

@@ -55,6 +55,12 @@ impl Params {
         self.slots.push(Slot { number, from: 0, len_and_kind: HAS_NUMBER });
     }
 
+    /// Adds numbers, with one look at the room for all of them.
+    #[inline]
+    pub fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
+        self.slots.extend(numbers.map(|number| Slot { number, from: 0, len_and_kind: HAS_NUMBER }));
+    }
+
     /// Adds a text.
     #[inline]
     pub fn push_text(&mut self, text: &str) {
@@ -92,6 +98,19 @@ impl Params {
         self.set_name(index, from, HAS_TEXT | IS_CONSTANT);
     }
 
+    /// The same, with the name that `write` appends for the number; no name if it appends nothing.
+    #[inline]
+    pub fn name_with(&mut self, index: usize, write: impl FnOnce(i64, &mut String)) {
+        let Some(number) = self.number(index) else { return };
+        let from = self.bytes.len();
+        write(number, &mut self.bytes);
+        let longest = self.bytes.len().min(from + LEN as usize);
+        self.bytes.truncate(self.bytes.floor_char_boundary(longest));
+        if self.bytes.len() > from {
+            self.set_name(index, from as u32, (self.bytes.len() - from) as u32 | HAS_TEXT);
+        }
+    }
+
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -116,10 +135,23 @@ impl Params {
         self.slots.get(index).map(|slot| self.param(slot))
     }
 
+    /// The number at `index`, if there is one.
+    #[inline]
+    pub fn number(&self, index: usize) -> Option<i64> {
+        let slot = self.slots.get(index)?;
+        (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number)
+    }
+
     /// All of them, in order.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Param<'_>> + ExactSizeIterator {
         self.slots.iter().map(|slot| self.param(slot))
+    }
+
+    /// The numbers alone, in order; `None` for a field without one.
+    #[inline]
+    pub fn numbers(&self) -> impl DoubleEndedIterator<Item = Option<i64>> + ExactSizeIterator {
+        self.slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
     }
 
     #[inline]
@@ -203,9 +235,18 @@ mod tests {
         copied.name(1, "mmap");
         assert_ne!(copied, constant);
         constant.name_constant(1, "mmap");
-        // A field without a number gets no name.
+        // A field without a number gets no name, nor one whose name is empty.
         constant.name_constant(2, "none");
+        constant.name_with(2, |_, name| name.push_str("none"));
+        constant.name_with(1, |_, _| {});
         assert_eq!(copied, constant);
         assert_eq!(constant.iter().map(|p| p.to_string()).collect::<Vec<_>>(), ["a", "7(mmap)", "?"]);
+        let mut written = Params::default();
+        written.push_text("a");
+        written.push_numbers([7].into_iter());
+        written.push_unknown();
+        written.name_with(1, |number, name| name.push_str(if number == 7 { "mmap" } else { "?" }));
+        assert_eq!(written, constant);
+        assert_eq!(written.numbers().collect::<Vec<_>>(), [None, Some(7), None]);
     }
 }

@@ -1,7 +1,7 @@
 //! Clocks that a trace declares, as clocks that the merge knows.
 //!
 //! A clock of LTTng is `monotonic`, in nanoseconds: CLOCK_MONOTONIC. Its offset to the epoch was read once, when the
-//! session began; ticks are left as they are, without it. A clock is known by its name, or by its description:
+//! session began; ticks are left as they are, without it, and both clocks at the first packet are a [`ClockPair`]. A clock is known by its name, or by its description:
 //!
 //! | it is called | ticks are |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | anything else, with `absolute = true` | nanoseconds since the epoch |
 //! | anything else | ticks of the clock, `tick_hz` its frequency; if there are several such clocks, all are scaled to nanoseconds |
 
-use sigmund_model::{ClockDomain, Hertz, Nanos, Snapshot, Ticks};
+use sigmund_model::{ClockDomain, ClockPair, Hertz, Nanos, Reading, Snapshot, Ticks};
 
 use super::metadata::{Clock, Integer, Metadata, Stream, Type};
 
@@ -61,6 +61,19 @@ impl Clock {
             None if only => UNKNOWN,
             None => Scale { domain: ClockDomain::Ticks, freq: to_nanos, offset_ns: 0 },
         }
+    }
+
+    /// The instant `value` of a clock that counts its time from elsewhere, and the time of day then, if the trace relates
+    /// them. How well the tracer read the two together is not said.
+    pub(super) fn pair(&self, value: u64) -> Option<ClockPair> {
+        let domain = self.known_domain()?;
+        if matches!(domain, ClockDomain::Tsc | ClockDomain::Realtime) || self.offset_ns() <= 0 {
+            return None;
+        }
+        let ns = self.scale(false).tick(value).0;
+        let wall = u64::try_from(i128::from(ns) + self.offset_ns()).ok()?;
+        let left = Reading { clock: domain, value: ns };
+        Some(ClockPair { left, right: Reading { clock: ClockDomain::Realtime, value: wall }, within: 0 })
     }
 
     /// Two instants of the TSC and of the time of day, if the trace relates them.
@@ -160,6 +173,19 @@ mod tests {
         let snapshots = tsc.snapshots();
         assert_eq!(snapshots[1].1.ns, Nanos(1_700_001_000_000_000_000));
         assert_eq!(snapshots[1].1.before, Ticks(2_596_148_000_000));
+    }
+
+    // monotonic in microseconds, zero at 7 s after the epoch
+    #[test]
+    fn an_offset_to_the_epoch_is_a_pair_with_the_time_of_day() {
+        let pair = clock("monotonic", 1_000_000, 7).pair(3_000_000).unwrap();
+        assert_eq!(pair.left, Reading { clock: ClockDomain::Monotonic, value: 3 * NANOS });
+        assert_eq!(pair.right, Reading { clock: ClockDomain::Realtime, value: 10 * NANOS });
+        // No offset; the time of day itself; a clock of which nothing is known; the TSC, which has snapshots.
+        for (name, offset) in [("monotonic", 0), ("realtime", 7), ("cycles", 7), ("tsc", 7)] {
+            assert_eq!(clock(name, 1_000_000, offset).pair(5), None, "{name}");
+        }
+        assert_eq!(clock("monotonic", 1, i64::MAX).pair(u64::MAX), None);
     }
 
     #[test]

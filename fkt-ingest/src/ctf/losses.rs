@@ -3,6 +3,7 @@
 use sigmund_model::{Cpu, Level, Loss, LossKind, Severity};
 
 use super::clock::Scale;
+use crate::losses::Rows;
 
 /// Rows that are kept until they are taken; of more, the number.
 const MAX_ROWS: usize = 10_000;
@@ -11,16 +12,14 @@ const MAX_ROWS: usize = 10_000;
 pub(super) struct Losses {
     level: Level,
     scale: Scale,
-    rows: Vec<Loss>,
+    rows: Rows,
     /// Rows that were not kept.
     more: u64,
-    /// Rows from here on wait for the instant behind their gap.
-    open: usize,
 }
 
 impl Losses {
     pub(super) fn new(level: Level, scale: Scale) -> Losses {
-        Losses { level, scale, rows: Vec::new(), more: 0, open: 0 }
+        Losses { level, scale, rows: Rows::default(), more: 0 }
     }
 
     /// Adds a row whose end is not known.
@@ -31,32 +30,23 @@ impl Losses {
         cpu: Option<Cpu>,
         detail: String,
     ) -> &mut Loss {
-        if self.rows.len() >= MAX_ROWS {
-            self.more += 1;
-            self.rows.truncate(MAX_ROWS - 1);
-        }
-        self.rows.push(Loss { severity, cpu, ..Loss::new(kind, self.level, detail) });
-        let last = self.rows.len() - 1;
-        &mut self.rows[last]
+        self.more += u64::from(self.rows.len() >= MAX_ROWS);
+        let loss = Loss { severity, cpu, ..Loss::new(kind, self.level, detail) };
+        self.rows.push_open_up_to(MAX_ROWS, loss)
     }
 
     /// The span of the row that was added last: it waits for nothing.
     pub(super) fn span(&mut self, from: Option<u64>, to: Option<u64>) {
         let scale = self.scale;
-        if let Some(loss) = self.rows.last_mut() {
+        if let Some(loss) = self.rows.settle_last() {
             loss.from = from.map(|time| scale.tick(time));
             loss.to = to.map(|time| scale.tick(time));
         }
-        self.open = self.rows.len();
     }
 
     /// What is missing so far ends at this time.
     pub(super) fn close_gaps(&mut self, time: u64) {
-        let to = Some(self.scale.tick(time));
-        for loss in self.rows.iter_mut().skip(self.open) {
-            loss.to = to;
-        }
-        self.open = self.rows.len();
+        self.rows.close_gaps(self.scale.tick(time));
     }
 
     pub(super) fn take(&mut self) -> Vec<Loss> {
@@ -65,7 +55,6 @@ impl Losses {
             let detail = format!("{more} more losses, of which no row was kept");
             self.rows.push(Loss::new(LossKind::Damaged, self.level, detail));
         }
-        self.open = 0;
-        std::mem::take(&mut self.rows)
+        self.rows.take()
     }
 }

@@ -34,7 +34,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sigmund_model::{ClockDomain, Cpu, EventType, Hertz, Level, Loss, LossKind, Severity, Snapshot};
+use sigmund_model::{
+    ClockDomain, ClockPair, Cpu, EventType, Hertz, Level, Loss, LossKind, Severity, Snapshot,
+};
 
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
@@ -66,6 +68,8 @@ struct StreamFiles {
     stream: Option<usize>,
     cpu: Option<Cpu>,
     buffer: String,
+    /// When its first packet began, on its clock.
+    begin: Option<u64>,
 }
 
 /// All traces at or below a folder; none if nothing there is one.
@@ -133,8 +137,12 @@ impl CtfTrace {
     }
 
     fn scale(&self, files: &StreamFiles) -> Scale {
-        let plan = files.stream.and_then(|index| self.shared.table.streams.get(index));
-        plan.and_then(|plan| self.scales.get(plan.clock?)).copied().unwrap_or(clock::UNKNOWN)
+        self.clock(files).and_then(|clock| self.scales.get(clock)).copied().unwrap_or(clock::UNKNOWN)
+    }
+
+    /// Index of the clock that stamps these files.
+    fn clock(&self, files: &StreamFiles) -> Option<usize> {
+        self.shared.table.streams.get(files.stream?)?.clock
     }
 }
 
@@ -164,7 +172,8 @@ impl StreamFiles {
         let stream = first.and_then(|head| head.stream);
         let buffer = first.map(|head| channel(&head.file.name(), heads.len() > 1)).unwrap_or_default();
         let cpu = first.and_then(|head| head.cpu).filter(|cpu| heads.iter().all(|h| h.cpu == Some(*cpu)));
-        StreamFiles { files: heads.into_iter().map(|head| head.file).collect(), stream, cpu, buffer }
+        let begin = heads.iter().find_map(|head| head.begin);
+        StreamFiles { files: heads.into_iter().map(|head| head.file).collect(), stream, cpu, buffer, begin }
     }
 }
 
@@ -238,6 +247,15 @@ impl TraceFile for CtfTrace {
 
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         self.metadata.clocks.iter().flat_map(|clock| clock.snapshots()).collect()
+    }
+
+    /// Of each clock whose offset to the epoch is declared, both when the first packet began.
+    fn clock_pairs(&self) -> Vec<ClockPair> {
+        let of_clock =
+            |index: usize| self.streams.iter().filter(move |files| self.clock(files) == Some(index));
+        let begin = |index: usize| of_clock(index).filter_map(|files| files.begin).min();
+        let clocks = self.metadata.clocks.iter().enumerate();
+        clocks.filter_map(|(index, clock)| clock.pair(begin(index)?)).collect()
     }
 
     fn tick_hz(&self) -> Option<Hertz> {

@@ -4,21 +4,17 @@
 use std::ffi::CStr;
 use std::fmt::Write;
 
-use sigmund_model::{Context, Effect, Event, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
+use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level, LwpState, Params};
 
 use super::machine::Machine;
 use super::naming::Naming;
-use super::number::Number;
+use super::number::{Number, Run};
 use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
+use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
-
-/// `common_flags` (`enum trace_flag_type`, include/linux/trace_events.h, v6.12).
-const TRACE_FLAG_HARDIRQ: u8 = 0x08;
-const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
-const TRACE_FLAG_NMI: u8 = 0x40;
 
 /// How one parameter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +29,13 @@ enum Plan {
     /// CPUs, as ranges: `0-3,8`.
     CpuList(Place),
     Unknown,
+}
+
+/// Parameters that are read together.
+#[derive(Clone, Debug)]
+enum Step {
+    Numbers(Run),
+    Other(Plan),
 }
 
 /// What an event does to the state, with the places of the numbers it needs.
@@ -51,9 +54,8 @@ enum EffectPlan {
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     kind: u32,
-    flags: Option<Number>,
-    pid: Option<Number>,
-    plans: Vec<Plan>,
+    recorder: Recorder,
+    steps: Vec<Step>,
     effect: EffectPlan,
     naming: Naming,
     /// Names that the declaration gives to numbers, by the index of the parameter.
@@ -82,12 +84,11 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     let naming = Naming::of(&event_type, machine.is_x86_64);
     let decoder = Decoder {
         kind,
-        flags: number("common_flags"),
-        pid: number("common_pid"),
+        recorder: Recorder::new(number("common_flags"), number("common_pid")),
         effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
         number_names: if naming == Naming::None { number_names(format, &plans, machine) } else { Vec::new() },
         naming,
-        plans,
+        steps: steps(&plans),
     };
     (event_type, decoder)
 }
@@ -100,6 +101,26 @@ fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(
     let names = Sentence::parse(format, machine).map(|sentence| sentence.number_names());
     let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
+}
+
+/// The plans in their order, numbers behind each other as one: a system call's seven are one step.
+fn steps(plans: &[Plan]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for plan in plans {
+        let Plan::Number(number) = plan else {
+            steps.push(Step::Other(*plan));
+            continue;
+        };
+        let longer = match steps.last() {
+            Some(Step::Numbers(run)) => run.with(*number),
+            _ => None,
+        };
+        if longer.is_some() {
+            steps.pop();
+        }
+        steps.push(Step::Numbers(longer.unwrap_or(Run::of(*number))));
+    }
+    steps
 }
 
 fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<EffectPlan> {
@@ -198,38 +219,19 @@ impl Decoder {
     #[inline]
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;
-        event.lwp = self.pid.and_then(|n| n.read_lwp(record));
-        let flags = self.flags.and_then(|n| n.read(record)).unwrap_or(0) as u8;
-        event.context = context(flags, event.lwp);
+        (event.context, event.lwp) = self.recorder.read(record);
         event.effect = self.effect.read(record).unwrap_or(Effect::None);
         event.params.clear();
-        for plan in &self.plans {
-            plan.push(record, &mut event.params);
+        for step in &self.steps {
+            match step {
+                Step::Numbers(run) => run.push(record, &mut event.params),
+                Step::Other(plan) => plan.push(record, &mut event.params),
+            }
         }
         self.naming.apply(&mut event.params);
         for (index, names) in &self.number_names {
-            apply_names(*index, names, &mut event.params);
+            event.params.name_with(*index, |number, name| names.write(number, name));
         }
-    }
-}
-
-/// What the CPU was doing: an NMI interrupts interrupts, which interrupt softirqs.
-pub(super) fn context(flags: u8, lwp: Option<Lwp>) -> Context {
-    match lwp {
-        _ if flags & TRACE_FLAG_NMI != 0 => Context::Nmi,
-        _ if flags & TRACE_FLAG_HARDIRQ != 0 => Context::Irq,
-        _ if flags & TRACE_FLAG_SOFTIRQ != 0 => Context::Softirq,
-        Some(Lwp::IDLE) => Context::Idle,
-        _ => Context::Task,
-    }
-}
-
-fn apply_names(index: usize, names: &NumberNames, params: &mut Params) {
-    let Some(number) = params.get(index).and_then(|param| param.number) else { return };
-    let mut text = String::new();
-    names.write(number, &mut text);
-    if !text.is_empty() {
-        params.name(index, &text);
     }
 }
 
@@ -261,10 +263,7 @@ impl Plan {
     #[inline]
     fn push(&self, record: &[u8], params: &mut Params) {
         match self {
-            Plan::Number(number) => match number.read(record) {
-                Some(value) => params.push_number(value),
-                None => params.push_unknown(),
-            },
+            Plan::Number(number) => Run::of(*number).push(record, params),
             Plan::Text(place) => match place.bytes(record) {
                 Some(bytes) => push_text(bytes, params),
                 None => params.push_unknown(),
@@ -313,15 +312,6 @@ fn numbers(bytes: &[u8], place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nmi_beats_irq_beats_softirq_beats_idle() {
-        assert_eq!(context(0x58, Some(Lwp(7))), Context::Nmi);
-        assert_eq!(context(0x18, Some(Lwp(7))), Context::Irq);
-        assert_eq!(context(0x10, Some(Lwp(0))), Context::Softirq);
-        assert_eq!(context(0x00, Some(Lwp(0))), Context::Idle);
-        assert_eq!(context(0x01, Some(Lwp(7))), Context::Task);
-    }
 
     fn printed(declaration: &str, record: &[u8]) -> Vec<String> {
         let text = format!("name: x\nID: 1\nformat:\n{declaration}");

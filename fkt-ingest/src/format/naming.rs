@@ -43,17 +43,13 @@ impl Naming {
     pub(super) fn apply(self, params: &mut Params) {
         let (index, name) = match self {
             Naming::None => return,
-            Naming::SystemCall(index) => (index, number(params, index).and_then(system_call)),
-            Naming::TaskState(index) => (index, number(params, index).and_then(task_state)),
+            Naming::SystemCall(index) => (index, params.number(index).and_then(system_call)),
+            Naming::TaskState(index) => (index, params.number(index).and_then(task_state)),
         };
         if let Some(name) = name {
             params.name_constant(index, name);
         }
     }
-}
-
-fn number(params: &Params, index: usize) -> Option<i64> {
-    params.get(index)?.number
 }
 
 /// By number, so that finding one is one step.

@@ -1,6 +1,6 @@
 //! A number in a record: where it is, and how its bytes are read.
 
-use sigmund_model::{Cpu, Lwp};
+use sigmund_model::{Cpu, Lwp, Params};
 
 use super::machine::Machine;
 use crate::cut::ByteOrder;
@@ -50,6 +50,15 @@ impl Shape {
         })
     }
 
+    fn size(self) -> usize {
+        match self {
+            Shape::U8 | Shape::I8 => 1,
+            Shape::U16 | Shape::I16 | Shape::BigU16 | Shape::BigI16 => 2,
+            Shape::U32 | Shape::I32 | Shape::BigU32 | Shape::BigI32 => 4,
+            Shape::Eight | Shape::BigEight => 8,
+        }
+    }
+
     /// The number that `bytes` begin with.
     #[inline]
     pub(super) fn read(self, bytes: &[u8]) -> Option<i64> {
@@ -90,9 +99,89 @@ impl Number {
     }
 }
 
+/// Numbers of one shape, one directly behind the other: the parameters of a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    first: Number,
+    count: u32,
+}
+
+impl Run {
+    pub(super) fn of(first: Number) -> Run {
+        Run { first, count: 1 }
+    }
+
+    /// This run with one more number, if `next` follows it.
+    pub(super) fn with(self, next: Number) -> Option<Run> {
+        let end = self.first.offset.checked_add(self.count * self.first.shape.size() as u32)?;
+        let follows = next.shape == self.first.shape && next.offset == end;
+        follows.then_some(Run { count: self.count + 1, ..self })
+    }
+
+    /// Adds its numbers to `params`; those that are not in the record are unknown.
+    #[inline]
+    pub(super) fn push(self, record: &[u8], params: &mut Params) {
+        let len = self.count as usize * self.first.shape.size();
+        let bytes = record.get(self.first.offset as usize..).and_then(|bytes| bytes.get(..len));
+        match (self.first.shape, bytes) {
+            (Shape::Eight, Some(bytes)) => push_all(bytes, i64::from_le_bytes, params),
+            (Shape::I32, Some(bytes)) => {
+                push_all(bytes, |chunk| i64::from(i32::from_le_bytes(chunk)), params);
+            }
+            (Shape::U32, Some(bytes)) => {
+                push_all(bytes, |chunk| i64::from(u32::from_le_bytes(chunk)), params);
+            }
+            _ => self.push_each(record, params),
+        }
+    }
+
+    fn push_each(self, record: &[u8], params: &mut Params) {
+        let Run { first, count } = self;
+        for index in 0..count {
+            let offset = first.offset + index * first.shape.size() as u32;
+            match (Number { offset, ..first }).read(record) {
+                Some(number) => params.push_number(number),
+                None => params.push_unknown(),
+            }
+        }
+    }
+}
+
+#[inline]
+fn push_all<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> i64, params: &mut Params) {
+    params.push_numbers(bytes.as_chunks().0.iter().map(|chunk| number(*chunk)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // |8 unused|first|second|third|, and a fourth that is cut off
+    #[test]
+    fn a_run_gives_what_its_numbers_give_one_by_one() {
+        let record: Vec<u8> = (0..42).map(|byte: u8| byte.wrapping_mul(83)).collect();
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            for (size, signed) in [(1, true), (2, false), (4, true), (4, false), (8, true)] {
+                let number = |index: u32| Number {
+                    offset: 8 + index * size,
+                    shape: Shape::new(size, signed, order).unwrap(),
+                };
+                let run = (1..4).try_fold(Run::of(number(0)), |run, index| run.with(number(index))).unwrap();
+                assert_eq!(run.with(number(5)), None);
+                for len in [record.len(), 8 + 3 * size as usize + size as usize / 2] {
+                    let (mut together, mut alone) = (Params::default(), Params::default());
+                    run.push(&record[..len], &mut together);
+                    for index in 0..4 {
+                        match number(index).read(&record[..len]) {
+                            Some(number) => alone.push_number(number),
+                            None => alone.push_unknown(),
+                        }
+                    }
+                    assert_eq!(together, alone, "{size} bytes, {order:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_number_keeps_its_value_in_either_order_and_its_sign() {

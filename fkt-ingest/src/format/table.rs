@@ -9,6 +9,7 @@ use super::decode::{self, Decoder};
 use super::machine::Machine;
 use super::names::Names;
 use super::print::{Place, Sentence, print_printk};
+use super::recorder;
 use super::text::{EventFormat, FieldFormat};
 
 /// Declarations, and the plan for each ID.
@@ -138,7 +139,7 @@ impl EventTable {
             record.get(self.pid_offset..).and_then(|r| r.first_chunk()).map(|r| self.machine.order.u32(*r));
         event.lwp = pid.filter(|pid| *pid <= i32::MAX as u32).map(sigmund_model::Lwp);
         let flags = record.get(self.type_offset + 2).copied().unwrap_or(0);
-        event.context = decode::context(flags, event.lwp);
+        event.context = recorder::context(flags, event.lwp);
         event.effect = Effect::None;
         event.params.clear();
         match id {

@@ -18,6 +18,8 @@
 //! 32-bit ticks are widened here: a tick that seems to be earlier by more than [`LATE`] is one round later.
 //! Whether more than one round passed cannot be known.
 
+use sigmund_model::Widen;
+
 use super::blocks::{Layout, RecordBlock};
 use crate::cut::ByteOrder;
 use crate::error::Misfit;
@@ -29,7 +31,7 @@ pub(super) const UNSHIFTED_LIMIT: u64 = 0x300;
 const END_OF_PAGES: u32 = 0xfefe_fefe;
 
 /// A 32-bit tick this much before the newest one is late, not a round later: 1.6 ms of a 2.6 GHz TSC.
-const LATE: u32 = 1 << 22;
+const LATE: u64 = 1 << 22;
 
 /// The beginning of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,15 +97,15 @@ pub(super) struct Records {
     end: usize,
     /// The next page, of a kernel's block.
     next_page: Option<usize>,
-    /// The newest 32-bit tick, widened.
-    newest: Option<u64>,
+    /// Widens 32-bit ticks, behind the first.
+    ticks: Option<Widen>,
 }
 
 impl Records {
     pub(super) fn new(order: ByteOrder, page_size: usize, blocks: &[RecordBlock]) -> Records {
         let block = RecordBlock { layout: Layout::User64, from: 0, to: 0, cut_off: false };
         let blocks = blocks.iter().rev().copied().collect();
-        Records { order, page_size, blocks, block, at: 0, end: 0, next_page: None, newest: None }
+        Records { order, page_size, blocks, block, at: 0, end: 0, next_page: None, ticks: None }
     }
 
     pub(super) fn order(&self) -> ByteOrder {
@@ -220,7 +222,8 @@ impl Records {
             return Err(self.give_up(format!("a record of {len} bytes"), bytes.len()));
         }
         if head.kernel {
-            head.tick = self.widen(head.tick as u32);
+            let ticks = self.ticks.get_or_insert(Widen::new(32, head.tick));
+            head.tick = ticks.widen_late(head.tick, LATE);
         }
         self.at += len;
         Ok(Some(head))
@@ -287,21 +290,6 @@ impl Records {
         self.at = (at + skipped).min(self.end);
         let found = format!("{skipped} bytes that nobody wrote");
         Err(misfit(at, "record", "a tick and a code".to_owned(), found))
-    }
-
-    /// A 32-bit tick as one of 64 bits, by the newest one.
-    fn widen(&mut self, tick: u32) -> u64 {
-        let Some(newest) = self.newest else {
-            self.newest = Some(u64::from(tick));
-            return u64::from(tick);
-        };
-        let ahead = tick.wrapping_sub(newest as u32);
-        if ahead > u32::MAX - LATE {
-            return newest.saturating_sub(u64::from(ahead.wrapping_neg()));
-        }
-        let wide = newest.saturating_add(u64::from(ahead));
-        self.newest = Some(wide);
-        wide
     }
 }
 

@@ -80,6 +80,17 @@ pub(super) struct Variable<'a> {
     pub(super) raw: Option<&'a [u8]>,
 }
 
+/// The clock of this number for `clock_gettime`; `Ticks` for one that has no name here.
+pub(super) fn clock_of_id(id: i32) -> ClockDomain {
+    match id {
+        0 => ClockDomain::Realtime,
+        1 => ClockDomain::Monotonic,
+        4 => ClockDomain::MonotonicRaw,
+        7 => ClockDomain::Boottime,
+        _ => ClockDomain::Ticks,
+    }
+}
+
 impl Attr {
     /// Reads an attribute; older ones are shorter, and what they lack is 0. `None` if it has no sample type.
     pub(super) fn parse(bytes: &[u8], order: ByteOrder) -> Option<Attr> {
@@ -117,14 +128,7 @@ impl Attr {
     }
 
     pub(super) fn clock(&self) -> ClockDomain {
-        match self.clockid {
-            _ if self.flags & ATTR_USE_CLOCKID == 0 => ClockDomain::Local,
-            0 => ClockDomain::Realtime,
-            1 => ClockDomain::Monotonic,
-            4 => ClockDomain::MonotonicRaw,
-            7 => ClockDomain::Boottime,
-            _ => ClockDomain::Ticks,
-        }
+        if self.flags & ATTR_USE_CLOCKID == 0 { ClockDomain::Local } else { clock_of_id(self.clockid) }
     }
 
     /// Finds the parts of variable size of one of its samples, as far as they fit.

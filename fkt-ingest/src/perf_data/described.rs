@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
-use super::attr::Attr;
+use sigmund_model::{ClockDomain, ClockPair, Reading};
+
+use super::attr::{Attr, clock_of_id};
 use super::fields::{self, Fields};
 use super::layout::feature;
 use super::record::Record;
@@ -15,6 +17,9 @@ use crate::trace_dat::TracingData;
 /// perf's `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
+/// perf reads the wall clock by `gettimeofday`: microseconds, rounded down.
+const WALL_CLOCK_NS: u64 = 1000;
+
 /// The head of a perf.data, wherever in it it stands.
 #[derive(Debug, Default)]
 pub(super) struct Described {
@@ -23,6 +28,8 @@ pub(super) struct Described {
     pub(super) tracing: Option<TracingData>,
     pub(super) facts: Vec<(String, String)>,
     pub(super) arch: Option<String>,
+    /// One instant of the records' clock and of the wall clock.
+    pub(super) clock_pair: Option<ClockPair>,
     /// Names of attributes, by their first id.
     names: HashMap<u64, String>,
     /// Parts that could not be read: what, and why.
@@ -94,17 +101,21 @@ impl Described {
         Some(())
     }
 
-    /// `u32` version, `u32` clock, `u64` ns of the wall clock, `u64` ns of that clock: the same instant.
+    /// `u32` version, `u32` clock, `u64` ns of the wall clock, `u64` ns of that clock: the same instant, as near as perf
+    /// reads them one after the other.
     fn clock_data(&mut self, fields: &mut Fields<'_>) -> Option<()> {
         let (_, clock, wall, ns) = (fields.u32()?, fields.u32()?, fields.u64()?, fields.u64()?);
-        let clock = match clock {
-            0 => "realtime".to_owned(),
-            1 => "monotonic".to_owned(),
-            4 => "monotonic_raw".to_owned(),
-            7 => "boottime".to_owned(),
-            other => format!("clock {other}"),
+        let domain = clock_of_id(clock as i32);
+        let name = match domain {
+            ClockDomain::Ticks => format!("clock {clock}"),
+            known => known.name().to_owned(),
         };
-        self.fact("clock_anchor", format!("realtime {wall} ns = {clock} {ns} ns"));
+        self.fact("clock_anchor", format!("realtime {wall} ns = {name} {ns} ns"));
+        if !matches!(domain, ClockDomain::Ticks | ClockDomain::Realtime) {
+            let left = Reading { clock: domain, value: ns };
+            let right = Reading { clock: ClockDomain::Realtime, value: wall };
+            self.clock_pair = Some(ClockPair { left, right, within: WALL_CLOCK_NS });
+        }
         Some(())
     }
 
@@ -205,6 +216,25 @@ mod tests {
         assert_eq!(conv.tsc(1_000_001_000).map(|tsc| tsc / 10), Some(250_000_000));
         assert_eq!(conv.tsc(999), None);
         assert_eq!(TimeConv { shift: 63, mult: 1, zero: 0 }.tsc(u64::MAX), None);
+    }
+
+    // version 1 | clock 4 | wall 1795271964.714145 s | clock 24210.365530866 s, as `perf report --header-only` prints it
+    #[test]
+    fn the_anchor_to_the_wall_clock_is_a_pair_of_readings() {
+        let anchor = |clock: u32| {
+            let mut bytes = [1u32, clock].map(u32::to_le_bytes).concat();
+            bytes.extend([1_795_271_964_714_145_000u64, 24_210_365_530_866].map(u64::to_le_bytes).concat());
+            let mut described = Described::default();
+            described.feature(feature::CLOCK_DATA, &bytes, ByteOrder::Little);
+            described
+        };
+        let raw = Reading { clock: ClockDomain::MonotonicRaw, value: 24_210_365_530_866 };
+        let wall = Reading { clock: ClockDomain::Realtime, value: 1_795_271_964_714_145_000 };
+        assert_eq!(anchor(4).clock_pair, Some(ClockPair { left: raw, right: wall, within: 1000 }));
+        // The wall clock itself, and the atomic time, of which the merge knows nothing.
+        for clock in [0, 11] {
+            assert_eq!((anchor(clock).clock_pair, anchor(clock).facts.len()), (None, 1));
+        }
     }
 
     #[test]

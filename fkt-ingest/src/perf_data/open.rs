@@ -77,6 +77,7 @@ impl PerfData {
         }));
         beside.finish(&name, files.iter().map(|(_, index)| index));
         let whole_cpus = files.iter().any(|(_, index)| index.whole_cpus);
+        let clock_pair = described.clock_pair;
         let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
         Ok(PerfData {
             format: format_name(is_pipe, &files, order),
@@ -86,6 +87,7 @@ impl PerfData {
             lwp_names: beside.lwp_names,
             facts: facts(described),
             time_conv: beside.time_conv,
+            clock_pair,
             losses: beside.losses,
         })
     }

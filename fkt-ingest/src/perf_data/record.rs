@@ -149,6 +149,12 @@ impl Attrs {
         self.dense.get(index).copied().filter(|attr| *attr != NO_ATTR)
     }
 
+    /// The stamp of a record that becomes an event or a loss; `None` of others.
+    #[inline]
+    pub(super) fn stamp_of_read(&self, record: &Record<'_>) -> Option<Stamp> {
+        if record.is_of_the_kernel() && record.is_read() { self.stamp(record) } else { None }
+    }
+
     /// `None` if the record is of no attribute, has no time, or contradicts itself.
     #[inline]
     pub(super) fn stamp(&self, record: &Record<'_>) -> Option<Stamp> {

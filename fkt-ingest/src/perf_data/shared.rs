@@ -8,7 +8,7 @@
 //!   | COMPRESSED | COMPRESSED | …        one Walk
 //!        │ who has nothing left reads on
 //!        ├──▶ cpu 0: taken at once
-//!        ├──▶ cpu 1: queue, at most 2 MiB, taken whole
+//!        ├──▶ cpu 1: queue, at most 2 MiB, of few CPUs more, taken whole
 //!        └──▶ cpu 2: queue is full: it is left behind, and unpacks for itself from where its queue ended
 //! ```
 //!
@@ -22,16 +22,16 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::decode::Meaning;
-use super::record::Record;
+use super::record::{Attrs, Record, Stamp};
 use super::tape::{Tape, Walk};
 use sigmund_model::Cpu;
 
-/// Bytes that wait for a stream at most; more than a CPU's ring (512 KiB, as perf maps it) holds in three rounds.
-const MOST_WAITING: usize = 2 << 20;
+/// Bytes that wait for all streams at most.
+const MOST_WAITING: usize = 16 << 20;
+/// And for one of them, at least: more than a CPU's ring (512 KiB, as perf maps it) holds in three rounds.
+const LEAST_WAITING: usize = 2 << 20;
 /// Bytes that a stream takes at a time.
 const BATCH: usize = 64 << 10;
-/// `at u64 | type u32 | misc u16 | length of the body u16`, before each record in a batch.
-const HEAD: usize = 16;
 
 /// The pass that streams share.
 pub(super) struct Shared(Mutex<Pass>);
@@ -42,15 +42,36 @@ struct Pass {
     /// Records seen so far.
     seen: u64,
     queues: Vec<Queue>,
+    /// Bytes that wait in one queue at most.
+    most_waiting: usize,
 }
 
 /// What waits for one stream.
 #[derive(Default)]
 struct Queue {
     cpu: Option<Cpu>,
-    bytes: Vec<u8>,
+    batch: Batch,
     /// How many records had been seen when it was full.
     left_behind: Option<u64>,
+}
+
+/// Records of one CPU.
+#[derive(Debug, Default)]
+struct Batch {
+    records: Vec<Waiting>,
+    /// Their bodies, one behind the other.
+    bytes: Vec<u8>,
+}
+
+/// A record of which the body is elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    at: u64,
+    ty: u32,
+    misc: u16,
+    stamp: Stamp,
+    /// Where its body ends.
+    end: usize,
 }
 
 /// One stream's side of it.
@@ -59,8 +80,10 @@ pub(super) struct Subscriber {
     shared: Arc<Shared>,
     queue: usize,
     tape: Tape,
-    batch: Vec<u8>,
+    batch: Batch,
+    /// Records of it that are done, and their bytes.
     done: usize,
+    done_bytes: usize,
     /// A pass of its own, once it was left behind.
     own: Option<Walk>,
 }
@@ -79,22 +102,23 @@ impl Shared {
         meaning: Arc<Meaning>,
         cpus: impl Iterator<Item = Option<Cpu>>,
     ) -> Arc<Shared> {
-        let queues = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
-        Arc::new(Shared(Mutex::new(Pass { walk: tape.walk(), meaning, seen: 0, queues })))
+        let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
+        let most_waiting = LEAST_WAITING.max(MOST_WAITING / queues.len().max(1));
+        Arc::new(Shared(Mutex::new(Pass { walk: tape.walk(), meaning, seen: 0, queues, most_waiting })))
     }
 
-    fn take(&self, queue: usize, batch: &mut Vec<u8>) -> Taken {
+    fn take(&self, queue: usize, batch: &mut Batch) -> Taken {
         // Who panicked while it held the lock left whole records in the queues: they are pushed as one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take(queue, batch)
     }
 }
 
 impl Pass {
-    fn take(&mut self, queue: usize, batch: &mut Vec<u8>) -> Taken {
+    fn take(&mut self, queue: usize, batch: &mut Batch) -> Taken {
         batch.clear();
         loop {
             let Some(own) = self.queues.get_mut(queue) else { return Taken::End };
-            if own.bytes.len() >= BATCH || own.left_behind.is_some() {
+            if own.batch.bytes.len() >= BATCH || own.left_behind.is_some() {
                 break;
             }
             if !self.read_one() {
@@ -103,8 +127,8 @@ impl Pass {
         }
         let own = &mut self.queues[queue];
         match own.left_behind {
-            _ if !own.bytes.is_empty() => {
-                mem::swap(&mut own.bytes, batch);
+            _ if !own.batch.records.is_empty() => {
+                mem::swap(&mut own.batch, batch);
                 Taken::Batch
             }
             Some(seen) => Taken::LeftBehind(seen),
@@ -119,69 +143,77 @@ impl Pass {
         }
         let Some(record) = self.walk.record() else { return false };
         self.seen += 1;
-        let Some(stamp) = self.meaning.attrs.stamp(&record).filter(|_| record.is_read()) else { return true };
+        let Some(stamp) = self.meaning.attrs.stamp_of_read(&record) else { return true };
         // Sorted by CPU, as the index is.
         if let Ok(at) = self.queues.binary_search_by_key(&stamp.cpu, |queue| queue.cpu) {
-            self.queues[at].push(&record, self.seen - 1);
+            let queue = &mut self.queues[at];
+            if queue.left_behind.is_none() && queue.batch.len() + record.body.len() > self.most_waiting {
+                queue.left_behind = Some(self.seen - 1);
+            }
+            if queue.left_behind.is_none() {
+                queue.batch.push(&record, stamp);
+            }
         }
         true
     }
 }
 
-impl Queue {
-    fn push(&mut self, record: &Record<'_>, before: u64) {
-        if self.left_behind.is_some() {
-            return;
-        }
-        if self.bytes.len() + HEAD + record.body.len() > MOST_WAITING {
-            self.left_behind = Some(before);
-            return;
-        }
-        self.bytes.extend(record.at.to_le_bytes());
-        self.bytes.extend(record.ty.to_le_bytes());
-        self.bytes.extend(record.misc.to_le_bytes());
-        // An unpacked record has at most 65 527 bytes; others may have more, and are no events.
-        self.bytes.extend((record.body.len() as u16).to_le_bytes());
-        self.bytes.extend(&record.body[..usize::from(record.body.len() as u16)]);
+impl Batch {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.bytes.clear();
+    }
+
+    /// Bytes that it holds.
+    fn len(&self) -> usize {
+        self.bytes.len() + mem::size_of_val(&self.records[..])
+    }
+
+    fn push(&mut self, record: &Record<'_>, stamp: Stamp) {
+        self.bytes.extend_from_slice(record.body);
+        let Record { at, ty, misc, .. } = *record;
+        self.records.push(Waiting { at, ty, misc, stamp, end: self.bytes.len() });
     }
 }
 
 impl Subscriber {
     pub(super) fn new(shared: Arc<Shared>, queue: usize, tape: Tape) -> Subscriber {
-        Subscriber { shared, queue, tape, batch: Vec::new(), done: 0, own: None }
+        Subscriber { shared, queue, tape, batch: Batch::default(), done: 0, done_bytes: 0, own: None }
     }
 
-    /// The next record: of this stream's CPU, or, from a pass of its own, of any.
-    pub(super) fn next(&mut self) -> Option<Record<'_>> {
-        while self.own.is_none() && self.done >= self.batch.len() {
-            self.done = 0;
-            match self.shared.take(self.queue, &mut self.batch) {
-                Taken::Batch => {}
-                Taken::End => return None,
-                Taken::LeftBehind(seen) => {
-                    let mut walk = self.tape.walk();
-                    if !(0..seen).all(|_| walk.advance()) {
-                        return None;
-                    }
-                    self.own = Some(walk);
-                }
-            }
+    /// The next record and its stamp: of this stream's CPU, or, from a pass of its own, of any.
+    #[inline]
+    pub(super) fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
+        while self.own.is_none() && self.done >= self.batch.records.len() {
+            self.go_on()?;
         }
         if let Some(walk) = &mut self.own {
-            return if walk.advance() { walk.record() } else { None };
+            let stamp = walk.advance_to_stamped(attrs)?;
+            return walk.record().map(|record| (record, stamp));
         }
-        let (head, body) = self.batch[self.done..].split_first_chunk::<HEAD>()?;
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *head;
-        let len = usize::from(u16::from_le_bytes([o, p]));
-        self.done += HEAD + len;
-        Some(Record {
-            at: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            ty: u32::from_le_bytes([i, j, k, l]),
-            misc: u16::from_le_bytes([m, n]),
-            body: body.get(..len)?,
-            order: self.tape.order,
-            packed: true,
-        })
+        let Waiting { at, ty, misc, stamp, end } = *self.batch.records.get(self.done)?;
+        let body = self.batch.bytes.get(self.done_bytes..end)?;
+        self.done += 1;
+        self.done_bytes = end;
+        Some((Record { at, ty, misc, body, order: self.tape.order, packed: true }, stamp))
+    }
+
+    /// Takes what waits for it, or begins a pass of its own; `None` at the end.
+    #[cold]
+    fn go_on(&mut self) -> Option<()> {
+        (self.done, self.done_bytes) = (0, 0);
+        match self.shared.take(self.queue, &mut self.batch) {
+            Taken::Batch => {}
+            Taken::End => return None,
+            Taken::LeftBehind(seen) => {
+                let mut walk = self.tape.walk();
+                if !(0..seen).all(|_| walk.advance()) {
+                    return None;
+                }
+                self.own = Some(walk);
+            }
+        }
+        Some(())
     }
 }
 

@@ -11,7 +11,7 @@ use super::decode::Meaning;
 use super::index::CpuIndex;
 use super::layout::{PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES};
 use super::order::Lateness;
-use super::record::{Record, Stamp};
+use super::record::{Attrs, Record, Stamp};
 use super::shared::Subscriber;
 use super::tape::{Tape, Walk};
 use crate::losses::kernel_loss;
@@ -109,14 +109,10 @@ impl PerfStream {
     #[inline]
     fn next_in_file(&mut self, event: &mut Event) -> Option<u64> {
         loop {
-            let Some(record) = self.source.next() else {
+            let Some((record, stamp)) = self.source.next(&self.meaning.attrs) else {
                 self.before = None;
                 return None;
             };
-            if !(record.is_of_the_kernel() && record.is_read()) {
-                continue;
-            }
-            let Some(stamp) = self.meaning.attrs.stamp(&record) else { continue };
             if stamp.cpu != self.cpu || stamp.time == 0 {
                 continue;
             }
@@ -139,9 +135,8 @@ impl PerfStream {
             if self.held.pop(event, reached) {
                 return true;
             }
-            let mut next = self.held.take_free();
-            match self.next_in_file(&mut next) {
-                Some(time) => self.held.push(next, time),
+            match self.next_in_file(event) {
+                Some(time) => self.held.push(event, time),
                 None => return self.held.pop(event, u64::MAX),
             }
         }
@@ -185,10 +180,10 @@ fn lost(record: &Record<'_>, stamp: &Stamp, before: Option<u64>) -> Option<Loss>
 
 impl Source {
     #[inline]
-    fn next(&mut self) -> Option<Record<'_>> {
+    fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
         match self {
-            Source::Ranges(ranges) => ranges.next(),
-            Source::Shared(subscriber) => subscriber.next(),
+            Source::Ranges(ranges) => ranges.next(attrs),
+            Source::Shared(subscriber) => subscriber.next(attrs),
         }
     }
 }
@@ -201,8 +196,11 @@ impl Ranges {
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Record<'_>> {
-        while !self.walk.as_mut().is_some_and(Walk::advance) {
+    fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
+        let stamp = loop {
+            if let Some(stamp) = self.walk.as_mut().and_then(|walk| walk.advance_to_stamped(attrs)) {
+                break stamp;
+            }
             let damaged_at = self.walk.as_ref().and_then(Walk::damage).map(|misfit| misfit.at);
             let resumed = damaged_at.and_then(|at| self.tape.resume(at)).filter(|at| *at < self.range_end);
             let (from, to) = match resumed {
@@ -215,23 +213,19 @@ impl Ranges {
             };
             self.range_end = to;
             self.walk = Some(self.tape.walk_range(from, to));
-        }
-        self.walk.as_ref().and_then(Walk::record)
+        };
+        self.walk.as_ref().and_then(Walk::record).map(|record| (record, stamp))
     }
 }
 
 impl Held {
-    /// An event to fill.
-    fn take_free(&mut self) -> Event {
-        self.free.last().map(|at| std::mem::take(&mut self.events[*at])).unwrap_or_default()
-    }
-
-    fn push(&mut self, event: Event, time: u64) {
+    /// Takes what `event` says, and leaves there what may be overwritten.
+    fn push(&mut self, event: &mut Event, time: u64) {
         let at = self.free.pop().unwrap_or_else(|| {
             self.events.push(Event::default());
             self.events.len() - 1
         });
-        self.events[at] = event;
+        std::mem::swap(event, &mut self.events[at]);
         self.heap.push(Reverse((time, self.next_place, at)));
         self.next_place += 1;
     }

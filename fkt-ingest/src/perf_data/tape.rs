@@ -22,7 +22,7 @@ use super::layout::{
     HIGHEST_RECORD, PERF_RECORD_AUXTRACE, PERF_RECORD_COMPRESSED, PERF_RECORD_COMPRESSED2,
     PERF_RECORD_HEADER_TRACING_DATA,
 };
-use super::record::Record;
+use super::record::{Attrs, Record, Stamp};
 use crate::cut::ByteOrder;
 use crate::error::Misfit;
 use crate::input::Input;
@@ -141,6 +141,12 @@ impl Walk {
     /// Goes to the next record; of one that is compressed, to the records in it. `false` at the end, and at damage.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
+        if let Some(unpacker) = &mut self.unpacker
+            && let Some((head, from)) = unpacker.take_whole(self.order)
+        {
+            self.found = Some(Found::Unpacked { at: unpacker.packed_at, head, from });
+            return true;
+        }
         match self.find() {
             Ok(found) => self.found = found,
             Err(misfit) => self.end_at(misfit),
@@ -149,6 +155,18 @@ impl Walk {
             self.unpacker = None;
         }
         self.found.is_some()
+    }
+
+    /// Goes to the next record that becomes an event or a loss: its stamp. `None` at the end, and at damage.
+    #[inline]
+    pub(super) fn advance_to_stamped(&mut self, attrs: &Attrs) -> Option<Stamp> {
+        while self.advance() {
+            let stamp = self.record().and_then(|record| attrs.stamp_of_read(&record));
+            if stamp.is_some() {
+                return stamp;
+            }
+        }
+        None
     }
 
     #[cold]
@@ -282,21 +300,29 @@ impl Unpacker {
         self.filled - self.done
     }
 
-    /// The next unpacked record, and where in the buffer it is; `None` when the next compressed one is needed.
+    /// The next unpacked record, and where in the buffer it is, if all of it is there.
     #[inline]
+    fn take_whole(&mut self, order: ByteOrder) -> Option<(Head, usize)> {
+        let bytes = self.buffer.get(self.done..self.filled)?;
+        let head = Head::parse(bytes, order)?;
+        if !head.is_plausible() || head.size > bytes.len() {
+            return None;
+        }
+        let from = self.done;
+        self.done += head.size;
+        Some((head, from))
+    }
+
+    /// The same, unpacking as much as it needs; `None` when the next compressed one is needed.
     fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, Misfit> {
         loop {
-            let bytes = &self.buffer[self.done..self.filled];
-            if let Some(head) = Head::parse(bytes, order) {
-                if !head.is_plausible() {
-                    let found = format!("type {}, size {}", head.ty, head.size);
-                    return Err(self.misfit("a record", found));
-                }
-                if head.size <= bytes.len() {
-                    let from = self.done;
-                    self.done += head.size;
-                    return Ok(Some((head, from)));
-                }
+            if let Some(whole) = self.take_whole(order) {
+                return Ok(Some(whole));
+            }
+            let head = Head::parse(&self.buffer[self.done..self.filled], order);
+            if let Some(head) = head.filter(|head| !head.is_plausible()) {
+                let found = format!("type {}, size {}", head.ty, head.size);
+                return Err(self.misfit("a record", found));
             }
             if self.from == self.to && !self.more {
                 return Ok(None);

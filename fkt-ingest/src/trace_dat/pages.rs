@@ -18,11 +18,14 @@ use super::frames::{Compression, Frames};
 use super::metadata::Region;
 use crate::cut::{ByteOrder, Cut};
 use crate::error::Misfit;
-use crate::input::Input;
+use crate::input::{Input, Window};
 use crate::ring_buffer::PageLayout;
 
 /// Bytes of a mapped file that stay in memory behind the page that is being read, at most.
 const KEPT: u64 = 4 << 20;
+
+/// The page that is read and the two behind it, whose times it is compared with.
+const PAGES_AT_HAND: u64 = 3;
 
 /// Hands out page after page.
 #[derive(Debug)]
@@ -38,9 +41,10 @@ pub(super) struct Pages {
 
 #[derive(Debug)]
 enum Source {
-    /// Pages up to this byte of the file.
+    /// Pages up to this byte of the file, looked at through a window if they fit it.
     Plain {
         end: u64,
+        window: Option<Window>,
     },
     Chunks(Chunks),
 }
@@ -77,9 +81,12 @@ pub(super) struct Unreadable {
 impl Pages {
     pub(super) fn new(input: Input, layout: PageLayout, region: &Region, compression: Compression) -> Pages {
         let source = match compression {
-            Compression::None => Source::Plain { end: region.offset.saturating_add(region.size) },
+            Compression::None => {
+                let window = (layout.page_size <= Window::LONGEST / PAGES_AT_HAND).then(Window::default);
+                Source::Plain { end: region.offset.saturating_add(region.size), window }
+            }
             // Of a CPU without events there is not even the number of chunks.
-            _ if region.size == 0 => Source::Plain { end: region.offset },
+            _ if region.size == 0 => Source::Plain { end: region.offset, window: None },
             _ => Source::Chunks(Chunks {
                 left: None,
                 frames: Frames::new(compression),
@@ -100,7 +107,8 @@ impl Pages {
     #[inline]
     fn all(&self) -> &[u8] {
         match &self.source {
-            Source::Plain { .. } => self.input.bytes(),
+            Source::Plain { window: Some(window), .. } => window.bytes(),
+            Source::Plain { window: None, .. } => self.input.bytes(),
             Source::Chunks(chunks) => &chunks.chunk,
         }
     }
@@ -112,7 +120,7 @@ impl Pages {
             self.released = self.at;
         }
         match &mut self.source {
-            Source::Plain { end } => {
+            Source::Plain { end, window } => {
                 if self.at >= *end {
                     return None;
                 }
@@ -123,9 +131,15 @@ impl Pages {
                     return Some(Err(Unreadable { kind: LossKind::Truncated, misfit }));
                 }
                 let to = self.at.saturating_add(self.layout.page_size).min(*end).min(file_end);
-                let place = (self.at as usize..to as usize, self.at);
+                let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_AT_HAND));
                 self.at = to;
-                Some(Ok(self.place(place.0, place.1)))
+                let shown = at.saturating_add(ahead).min(*end).min(file_end);
+                if window.as_mut().is_some_and(|window| !window.show(&self.input, at, shown)) {
+                    // The map has the same bytes, or the same trouble.
+                    *window = None;
+                }
+                let base = window.as_ref().map_or(0, Window::at);
+                Some(Ok(self.place((at - base) as usize..(to - base) as usize, at)))
             }
             Source::Chunks(chunks) => {
                 while chunks.next >= chunks.chunk.len() {
@@ -143,12 +157,12 @@ impl Pages {
 
     fn place(&self, bytes: Range<usize>, at: u64) -> Place {
         let time = |pages_on: usize| {
-            let from = pages_on.checked_mul(self.layout.page_size as usize)?.checked_add(bytes.start)?;
+            let ahead = pages_on.checked_mul(self.layout.page_size as usize)?;
             let ours = match &self.source {
-                Source::Plain { end } => (from as u64) < *end,
+                Source::Plain { end, .. } => at.saturating_add(ahead as u64) < *end,
                 Source::Chunks(_) => true,
             };
-            self.layout.time(self.all().get(from..).filter(|_| ours)?)
+            self.layout.time(self.all().get(bytes.start.checked_add(ahead)?..).filter(|_| ours)?)
         };
         let next_times = [time(1), time(2)];
         Place { bytes, at, next_times }

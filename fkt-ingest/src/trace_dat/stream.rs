@@ -26,7 +26,7 @@ use super::time_shift::CpuShift;
 use crate::error::Misfit;
 use crate::format::EventTable;
 use crate::input::Input;
-use crate::losses::{dropped, kernel_loss};
+use crate::losses::{Rows, dropped, kernel_loss};
 use crate::ring_buffer::{Page, PageLayout, Records, Step};
 
 /// A step back in time that is still taken for the same time: 1.6 ms of a 2.6 GHz TSC.
@@ -59,9 +59,7 @@ pub struct KernelStream {
     /// Damaged places that have a row, and those that have none any more.
     damaged: usize,
     unlisted: u64,
-    losses: Vec<Loss>,
-    /// Losses from here on wait for the instant behind their gap.
-    open_losses: usize,
+    losses: Rows,
 }
 
 /// What is done to each time.
@@ -137,8 +135,7 @@ impl KernelStream {
             straightened: 0,
             damaged: 0,
             unlisted: 0,
-            losses: Vec::new(),
-            open_losses: 0,
+            losses: Rows::default(),
         }
     }
 
@@ -207,7 +204,7 @@ impl KernelStream {
                 self.lose(LossKind::Damaged, &misfit);
                 continue;
             }
-            self.close_gaps(page.time);
+            self.losses.close_gaps(self.correction.apply(page.time));
             if let Some(count) = page.lost_before {
                 let from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
                 let to = Some(self.correction.apply(page.time));
@@ -216,7 +213,6 @@ impl KernelStream {
                     loss.detail += &format!(" of instance {}", self.buffer);
                 }
                 self.losses.push(loss);
-                self.open_losses = self.losses.len();
             }
             let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
             let records = Records::new(page.records, page.time, self.layout.order);
@@ -273,15 +269,7 @@ impl KernelStream {
         let detail = format!("{}: {}: {misfit}", self.name, self.place());
         let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
         loss.from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
-        self.losses.push(loss);
-    }
-
-    /// What is missing so far ends where this page begins.
-    fn close_gaps(&mut self, time: u64) {
-        for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = Some(self.correction.apply(time));
-        }
-        self.open_losses = self.losses.len();
+        self.losses.push_open(loss);
     }
 
     fn note_straightened(&mut self) {
@@ -294,7 +282,6 @@ impl KernelStream {
             );
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
             self.losses.push(Loss { count: Some(count), ..loss });
-            self.open_losses = self.losses.len();
         }
     }
 
@@ -368,7 +355,6 @@ impl EventStream for KernelStream {
             self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, Some(self.cpu), detail));
         }
         self.damaged = 0;
-        self.open_losses = 0;
-        std::mem::take(&mut self.losses)
+        self.losses.take()
     }
 }

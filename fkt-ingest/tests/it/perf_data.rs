@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fkt_ingest::{PerfData, TraceFile};
-use sigmund_model::{Cpu, Effect, Event, EventStream, EventType, Loss, LossKind, Lwp};
+use sigmund_model::{ClockDomain, Cpu, Effect, Event, EventStream, EventType, Loss, LossKind, Lwp};
 
 use crate::fixture;
 use crate::live::{skipped, tool_exists};
@@ -220,7 +220,12 @@ fn the_clock_is_the_one_that_perf_was_told() {
             let ns = ns.trim_start_matches('0');
             assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {said}");
             assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {said}");
+            let [pair] = data.clock_pairs()[..] else { panic!("{:?}", data.clock_pairs()) };
+            assert_eq!((pair.left.clock, pair.right.clock), (data.clock(), ClockDomain::Realtime));
+            assert_eq!(pair.left.value.to_string(), ns);
+            assert_eq!(pair.right.value.to_string(), format!("{wall}000"));
         }
+        assert_eq!(data.clock_pairs().len(), usize::from(anchor));
     }
 }
 

@@ -20,32 +20,28 @@ pub struct Widen {
 
 impl Widen {
     /// A counter of so many bits (1 to 64), after the full value `last`: 0, or what the head of a packet says.
+    #[inline]
     pub fn new(bits: u32, last: u64) -> Widen {
         Widen { mask: u64::MAX >> (64 - bits.clamp(1, 64)), last }
     }
 
     /// The full value: the first one from the last on that has these low bits. Higher bits of `narrow` are ignored.
+    #[inline]
     pub fn widen(&mut self, narrow: u64) -> u64 {
         let ahead = narrow.wrapping_sub(self.last) & self.mask;
         self.last = self.last.wrapping_add(ahead);
         self.last
     }
 
-    /// As [`widen`](Self::widen), for values that may go back by a little: the full value that is nearest to the last.
-    pub fn widen_near(&mut self, narrow: u64) -> u64 {
-        let ahead = narrow.wrapping_sub(self.last) & self.mask;
-        let back = self.mask - ahead;
-        // Going back before 0 is no way: such a value lies ahead.
-        self.last = match back < ahead && back < self.last {
-            true => self.last - back - 1,
-            false => self.last.wrapping_add(ahead),
-        };
-        self.last
-    }
-
-    /// A full value that is known from elsewhere.
-    pub fn set(&mut self, full: u64) {
-        self.last = full;
+    /// As [`widen`](Self::widen), for values that may be late: one that lies at most `late` before the newest is taken for
+    /// that, and not for one of the next turn; the newest stays. One that would lie before 0 is 0.
+    #[inline]
+    pub fn widen_late(&mut self, narrow: u64, late: u64) -> u64 {
+        let back = self.last.wrapping_sub(narrow) & self.mask;
+        if back != 0 && back <= late {
+            return self.last.saturating_sub(back);
+        }
+        self.widen(narrow)
     }
 }
 
@@ -76,11 +72,16 @@ mod tests {
         assert_eq!([u64::MAX, 3].map(|value| ticks.widen(value)), [u64::MAX, 3]);
     }
 
+    // newest     0x1_0000_0010
+    // 32 late    0x0_ffff_fff0
+    // 33 late    is taken for the next turn
     #[test]
-    fn a_step_back_is_a_step_back_if_it_is_the_shorter_way() {
+    fn a_late_value_is_before_the_newest_and_does_not_move_it() {
         let mut ticks = Widen::new(32, 0x1_0000_0010);
-        assert_eq!(ticks.widen_near(0xffff_fff0), 0xffff_fff0);
-        assert_eq!(ticks.widen_near(0x20), 0x1_0000_0020);
-        assert_eq!(Widen::new(32, 0).widen_near(0xffff_ffff), 0xffff_ffff);
+        assert_eq!(ticks.widen_late(0xffff_fff0, 32), 0xffff_fff0);
+        assert_eq!(ticks.widen_late(0x10, 32), 0x1_0000_0010);
+        assert_eq!(ticks.widen_late(0x20, 32), 0x1_0000_0020);
+        assert_eq!(ticks.widen_late(0xffff_ffff, 32), 0x1_ffff_ffff);
+        assert_eq!(Widen::new(32, 3).widen_late(0xffff_ffff, 32), 0);
     }
 }

@@ -20,6 +20,8 @@ mod scope;
 
 use std::sync::Arc;
 
+use sigmund_model::Widen;
+
 use super::bits::PastEnd;
 use super::metadata::{Labels, Order};
 
@@ -160,9 +162,7 @@ impl State {
     /// Takes the low `size` bits of the time: it goes on, and wraps around at most once.
     #[inline]
     pub(super) fn widen(&mut self, low: u64, size: u8) {
-        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 64)));
-        let time = (self.time & !mask) | (low & mask);
-        self.time = if time < self.time { time.wrapping_add(mask).wrapping_add(1) } else { time };
+        self.time = Widen::new(size.into(), self.time).widen(low);
     }
 }
 

@@ -17,8 +17,9 @@ pub(crate) enum NumberNames {
 }
 
 impl NumberNames {
-    /// Writes the name of a number to `text`, which is empty; leaves it empty if there is none.
+    /// Appends the name of a number to `text`; nothing if there is none.
     pub(crate) fn write(&self, number: i64, text: &mut String) {
+        let empty = text.len();
         match self {
             NumberNames::Symbols(symbols) => {
                 if let Ok(at) = symbols.binary_search_by_key(&number, |(number, _)| *number) {
@@ -30,14 +31,14 @@ impl NumberNames {
                 let mut rest = number;
                 for (mask, name) in flags {
                     if rest & mask == *mask {
-                        if !text.is_empty() {
+                        if text.len() > empty {
                             text.push_str(between);
                         }
                         text.push_str(name);
                         rest &= !mask;
                     }
                 }
-                if rest != 0 && !text.is_empty() {
+                if rest != 0 && text.len() > empty {
                     text.push_str(between);
                     text.push_str(&format!("{rest:#x}"));
                 }
@@ -109,9 +110,9 @@ mod tests {
     use super::*;
 
     fn name(names: &NumberNames, number: i64) -> String {
-        let mut text = String::new();
+        let mut text = "before ".to_owned();
         names.write(number, &mut text);
-        text
+        text.split_off("before ".len())
     }
 
     #[test]

@@ -81,6 +81,12 @@ fn a_recording_of_lttng_reads_as_babeltrace_prints_it() {
     assert_eq!((fact("host"), fact("writer")), (Some("vm"), Some("lttng-ust 2.13")));
     assert_eq!((fact("env.domain"), fact("env.tracer_buffering_id")), (Some("ust"), Some("0")));
     assert_eq!(fact("clock.monotonic.offset_ns"), Some("1795241965578422079"));
+    // So that a trace of the time of day can be merged with it; at the first packet, just before the first event.
+    let [pair] = trace.clock_pairs()[..] else { panic!("{:?}", trace.clock_pairs()) };
+    assert_eq!((pair.left.clock, pair.right.clock), (ClockDomain::Monotonic, ClockDomain::Realtime));
+    assert_eq!(pair.right.value - pair.left.value, offset);
+    let first = events.iter().map(|event| event.tick.0).min().unwrap();
+    assert!((first - 1_000_000_000..=first).contains(&pair.left.value), "{pair:?}, first event {first}");
     let streams = trace.streams();
     let shapes: Vec<_> = streams.iter().map(|s| (s.clock, s.cpu.map(|c| c.0), s.buffer.as_str())).collect();
     let (monotonic, channel) = (ClockDomain::Monotonic, "ch");

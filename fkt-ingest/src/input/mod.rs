@@ -1,11 +1,16 @@
 //! The bytes of a trace: a file mapped into memory, or bytes that are there already.
 
+mod window;
+
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memmap2::{Mmap, UncheckedAdvice};
 
+pub(crate) use self::window::Window;
 use crate::error::Error;
 
 /// The bytes of a file, shared by every stream that reads from it, and its name for messages.
@@ -17,7 +22,7 @@ pub(crate) struct Input {
 
 #[derive(Debug)]
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(Mmap, File),
     Owned(Vec<u8>),
 }
 
@@ -30,7 +35,7 @@ impl Input {
         // into the map is kept as `str` or as a parsed type. A file cut while it is read kills this process
         // with SIGBUS; who opens a file that is being written accepts that (documented at `open`).
         let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))?;
-        Ok(Input { path: PathBuf::from(path).into(), bytes: Arc::new(Bytes::Mapped(map)) })
+        Ok(Input { path: PathBuf::from(path).into(), bytes: Arc::new(Bytes::Mapped(map, file)) })
     }
 
     /// Bytes that stand for a file of this name.
@@ -45,7 +50,7 @@ impl Input {
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match &*self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map, _) => map,
             Bytes::Owned(bytes) => bytes,
         }
     }
@@ -55,10 +60,31 @@ impl Input {
         self.bytes().len() as u64
     }
 
+    /// Fills `buffer` with the bytes from `at` on, as far as there are any, and says how many. Other than a look at the
+    /// mapped ones, this keeps none of them in this process's memory.
+    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let Bytes::Mapped(_, file) = &*self.bytes else {
+            let from = usize::try_from(at).ok().and_then(|at| self.bytes().get(at..)).unwrap_or_default();
+            let len = from.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&from[..len]);
+            return Ok(len);
+        };
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match file.read_at(&mut buffer[filled..], at.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(len) => filled += len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Bytes `from..to` are not needed soon: a mapped file need not keep them in this process's memory. They can be read
     /// again at any time.
     pub(crate) fn release(&self, from: u64, to: u64) {
-        let Bytes::Mapped(map) = &*self.bytes else { return };
+        let Bytes::Mapped(map, _) = &*self.bytes else { return };
         let (from, to) = (from as usize, to.min(map.len() as u64) as usize);
         if from < to {
             // SAFETY: the map is of a file, private, and never written to. So the system forgets no byte of it: who

@@ -1,0 +1,85 @@
+//! Bytes of a file that were read into memory, and go on with who reads it from its beginning to its end.
+//!
+//! A mapped file costs a fault for every few pages, and its bytes are far when they are first touched. Bytes that are
+//! read, a quarter of a megabyte at a time, are in the cache: reading a trace.dat of 1 GB in the page cache took 0.70 s of
+//! CPU time mapped, and 0.63 s so (AMD EPYC at 2.6 GHz, `read_speed`).
+
+use super::Input;
+
+/// Bytes that are read at a time: a quarter of the second-level cache of a CPU of today.
+const LENGTH: usize = 256 << 10;
+
+/// A part of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// Where in the file it begins.
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// The longest part that a window shows.
+    pub(crate) const LONGEST: u64 = LENGTH as u64 / 2;
+
+    /// Goes on so far that the window shows bytes `from..to` of the file, which are at most [`LONGEST`](Self::LONGEST);
+    /// `false` if they cannot be read.
+    #[inline]
+    pub(crate) fn show(&mut self, input: &Input, from: u64, to: u64) -> bool {
+        let end = self.at + self.bytes.len() as u64;
+        (self.at <= from && to <= end) || self.read(input, from, to)
+    }
+
+    #[cold]
+    fn read(&mut self, input: &Input, from: u64, to: u64) -> bool {
+        self.at = from;
+        self.bytes.resize(LENGTH, 0);
+        let read = input.read_at(from, &mut self.bytes);
+        self.bytes.truncate(read.unwrap_or(0));
+        to.saturating_sub(from) <= self.bytes.len() as u64
+    }
+
+    /// Where in the file its bytes begin.
+    #[inline]
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    //   file    |0 ….. LENGTH ………… 2.5 LENGTH|
+    //   shown    [a]      [    b    ]       [c| behind the end
+    #[test]
+    fn a_window_shows_what_the_file_has_and_nothing_behind_its_end() {
+        let bytes: Vec<u8> = (0..5 * LENGTH / 2).map(|at| (at / 3) as u8).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let mapped = Input::open(file.path()).unwrap();
+        let owned = Input::from_bytes(Path::new("x"), bytes.clone());
+        for input in [mapped, owned] {
+            let mut window = Window::default();
+            let mut at = 0;
+            while at < bytes.len() {
+                let to = bytes.len().min(at + 5000);
+                assert!(window.show(&input, at as u64, to as u64));
+                let from = at - window.at() as usize;
+                assert!(window.bytes()[from..from + to - at] == bytes[at..to], "{at}");
+                at = to;
+            }
+            let end = bytes.len() as u64;
+            assert!(!window.show(&input, end - 10, end + 1));
+            assert!(!window.show(&input, end + 10, end + 11));
+            assert!(window.show(&input, 7, 9));
+            assert_eq!(window.bytes()[..2], bytes[7..9]);
+        }
+    }
+}
