@@ -11,4 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+mod error;
+pub mod telling;
 pub mod timeline;
+
+pub use error::{Error, ErrorKind};

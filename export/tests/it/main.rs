@@ -1,0 +1,4 @@
+//! Formats against other people's programs that read them.
+
+mod story;
+mod tally;
