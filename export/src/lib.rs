@@ -11,4 +11,5 @@
 
 #![forbid(unsafe_code)]
 
+pub mod otf2;
 pub mod timeline;
