@@ -17,6 +17,8 @@ const LITTLE_ENDIAN: u8 = 0x42;
 const LAST_EVENT: usize = 10;
 /// Bytes that a timestamp takes.
 const TIMESTAMP_LEN: usize = 9;
+/// Bytes that an enter or leave takes at most.
+const LONGEST_ENTER: usize = 6;
 /// Bytes that have to be free behind the last record: the two that end a file.
 const END_LEN: usize = 2;
 
@@ -81,9 +83,9 @@ impl Chunks {
         }
         let begin = self.buffer.len();
         encode(&mut self.buffer);
-        // As the C library counts: with a timestamp, be there one or not.
-        let len = TIMESTAMP_LEN + self.buffer.len() - begin;
-        if self.used(before) + len + END_LEN > self.chunk_size {
+        // As the C library counts: with a timestamp, be there one or not, and an enter in its longest form.
+        let len = TIMESTAMP_LEN + (self.buffer.len() - begin + END_LEN).max(LONGEST_ENTER + 1);
+        if self.used(before) + len > self.chunk_size {
             self.move_to_next_chunk(before, begin, Some(time))?;
         }
         self.events += 1;

@@ -232,10 +232,10 @@ impl Definitions {
         self.write_late(GROUP, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
-            // What the type was called before version 1.2, which had none for groups of threads that communicate.
-            out.push(match ty {
-                GroupType::Locations | GroupType::Regions => ty.into(),
-                GroupType::CommLocations | GroupType::CommGroup => 0,
+            // What the type was called before version 1.2, which knew nothing of paradigms but MPI: else unknown.
+            out.push(match (ty, paradigm) {
+                (GroupType::Locations | GroupType::Regions, Paradigm::Unknown) => ty.into(),
+                _ => 0,
             });
             encode::u32(out, members.len() as u32);
             for &member in members {
