@@ -13,3 +13,4 @@
 
 pub mod otf2;
 pub mod timeline;
+pub mod vampir;

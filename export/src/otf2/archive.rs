@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    AttributeId, ClockProperties, Definitions, Event, LocationGroupId, LocationId, LocationType, StringId, Value,
-    anchor::Anchor, chunks::Chunks,
+    AttributeId, ClockProperties, Definitions, Event, LocationGroupId, LocationId, LocationType, StringId,
+    Value, anchor::Anchor, chunks::Chunks,
 };
 
 /// The sizes of chunks that libotf2 reads.
@@ -119,7 +119,7 @@ impl Archive {
     /// Something happens there, at this time.
     ///
     /// # Errors
-    /// When time goes back at this location, or when it cannot be written.
+    /// When time goes back at this location, when it cannot be written, or when the archive is finished.
     #[inline]
     pub fn write(
         &mut self,
@@ -128,7 +128,9 @@ impl Archive {
         event: Event<'_>,
         attributes: &[(AttributeId, Value)],
     ) -> io::Result<()> {
-        let stream = &mut self.locations[location.0 as usize];
+        let Some(stream) = self.locations.get_mut(location.0 as usize) else {
+            return Err(no_such_location());
+        };
         let before = stream.chunks.held();
         stream.chunks.event(time, |out| event.encode(attributes, out))?;
         if stream.chunks.waiting() >= FLUSH_AT {
@@ -144,11 +146,11 @@ impl Archive {
         Ok(())
     }
 
-    /// Writes all files to their ends, and at last the anchor file.
+    /// Writes all files to their ends, and at last the anchor file. Nothing can be written after that.
     ///
     /// # Errors
     /// When one cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         let nothing = empty_file(self.options.definition_chunk);
         let mut events = 0;
         self.locations.sort_by_key(|stream| stream.id);
@@ -185,6 +187,11 @@ impl Archive {
         self.held = 0;
         Ok(())
     }
+}
+
+#[cold]
+fn no_such_location() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "no such location, or the archive is finished")
 }
 
 fn file(folder: &Path, location: LocationId, extension: &str) -> PathBuf {

@@ -4,8 +4,8 @@ use std::{io, path::PathBuf};
 
 use super::{
     AttributeId, ClockProperties, CommId, GroupId, GroupType, LocationGroupId, LocationGroupType, LocationId,
-    LocationType, MetricId, MetricMember, MetricMemberId, MetricOccurrence, MetricScope, Paradigm, ParadigmClass,
-    RecorderKind, Region, RegionId, StringId, SystemTreeDomain, SystemTreeNodeId, Type,
+    LocationType, MetricId, MetricMember, MetricMemberId, MetricOccurrence, MetricScope, Paradigm,
+    ParadigmClass, RecorderKind, Region, RegionId, StringId, SystemTreeDomain, SystemTreeNodeId, Type,
     chunks::Chunks,
     encode::{self, UNDEFINED_U32, UNDEFINED_U64},
     texts::Texts,
@@ -72,9 +72,14 @@ fn take(next: &mut u32) -> u32 {
 }
 
 impl Definitions {
-    pub(super) fn create(path: PathBuf, chunk_size: usize, clock: ClockProperties) -> io::Result<Definitions> {
+    pub(super) fn create(
+        path: PathBuf,
+        chunk_size: usize,
+        clock: ClockProperties,
+    ) -> io::Result<Definitions> {
         let (chunks, texts) = (Chunks::new(chunk_size), Texts::default());
-        let mut definitions = Definitions { path, chunks, late: Vec::new(), written: 0, texts, next: Next::default() };
+        let mut definitions =
+            Definitions { path, chunks, late: Vec::new(), written: 0, texts, next: Next::default() };
         definitions.clock_properties(clock)?;
         definitions.string("")?;
         Ok(definitions)
@@ -164,7 +169,11 @@ impl Definitions {
     ///
     /// # Errors
     /// See [`string`](Self::string).
-    pub fn system_tree_node_domain(&mut self, node: SystemTreeNodeId, domain: SystemTreeDomain) -> io::Result<()> {
+    pub fn system_tree_node_domain(
+        &mut self,
+        node: SystemTreeNodeId,
+        domain: SystemTreeDomain,
+    ) -> io::Result<()> {
         self.write(SYSTEM_TREE_NODE_DOMAIN, |out| {
             encode::u32(out, node.0);
             out.push(domain.into());

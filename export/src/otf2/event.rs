@@ -121,9 +121,15 @@ impl Event<'_> {
                 out.push(LEAVE);
                 encode::u32(out, region.0);
             }
-            Event::Metric(metric, values) => encode::record(out, METRIC, |out| metric_body(metric, values, out)),
-            Event::ThreadAcquireLock(lock) => encode::record(out, THREAD_ACQUIRE_LOCK, |out| lock_body(lock, out)),
-            Event::ThreadReleaseLock(lock) => encode::record(out, THREAD_RELEASE_LOCK, |out| lock_body(lock, out)),
+            Event::Metric(metric, values) => {
+                encode::record(out, METRIC, |out| metric_body(metric, values, out))
+            }
+            Event::ThreadAcquireLock(lock) => {
+                encode::record(out, THREAD_ACQUIRE_LOCK, |out| lock_body(lock, out))
+            }
+            Event::ThreadReleaseLock(lock) => {
+                encode::record(out, THREAD_RELEASE_LOCK, |out| lock_body(lock, out))
+            }
             Event::ThreadCreate(comm, number) => thread(THREAD_CREATE, comm, number.0, out),
             Event::ThreadBegin(comm, number) => thread(THREAD_BEGIN, comm, number.0, out),
             Event::ThreadWait(comm, number) => thread(THREAD_WAIT, comm, number.0, out),

@@ -1,8 +1,6 @@
 //! What the longer definitions say.
 
-use super::{
-    Base, LocationGroupId, LocationId, MetricMode, Paradigm, RegionRole, StringId, Type,
-};
+use super::{Base, LocationGroupId, LocationId, MetricMode, Paradigm, RegionRole, StringId, Type};
 
 /// The clock of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::{fs, io, path::Path, process::Command};
 
 use sigmund_export::otf2::{
-    Archive, Base, ClockProperties, Event, GroupType, LocationGroupId, LocationGroupType, LocationId, LocationType,
-    Lock, MetricId, MetricMember, MetricMemberId, MetricMode, MetricOccurrence, MetricScope, MetricValue, Options,
-    Paradigm, ParadigmClass, RecorderKind, Region, RegionId, RegionRole, StringId, SystemTreeDomain,
-    SystemTreeNodeId, ThreadNumber, Type, Value,
+    Archive, Base, ClockProperties, Event, GroupType, LocationGroupId, LocationGroupType, LocationId,
+    LocationType, Lock, MetricId, MetricMember, MetricMemberId, MetricMode, MetricOccurrence, MetricScope,
+    MetricValue, Options, Paradigm, ParadigmClass, RecorderKind, Region, RegionId, RegionRole, StringId,
+    SystemTreeDomain, SystemTreeNodeId, ThreadNumber, Type, Value,
 };
 use sigmund_export::otf2::{AttributeId, CommId, GroupId};
 
@@ -73,7 +73,8 @@ fn events(archive: &mut Archive) -> io::Result<()> {
 }
 
 fn define(archive: &mut Archive) -> io::Result<()> {
-    let (empty, one, two, three, four) = (StringId::EMPTY, StringId(1), StringId(2), StringId(3), StringId(4));
+    let (empty, one, two, three, four) =
+        (StringId::EMPTY, StringId(1), StringId(2), StringId(3), StringId(4));
     let defs = archive.definitions();
     assert_eq!(defs.string("name")?, one);
     for i in 2..600 {
@@ -109,7 +110,10 @@ fn define(archive: &mut Archive) -> io::Result<()> {
 
     // These come into the file behind the locations.
     defs.metric_instance(class, LocationId(6), MetricScope::LocationGroup(process))?;
-    assert_eq!(defs.metric_instance(class, LocationId(6), MetricScope::Location(LocationId(5)))?, MetricId(2));
+    assert_eq!(
+        defs.metric_instance(class, LocationId(6), MetricScope::Location(LocationId(5)))?,
+        MetricId(2)
+    );
     defs.group(one, GroupType::Regions, Paradigm::Unknown, &[0, 300])?;
     defs.group(empty, GroupType::CommLocations, Paradigm::Pthread, &[0, 5])?;
     assert_eq!(defs.group(one, GroupType::CommGroup, Paradigm::Pthread, &[0, 1])?, GroupId(2));
