@@ -62,6 +62,10 @@ impl Actors {
         for track in tracks.chain(cast.thread_ids().map(Track::Thread)) {
             actors.location(archive, cast, track, Lane::Own)?;
         }
+        if actors.all.is_empty() {
+            // Readers refuse an archive without any location.
+            actors.nowhere(archive)?;
+        }
         Ok(actors)
     }
 

@@ -63,7 +63,7 @@ use std::{io, path::Path, sync::Arc};
 use sigmund_model::{LwpState, ThreadState, Ticks};
 
 use crate::{
-    otf2::{Archive, AttributeId, RegionId, Value},
+    otf2::{Archive, AttributeId, Options, RegionId, Value},
     timeline::{Cast, Change, CpuId, LwpId, Sink, Slice, ThreadId, Track},
 };
 use actors::{Actors, Lane};
@@ -108,7 +108,18 @@ impl Otf2 {
     /// # Errors
     /// When files are there already, or cannot be written.
     pub fn create(folder: &Path, cast: Arc<Cast>) -> io::Result<Otf2> {
-        let Setting { archive, attributes, actors, queues, births } = Setting::create(folder, &cast)?;
+        let creator = concat!("Sigmund ", env!("CARGO_PKG_VERSION")).into();
+        let options = Options { creator, description: cast.name.clone(), ..Options::default() };
+        Otf2::with_options(folder, cast, options)
+    }
+
+    /// As [`create`](Self::create), with other chunks, memory or texts.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and when the options are out of range.
+    pub fn with_options(folder: &Path, cast: Arc<Cast>, options: Options) -> io::Result<Otf2> {
+        let Setting { archive, attributes, actors, queues, births } =
+            Setting::create(folder, &cast, options)?;
         let (regions, happenings) = (Regions::new(&cast), Happenings::new(&cast));
         let values = Vec::new();
         Ok(Otf2 { cast, archive, actors, regions, births, queues, happenings, attributes, values })

@@ -23,9 +23,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub(super) fn create(folder: &Path, cast: &Cast) -> io::Result<Setting> {
-        let creator = concat!("Sigmund ", env!("CARGO_PKG_VERSION")).into();
-        let options = Options { creator, description: cast.name.clone(), ..Options::default() };
+    pub(super) fn create(folder: &Path, cast: &Cast, options: Options) -> io::Result<Setting> {
         let mut archive = Archive::create(folder, clock(&cast.clock), options)?;
         let attributes = attributes(&mut archive)?;
         let groups = groups(&mut archive, cast)?;

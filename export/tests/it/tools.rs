@@ -10,13 +10,20 @@ use std::{
 pub(crate) fn all_there(tools: &[&str]) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = env::split_paths(&path).collect();
-    let missing: Vec<_> =
-        tools.iter().filter(|tool| !folders.iter().any(|folder| folder.join(tool).exists())).collect();
-    if !missing.is_empty() {
-        eprintln!("SKIPPED: needs {missing:?}");
-        assert_ne!(env::var("CI").as_deref(), Ok("true"), "on CI this test must run: needs {missing:?}");
-    }
-    missing.is_empty()
+    let is_there = |tool: &&str| folders.iter().any(|folder| folder.join(tool).exists());
+    tools.iter().all(|tool| is_there(tool) || missing(tool))
+}
+
+/// Whether a library's header is there; aloud if not.
+pub(crate) fn header_exists(header: &str) -> bool {
+    Path::new("/usr/include").join(header).exists() || missing(header)
+}
+
+/// Says aloud that a test is not run for want of this, and that is not allowed on CI. Never true.
+fn missing(what: &str) -> bool {
+    eprintln!("SKIPPED: needs {what}");
+    assert_ne!(env::var("CI").as_deref(), Ok("true"), "on CI this test must run: needs {what}");
+    false
 }
 
 /// What a program says that must succeed and have nothing to complain about.
@@ -35,13 +42,5 @@ pub(crate) fn python_has(module: &str) -> bool {
     let import = format!("import {module}");
     let there =
         Path::new(PYTHON).exists() && Command::new(PYTHON).args(["-c", &import]).status().unwrap().success();
-    if !there {
-        eprintln!("SKIPPED: needs {PYTHON} with {module}");
-        assert_ne!(
-            env::var("CI").as_deref(),
-            Ok("true"),
-            "on CI this test must run: needs {PYTHON} with {module}"
-        );
-    }
-    there
+    there || missing(&format!("{PYTHON} with {module}"))
 }
