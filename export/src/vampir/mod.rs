@@ -46,10 +46,18 @@
 //! Wakeups could only be arrows as messages of MPI, which they are not. Teams and fork and join are for runtimes that fork
 //! all threads at once: this one creates each. Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
 //!
+//! Vampir itself was not at hand: that regions of no length show there is not known. A group of CPUs that is of unknown
+//! type, with threads in it, is what lo2s writes for Vampir, which comes from the same house.
+//!
 //! # Cost
 //!
+//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn, with
+//! making their 200,000 files, 3.8 s and 106 MiB, most of it the events that wait. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a
+//! tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
+//!
 //! Names are kept until they are 16 MiB, then they are forgotten and defined anew where they occur; so memory is bounded,
-//! and a region may be defined twice.
+//! and a region may be defined twice. Readers open the files of all locations at once: of a trace with more than 1000,
+//! which has perhaps 300 user threads, they complain of too many open files until `ulimit -n` is raised.
 
 mod actors;
 mod births;

@@ -3,8 +3,8 @@
 use std::{fs, io::ErrorKind, path::Path};
 
 use sigmund_export::otf2::{
-    Archive, ClockProperties, Event, Location, LocationGroupType, LocationId, LocationType, Options,
-    RegionId, StringId,
+    Archive, ClockProperties, Event, GroupType, Location, LocationGroupType, LocationId, LocationType,
+    Options, Paradigm, RegionId, StringId,
 };
 
 const CLOCK: ClockProperties = ClockProperties { resolution: 1, offset: 0, length: 100, realtime: None };
@@ -66,15 +66,24 @@ fn a_definition_that_no_chunk_holds_is_refused() {
     let (mut archive, _) = with_one_location(folder.path());
     let members = vec![1 << 60; 1 << 20];
     let definitions = archive.definitions();
-    definitions
-        .group(
-            StringId::EMPTY,
-            sigmund_export::otf2::GroupType::Regions,
-            sigmund_export::otf2::Paradigm::None,
-            &members,
-        )
-        .unwrap();
+    definitions.group(StringId::EMPTY, GroupType::Regions, Paradigm::None, &members).unwrap();
     assert_eq!(archive.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn texts_are_known_again_until_they_are_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = Archive::create(folder.path(), CLOCK, Options::default()).unwrap();
+    let definitions = archive.definitions();
+    let first = definitions.string("a").unwrap();
+    assert_eq!(definitions.string("").unwrap(), StringId::EMPTY);
+    assert_eq!(definitions.string("a").unwrap(), first);
+    for number in 0..17 {
+        definitions.string(&format!("{number:020}").repeat(50_000)).unwrap();
+    }
+    let again = definitions.string("a").unwrap();
+    assert!(again > first);
+    assert_eq!(definitions.string("a").unwrap(), again);
 }
 
 #[test]
