@@ -12,7 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod otf2;
 pub mod telling;
 pub mod timeline;
+pub mod vampir;
 
 pub use error::{Error, ErrorKind};
