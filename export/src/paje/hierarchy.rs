@@ -39,8 +39,9 @@ pub(super) struct KindOf {
     pub(super) name: &'static str,
     /// Begins the containers' aliases.
     pub(super) prefix: &'static str,
-    /// Of a row beside its actor: what is said after the actor's name.
-    pub(super) suffix: &'static str,
+    /// Of a row beside its actor's: what is said of it, before ` of ` and the actor's name. (ViTE shows the first few
+    /// characters.)
+    pub(super) beside: &'static str,
     /// What it is in one after the other; of a row with slices, nothing.
     pub(super) states: Option<States>,
 }
@@ -58,21 +59,21 @@ pub(super) struct States {
 /// By [`Kind`].
 #[rustfmt::skip]
 pub(super) const KINDS: [KindOf; 10] = [
-    KindOf { ty: only("M"), parent: only("0"), name: "machine", prefix: "m", suffix: "", states: None },
-    KindOf { ty: only("C"), parent: only("M"), name: "CPU", prefix: "c", suffix: "",
+    KindOf { ty: only("M"), parent: only("0"), name: "machine", prefix: "m", beside: "", states: None },
+    KindOf { ty: only("C"), parent: only("M"), name: "CPU", prefix: "c", beside: "",
         states: Some(States { ty: only("SC"), name: "LWP on the CPU", prefix: "vc" }) },
-    KindOf { ty: only("CT"), parent: only("C"), name: "CPU's user thread", prefix: "ct", suffix: "user thread",
+    KindOf { ty: only("CT"), parent: only("C"), name: "CPU's user thread", prefix: "ct", beside: "user thread",
         states: Some(States { ty: only("SCT"), name: "user thread on the CPU", prefix: "vct" }) },
-    KindOf { ty: only("CS"), parent: only("C"), name: "CPU's slices", prefix: "cs", suffix: "interrupts", states: None },
-    KindOf { ty: only("P"), parent: only("M"), name: "process", prefix: "p", suffix: "", states: None },
-    KindOf { ty: only("L"), parent: only("P"), name: "LWP", prefix: "l", suffix: "",
+    KindOf { ty: only("CS"), parent: only("C"), name: "CPU's slices", prefix: "cs", beside: "interrupts", states: None },
+    KindOf { ty: only("P"), parent: only("M"), name: "process", prefix: "p", beside: "", states: None },
+    KindOf { ty: only("L"), parent: only("P"), name: "LWP", prefix: "l", beside: "",
         states: Some(States { ty: only("SL"), name: "LWP state", prefix: "vl" }) },
-    KindOf { ty: only("LT"), parent: only("L"), name: "LWP's user thread", prefix: "lt", suffix: "user thread",
+    KindOf { ty: only("LT"), parent: only("L"), name: "LWP's user thread", prefix: "lt", beside: "user thread",
         states: Some(States { ty: only("SLT"), name: "user thread on the LWP", prefix: "vlt" }) },
-    KindOf { ty: only("LS"), parent: only("L"), name: "LWP's slices", prefix: "ls", suffix: "calls", states: None },
-    KindOf { ty: only("T"), parent: only("P"), name: "user thread", prefix: "t", suffix: "",
+    KindOf { ty: only("LS"), parent: only("L"), name: "LWP's slices", prefix: "ls", beside: "calls", states: None },
+    KindOf { ty: only("T"), parent: only("P"), name: "user thread", prefix: "t", beside: "",
         states: Some(States { ty: only("ST"), name: "user thread state", prefix: "vt" }) },
-    KindOf { ty: only("TS"), parent: only("T"), name: "user thread's slices", prefix: "ts", suffix: "spans", states: None },
+    KindOf { ty: only("TS"), parent: only("T"), name: "user thread's slices", prefix: "ts", beside: "spans", states: None },
 ];
 
 impl Kind {

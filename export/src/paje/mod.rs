@@ -29,7 +29,7 @@
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | CPU, LWP, user thread | a container; in it its states, with the words of the super-trace | birth and death: its first and last state tell |
-//! | what else it does at the same time | a container inside: `CPU 0: user thread`, `CPU 0: interrupts`, `1 main: spans`, …, created when it is first needed | |
+//! | what else it does at the same time | a container inside: `user thread of CPU 0`, `interrupts of CPU 0`, `spans of 1 main`, …, created when it is first needed | |
 //! | who is on a CPU, mounted on an LWP | a state whose value is the name of the one carried | |
 //! | no state, idle | `PajePopState`: nothing is drawn. (ViTE 1.2 does not know `PajeResetState`.) | |
 //! | what a blocked thread waits for | field `WaitsFor` of its state: `pj_dump -u`, a click in ViTE | |

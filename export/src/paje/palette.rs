@@ -90,8 +90,8 @@ pub(super) fn of_slice(kind: SliceKind, name: &str) -> Color {
 
 /// The colour of somebody who is carried, by a CPU or an LWP: consecutive numbers differ much.
 pub(super) fn of_actor(number: u32) -> Color {
-    // The golden ratio's part of the circle, so that no two of a few come near each other.
-    hue(u64::from(number) * 1112 % HUES)
+    // From blue on, each the golden ratio's part of the circle further, so that no two of a few come near each other.
+    hue(1200 + u64::from(number) * 1112)
 }
 
 const HUES: u64 = 1800;

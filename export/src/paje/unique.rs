@@ -46,14 +46,14 @@ pub(super) struct Names {
 
 impl Names {
     /// Labels, where one is enough. The LWP that began a process has the process's name and number, so that one is
-    /// called `process sumtime (70)`; of several processes' threads with one label each is called `1 main @ sumtime (70)`.
+    /// called `sumtime (70) process`; of several processes' threads with one label each is called `1 main @ sumtime (70)`.
     pub(super) fn new(cast: &Cast) -> Names {
         let mut unique = UniqueNames::default();
         let machine = unique.give(if cast.name.is_empty() { "machine".into() } else { cast.name.clone() });
         let cpus = cast.cpus.iter().map(|cpu| unique.give(format!("CPU {cpu}"))).collect();
         let processes = cast.processes.iter().map(|process| {
             let named = process.pid.is_some() && process.name.is_some();
-            unique.give(if named { format!("process {}", process.label()) } else { process.label() })
+            unique.give(if named { format!("{} process", process.label()) } else { process.label() })
         });
         let processes = processes.collect();
         let of_lwps = cast.lwps.iter().map(|lwp| (lwp.label(), lwp.process)).collect();
@@ -77,7 +77,7 @@ impl Names {
 
     /// The name of a row beside its actor's.
     pub(super) fn beside(&mut self, row: Row) -> String {
-        let name = format!("{}: {}", self.of(row), row.kind.of().suffix);
+        let name = format!("{} of {}", row.kind.of().beside, self.of(row));
         self.unique.give(name)
     }
 }

@@ -1,5 +1,10 @@
 //! Formats against other people's programs that read them.
 
 mod paje;
+mod paje_check;
+mod paje_pj_dump;
+mod paje_speed;
+mod paje_story;
+mod paje_vite;
 mod story;
 mod tally;
