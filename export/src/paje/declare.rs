@@ -232,3 +232,54 @@ pub(super) fn counter(counter: Counter) -> (Alias, Row) {
         Counter::RunQueue(cpu) => (run_queue.ty, cpu.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sigmund_model::Ticks;
+
+    use super::*;
+    use crate::{
+        paje::check,
+        timeline::{Cast, Change, Clock, CpuId, Sink, SliceKind, Track},
+    };
+
+    #[test]
+    fn names_past_the_limit_are_a_field_and_cost_no_memory() {
+        let clock = Clock { first: Ticks(0), last: Ticks(9), rate: None, realtime_at_first: None };
+        let cast = Cast {
+            clock,
+            name: String::new(),
+            cpus: vec![sigmund_model::Cpu(0)],
+            processes: Vec::new(),
+            lwps: Vec::new(),
+            threads: Vec::new(),
+            event_types: Vec::new(),
+        };
+        let mut file = Vec::new();
+        let mut paje = Paje::new(&mut file, Arc::new(cast)).unwrap();
+        let track = Track::Cpu(CpuId(0));
+        paje.declared.names = MOST_NAMES - 1;
+        for name in ["first", "second", "", "first"] {
+            let slice = Slice { kind: SliceKind::Irq, name };
+            paje.change(Ticks(1), &Change::Enter(track, slice)).unwrap();
+            paje.change(Ticks(1), &Change::Leave(track, SliceKind::Irq)).unwrap();
+        }
+        assert_eq!((paje.declared.names, paje.declared.bytes), (MOST_NAMES, "first".len()));
+        paje.finish().unwrap();
+        drop(paje);
+        assert_eq!(check(file.as_slice()).unwrap().faults, []);
+        let file = String::from_utf8(file).unwrap();
+        let pushed: Vec<&str> = file.lines().filter(|line| line.contains(" S8 cs0 v")).collect();
+        assert_eq!(
+            pushed,
+            [
+                "9 0.000000001 S8 cs0 vn1048576",
+                "16 0.000000001 S8 cs0 vo8 \"second\"",
+                "16 0.000000001 S8 cs0 vo8 \"%empty\"",
+                "9 0.000000001 S8 cs0 vn1048576",
+            ]
+        );
+    }
+}

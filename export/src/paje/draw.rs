@@ -139,7 +139,11 @@ impl<W: Write> Paje<W> {
         self.links += 1;
         for (number, end) in [(event::START_LINK, from), (event::END_LINK, to)] {
             let key = self.links;
-            self.happens(number, ty.alias(), Row::MACHINE).alias(end.alias()).alias(value).number(key).end()?;
+            self.happens(number, ty.alias(), Row::MACHINE)
+                .alias(end.alias())
+                .alias(value)
+                .number(key)
+                .end()?;
         }
         Ok(())
     }

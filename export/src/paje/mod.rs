@@ -31,6 +31,7 @@
 //! | CPU, LWP, user thread | a container; in it its states, with the words of the super-trace | birth and death: its first and last state tell |
 //! | what else it does at the same time | a container inside: `user thread of CPU 0`, `interrupts of CPU 0`, `spans of 1 main`, …, created when it is first needed | |
 //! | who is on a CPU, mounted on an LWP | a state whose value is the name of the one carried | |
+//! | where an LWP or a user thread is | the rows of CPUs and LWPs | the CPU that an LWP left |
 //! | no state, idle | `PajePopState`: nothing is drawn. (ViTE 1.2 does not know `PajeResetState`.) | |
 //! | what a blocked thread waits for | field `WaitsFor` of its state: `pj_dump -u`, a click in ViTE | |
 //! | span, function, system call, interrupt | `PajePushState` and `PajePopState`, a type for each; ViTE shows the innermost | |
@@ -46,7 +47,7 @@
 //!
 //! A file can be [checked](check()) without other programs.
 //!
-//! Cost: 
+//! Cost:
 
 mod check;
 mod declare;

@@ -126,12 +126,10 @@ mod tests {
     fn colours_print_as_paje_has_them() {
         assert_eq!(of_thread_state(ThreadState::Active).to_string(), "0.000 0.700 0.000");
         assert_eq!(WHITE.to_string(), "1.000 1.000 1.000");
-        assert_eq!([0, 300, 600, 1200].map(hue).map(|c| c.to_string()), [
-            "0.900 0.250 0.250",
-            "0.900 0.900 0.250",
-            "0.250 0.900 0.250",
-            "0.250 0.250 0.900",
-        ]);
+        assert_eq!(
+            [0, 300, 600, 1200].map(hue).map(|c| c.to_string()),
+            ["0.900 0.250 0.250", "0.900 0.900 0.250", "0.250 0.900 0.250", "0.250 0.250 0.900",]
+        );
     }
 
     #[test]

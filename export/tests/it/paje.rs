@@ -127,14 +127,17 @@ fn no_two_containers_have_one_name() {
     check_clean(&file);
     let names = names_in(&file);
     let threads: Vec<&str> = ["t0", "t1", "t2", "t3", "t4", "ts1"].map(|alias| names[alias].as_str()).into();
-    assert_eq!(threads, [
-        "1 main @ sumtime (70)",
-        "2 work/6 \"x\"",
-        "3 a, b",
-        "1 main @ sumtime (90)",
-        "1 main @ sumtime (90) #2",
-        "spans of 2 work/6 \"x\" #2",
-    ]);
+    assert_eq!(
+        threads,
+        [
+            "1 main @ sumtime (70)",
+            "2 work/6 \"x\"",
+            "3 a, b",
+            "1 main @ sumtime (90)",
+            "1 main @ sumtime (90) #2",
+            "spans of 2 work/6 \"x\" #2",
+        ]
+    );
     assert!(std::str::from_utf8(&file).unwrap().contains(" t2 T p0 \"3 a%2C b\"\n"));
 }
 

@@ -12,12 +12,6 @@ fn checked(file: &str) -> Report {
     check(file.as_bytes()).unwrap()
 }
 
-/// Puts one text in the place of another, which is there once.
-fn replaced(file: &str, from: &str, to: &str) -> String {
-    assert_eq!(file.matches(from).count(), 1, "{from:?}");
-    file.replace(from, to)
-}
-
 #[test]
 fn a_good_file_is_told_to_be_good_and_counted() {
     let report = checked(&small());
@@ -28,17 +22,40 @@ fn a_good_file_is_told_to_be_good_and_counted() {
     assert_eq!(report.count("PajeCreateContainer"), report.count("PajeDestroyContainer"));
 }
 
-/// One fault in the small story each, and how it is found.
-#[test]
-fn each_fault_is_found_where_it_is() {
+/// A fault in the small story.
+#[derive(Debug)]
+pub(crate) struct Planted {
+    kind: FaultKind,
+    /// What stands there once, and what is put in its place.
+    from: &'static str,
+    to: &'static str,
+    /// A part of what the checker says.
+    what: &'static str,
+    /// Whether pj_dump 1.3.6 refuses it, too.
+    pub(crate) refused_by_pj_dump: bool,
+}
+
+impl Planted {
+    pub(crate) fn file(&self) -> String {
+        let small = small();
+        assert_eq!(small.matches(self.from).count(), 1, "{:?}", self.from);
+        small.replace(self.from, self.to)
+    }
+}
+
+/// One fault each, and how it is found.
+pub(crate) fn planted() -> Vec<Planted> {
     use FaultKind::*;
     let leave_span = "10 0.000004000 S40 ts0\n";
     let ready = "8 0.000001000 ST t1 vt1\n";
     let value = "5 vn1 S40 \"outer\"";
-    let faults: &[(FaultKind, &str, &str, &str)] = &[
-        // What pj_dump lets pass.
-        (TimeGoesBack, ready, "8 0.000000900 ST t1 vt1\n", "expected a time from 0.000001 on, found 0.0000009"),
-        (NothingToPop, leave_span, "10 0.000004000 S40 ts0\n10 0.000004000 S40 ts0\n", "has no state"),
+    let passed = [
+        (
+            TimeGoesBack,
+            ready,
+            "8 0.000000900 ST t1 vt1\n",
+            "expected a time from 0.000001 on, found 0.0000009",
+        ),
         (NotPopped, leave_span, "", "1 states of \"ts0\" were pushed"),
         (UndeclaredValue, ready, "8 0.000001000 ST t1 wrong\n", "no value \"wrong\""),
         (UndeclaredValue, ready, "8 0.000001000 ST t1 vl1\n", "no value \"vl1\""),
@@ -46,9 +63,31 @@ fn each_fault_is_found_where_it_is() {
         (NameUsedTwice, "\"thread 3\"", "\"1 main\"", "\"1 main\" is somebody else's"),
         (NameUsedTwice, "5 vt1 ST \"ready\"", "5 vt1 ST \"new\"", "value \"new\" already"),
         (Fields, "\"thread 3\"", "thread 3", "expected 5 fields, found 6"),
-        (Header, "%EventDef PajePopState", "%\n%EventDef PajePopState", "expected EventDef"),
         (Header, "%\tParameters string\n%EndEventDef\n", "%\tParameters string\n", "has no EndEventDef"),
-        // What pj_dump finds, too.
+        (
+            UndefinedContainer,
+            "7 0.000004000 M m0\n",
+            "7 0.000004000 M m0\n7 0.000004000 M m0\n",
+            "is destroyed",
+        ),
+        (Fields, ready, "8 soon ST t1 vt1\n", "\"soon\" is not of its field's type"),
+        (
+            Fields,
+            "12 0.000001000 VP p0 1\n",
+            "12 0.000001000 VP p0 one\n",
+            "\"one\" is not of its field's type",
+        ),
+        (Fields, "\"thread 3\"\n", "\"thread 3\n", "expected a quote behind \"thread 3\""),
+        (
+            Fields,
+            "\"active\" \"0.000 0.700 0.000\"",
+            "\"active\" \"0.000 7.000 0.000\"",
+            "is not of its field's type",
+        ),
+    ];
+    let refused = [
+        (NothingToPop, leave_span, "10 0.000004000 S40 ts0\n10 0.000004000 S40 ts0\n", "has no state"),
+        (Header, "%EventDef PajePopState", "%\n%EventDef PajePopState", "expected EventDef"),
         (UndefinedType, ready, "8 0.000001000 XX t1 vt1\n", "type \"XX\" is not defined"),
         (WrongType, ready, "8 0.000001000 SL t1 vl1\n", "not of \"t1\"'s container type"),
         (WrongType, ready, "8 0.000001000 VP t1 vt1\n", "is a type of Variable"),
@@ -56,7 +95,6 @@ fn each_fault_is_found_where_it_is() {
         (WrongType, "6 0.000000000 t2 T p0", "6 0.000000000 t2 T m0", "are not created in there"),
         (WrongType, "K88 m0 t1 vw88 2", "K88 m0 l1 vw88 2", "cannot be at \"l1\""),
         (UndefinedContainer, ready, "8 0.000001000 ST t9 vt1\n", "\"t9\" was not created"),
-        (UndefinedContainer, "7 0.000004000 M m0\n", "7 0.000004000 M m0\n7 0.000004000 M m0\n", "is destroyed"),
         (LinkNotPaired, "14 0.000001000 K88 m0 t1 vw88 2\n", "", "link \"2\" has no end"),
         (LinkNotPaired, "13 0.000001000 K88 m0 t0 vw88 2\n", "", "link \"2\" has not begun"),
         (NameUsedTwice, value, "5 vn1 S40 \"outer\" \"0 0 0\"\n5 vn1 S40 \"other\"", "value \"vn1\" already"),
@@ -65,20 +103,28 @@ fn each_fault_is_found_where_it_is() {
         (Header, "%EventDef PajePopState", "%EventDef PajePop", "expected an event of Pajé, found PajePop"),
         (Header, "%\tStartContainerType string\n", "", "lacks the fields [\"StartContainerType\"]"),
         (Header, "%\tWaitsFor string", "%\tWaitsFor text", "expected the type of WaitsFor, found text"),
-        (Fields, ready, "8 soon ST t1 vt1\n", "\"soon\" is not of its field's type"),
         (Fields, ready, "8 0.000001000 ST t1\n", "expected 4 fields, found 3"),
-        (Fields, "12 0.000001000 VP p0 1\n", "12 0.000001000 VP p0 one\n", "\"one\" is not of its field's type"),
-        (Fields, "\"thread 3\"\n", "\"thread 3\n", "expected a quote behind \"thread 3\""),
-        (Fields, "\"active\" \"0.000 0.700 0.000\"", "\"active\" \"0.000 7.000 0.000\"", "is not of its field's type"),
     ];
+    let fault = |refused_by_pj_dump| {
+        move |(kind, from, to, what)| Planted { kind, from, to, what, refused_by_pj_dump }
+    };
+    passed.into_iter().map(fault(false)).chain(refused.into_iter().map(fault(true))).collect()
+}
+
+#[test]
+fn each_fault_is_found_where_it_is() {
     let small = small();
-    for (kind, from, to, what) in faults {
-        let report = checked(&replaced(&small, from, to));
+    for planted in planted() {
+        let report = checked(&planted.file());
+        let Planted { kind, from, to, what, .. } = planted;
         let found = report.faults.first().unwrap_or_else(|| panic!("{kind:?} is not found: {to:?}"));
-        assert!(found.kind == *kind && found.what.contains(what), "{kind:?}, {to:?}: {found}");
-        if !to.is_empty() && !matches!(kind, NotPopped | Header) {
+        assert!(found.kind == kind && found.what.contains(what), "{kind:?}, {to:?}: {found}");
+        if !to.is_empty() && !matches!(kind, FaultKind::NotPopped | FaultKind::Header) {
             let lines = small[..small.find(from).unwrap()].lines().count() as u64;
-            assert!((lines..=lines + 2).contains(&found.line), "{kind:?}, {to:?}: {found}, not in line {lines}");
+            assert!(
+                (lines..=lines + 2).contains(&found.line),
+                "{kind:?}, {to:?}: {found}, not in line {lines}"
+            );
         }
     }
 }
@@ -91,6 +137,22 @@ fn a_file_that_ends_anywhere_is_never_good_and_never_a_panic() {
         let in_definitions = report.count("PajeCreateContainer") == 0;
         assert!(in_definitions || end + 1 >= small.len() || !report.faults.is_empty(), "cut at {end}");
     }
+}
+
+#[test]
+fn a_file_with_any_bytes_changed_is_never_a_panic() {
+    let small = small().into_bytes();
+    let mut dice = 1_u64;
+    let mut faulty = 0;
+    for _ in 0..2000 {
+        let mut file = small.clone();
+        for _ in 0..3 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            file[(dice >> 33) as usize % small.len()] = (dice >> 20) as u8;
+        }
+        faulty += usize::from(!check(file.as_slice()).unwrap().faults.is_empty());
+    }
+    assert!(faulty > 1000, "{faulty}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use sigmund_export::{
@@ -14,21 +14,27 @@ use sigmund_model::Ticks;
 
 use crate::{
     paje::{self, check_clean, written},
+    paje_check,
     paje_story::Everything,
     story::{self, Random},
     tally::Tally,
 };
 
-/// What pj_dump says of a file; nothing if it is not there.
-fn pj_dump(file: &[u8]) -> Option<Table> {
+/// What pj_dump does with a file; nothing if it is not there.
+fn run_pj_dump(file: &[u8]) -> Option<Output> {
     if Command::new("pj_dump").arg("--help").stdout(Stdio::null()).status().is_err() {
-        crate::paje::skipped("needs pj_dump (Debian: pajeng)");
+        paje::skipped("needs pj_dump (Debian: pajeng)");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("story.trace");
     std::fs::write(&path, file).unwrap();
-    let said = Command::new("pj_dump").args(["-u", "-l", "9"]).arg(&path).output().unwrap();
+    Some(Command::new("pj_dump").args(["-u", "-l", "9"]).arg(&path).output().unwrap())
+}
+
+/// What pj_dump reads in a file that it accepts.
+fn pj_dump(file: &[u8]) -> Option<Table> {
+    let said = run_pj_dump(file)?;
     let errors = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && errors.is_empty(), "pj_dump refuses it: {errors}");
     Some(Table::new(String::from_utf8(said.stdout).unwrap()))
@@ -292,6 +298,17 @@ fn long_and_hostile_names_are_accepted() {
     assert_eq!(containers.len(), names.len());
 }
 
+/// Or the checker would not be needed.
+#[test]
+fn pj_dump_lets_faults_pass_that_the_checker_finds() {
+    for planted in paje_check::planted() {
+        let file = planted.file();
+        let Some(said) = run_pj_dump(file.as_bytes()) else { return };
+        let told = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {told}");
+    }
+}
+
 /// ```text
 /// CPU 0      |= LWP 70 =|        |== LWP 71 ==|
 /// CPU 3      |   irq 24 {softirq}              |
@@ -308,29 +325,32 @@ fn the_small_story_row_by_row() {
         .map(|state| format!("{:4}-{:4} {}: {}", state.start, state.end, state.container, state.value))
         .collect();
     read.sort();
-    assert_eq!(read, [
-        "   0- 480 sumtime %222%22%0A (71): sleeping",
-        "   0-1000 1 main: active",
-        "   0-1000 CPU 0: sumtime (70)",
-        "   0-1000 sumtime (70): running",
-        "   0-1000 user thread of CPU 0: 1 main",
-        "   0-2000 user thread of sumtime (70): 1 main",
-        "  80-4000 spans of 1 main: outer",
-        " 120-1200 spans of 1 main: sumtime::node",
-        " 160- 200 calls of sumtime (70): futex",
-        " 400- 560 interrupts of CPU 3: irq 24 eth0",
-        " 440- 520 interrupts of CPU 3: NET_RX",
-        " 480-2000 sumtime %222%22%0A (71): runnable",
-        "1000-2000 1 main: stalled",
-        "1000-2000 2 work/6 %22x%22: ready",
-        "1000-4000 sumtime (70): runnable",
-        "2000-4000 1 main: blocked",
-        "2000-4000 2 work/6 %22x%22: active",
-        "2000-4000 CPU 0: sumtime %222%22%0A (71)",
-        "2000-4000 sumtime %222%22%0A (71): running",
-        "2000-4000 user thread of CPU 0: 2 work/6 %22x%22",
-        "2000-4000 user thread of sumtime %222%22%0A (71): 2 work/6 %22x%22",
-    ]);
+    assert_eq!(
+        read,
+        [
+            "   0- 480 sumtime %222%22%0A (71): sleeping",
+            "   0-1000 1 main: active",
+            "   0-1000 CPU 0: sumtime (70)",
+            "   0-1000 sumtime (70): running",
+            "   0-1000 user thread of CPU 0: 1 main",
+            "   0-2000 user thread of sumtime (70): 1 main",
+            "  80-4000 spans of 1 main: outer",
+            " 120-1200 spans of 1 main: sumtime::node",
+            " 160- 200 calls of sumtime (70): futex",
+            " 400- 560 interrupts of CPU 3: irq 24 eth0",
+            " 440- 520 interrupts of CPU 3: NET_RX",
+            " 480-2000 sumtime %222%22%0A (71): runnable",
+            "1000-2000 1 main: stalled",
+            "1000-2000 2 work/6 %22x%22: ready",
+            "1000-4000 sumtime (70): runnable",
+            "2000-4000 1 main: blocked",
+            "2000-4000 2 work/6 %22x%22: active",
+            "2000-4000 CPU 0: sumtime %222%22%0A (71)",
+            "2000-4000 sumtime %222%22%0A (71): running",
+            "2000-4000 user thread of CPU 0: 2 work/6 %22x%22",
+            "2000-4000 user thread of sumtime %222%22%0A (71): 2 work/6 %22x%22",
+        ]
+    );
     let mut links: Vec<String> = table
         .rows::<10>("Link")
         .iter()
@@ -340,18 +360,24 @@ fn the_small_story_row_by_row() {
         })
         .collect();
     links.sort();
-    assert_eq!(links, [
-        "1000 wakeup of a user thread by a user thread: wakeup, from 1 main to 2 work/6 %22x%22",
-        "2000 migration of a user thread to an LWP: 2 work/6 %22x%22, from sumtime (70) to sumtime %222%22%0A (71)",
-        "2000 migration of an LWP to a CPU: sumtime (70), from CPU 3 to CPU 0",
-        "480 wakeup of an LWP by a CPU: wakeup, from CPU 3 to sumtime %222%22%0A (71)",
-    ]);
-    assert_eq!(table.rows::<6>("Event"), [[
-        "Event",
-        "1 main",
-        "user event on a user thread",
-        "0.000000180",
-        "received_msg",
-        "len=64, from=24(eth0)"
-    ]]);
+    assert_eq!(
+        links,
+        [
+            "1000 wakeup of a user thread by a user thread: wakeup, from 1 main to 2 work/6 %22x%22",
+            "2000 migration of a user thread to an LWP: 2 work/6 %22x%22, from sumtime (70) to sumtime %222%22%0A (71)",
+            "2000 migration of an LWP to a CPU: sumtime (70), from CPU 3 to CPU 0",
+            "480 wakeup of an LWP by a CPU: wakeup, from CPU 3 to sumtime %222%22%0A (71)",
+        ]
+    );
+    assert_eq!(
+        table.rows::<6>("Event"),
+        [[
+            "Event",
+            "1 main",
+            "user event on a user thread",
+            "0.000000180",
+            "received_msg",
+            "len=64, from=24(eth0)"
+        ]]
+    );
 }

@@ -89,9 +89,7 @@ impl Everything {
                 let track = dice.one_of(&tracks);
                 let kind = match track {
                     Track::Cpu(_) => dice.one_of(&[SliceKind::Irq, SliceKind::Softirq]),
-                    Track::Lwp(_) => {
-                        dice.one_of(&[SliceKind::Syscall, SliceKind::Span, SliceKind::Function])
-                    }
+                    Track::Lwp(_) => dice.one_of(&[SliceKind::Syscall, SliceKind::Span, SliceKind::Function]),
                     Track::Thread(_) => dice.one_of(&[SliceKind::Span, SliceKind::Function]),
                 };
                 now.open.entry(track).or_default().push(kind);

@@ -21,8 +21,10 @@ fn picture(folder: &Path, file: &[u8]) -> Option<String> {
         vite.current_dir(folder).stdin(Stdio::null());
         vite
     };
-    if vite().arg("-h").output().is_err() {
-        paje::skipped("needs vite");
+    // There is a tool for web pages of the same name.
+    let help = vite().arg("-h").output().map(|said| said.stdout).unwrap_or_default();
+    if !String::from_utf8_lossy(&help).contains("export the trace file") {
+        paje::skipped("needs ViTE (Debian: vite)");
         return None;
     }
     std::fs::write(folder.join("story.trace"), file).unwrap();
@@ -54,8 +56,7 @@ fn color_and_ns(rectangle: &str) -> (&str, u64) {
 fn states_are_drawn_as_long_as_they_last() {
     let Some(states) = states(&story::cast(11_000), story::small) else { return };
     let drawn: Vec<(&str, u64)> = states.iter().map(|state| color_and_ns(state)).collect();
-    let (green, red, orange, grey) =
-        ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
+    let (green, red, orange, grey) = ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
     let total = |color| drawn.iter().filter(|(c, _)| *c == color).map(|(_, ns)| ns).sum::<u64>();
     // Running: LWP 70 for 1000 ns, LWP 71 for 2000; active: thread 1 for 1000, thread 2 for 2000.
     assert_eq!(total(green), 1000 + 2000 + 1000 + 2000, "{drawn:?}");

@@ -67,8 +67,8 @@ impl Event {
 
     fn required(self) -> &'static [FieldName] {
         use FieldName::{
-            Container, EndContainer, EndContainerType, Key, Name, StartContainer, StartContainerType, Time, Type,
-            Value,
+            Container, EndContainer, EndContainerType, Key, Name, StartContainer, StartContainerType, Time,
+            Type, Value,
         };
         match self {
             Event::DefineContainerType

@@ -125,7 +125,9 @@ impl Model {
     }
 
     fn find_type(&self, name: &str) -> Result<usize, Wrong> {
-        self.types.find(name).ok_or_else(|| (FaultKind::UndefinedType, format!("type {name:?} is not defined")))
+        self.types
+            .find(name)
+            .ok_or_else(|| (FaultKind::UndefinedType, format!("type {name:?} is not defined")))
     }
 
     /// A container type; `None` is the root.
@@ -178,7 +180,10 @@ impl Model {
             name => Some(self.living(name)?),
         };
         if self.types.things[ty].parent != parent.map(|parent| self.containers.things[parent].ty) {
-            return Err((FaultKind::WrongType, format!("containers of type {name:?} are not created in there")));
+            return Err((
+                FaultKind::WrongType,
+                format!("containers of type {name:?} are not created in there"),
+            ));
         }
         let alias = match fields.get(FieldName::Alias) {
             Some(alias) => alias,
@@ -223,7 +228,10 @@ impl Model {
         }
         let Container { alias, ty: of, .. } = &self.containers.things[container];
         if parent != Some(*of) {
-            return Err((FaultKind::WrongType, format!("type {name:?} is not of {alias:?}'s container type")));
+            return Err((
+                FaultKind::WrongType,
+                format!("type {name:?} is not of {alias:?}'s container type"),
+            ));
         }
         Ok((ty, container))
     }
@@ -319,9 +327,11 @@ impl Model {
     /// What should have come before the end.
     pub(super) fn missing(&self) -> Vec<Wrong> {
         let living = self.containers.things.iter().filter(|container| !container.destroyed);
-        let living = living
-            .map(|container| (FaultKind::NotDestroyed, format!("container {:?} is not destroyed", container.alias)));
-        let open = self.links.keys().map(|key| (FaultKind::LinkNotPaired, format!("link {key:?} has no end")));
+        let living = living.map(|container| {
+            (FaultKind::NotDestroyed, format!("container {:?} is not destroyed", container.alias))
+        });
+        let open =
+            self.links.keys().map(|key| (FaultKind::LinkNotPaired, format!("link {key:?} has no end")));
         living.chain(open).collect()
     }
 }
