@@ -33,7 +33,7 @@
 //! | who is on a CPU, mounted on an LWP | a state whose value is the name of the one carried | |
 //! | where an LWP or a user thread is | the rows of CPUs and LWPs | the CPU that an LWP left |
 //! | no state, idle | `PajePopState`: nothing is drawn. (ViTE 1.2 does not know `PajeResetState`.) | |
-//! | what a blocked thread waits for | field `WaitsFor` of its state: `pj_dump -u`, a click in ViTE | |
+//! | what a blocked thread waits for | field `WaitsFor` of its state: `pj_dump -u` | |
 //! | span, function, system call, interrupt | `PajePushState` and `PajePopState`, a type for each; ViTE shows the innermost | |
 //! | wakeup | a link of no length; when nobody knows by whom, an event | |
 //! | migration | a link of no length from place to place; its value says who | |
@@ -47,7 +47,14 @@
 //!
 //! A file can be [checked](check()) without other programs.
 //!
-//! Cost:
+//! Cost: 8.5 M changes/s of one core with all kinds of changes, 11.5 M with those of user threads, telling the story
+//! included (13 M and 14 M without); 35 bytes a change; 4 MiB of memory, 10^7 changes to `/dev/null`. Least CPU time of
+//! three, AMD EPYC with a TSC of 2.6 GHz, 2 CPUs that others used, too:
+//! `cargo test --release -p sigmund-export paje_speed -- --ignored --nocapture`
+//!
+//! ViTE 1.2 makes a picture without a display, always an SVG: `QT_QPA_PLATFORM=offscreen vite -f x.trace -e x.svg`. It
+//! complains of its own option `f`, and of the "EntityType class" of values of events and links; it told of these with 0
+//! errors and 0 warnings, and drew the links.
 
 mod check;
 mod declare;

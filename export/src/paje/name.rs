@@ -1,26 +1,4 @@
-//! Names as Pajé can hold them, and back.
-//!
-//! A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So what would break it
-//! is written as in a URL (RFC 3986, 2.1): a percent sign and two hexadecimal digits for each byte of its UTF-8.
-//!
-//! | in a name | written |
-//! |---|---|
-//! | `"` and `%` | `%22` and `%25` |
-//! | control characters (U+0000 to U+001F, U+007F to U+009F): a newline | `%0A` |
-//! | nothing: the empty name (pj_dump 1.3.6 loses its place at `""`) | `%empty` |
-//! | `,` in a container's name and in a parameter | `%2C` |
-//! | anything else | as it is |
-//!
-//! The comma, because pj_dump prints its table without quotes, and only its last column can hold one.
-//!
-//! ViTE 1.2 stops at a line of more than 4096 bytes. What is longer than [`LONGEST`] when it is written is cut, ends in
-//! `%+` and a number, and goes on in the declared value of that number:
-//!
-//! ```text
-//!   0 … "aaaaaaaa%+7"                               the name, cut
-//!   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its rest, which goes on, too; declared before it is needed
-//!   5 vr8 R "8 aaa" "0.000 0.000 0.000"             the end of it
-//! ```
+//! Names as Pajé can hold them, and back. What is replaced is told at [`read`].
 
 /// The longest written form that is not cut, in bytes.
 pub(super) const LONGEST: usize = 3000;
@@ -54,8 +32,31 @@ pub(super) fn write(out: &mut Vec<u8>, name: &str, commas: Commas) {
     }
 }
 
-/// The name that has this written form; `None` if there is none. One that was cut is put together first: see the
-/// [module](super).
+/// The name that has this written form; `None` if there is none.
+///
+/// A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So what would break it
+/// is written as in a URL (RFC 3986, 2.1): a percent sign and two hexadecimal digits for each byte of its UTF-8.
+///
+/// | in a name | written |
+/// |---|---|
+/// | `"` and `%` | `%22` and `%25` |
+/// | control characters (U+0000 to U+001F, U+007F to U+009F): a newline | `%0A` |
+/// | nothing: the empty name (pj_dump 1.3.6 loses its place at `""`) | `%empty` |
+/// | `,` in a container's name and in a parameter | `%2C` |
+/// | anything else | as it is |
+///
+/// The comma, because pj_dump prints its table without quotes, and only its last column can hold one.
+///
+/// ViTE 1.2 stops at a line of more than 4096 bytes. What is longer than 3000 bytes when it is written is cut, ends in
+/// `%+` and a number, and goes on in the declared value of that number:
+///
+/// ```text
+///   0 … "aaaaaaaa%+7"                               the name, cut
+///   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its rest, which goes on, too; declared before it is needed
+///   5 vr8 R "8 aaa" "0.000 0.000 0.000"             the end of it
+/// ```
+///
+/// One that was cut is put together before it is read.
 pub fn read(written: &str) -> Option<String> {
     if written == EMPTY {
         return Some(String::new());

@@ -1,14 +1,4 @@
 //! Whether a file keeps the rules of Pajé 1.3: what pj_dump accepts, and what it lets pass.
-//!
-//! pj_dump 1.3.6 says nothing when time goes back from one container to another, when what was pushed is not popped,
-//! when a value is not declared, when a container is destroyed never or twice, when two containers or values have one
-//! name, when a name with a blank stands without quotes or its quote does not end, when a time, a number or a colour is
-//! none, and when the last declaration of an event does not end. (A pop with nothing to pop it does refuse.)
-//!
-//! Where the format leaves a choice, this is strict: what is pushed is popped or reset, every container is destroyed,
-//! values are declared, a link's start stands before its end. Not asked is that something was set before something is
-//! pushed, which the format wants and nobody does. Not found is a link's key that is used again after its link: that
-//! would take memory for each link, and pj_dump finds it.
 
 mod events;
 mod model;
@@ -104,6 +94,16 @@ type Wrong = (FaultKind, String);
 const LONGEST_LINE: u64 = 16 << 20;
 
 /// Reads a file and says what is wrong with it. Memory grows with containers, values and open links.
+///
+/// pj_dump 1.3.6 says nothing when time goes back from one container to another, when what was pushed is not popped,
+/// when a value is not declared, when a container is destroyed never or twice, when two containers or values have one
+/// name, when a name with a blank stands without quotes or its quote does not end, when a time, a number or a colour is
+/// none, and when the last declaration of an event does not end. (A pop with nothing to pop it does refuse.)
+///
+/// Where the format leaves a choice, this is strict: what is pushed is popped or reset, every container is destroyed,
+/// values are declared, a link's start stands before its end. Not asked is that something was set before something is
+/// pushed, which the format wants and nobody does. Not found is a link's key that is used again after its link: that
+/// would take memory for each link, and pj_dump finds it.
 ///
 /// # Errors
 /// When it cannot be read. A file that is wrong is no error.
