@@ -13,6 +13,7 @@
 
 mod error;
 pub mod otf2;
+pub mod paje;
 pub mod telling;
 pub mod timeline;
 pub mod vampir;
