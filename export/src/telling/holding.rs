@@ -50,11 +50,6 @@ impl Holding {
         self.held[at as usize].replace(Held { value, to }).map(|held| held.value)
     }
 
-    /// What a slot holds.
-    pub(super) fn value(&self, slot: Slot) -> Option<u32> {
-        self.held[self.at(slot) as usize].map(|held| held.value)
-    }
-
     /// A slot holds nothing from now on. Whether it held something.
     pub(super) fn release(&mut self, slot: Slot) -> bool {
         let at = self.at(slot);

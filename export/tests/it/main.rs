@@ -2,7 +2,11 @@
 
 mod otf2;
 mod paje;
+mod paje_check;
+mod paje_pj_dump;
+mod paje_speed;
 mod paje_story;
+mod paje_vite;
 mod story;
 mod tally;
 mod tools;

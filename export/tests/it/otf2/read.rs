@@ -51,7 +51,7 @@ fn print(anchor: &Path, read: &Read) {
     let count = |word: &str| events.lines().filter(|line| line.starts_with(word)).count() as u64;
     let sum = |index: usize| read.regions.values().map(|sums| sums[index]).sum::<u64>();
     assert_eq!((count("ENTER "), count("LEAVE ")), (sum(0), sum(1)));
-    assert_eq!(count("METRIC "), read.metrics.values().map(|metric| metric[0]).sum());
+    assert_eq!(count("METRIC "), read.metrics.values().map(|metric| metric[0]).sum::<u64>());
 }
 
 fn parse(output: &str) -> Read {
