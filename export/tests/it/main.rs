@@ -9,4 +9,5 @@ mod paje_story;
 mod paje_vite;
 mod story;
 mod tally;
+mod telling;
 mod tools;
