@@ -2,10 +2,15 @@
 
 use std::{fmt, io};
 
+use arrow::error::ArrowError;
+use parquet::errors::ParquetError;
+
 /// What kind of thing went wrong, for callers that act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
+    /// What was asked does not go together.
+    Argument,
     /// A filter does not go with this trace, or the trace could not be read.
     Query(sigmund_query::ErrorKind),
     /// The output could not be written.
@@ -24,6 +29,10 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+
+    pub(crate) fn argument(message: String) -> Error {
+        Error { kind: ErrorKind::Argument, source: message.into() }
+    }
 }
 
 impl From<sigmund_query::Error> for Error {
@@ -41,6 +50,27 @@ impl From<sigmund_sql::Error> for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
         Error { kind: ErrorKind::Output(error.kind()), source: Box::new(error) }
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Error {
+        match error {
+            ArrowError::IoError(_, error) => error.into(),
+            error => io::Error::other(error).into(),
+        }
+    }
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Error {
+        match error {
+            ParquetError::External(error) => match error.downcast::<io::Error>() {
+                Ok(error) => (*error).into(),
+                Err(error) => io::Error::other(error).into(),
+            },
+            error => io::Error::other(error).into(),
+        }
     }
 }
 

@@ -11,11 +11,14 @@
 
 #![forbid(unsafe_code)]
 
+mod destination;
 mod error;
 pub mod otf2;
 pub mod paje;
+pub mod tables;
 pub mod telling;
 pub mod timeline;
 pub mod vampir;
 
+pub use destination::Destination;
 pub use error::{Error, ErrorKind};

@@ -31,6 +31,8 @@ mod slices;
 mod teller;
 mod who;
 
+use std::io;
+
 use datafusion::logical_expr::Expr;
 use sigmund_model::{
     Level, LwpState, ThreadState, Ticks,
@@ -67,16 +69,18 @@ pub struct Told {
     pub of_strangers: u64,
 }
 
-/// Tells what the filter lets through to a sink. `progress` is called now and then, with the tick that was reached.
+/// Tells what the filter lets through to a sink. `progress` is called now and then, with the tick that was reached; an error
+/// of it ends the telling.
 ///
 /// # Errors
-/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read, or the sink fails.
+/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read, or the sink or
+/// `progress` fails.
 pub async fn tell(
     trace: &SuperTrace,
     filter: &Filter,
     cast: &Cast,
     sink: &mut dyn Sink,
-    mut progress: impl FnMut(&Told, Ticks),
+    mut progress: impl FnMut(&Told, Ticks) -> io::Result<()>,
 ) -> Result<Told, Error> {
     let window = Window { from: Some(cast.clock.first.0 as i64), to: Some(cast.clock.last.0 as i64) };
     let mut lwps = lwp_states(trace, filter, &window).await?;
@@ -93,7 +97,7 @@ pub async fn tell(
         }
         if events.needs_more() {
             events.more().await?;
-            progress(teller.told(), teller.reached());
+            progress(teller.told(), teller.reached())?;
         }
         // As long as nothing more has to be read.
         loop {

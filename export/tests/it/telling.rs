@@ -26,7 +26,7 @@ async fn open(folder: &Path, input: &str) -> SuperTrace {
 async fn told(trace: &SuperTrace, filter: &Filter) -> (Cast, Tally, Told) {
     let cast = cast(trace, filter).await.unwrap();
     let mut tally = Tally::default();
-    let told = tell(trace, filter, &cast, &mut tally, |_, _| {}).await.unwrap();
+    let told = tell(trace, filter, &cast, &mut tally, |_, _| Ok(())).await.unwrap();
     (cast, tally, told)
 }
 
