@@ -1,0 +1,6 @@
+//! Formats against other people's programs that read them.
+
+mod perfetto;
+mod story;
+mod tally;
+mod viewer;
