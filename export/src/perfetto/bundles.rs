@@ -85,6 +85,14 @@ pub(super) struct Switch {
     pub(super) next: Option<LwpId>,
 }
 
+/// What all of ftrace's events begin with: when, and by which LWP.
+#[derive(Default)]
+struct Head {
+    at: u64,
+    pid: u64,
+    flags: u64,
+}
+
 /// Somebody makes an LWP runnable.
 pub(super) struct Waking {
     pub(super) at: u64,
@@ -124,18 +132,18 @@ impl Bundles {
         });
     }
 
-    /// A waking by this LWP, wherever it is.
-    pub(super) fn waking_by(&mut self, cast: &Cast, cpu: CpuId, by: u64, waking: &Waking) {
-        let target = u64::from(cast[waking.target_cpu].0);
-        self.event(cast, cpu, waking.at, by, ftrace::SCHED_WAKING, |out| {
+    /// A waking by this LWP, wherever it is; `None` is the idle task.
+    pub(super) fn waking_by(&mut self, cast: &Cast, cpu: CpuId, by: Option<LwpId>, waking: &Waking) {
+        let head = Head { at: waking.at, pid: tid(cast, by), flags: waking.flags };
+        self.event(cast, cpu, head, ftrace::SCHED_WAKING, |out| {
             task(out, cast, waking.of);
-            out.number(ftrace::WAKING_TARGET_CPU, target);
+            out.number(ftrace::WAKING_TARGET_CPU, u64::from(cast[waking.target_cpu].0));
         });
     }
 
     /// An LWP goes to the run queue of another CPU.
     pub(super) fn migration(&mut self, cast: &Cast, at: u64, of: LwpId, from: CpuId, to: CpuId) {
-        self.event(cast, to, at, 0, ftrace::SCHED_MIGRATE_TASK, |out| {
+        self.event(cast, to, Head { at, ..Head::default() }, ftrace::SCHED_MIGRATE_TASK, |out| {
             task(out, cast, of);
             out.number(ftrace::MIGRATE_ORIG_CPU, u64::from(cast[from].0));
             out.number(ftrace::MIGRATE_DEST_CPU, u64::from(cast[to].0));
@@ -144,7 +152,8 @@ impl Bundles {
 
     /// An LWP is gone for good: its tid may be used again.
     pub(super) fn free(&mut self, cast: &Cast, cpu: CpuId, at: u64, of: LwpId) {
-        self.event(cast, cpu, at, 0, ftrace::SCHED_PROCESS_FREE, |out| task(out, cast, of));
+        let head = Head { at, ..Head::default() };
+        self.event(cast, cpu, head, ftrace::SCHED_PROCESS_FREE, |out| task(out, cast, of));
     }
 
     /// Whether a switch of this CPU has been written, so that a waking needs not say who woke.
@@ -162,16 +171,8 @@ impl Bundles {
         }
     }
 
-    fn event(
-        &mut self,
-        cast: &Cast,
-        cpu: CpuId,
-        at: u64,
-        pid: u64,
-        kind: u32,
-        fill: impl FnOnce(&mut Vec<u8>),
-    ) {
-        self.on(cast, cpu, |bundle| bundle.event(at, pid, kind, fill));
+    fn event(&mut self, cast: &Cast, cpu: CpuId, head: Head, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+        self.on(cast, cpu, |bundle| bundle.event(head, kind, fill));
     }
 
     fn on(&mut self, cast: &Cast, cpu: CpuId, change: impl FnOnce(&mut Bundle)) {
@@ -192,17 +193,18 @@ impl Bundle {
         self.events.len() + self.comms.table.len() + 4 * columns
     }
 
-    fn event(&mut self, at: u64, pid: u64, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    fn event(&mut self, head: Head, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         self.events.message(bundle::EVENT, |out| {
-            out.number(ftrace::TIMESTAMP, at);
-            out.number(ftrace::PID, pid);
+            out.number(ftrace::TIMESTAMP, head.at);
+            out.number(ftrace::PID, head.pid);
             out.message(kind, fill);
+            out.number(ftrace::COMMON_FLAGS, head.flags);
         });
     }
 
     fn first(&mut self, cast: &Cast, switch: &Switch) {
         let (prev, next) = (tid(cast, switch.prev), tid(cast, switch.next));
-        self.event(switch.at, prev, ftrace::SCHED_SWITCH, |out| {
+        self.event(Head { at: switch.at, pid: prev, flags: 0 }, ftrace::SCHED_SWITCH, |out| {
             out.text(ftrace::SWITCH_PREV_COMM, comm(cast, switch.prev));
             out.number(ftrace::SWITCH_PREV_PID, prev);
             out.signed(ftrace::SWITCH_PREV_PRIO, PRIORITY);

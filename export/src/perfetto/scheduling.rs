@@ -223,10 +223,10 @@ impl Scheduling {
             Waker::Interrupt(cpu) if self.bundles.has_begun(cpu) => {
                 self.bundles.waking(cast, cpu, &Waking { flags: HARDIRQ, ..waking });
             }
-            Waker::Interrupt(cpu) => self.bundles.waking_by(cast, cpu, 0, &waking),
+            Waker::Interrupt(cpu) => self.bundles.waking_by(cast, cpu, None, &Waking { flags: HARDIRQ, ..waking }),
             Waker::Lwp(by) => match self.lwps[by.index()].on {
                 Some(cpu) => self.bundles.waking(cast, cpu, &waking),
-                None => self.bundles.waking_by(cast, target_cpu, tid(cast, Some(by)), &waking),
+                None => self.bundles.waking_by(cast, target_cpu, Some(by), &waking),
             },
         }
     }
@@ -247,8 +247,10 @@ impl Scheduling {
 /// `TRACE_FLAG_HARDIRQ` (include/linux/trace_events.h, v6.12).
 const HARDIRQ: u64 = 0x08;
 
-/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12), so that [`LwpState::from_prev_state`]
-/// reads it back. Bits that are no state make the reader show `?`.
+/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12). The reader knows no kernel's
+/// version from us and takes larger bits as old kernels had them (0x40 is parked now, and was dead then): none of them
+/// is written. Where nobody knows the reason it is both kinds of sleep, which the reader shows as `SD`, and no kernel
+/// says.
 fn prev_state(state: Option<LwpState>) -> i64 {
     match state {
         Some(LwpState::Runnable | LwpState::Running) => 0,
@@ -256,7 +258,7 @@ fn prev_state(state: Option<LwpState>) -> i64 {
         Some(LwpState::DiskSleep) => 2,
         Some(LwpState::Stopped) => 4,
         Some(LwpState::Exited) => 0x10,
-        Some(LwpState::OffCpu | LwpState::Unknown) | None => 0x4000,
+        Some(LwpState::OffCpu | LwpState::Unknown) | None => 3,
     }
 }
 

