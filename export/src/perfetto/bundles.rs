@@ -1,8 +1,8 @@
 //! The kernel's scheduling events, one bundle for each CPU and batch (`FtraceEventBundle`).
 //!
-//! Switches and most wakings are written as columns (`CompactSched`): a switch then does not name who left the CPU, the
-//! reader knows it from the switch before. So the first switch of a CPU is a whole event, and a waking whose waker is
-//! not on a CPU at that time.
+//! Switches and most wakings are written as columns (`CompactSched`): a switch then does not name who left the CPU, and
+//! a waking not who woke, the reader knows them from the switch before. So every CPU begins with a whole event, from the
+//! idle task to the idle task, and a waking by somebody who is not on a CPU is a whole event too.
 
 use std::collections::HashMap;
 
@@ -40,15 +40,15 @@ struct Bundle {
     comms: Comms,
     /// Whole events, as fields of the bundle.
     events: Vec<u8>,
-    /// The reader has had a switch of this CPU.
-    begun: bool,
 }
 
 /// A column of time stamps: each is the distance from the one before, in the same bundle.
 #[derive(Default)]
 struct Times {
     bytes: Vec<u8>,
-    last: u64,
+    /// What the next one is counted from: the last one of this bundle, or 0.
+    base: u64,
+    newest: u64,
 }
 
 #[derive(Default)]
@@ -80,7 +80,6 @@ struct Comms {
 /// One switch.
 pub(super) struct Switch {
     pub(super) at: u64,
-    pub(super) prev: Option<LwpId>,
     pub(super) prev_state: i64,
     pub(super) next: Option<LwpId>,
 }
@@ -107,6 +106,22 @@ impl Bundles {
         Bundles { cpus: cast.cpus.iter().map(|_| Bundle::default()).collect(), bytes: 0 }
     }
 
+    /// The first bundle of every CPU: the idle task, from the beginning.
+    pub(super) fn begin(&mut self, cast: &Cast, batch: &mut Batch) {
+        for cpu in cast.cpu_ids() {
+            self.event(cast, cpu, Head::default(), ftrace::SCHED_SWITCH, |out| {
+                out.text(ftrace::SWITCH_PREV_COMM, IDLE);
+                out.number(ftrace::SWITCH_PREV_PID, 0);
+                out.signed(ftrace::SWITCH_PREV_PRIO, PRIORITY);
+                out.signed(ftrace::SWITCH_PREV_STATE, 0);
+                out.text(ftrace::SWITCH_NEXT_COMM, IDLE);
+                out.number(ftrace::SWITCH_NEXT_PID, 0);
+                out.signed(ftrace::SWITCH_NEXT_PRIO, PRIORITY);
+            });
+        }
+        self.send(cast, batch);
+    }
+
     /// Bytes that are held, nearly.
     #[inline]
     pub(super) fn len(&self) -> usize {
@@ -115,12 +130,8 @@ impl Bundles {
 
     pub(super) fn switch(&mut self, cast: &Cast, cpu: CpuId, switch: &Switch) {
         self.on(cast, cpu, |bundle| {
-            if std::mem::replace(&mut bundle.begun, true) {
-                let comm = bundle.comms.index(cast, switch.next);
-                bundle.switches.push(cast, switch, comm);
-            } else {
-                bundle.first(cast, switch);
-            }
+            let comm = bundle.comms.index(cast, switch.next);
+            bundle.switches.push(cast, switch, comm);
         });
     }
 
@@ -132,9 +143,9 @@ impl Bundles {
         });
     }
 
-    /// A waking by this LWP, wherever it is; `None` is the idle task.
-    pub(super) fn waking_by(&mut self, cast: &Cast, cpu: CpuId, by: Option<LwpId>, waking: &Waking) {
-        let head = Head { at: waking.at, pid: tid(cast, by), flags: waking.flags };
+    /// A waking by this LWP, which is not on a CPU.
+    pub(super) fn waking_by(&mut self, cast: &Cast, cpu: CpuId, by: LwpId, waking: &Waking) {
+        let head = Head { at: waking.at, pid: tid(cast, Some(by)), flags: waking.flags };
         self.event(cast, cpu, head, ftrace::SCHED_WAKING, |out| {
             task(out, cast, waking.of);
             out.number(ftrace::WAKING_TARGET_CPU, u64::from(cast[waking.target_cpu].0));
@@ -154,11 +165,6 @@ impl Bundles {
     pub(super) fn free(&mut self, cast: &Cast, cpu: CpuId, at: u64, of: LwpId) {
         let head = Head { at, ..Head::default() };
         self.event(cast, cpu, head, ftrace::SCHED_PROCESS_FREE, |out| task(out, cast, of));
-    }
-
-    /// Whether a switch of this CPU has been written, so that a waking needs not say who woke.
-    pub(super) fn has_begun(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu.index()].begun
     }
 
     /// Hands on what is held.
@@ -202,19 +208,6 @@ impl Bundle {
         });
     }
 
-    fn first(&mut self, cast: &Cast, switch: &Switch) {
-        let (prev, next) = (tid(cast, switch.prev), tid(cast, switch.next));
-        self.event(Head { at: switch.at, pid: prev, flags: 0 }, ftrace::SCHED_SWITCH, |out| {
-            out.text(ftrace::SWITCH_PREV_COMM, comm(cast, switch.prev));
-            out.number(ftrace::SWITCH_PREV_PID, prev);
-            out.signed(ftrace::SWITCH_PREV_PRIO, PRIORITY);
-            out.signed(ftrace::SWITCH_PREV_STATE, switch.prev_state);
-            out.text(ftrace::SWITCH_NEXT_COMM, comm(cast, switch.next));
-            out.number(ftrace::SWITCH_NEXT_PID, next);
-            out.signed(ftrace::SWITCH_NEXT_PRIO, PRIORITY);
-        });
-    }
-
     fn send(&mut self, cpu: u64, batch: &mut Batch) {
         if self.events.is_empty() && self.comms.table.is_empty() {
             return;
@@ -239,8 +232,9 @@ impl Bundle {
 
 impl Times {
     fn push(&mut self, at: u64) {
-        self.bytes.raw_varint(at - self.last);
-        self.last = at;
+        let at = at.max(self.newest);
+        self.bytes.raw_varint(at - self.base);
+        (self.base, self.newest) = (at, at);
     }
 }
 
@@ -259,7 +253,7 @@ impl Switches {
         column(out, bundle::SWITCH_NEXT_PID, &mut self.next_pid);
         column(out, bundle::SWITCH_NEXT_PRIO, &mut self.next_prio);
         column(out, bundle::SWITCH_NEXT_COMM_INDEX, &mut self.next_comm);
-        self.times.last = 0;
+        self.times.base = 0;
     }
 }
 
@@ -280,7 +274,7 @@ impl Wakings {
         column(out, bundle::WAKING_PRIO, &mut self.prio);
         column(out, bundle::WAKING_COMM_INDEX, &mut self.comm);
         column(out, bundle::WAKING_COMMON_FLAGS, &mut self.flags);
-        self.times.last = 0;
+        self.times.base = 0;
     }
 }
 

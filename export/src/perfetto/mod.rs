@@ -3,6 +3,7 @@
 mod batch;
 mod bundles;
 mod events;
+mod processes;
 mod schema;
 mod scheduling;
 mod strings;
@@ -19,21 +20,16 @@ use sigmund_model::{ThreadState, Ticks};
 use self::{
     batch::BATCH,
     events::Events,
-    schema::{clock_snapshot, packet, process_tree, track_event},
+    schema::track_event,
     scheduling::Scheduling,
     strings::{Category, Fixed, Note, Strings},
     tracks::Row,
     wire::Wire,
 };
-use crate::timeline::{
-    Cast, Change, Counter, CpuId, Happening, LwpId, ProcessId, Sink, ThreadId, Track,
-};
+use crate::timeline::{Cast, Change, Counter, CpuId, Happening, LwpId, Sink, ThreadId, Track};
 
 /// zlib's level: the fastest that compresses. Level 2 takes twice the time for a quarter less.
 const LEVEL: u32 = 1;
-
-/// Processes and LWPs in one packet.
-const TREE: usize = 1000;
 
 /// Writes a Perfetto trace.
 pub struct Perfetto<W> {
@@ -92,53 +88,22 @@ impl<W: Write> Perfetto<W> {
             flows: Flows::new(cast.threads.len()),
             cast,
         };
-        perfetto.clocks();
-        perfetto.processes()?;
+        perfetto.begin()?;
         Ok(perfetto)
     }
 
-    /// Time is counted from the beginning, and called the time since boot, which is what ftrace's bundles are taken to
-    /// be in.
-    fn clocks(&mut self) {
-        let realtime = self.cast.clock.realtime_at_first;
-        self.events.batch.packet(|out| {
-            out.number(packet::TIMESTAMP, 0);
-            out.number(packet::TRUSTED_PACKET_SEQUENCE_ID, bundles::SEQUENCE);
-            out.message(packet::CLOCK_SNAPSHOT, |out| {
-                out.number(clock_snapshot::PRIMARY_TRACE_CLOCK, clock_snapshot::BOOTTIME);
-                let clocks = [(clock_snapshot::BOOTTIME, Some(0)), (clock_snapshot::REALTIME, realtime)];
-                for (clock, now) in clocks {
-                    let Some(now) = now else { continue };
-                    out.message(clock_snapshot::CLOCKS, |out| {
-                        out.number(clock_snapshot::CLOCK_ID, clock);
-                        out.signed(clock_snapshot::TIMESTAMP, now);
-                    });
-                }
-            });
-        });
-    }
-
-    /// Who belongs to which process. LWPs whose process is not known are named by ftrace's events only.
-    fn processes(&mut self) -> io::Result<()> {
-        let cast = self.cast.clone();
-        let processes: Vec<ProcessId> = cast.process_ids().filter(|id| cast[*id].pid.is_some()).collect();
-        for part in processes.chunks(TREE) {
-            self.tree(|out| part.iter().for_each(|process| tree_process(out, &cast, *process)))?;
+    /// The clock, who is who, and the CPUs.
+    fn begin(&mut self) -> io::Result<()> {
+        let Perfetto { out, cast, events: Events { batch, .. }, scheduling, .. } = self;
+        processes::clock(cast, batch);
+        processes::processes(cast, batch);
+        for lwp in cast.lwp_ids().filter(|lwp| scheduling.is_first_of_tid(*lwp)) {
+            processes::announce(cast, lwp, 0, batch);
+            if batch.len() >= BATCH {
+                batch.send(out)?;
+            }
         }
-        let lwps: Vec<LwpId> =
-            cast.lwp_ids().filter(|id| cast[cast[*id].process].pid.is_some()).collect();
-        for part in lwps.chunks(TREE) {
-            self.tree(|out| part.iter().for_each(|lwp| tree_thread(out, &cast, *lwp)))?;
-        }
-        Ok(())
-    }
-
-    fn tree(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        self.events.batch.packet(|out| {
-            out.number(packet::TIMESTAMP, 0);
-            out.number(packet::TRUSTED_PACKET_SEQUENCE_ID, bundles::SEQUENCE);
-            out.message(packet::PROCESS_TREE, fill);
-        });
+        scheduling.bundles.begin(cast, batch);
         self.send_full()
     }
 
@@ -363,25 +328,4 @@ impl Flows {
         self.last += 1;
         self.last
     }
-}
-
-fn tree_process(out: &mut Vec<u8>, cast: &Cast, process: ProcessId) {
-    let process = &cast[process];
-    out.message(process_tree::PROCESSES, |out| {
-        out.number(process_tree::PROCESS_PID, u64::from(process.pid.map_or(0, |pid| pid.0)));
-        if let Some(name) = &process.name {
-            out.text(process_tree::PROCESS_CMDLINE, name);
-        }
-    });
-}
-
-fn tree_thread(out: &mut Vec<u8>, cast: &Cast, lwp: LwpId) {
-    let lwp = &cast[lwp];
-    out.message(process_tree::THREADS, |out| {
-        out.number(process_tree::THREAD_TID, u64::from(lwp.lwp.0));
-        if let Some(name) = &lwp.name {
-            out.text(process_tree::THREAD_NAME, name);
-        }
-        out.number(process_tree::THREAD_TGID, u64::from(cast[lwp.process].pid.map_or(0, |pid| pid.0)));
-    });
 }

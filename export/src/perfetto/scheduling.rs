@@ -10,7 +10,7 @@
 //! A state that no switch and no waking leads to (the state an LWP is in when the trace begins) is written as a
 //! `GenericKernelTaskStateEvent`, which Perfetto has for kernels that are not Linux; readers before v50 overlook it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{LwpState, Ticks};
@@ -18,6 +18,7 @@ use sigmund_model::{LwpState, Ticks};
 use super::{
     batch::Batch,
     bundles::{Bundles, PRIORITY, SEQUENCE, Switch, Waking, comm, tid},
+    processes,
     schema::{packet, task_state},
     wire::Wire,
 };
@@ -58,8 +59,8 @@ struct LwpSide {
     waker: Option<Waker>,
     mounted: Option<ThreadId>,
     touched: bool,
-    /// Another LWP has its tid later.
-    tid_comes_again: bool,
+    /// Another LWP had its tid before, and the reader has not been told yet.
+    replaces: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -72,11 +73,9 @@ enum Waker {
 impl Scheduling {
     pub(super) fn new(cast: Arc<Cast>) -> Scheduling {
         let mut lwps = vec![LwpSide::default(); cast.lwps.len()];
-        let mut last_of_tid = HashMap::<_, LwpId, RandomState>::default();
-        for lwp in cast.lwp_ids() {
-            if let Some(before) = last_of_tid.insert(cast[lwp].lwp, lwp) {
-                lwps[before.index()].tid_comes_again = true;
-            }
+        let mut tids = HashSet::<_, RandomState>::default();
+        for (lwp, side) in cast.lwps.iter().zip(&mut lwps) {
+            side.replaces = !tids.insert(lwp.lwp);
         }
         Scheduling {
             cpus: vec![CpuSide::default(); cast.cpus.len()],
@@ -107,6 +106,11 @@ impl Scheduling {
         if !std::mem::replace(&mut side.touched, true) {
             self.touched.push(lwp);
         }
+    }
+
+    /// Whether this LWP is the first with its tid.
+    pub(super) fn is_first_of_tid(&self, lwp: LwpId) -> bool {
+        !self.lwps[lwp.index()].replaces
     }
 
     pub(super) fn mounted(&mut self, lwp: LwpId, thread: Option<ThreadId>) {
@@ -141,7 +145,7 @@ impl Scheduling {
             self.switches(tick, at);
         }
         if !self.touched.is_empty() {
-            self.states(tick, at, batch);
+            self.states(at, batch);
         }
     }
 
@@ -155,14 +159,26 @@ impl Scheduling {
                 continue;
             }
             side.written = next;
+            let early = prev.is_some_and(|prev| self.goes_down(prev, cpu));
+            let at = if early { at.saturating_sub(1) } else { at };
             let prev_state = prev.map_or(0, |prev| self.leave(prev, cpu, tick));
             if let Some(next) = next {
                 let next = &mut self.lwps[next.index()];
                 (next.shown, next.on, next.waker) = (Some(LwpState::Running), Some(cpu), None);
             }
-            self.bundles.switch(&self.cast, cpu, &Switch { at, prev, prev_state, next });
+            self.bundles.switch(&self.cast, cpu, &Switch { at, prev_state, next });
         }
         self.changed = changed;
+    }
+
+    /// Whether this LWP goes on, in this instant, on a CPU with a smaller number. (Between two CPUs an LWP is runnable
+    /// for a while; but not if short states have been merged.) The reader sorts what is simultaneous by CPU: it would
+    /// see the arrival first, and then the LWP leave. So it leaves a nanosecond early.
+    fn goes_down(&self, lwp: LwpId, from: CpuId) -> bool {
+        let side = &self.lwps[lwp.index()];
+        side.touched
+            && side.state == Some(LwpState::Running)
+            && side.cpu.is_some_and(|to| self.cast[to] < self.cast[from])
     }
 
     /// An LWP leaves its CPU; in the state that is returned, as the kernel numbers it.
@@ -183,15 +199,18 @@ impl Scheduling {
         prev_state(state)
     }
 
-    fn states(&mut self, tick: Ticks, at: u64, batch: &mut Batch) {
+    fn states(&mut self, at: u64, batch: &mut Batch) {
         let mut touched = std::mem::take(&mut self.touched);
         for lwp in touched.drain(..) {
             let side = &mut self.lwps[lwp.index()];
             (side.touched, side.left) = (false, None);
+            if std::mem::take(&mut side.replaces) {
+                self.replace(lwp, at, batch);
+            }
+            let side = &self.lwps[lwp.index()];
             if side.state != side.shown && side.on.is_none() {
                 self.state(lwp, at, batch);
             }
-            self.end(lwp, tick, at);
         }
         self.touched = touched;
     }
@@ -220,27 +239,21 @@ impl Scheduling {
         };
         let waking = Waking { at, of: lwp, target_cpu, flags: 0 };
         match waker {
-            Waker::Interrupt(cpu) if self.bundles.has_begun(cpu) => {
-                self.bundles.waking(cast, cpu, &Waking { flags: HARDIRQ, ..waking });
-            }
-            Waker::Interrupt(cpu) => self.bundles.waking_by(cast, cpu, None, &Waking { flags: HARDIRQ, ..waking }),
+            Waker::Interrupt(cpu) => self.bundles.waking(cast, cpu, &Waking { flags: HARDIRQ, ..waking }),
             Waker::Lwp(by) => match self.lwps[by.index()].on {
                 Some(cpu) => self.bundles.waking(cast, cpu, &waking),
-                None => self.bundles.waking_by(cast, target_cpu, Some(by), &waking),
+                None => self.bundles.waking_by(cast, target_cpu, by, &waking),
             },
         }
     }
 
-    /// The end of an LWP whose tid comes again: a nanosecond later, when its last switch has been read.
-    fn end(&mut self, lwp: LwpId, tick: Ticks, at: u64) {
-        let side = &self.lwps[lwp.index()];
-        let died = self.cast[lwp].died.is_some_and(|died| died <= tick);
-        if side.tid_comes_again && died && side.state.is_none() {
-            let cpu = side.cpu.unwrap_or(CpuId(0));
-            if cpu.index() < self.cpus.len() {
-                self.bundles.free(&self.cast, cpu, at + 1, lwp);
-            }
+    /// An LWP appears whose tid another one had: that one is gone, a nanosecond before.
+    fn replace(&mut self, lwp: LwpId, at: u64, batch: &mut Batch) {
+        let cpu = self.lwps[lwp.index()].cpu.or(self.cast.cpu_ids().next());
+        if let Some(cpu) = cpu {
+            self.bundles.free(&self.cast, cpu, at.saturating_sub(1), lwp);
         }
+        processes::announce(&self.cast, lwp, at, batch);
     }
 }
 

@@ -1,6 +1,9 @@
 //! Formats against other people's programs that read them.
 
+mod machine;
 mod perfetto;
+mod perfetto_edges;
+mod speed;
 mod story;
 mod tally;
 mod viewer;

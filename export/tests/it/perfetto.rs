@@ -5,20 +5,20 @@ use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc};
 use serde_json::Value;
 use sigmund_export::{
     perfetto::Perfetto,
-    timeline::{Cast, Change, CpuId, LwpId, Sink, Track},
+    timeline::{Cast, Change, ProcessId, Sink, ThreadId, Track},
 };
-use sigmund_model::{Cpu, Lwp, LwpState, Thread, Ticks};
+use sigmund_model::{LwpState, Ticks};
 
-use crate::{story, story::Random, tally::Tally, viewer};
+use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
 
-type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
+pub(crate) type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
 
 fn tell_small(sink: &mut dyn Sink) {
     story::small(sink).unwrap();
 }
 
 /// Writes a story to a file, and sums it up.
-fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
+pub(crate) fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
     let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(cast.clone())).unwrap();
     tell(&mut perfetto);
     let mut tally = Tally::default();
@@ -27,7 +27,7 @@ fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
 }
 
 /// What Perfetto's definitions read of it, after the checks of `read_perfetto.py`.
-fn read(path: &Path) -> Option<Value> {
+pub(crate) fn read(path: &Path) -> Option<Value> {
     viewer::run("read_perfetto.py", &[path.as_os_str()])
 }
 
@@ -38,7 +38,7 @@ fn rows(cast: &Cast, of: impl Fn(Track) -> String) -> BTreeMap<String, String> {
     tracks.map(|track| (format!("{track:?}"), of(track))).collect()
 }
 
-fn process(cast: &Cast, process: sigmund_export::timeline::ProcessId) -> String {
+fn process(cast: &Cast, process: ProcessId) -> String {
     let process = &cast[process];
     match process.pid {
         Some(pid) => format!("process {pid}: {}", process.name.as_deref().unwrap_or("")),
@@ -119,15 +119,15 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
     assert_eq!(read["kernel"]["sched_waking"], 1);
     assert_eq!(read["kernel"]["sched_migrate_task"], 1);
     // CPU 0: LWP 70 until it is preempted (0: it stays runnable), nobody, LWP 71 until the end (3: nobody says why).
-    let expected = serde_json::json!([[0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
-    assert_eq!(read["switches"], serde_json::json!({ "0": expected }));
+    let cpu0 = serde_json::json!([[0, 0, 0], [0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
+    assert_eq!(read["switches"], serde_json::json!({ "0": cpu0, "3": [[0, 0, 0]] }));
     let counts = serde_json::json!({
         "Run queues / CPU 0": [[480, 1], [2000, 0]],
         "process 70: sumtime / Ready queue": [[1000, 1], [2000, 0]],
     });
     assert_eq!(read["counts"], counts);
     // The event's number that has a name, and who executed it where.
-    let main = slice_row(&cast, Track::Thread(sigmund_export::timeline::ThreadId(0)));
+    let main = slice_row(&cast, Track::Thread(ThreadId(0)));
     let notes = serde_json::json!([
         main,
         "received_msg",
@@ -153,12 +153,140 @@ fn random_stories_are_read_by_perfettos_definitions_as_they_were_told() {
     }
 }
 
+/// Of Perfetto's trace processor: errors and losses that it counted.
+pub(crate) const FAULTS: &str = "select name, value from stats where severity != 'info' and value != 0";
+
+/// Sums by tid and state. What lasts to the end of the trace has no duration of its own.
+const LWP_STATES: &str = "
+    select t.tid, s.state, count(*), sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
+    from thread_state s join thread t using (utid) group by 1, 2";
+
+/// Sums by CPU and tid.
+const ON_CPUS: &str = "
+    select s.cpu, t.tid, sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
+    from sched s join thread t using (utid) where t.tid != 0 group by 1, 2";
+
+/// A reader's word for a state.
+fn letter(state: LwpState) -> &'static str {
+    match state {
+        LwpState::Running => "Running",
+        LwpState::Runnable => "R",
+        LwpState::Sleeping => "S",
+        LwpState::DiskSleep => "D",
+        LwpState::Stopped => "T",
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_lwp_states(cast: &Cast, tally: &Tally, rows: &[Vec<Value>]) {
+    let mut read = BTreeMap::new();
+    for row in rows {
+        let key = (row[0].as_u64().unwrap(), row[1].as_str().unwrap());
+        read.insert(key, (row[2].as_u64().unwrap(), row[3].as_u64().unwrap()));
+    }
+    // What an LWP left its CPU for at the end of the trace: for no time, and nobody says why.
+    for ((_, _), (_, nanos)) in read.extract_if(.., |(_, state), _| *state == "SD") {
+        assert_eq!(nanos, 0);
+    }
+    let mut compared = 0;
+    for lwp in cast.lwp_ids() {
+        for state in LwpState::ALL {
+            let key = (format!("{:?}", Track::Lwp(lwp)), state.name());
+            let Some(count) = tally.states.get(&key) else { continue };
+            let (read, nanos) = read[&(u64::from(cast[lwp].lwp.0), letter(*state))];
+            assert_eq!(read, *count, "{key:?}");
+            assert_near(nanos, tally.ticks_in_state[&key], *count, cast);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, read.len(), "{read:?}");
+}
+
 #[test]
-fn scratch() {
-    let folder = Path::new("/tmp/pf/out");
-    fs::create_dir_all(folder).unwrap();
-    let cast = story::cast(11000);
-    write(&folder.join("small.pftrace"), &cast, &tell_small);
-    let random = Random::new(7, 20_000);
-    write(&folder.join("random.pftrace"), &random.cast, &|sink| random.tell(sink).unwrap());
+fn perfettos_trace_processor_understands_the_small_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.pftrace");
+    let cast = story::cast(11_000);
+    let tally = write(&path, &cast, &tell_small);
+    let queries = [
+        FAULTS,
+        LWP_STATES,
+        ON_CPUS,
+        "select p.name, s.name, count(*), sum(s.dur) from slice s join track t on s.track_id = t.id
+         join track p on t.parent_id = p.id where s.category = 'state' group by t.id, s.name",
+        "select o.name, i.name, i.ts - o.ts from flow f join slice o on f.slice_out = o.id
+         join slice i on f.slice_in = i.id order by f.id",
+        "select w.tid, s.irq_context from thread_state s join thread t using (utid)
+         join thread w on s.waker_utid = w.utid where t.tid = 71",
+        "select to_realtime(0)",
+        "select t.name, p.pid, p.name as process from thread t join process p using (upid) where t.tid = 71",
+    ];
+    let Some(answers) = viewer::trace_processor(&path, &queries) else { return };
+    let [faults, lwp_states, on_cpus, states, flows, wakers, realtime, names] = &answers[..] else { panic!() };
+    assert_eq!(*faults, Vec::<Vec<Value>>::new());
+    assert_lwp_states(&cast, &tally, lwp_states);
+    assert_eq!(serde_json::json!(on_cpus), serde_json::json!([[0, 70, 1000], [0, 71, 2000]]));
+    assert_eq!(states.len(), 5);
+    assert_eq!(serde_json::json!(flows), serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]]));
+    // The interrupt on CPU 3, where nobody was.
+    assert_eq!(serde_json::json!(wakers), serde_json::json!([[0, 1]]));
+    assert_eq!(serde_json::json!(realtime), serde_json::json!([[1_700_000_000_000_000_000_u64]]));
+    assert_eq!(serde_json::json!(names), serde_json::json!([["sumtime \"2\"\n", 70, "sumtime"]]));
+}
+
+/// How many wakeups have a known waker, and how many of them are an interrupt's.
+#[derive(Default)]
+struct Wakers {
+    known: u64,
+    interrupts: u64,
+}
+
+impl Sink for Wakers {
+    fn change(&mut self, _: Ticks, change: &Change<'_>) -> io::Result<()> {
+        if let Change::Wakeup { by: Some(by), .. } = change {
+            self.known += 1;
+            self.interrupts += u64::from(matches!(by, Track::Cpu(_)));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.pftrace");
+    let machine = Machine::new(5, 20_000, 4, 12);
+    let tally = write(&path, &machine.cast, &|sink| machine.tell(sink).unwrap());
+    let wakers = "select count(*), count(waker_utid), sum(iif(irq_context = 1, 1, 0)) from thread_state where state = 'R'";
+    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, LWP_STATES, wakers]) else { return };
+    assert_eq!(answers[0], Vec::<Vec<Value>>::new());
+    assert_lwp_states(&machine.cast, &tally, &answers[1]);
+    let mut wakers = Wakers::default();
+    machine.tell(&mut wakers).unwrap();
+    assert_eq!(answers[2][0][1], wakers.known);
+    assert_eq!(answers[2][0][2], wakers.interrupts);
+}
+
+#[test]
+fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("random.pftrace");
+    let random = Random::new(9, 30_000);
+    let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+    let states = "select s.name, count(*), sum(s.dur) from slice s where s.category = 'state' group by 1";
+    let flows = "select count(*) from flow";
+    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, states, flows]) else { return };
+    assert_eq!(answers[0], Vec::<Vec<Value>>::new());
+    for row in &answers[1] {
+        let of = |(_, state): &&(String, &'static str)| Some(*state) == row[0].as_str();
+        let count = tally.states.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum::<u64>();
+        let ticks = tally.ticks_in_state.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum();
+        assert_eq!(row[1], count);
+        assert_near(row[2].as_u64().unwrap(), ticks, count, &random.cast);
+    }
+    assert_eq!(answers[2][0][0], tally.wakeups);
 }

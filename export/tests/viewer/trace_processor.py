@@ -50,8 +50,8 @@ def ask(trace, queries):
         columns = list(result.column_names) or columns
         batches.extend(result.batch)
         if batches[-1].is_last_batch:
-            rows = QueryResultIterator(columns, batches)
-            answers.append([[getattr(row, column) for column in columns] for row in rows])
+            cells = list(QueryResultIterator(columns, batches).cells)
+            answers.append([cells[at:at + len(columns)] for at in range(0, len(cells), len(columns))])
             columns, batches = [], []
     return answers
 

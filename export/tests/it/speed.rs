@@ -1,0 +1,88 @@
+//! How fast formats are: `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`.
+
+use std::{fs, io, sync::Arc};
+
+use sigmund_export::{
+    perfetto::Perfetto,
+    timeline::{Cast, Change, Sink},
+};
+use sigmund_model::Ticks;
+
+use crate::story::Random;
+
+const CHANGES: u64 = 10_000_000;
+
+/// Hears and forgets.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn change(&mut self, _: Ticks, _: &Change<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Counts bytes.
+#[derive(Default)]
+struct Counted(u64);
+
+impl io::Write for &mut Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nanoseconds of CPU time that this LWP has had (Documentation/scheduler/sched-stats.rst, v6.12).
+fn cpu_time() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn measure(name: &str, sink: impl Fn(Arc<Cast>, &mut dyn FnMut(&mut dyn Sink)) -> u64) {
+    let random = Random::new(1, CHANGES);
+    let cast = Arc::new(random.cast.clone());
+    let time = |sink: &dyn Fn(&mut dyn FnMut(&mut dyn Sink)) -> u64| {
+        let mut spent = u64::MAX;
+        let mut bytes = 0;
+        for _ in 0..3 {
+            let before = cpu_time();
+            bytes = sink(&mut |sink| random.tell(sink).unwrap());
+            spent = spent.min(cpu_time() - before);
+        }
+        (spent as f64 / 1e9, bytes)
+    };
+    let (story, _) = time(&|tell| {
+        tell(&mut Deaf);
+        0
+    });
+    let (all, bytes) = time(&|tell| sink(cast.clone(), tell));
+    let seconds = all - story;
+    println!(
+        "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the story's {story:.2}), {:.1} bytes each",
+        CHANGES as f64 / 1e6 / seconds,
+        bytes as f64 / CHANGES as f64,
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_perfetto() {
+    measure("perfetto", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Perfetto::new(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+    measure("perfetto, uncompressed", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Perfetto::uncompressed(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+}
