@@ -11,5 +11,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chrome;
 pub mod perfetto;
 pub mod timeline;

@@ -1,5 +1,6 @@
 //! Formats against other people's programs that read them.
 
+mod chrome;
 mod machine;
 mod perfetto;
 mod perfetto_edges;

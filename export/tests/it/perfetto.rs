@@ -13,7 +13,7 @@ use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
 
 pub(crate) type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
 
-fn tell_small(sink: &mut dyn Sink) {
+pub(crate) fn tell_small(sink: &mut dyn Sink) {
     story::small(sink).unwrap();
 }
 
@@ -85,7 +85,7 @@ fn assert_states(cast: &Cast, tally: &Tally, read: &Value) {
     assert_eq!(compared, states.len());
 }
 
-fn assert_near(nanos: u64, ticks: u64, intervals: u64, cast: &Cast) {
+pub(crate) fn assert_near(nanos: u64, ticks: u64, intervals: u64, cast: &Cast) {
     let expected = ticks as f64 * 1e9 / cast.clock.rate.unwrap().per_second();
     assert!((nanos as f64 - expected).abs() <= intervals as f64, "{nanos} ns, expected {expected}");
 }

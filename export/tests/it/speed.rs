@@ -3,6 +3,7 @@
 use std::{fs, io, sync::Arc};
 
 use sigmund_export::{
+    chrome::Chrome,
     perfetto::Perfetto,
     timeline::{Cast, Change, Sink},
 };
@@ -83,6 +84,16 @@ fn speed_of_perfetto() {
     measure("perfetto, uncompressed", |cast, tell| {
         let mut bytes = Counted::default();
         tell(&mut Perfetto::uncompressed(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_chrome() {
+    measure("chrome", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Chrome::new(&mut bytes, cast).unwrap());
         bytes.0
     });
 }
