@@ -1,4 +1,42 @@
-//! Chrome's JSON.
+//! Chrome's JSON, for everything that reads it: ui.perfetto.dev, chrome://tracing, Speedscope, Tracy's importer, and
+//! scripts.
+//!
+//! The document is "Trace Event Format" (Duca, Sinclair; Google, 2016), JSON object format. One line is one event.
+//!
+//! ```text
+//! {"displayTimeUnit":"ns","otherData":{"name":"…"},"traceEvents":[
+//! {"ph":"M","pid":70,"tid":70,"name":"thread_name","args":{"name":"sumtime (70)"}},                 a row's name
+//! {"ph":"X","ts":0,"pid":70,"tid":70,"dur":1.480,"cat":"state","name":"running","args":{"cpu":0}},  a state
+//! {"ph":"B","ts":0.080,"pid":70,"tid":1000000001,"cat":"span","name":"outer"}, {"ph":"E",…},        a span
+//! {"ph":"s","ts":1,…,"bp":"e","id":1,"cat":"wakeup","name":"wakeup"}, {"ph":"f",…},                 a wakeup
+//! {"ph":"C","ts":1,"pid":70,"name":"ready queue","args":{"user threads":1}},                        a counter
+//! {"ph":"i","ts":0.180,…,"s":"t","cat":"user","name":"received_msg","args":{"len":64}}              an event
+//! ]}
+//! ```
+//!
+//! Times are microseconds with three digits behind the point, counted from the trace's first tick. An `X` is written
+//! when it ends, everything else when it happens: in that sense lines are in the order of time.
+//!
+//! | what | how it is drawn | lost |
+//! |---|---|---|
+//! | LWPs on CPUs, user threads on CPUs, interrupts | rows of a process "CPUs" | |
+//! | states of LWPs | the row with their tid, in their process | which of two LWPs with one tid it was, and the second one's name |
+//! | their system calls, spans, events; user threads they carry | two more rows for each | |
+//! | states of user threads; their spans, functions, events | two rows for each; `lwp`, `cpu`, `blocked on` in `args` | |
+//! | wakeups, of LWPs and user threads | flows between rows of states | those by nobody known |
+//! | migrations | instants that say from where to where | |
+//! | ready and run queues | counters | |
+//! | events | instants with their parameters in `args`; a value's name as `FIELD name` | parameters that could not be read |
+//! | ticks | | rounded to the nearest nanosecond |
+//! | the clock | `otherData` says what time of day it was at 0 | for readers that do not look there |
+//!
+//! Which numbers rows have where the system has none is told in `rows.rs`; tids of LWPs are their own, user threads
+//! begin at 1,000,000,000. Numbers above 2^53 and addresses are texts. Names are kept whole. Viewers hold such a file in
+//! memory, and some no more than 512 MB of it: 4 million changes.
+//!
+//! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
+//! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 13 million changes a second, 115
+//! bytes each.
 
 mod args;
 mod json;
@@ -20,7 +58,7 @@ use crate::timeline::{Cast, Change, Counter, CpuId, Happening, LwpId, Sink, Thre
 /// Bytes that are held before they are written.
 const BUFFER: usize = 64 << 10;
 
-/// Writes a trace in Chrome's JSON.
+/// Writes a trace in Chrome's JSON. What is where is told in the [module](self).
 pub struct Chrome<W> {
     out: W,
     cast: Arc<Cast>,
@@ -35,6 +73,13 @@ pub struct Chrome<W> {
     cpu_lwps: Vec<Option<(u64, LwpId)>>,
     cpu_threads: Vec<Option<(u64, ThreadId)>>,
     flows: u64,
+    labels: Arc<Labels>,
+}
+
+/// Names for slices, in quotes.
+struct Labels {
+    lwps: Vec<Vec<u8>>,
+    threads: Vec<Vec<u8>>,
 }
 
 /// A state that lasts.
@@ -65,6 +110,7 @@ impl<W: Write> Chrome<W> {
             cpu_lwps: vec![None; cast.cpus.len()],
             cpu_threads: vec![None; cast.cpus.len()],
             flows: 0,
+            labels: Arc::new(Labels::new(&cast)),
             cast,
         };
         chrome.head();
@@ -121,15 +167,16 @@ impl<W: Write> Chrome<W> {
     }
 
     fn carried(&mut self, row: Row, category: &str, before: Option<(u64, ThreadId)>) {
-        if let Some((since, thread)) = before {
-            self.interval(row, since, category, |out, cast| out.text(&cast[thread].label()));
-        }
+        let Some((since, thread)) = before else { return };
+        let labels = self.labels.clone();
+        self.interval(row, since, category, |out, _| out.extend_from_slice(&labels.threads[thread.index()]));
     }
 
     fn on_cpu(&mut self, cpu: CpuId, before: Option<(u64, LwpId)>) {
-        if let Some((since, lwp)) = before {
-            self.interval(Row::CpuLwp(cpu), since, "lwp", |out, cast| out.text(&cast[lwp].label()));
-        }
+        let Some((since, lwp)) = before else { return };
+        let labels = self.labels.clone();
+        let row = Row::CpuLwp(cpu);
+        self.interval(row, since, "lwp", |out, _| out.extend_from_slice(&labels.lwps[lwp.index()]));
     }
 
     /// Both ends bind to the slice that is open there (`"bp":"e"`): what the waker does, and what the other begins.
@@ -224,8 +271,12 @@ impl<W: Write> Sink for Chrome<W> {
                 self.state(Row::Lwp(lwp), before);
             }
             Change::Thread { thread, state, lwp, cpu, blocked_on } => {
-                let now =
-                    state.map(|state| Interval { lwp, cpu, blocked_on, ..Interval::new(since, state.name()) });
+                let now = state.map(|state| Interval {
+                    lwp,
+                    cpu,
+                    blocked_on,
+                    ..Interval::new(since, state.name())
+                });
                 let before = std::mem::replace(&mut self.threads[thread.index()], now);
                 self.state(Row::Thread(thread), before);
             }
@@ -247,6 +298,21 @@ impl<W: Write> Sink for Chrome<W> {
         self.send()?;
         self.out.flush()
     }
+}
+
+impl Labels {
+    fn new(cast: &Cast) -> Labels {
+        Labels {
+            lwps: cast.lwps.iter().map(|lwp| quoted(&lwp.label())).collect(),
+            threads: cast.threads.iter().map(|thread| quoted(&thread.label())).collect(),
+        }
+    }
+}
+
+fn quoted(label: &str) -> Vec<u8> {
+    let mut quoted = Vec::new();
+    quoted.text(label);
+    quoted
 }
 
 impl Interval {

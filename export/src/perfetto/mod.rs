@@ -1,11 +1,57 @@
-//! Perfetto's protobuf trace.
+//! Perfetto's protobuf trace: for ui.perfetto.dev, and for SQL with Perfetto's trace processor.
+//!
+//! The messages are those of `protos/perfetto/trace/perfetto_trace.proto`, as the Python package perfetto 0.59.1 has it; the numbers of their fields are
+//! in one table, `schema.rs`. They are few, and written by hand, into one buffer: a generated encoder
+//! (`perfetto_protos`) brings the whole schema, and builds each packet as a value before it writes it.
+//!
+//! ```text
+//! Trace       | packet | packet | …                        packet = TracePacket.compressed_packets: zlib, level 1,
+//!                  └─ Trace | packet | packet | …             of up to 256 KiB of packets
+//!
+//! sequence 1  timestamp, flags, interned_data, track_event  slices, instants, counters
+//!             track_descriptor                              before its track is used
+//! sequence 2  clock_snapshot, process_tree                  at the beginning
+//!             ftrace_events                                 scheduling: one bundle for each CPU and batch
+//!             generic_kernel_task_state_event               states of LWPs that no switch and no waking leads to
+//! ```
+//!
+//! Time stamps are nanoseconds since the trace's first tick, in what Perfetto calls `BOOTTIME`; a clock snapshot ties
+//! its beginning to the time of day, if that is known.
+//!
+//! | what | how it is drawn | lost |
+//! |---|---|---|
+//! | LWPs on CPUs | `sched_switch`: Perfetto's own CPU tracks, table `sched` | priorities (all are nice 0); what is not known looks idle; CPUs from number 1024 on |
+//! | states of LWPs | of the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown, when an LWP leaves a CPU: `SD`; otherwise the state before goes on, as it does where the timeline says that there is none |
+//! | who wakes an LWP | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (its LWP is named); wakeups of who is runnable already |
+//! | migrations of LWPs | `sched_migrate_task`, in the table `ftrace_event` | |
+//! | states of a user thread | slices on its own track, a child of its process's; `lwp`, `cpu`, `blocked on` as annotations | |
+//! | spans, functions | slices on a second track: they need not nest with states | |
+//! | system calls | slices on the LWP's track | |
+//! | interrupts | slices on a track for each CPU | |
+//! | user threads on LWPs, on CPUs | slices on a track of the LWP, and on a track for each CPU | |
+//! | wakeups of user threads | a flow from an instant on the waker's track to the slice that begins then | those by nobody known |
+//! | migrations of user threads | a flow between the tracks of the two LWPs | |
+//! | ready and run queues | counter tracks | their zeros before the first change |
+//! | events | instants on the narrowest track they belong to, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
+//! | a tid that is used again | `sched_process_free`, then a new thread | |
+//! | an LWP whose process is not known | in the group "other LWPs"; its scheduling has no process | |
+//! | ticks | | rounded to the nearest nanosecond |
+//!
+//! Names are kept whole, whatever they hold. States are slices, which take two packets a change: an event of `TYPE_STATE`
+//! would take one, but the reader of v52 does not know it yet.
+//!
+//! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
+//! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 6.6 million changes a second and
+//! 14.5 bytes each; 22 to 31 million and 39.5 bytes uncompressed. zlib's level 2 makes it 4.0 million and 11.1 bytes.
+//! What is held does not grow with the number of changes: one batch, 4 MiB of names, and a few words for everybody in
+//! the cast.
 
 mod batch;
 mod bundles;
 mod events;
 mod processes;
-mod schema;
 mod scheduling;
+mod schema;
 mod strings;
 mod tracks;
 mod wire;
@@ -20,18 +66,18 @@ use sigmund_model::{ThreadState, Ticks};
 use self::{
     batch::BATCH,
     events::Events,
-    schema::track_event,
     scheduling::Scheduling,
+    schema::track_event,
     strings::{Category, Fixed, Note, Strings},
     tracks::Row,
     wire::Wire,
 };
 use crate::timeline::{Cast, Change, Counter, CpuId, Happening, LwpId, Sink, ThreadId, Track};
 
-/// zlib's level: the fastest that compresses. Level 2 takes twice the time for a quarter less.
+/// zlib's level: the fastest that compresses.
 const LEVEL: u32 = 1;
 
-/// Writes a Perfetto trace.
+/// Writes a Perfetto trace. What is where is told in the [module](self).
 pub struct Perfetto<W> {
     out: W,
     cast: Arc<Cast>,

@@ -8,7 +8,7 @@
 //! difference between what was and what is then.
 //!
 //! A state that no switch and no waking leads to (the state an LWP is in when the trace begins) is written as a
-//! `GenericKernelTaskStateEvent`, which Perfetto has for kernels that are not Linux; readers before v50 overlook it.
+//! `GenericKernelTaskStateEvent`, which Perfetto has for kernels that are not Linux; readers from before 2025 overlook it.
 
 use std::{collections::HashSet, sync::Arc};
 

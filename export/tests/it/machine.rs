@@ -28,8 +28,9 @@ impl Machine {
         let mut cast = story::cast(1000 + steps * 100);
         cast.cpus = (0..cpus).map(Cpu).collect();
         let like = cast.lwps[0].clone();
-        cast.lwps =
-            (0..lwps).map(|n| LwpActor { lwp: Lwp(500 + n), name: Some(format!("lwp/{n}")), ..like.clone() }).collect();
+        cast.lwps = (0..lwps)
+            .map(|n| LwpActor { lwp: Lwp(500 + n), name: Some(format!("lwp/{n}")), ..like.clone() })
+            .collect();
         Machine { cast, seed, steps }
     }
 

@@ -222,12 +222,17 @@ fn perfettos_trace_processor_understands_the_small_story() {
         "select t.name, p.pid, p.name as process from thread t join process p using (upid) where t.tid = 71",
     ];
     let Some(answers) = viewer::trace_processor(&path, &queries) else { return };
-    let [faults, lwp_states, on_cpus, states, flows, wakers, realtime, names] = &answers[..] else { panic!() };
+    let [faults, lwp_states, on_cpus, states, flows, wakers, realtime, names] = &answers[..] else {
+        panic!()
+    };
     assert_eq!(*faults, Vec::<Vec<Value>>::new());
     assert_lwp_states(&cast, &tally, lwp_states);
     assert_eq!(serde_json::json!(on_cpus), serde_json::json!([[0, 70, 1000], [0, 71, 2000]]));
     assert_eq!(states.len(), 5);
-    assert_eq!(serde_json::json!(flows), serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]]));
+    assert_eq!(
+        serde_json::json!(flows),
+        serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]])
+    );
     // The interrupt on CPU 3, where nobody was.
     assert_eq!(serde_json::json!(wakers), serde_json::json!([[0, 1]]));
     assert_eq!(serde_json::json!(realtime), serde_json::json!([[1_700_000_000_000_000_000_u64]]));

@@ -1,19 +1,24 @@
 //! Perfetto traces of what is rare: names without end, numbers that come again, nothing at all.
 
-use std::fs;
+use std::{fs, io, sync::Arc};
 
 use serde_json::{Value, json};
-use sigmund_export::timeline::{
-    Change, CpuId, LwpActor, LwpId, Sink, Slice, SliceKind, ThreadId, Track,
+use sigmund_export::{
+    perfetto::Perfetto,
+    timeline::{Change, CpuId, LwpActor, LwpId, Sink, Slice, SliceKind, ThreadId, Track},
 };
 use sigmund_model::{Cpu, LwpState, ThreadState, Ticks};
 
 use crate::{
+    machine::Machine,
     perfetto::{FAULTS, read, write},
-    story, viewer,
+    story,
+    story::Random,
+    viewer,
 };
 
-const STATES: &str = "select t.name, s.ts, s.dur, s.state, s.cpu from thread_state s join thread t using (utid)
+const STATES: &str =
+    "select t.name, s.ts, s.dur, s.state, s.cpu from thread_state s join thread t using (utid)
                       order by s.ts, t.utid";
 
 fn lwp<'a>(lwp: LwpId, state: Option<LwpState>, cpu: Option<CpuId>) -> Change<'a> {
@@ -39,7 +44,8 @@ fn nothing_is_a_trace_too() {
     write(&path, &story::cast(11_000), &|sink| tell(sink, &[]));
     let Some(sums) = read(&path) else { return };
     assert_eq!((&sums["states"], &sums["flows"]), (&json!([]), &json!(0)));
-    let names = "select t.tid, t.name, p.name from thread t join process p using (upid) where pid = 70 order by tid";
+    let names =
+        "select t.tid, t.name, p.name from thread t join process p using (upid) where pid = 70 order by tid";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, names]) else { return };
     assert_eq!(json!(answers[0]), json!([]));
     assert_eq!(json!(answers[1]), json!([[70, "sumtime", "sumtime"], [71, "sumtime \"2\"\n", "sumtime"]]));
@@ -75,7 +81,8 @@ fn a_tid_that_comes_again_is_another_thread() {
     // LWP 70           |--B--|  another one, later
     let mut cast = story::cast(11_000);
     cast.lwps[0].died = Some(Ticks(3500));
-    let another = LwpActor { name: Some("another".into()), born: Ticks(6000), died: None, ..cast.lwps[0].clone() };
+    let another =
+        LwpActor { name: Some("another".into()), born: Ticks(6000), died: None, ..cast.lwps[0].clone() };
     cast.lwps.push(another);
     let (cpu, first, second) = (CpuId(0), LwpId(0), LwpId(3));
     let folder = tempfile::tempdir().unwrap();
@@ -204,7 +211,9 @@ fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
     assert_eq!(sums["flows"], 5);
     // One flow ends where the state begins.
     assert_eq!(sums["instants"]["wakeup"], 5 + 4);
-    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, "select count(*) from flow"]) else { return };
+    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, "select count(*) from flow"]) else {
+        return;
+    };
     assert_eq!(json!(answers[..2]), json!([[], [[5]]]));
 }
 
@@ -225,4 +234,32 @@ fn an_lwp_of_no_known_process_has_its_system_calls_among_the_others() {
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, processes]) else { return };
     assert_eq!(json!(answers[0]), Value::Array(Vec::new()));
     assert_eq!(json!(answers[1]), json!([[70]]));
+}
+
+/// The most that is written at once.
+#[derive(Default)]
+struct Largest(usize);
+
+impl io::Write for &mut Largest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.max(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_held_does_not_grow_with_the_story() {
+    let held = |changes| {
+        let (random, machine) = (Random::new(3, changes), Machine::new(3, changes, 8, 50));
+        let (mut one, mut two) = (Largest::default(), Largest::default());
+        random.tell(&mut Perfetto::uncompressed(&mut one, Arc::new(random.cast.clone())).unwrap()).unwrap();
+        machine.tell(&mut Perfetto::uncompressed(&mut two, Arc::new(machine.cast.clone())).unwrap()).unwrap();
+        one.0.max(two.0)
+    };
+    let (short, long) = (held(30_000), held(300_000));
+    assert!(short > 200_000 && long < 300_000, "{short} {long}");
 }
