@@ -11,10 +11,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chrome;
 mod destination;
 mod error;
 pub mod otf2;
 pub mod paje;
+pub mod perfetto;
 pub mod tables;
 pub mod telling;
 pub mod timeline;

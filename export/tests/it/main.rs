@@ -1,5 +1,7 @@
 //! Formats against other people's programs that read them.
 
+mod chrome;
+mod machine;
 mod otf2;
 mod paje;
 mod paje_check;
@@ -7,7 +9,11 @@ mod paje_pj_dump;
 mod paje_speed;
 mod paje_story;
 mod paje_vite;
+mod perfetto;
+mod perfetto_edges;
+mod speed;
 mod story;
 mod tally;
 mod telling;
 mod tools;
+mod viewer;

@@ -278,10 +278,10 @@ const STATES: [ThreadState; 4] =
     [ThreadState::Active, ThreadState::Stalled, ThreadState::Ready, ThreadState::Blocked];
 
 /// xorshift64*, as in G. Marsaglia, "Xorshift RNGs", 2003.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
