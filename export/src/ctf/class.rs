@@ -94,10 +94,9 @@ impl Classes {
         let kind = self.system_call(kind, params);
         let start = out.len();
         self.write_params(out, kind, params);
-        let known = self.kinds[kind].latest.as_ref().filter(|(forms, _)| *forms == self.forms);
-        let id = match known {
-            Some((_, id)) => *id,
-            None => self.find(out, start, kind, params),
+        let id = match &self.kinds[kind].latest {
+            Some((forms, id)) if *forms == self.forms => *id,
+            _ => self.find(out, start, kind, params),
         };
         self.classes[id as usize].streams[stream as usize] = true;
         id
@@ -112,7 +111,7 @@ impl Classes {
             let start = out.len();
             let form = form::write(out, *ty, param);
             self.forms.push(form);
-            if kind.prev_state == Some(index) && form != Form::Text && form != Form::Absent {
+            if kind.prev_state == Some(index) && form.is_number() {
                 told_state = param.and_then(|param| param.number);
                 // The lowest byte says the state; in those behind it is how the task came to leave the CPU.
                 out[start + 1..].fill(0);
@@ -130,24 +129,33 @@ impl Classes {
     }
 
     /// The class of the forms that were just written; a new one, perhaps.
+    fn find(&mut self, out: &mut Vec<u8>, start: usize, kind: usize, params: &Params) -> u32 {
+        let known = self.kinds[kind].by_forms.get(self.forms.as_slice()).copied();
+        let id = known.unwrap_or_else(|| self.new_class(out, start, kind, params));
+        match &mut self.kinds[kind].latest {
+            Some((forms, latest)) => {
+                forms.clone_from(&self.forms);
+                *latest = id;
+            }
+            latest @ None => *latest = Some((self.forms.clone(), id)),
+        }
+        id
+    }
+
+    /// A class of these forms; of one with texts only if there are too many.
     #[cold]
-    fn find(&mut self, out: &mut Vec<u8>, start: usize, at: usize, params: &Params) -> u32 {
+    fn new_class(&mut self, out: &mut Vec<u8>, start: usize, at: usize, params: &Params) -> u32 {
         let kind = &mut self.kinds[at];
-        if kind.by_forms.len() >= CLASSES_OF_A_KIND && !kind.by_forms.contains_key(&self.forms) {
+        if kind.by_forms.len() >= CLASSES_OF_A_KIND {
             out.truncate(start);
             self.left_out.as_text += 1;
-            self.forms.fill(Form::Text);
-            for index in 0..kind.fields.len() {
-                // A field that holds a text anyway is declared so.
-                if kind.fields[index].1 == FieldType::Text {
-                    self.forms[index] = Form::Declared;
-                }
+            for (index, (form, (_, declared))) in self.forms.iter_mut().zip(&kind.fields).enumerate() {
+                *form = if *declared == FieldType::Text { Form::Declared } else { Form::Text };
                 form::write_as_text(out, params.get(index));
             }
         }
         let next = self.classes.len() as u32;
         let id = *kind.by_forms.entry(self.forms.clone()).or_insert(next);
-        kind.latest = Some((self.forms.clone(), id));
         if id == next {
             self.classes.push(Class { kind: at, forms: self.forms.clone(), streams: [false; 3] });
         }
@@ -196,7 +204,7 @@ impl Classes {
             let labels = kind.labels.as_ref().map_or(Vec::new(), |labels| sorted(&labels[index]));
             fields.extend(ty.map(|ty| (identifier, ty, labels)));
         }
-        let told = kind.prev_state.is_some_and(|at| !matches!(class.forms[at], Form::Text | Form::Absent));
+        let told = kind.prev_state.is_some_and(|at| class.forms[at].is_number());
         if told {
             fields.push(("_prev_state_told".into(), form::I64, Vec::new()));
         }
@@ -242,7 +250,8 @@ impl Kind {
         } else {
             kind.usual = UsualName::of(&ty.name);
             kind.system_call = usual_names::raw_syscall(&ty.name).zip(ty.field("id"));
-            kind.prev_state = ty.field("prev_state").filter(|_| ty.name == "sched_switch");
+            let is_number = |at: &usize| ty.fields[*at].ty != FieldType::Text;
+            kind.prev_state = ty.field("prev_state").filter(|_| ty.name == "sched_switch").filter(is_number);
             kind.name = usual_names::syscall(&ty.name).unwrap_or(kind.name);
         }
         if kind.usual.is_none() {

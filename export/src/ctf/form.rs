@@ -16,6 +16,9 @@ pub(super) enum Form {
     Wide,
     /// A text where a number is declared.
     Text,
+    /// A text without a character. babeltrace2 2.0.4 uses the memory of an event for a later one of its class, and shows
+    /// an empty text as the one that was there before. In a class in which a field is always empty, it is right.
+    Empty,
     /// It could not be read: the event has no such field.
     Absent,
 }
@@ -34,12 +37,17 @@ pub(super) enum Type {
 pub(super) const I64: Type = Type::Integer("int64_t");
 
 impl Form {
+    /// Of a field that is declared as a number.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Form::Declared | Form::Wide)
+    }
+
     /// The type of a field in this form.
     pub(super) fn ty(self, declared: FieldType) -> Option<Type> {
         match self {
             Form::Declared => Some(declared_type(declared)),
             Form::Wide => Some(I64),
-            Form::Text => Some(Type::Text),
+            Form::Text | Form::Empty => Some(Type::Text),
             Form::Absent => None,
         }
     }
@@ -65,7 +73,11 @@ pub(super) fn write(out: &mut Vec<u8>, declared: FieldType, param: Option<Param<
         Some(Param { number: Some(number), .. }) => write_number(out, declared, number),
         Some(Param { number: None, text: Some(text) }) => {
             write_text(out, text);
-            if declared == FieldType::Text { Form::Declared } else { Form::Text }
+            match declared {
+                _ if text.is_empty() => Form::Empty,
+                FieldType::Text => Form::Declared,
+                _ => Form::Text,
+            }
         }
         Some(Param { number: None, text: None }) | None => Form::Absent,
     }
@@ -127,6 +139,7 @@ mod tests {
         assert_eq!(written(FieldType::U64, Some(-1), None), (Form::Declared, vec![0xff; 8]));
         assert_eq!(written(FieldType::U64, None, Some("a")), (Form::Text, b"a\0".to_vec()));
         assert_eq!(written(FieldType::Text, None, Some("a\0b")), (Form::Declared, "a\u{2400}b\0".into()));
+        assert_eq!(written(FieldType::Text, None, Some("")), (Form::Empty, vec![0]));
         assert_eq!(written(FieldType::Text, Some(7), Some("x")), (Form::Wide, 7i64.to_le_bytes().to_vec()));
         assert_eq!(written(FieldType::Text, None, None), (Form::Absent, vec![]));
     }

@@ -60,7 +60,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sigmund_model::{Level, Ticks};
+use sigmund_model::{Context, Level, Lwp, Ticks};
 
 use crate::timeline::{Cast, Change, CpuId, Happening, ProcessId, Sink};
 use class::Classes;
@@ -231,7 +231,8 @@ fn write_context(out: &mut Vec<u8>, cast: &Cast, class: StreamClass, event: &Hap
         out.extend_from_slice(&number(event.cpu.map(|cpu| cast[cpu].0)));
         out.extend_from_slice(&number(event.cpu_seen.map(|cpu| cpu.0)));
     }
-    out.extend_from_slice(&number(event.lwp.map(|lwp| cast[lwp].lwp.0)));
+    let idle = (event.context == Some(Context::Idle)).then_some(Lwp::IDLE.0);
+    out.extend_from_slice(&number(event.lwp.map(|lwp| cast[lwp].lwp.0).or(idle)));
     out.extend_from_slice(&event.thread.map_or(0, |thread| cast[thread].thread.0).to_le_bytes());
     out.push(event.context.map_or(NO_CONTEXT, |context| context as u8));
 }
