@@ -11,5 +11,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod coarse;
 pub mod ctf;
 pub mod timeline;
