@@ -221,9 +221,9 @@ fn speed() {
     for number in 0..10_000_000 {
         params.clear();
         params.push_text("sumtime");
-        [70, 120, 256].map(|number| params.push_number(number));
+        [70, 120, 256].into_iter().for_each(|number| params.push_number(number));
         params.push_text("kworker/0:1");
-        [9, 120].map(|number| params.push_number(number));
+        [9, 120].into_iter().for_each(|number| params.push_number(number));
         let (kind, cpu) = (EventKind(0), Some(CpuId(number % 2)));
         let event =
             Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
