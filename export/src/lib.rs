@@ -12,6 +12,8 @@
 #![forbid(unsafe_code)]
 
 pub mod chrome;
+pub mod coarse;
+pub mod ctf;
 mod destination;
 mod error;
 pub mod otf2;

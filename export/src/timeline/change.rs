@@ -21,6 +21,26 @@ pub trait Sink {
     fn finish(&mut self) -> io::Result<()>;
 }
 
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        (**self).change(tick, change)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        (**self).finish()
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        (**self).change(tick, change)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        (**self).finish()
+    }
+}
+
 /// Where something is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Track {

@@ -1,6 +1,8 @@
 //! Formats against other people's programs that read them.
 
 mod chrome;
+mod coarse;
+mod ctf;
 mod machine;
 mod otf2;
 mod paje;
