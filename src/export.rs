@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter},
     path::Path,
     sync::{
         Arc,
@@ -65,12 +65,12 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
     };
     progress.clear();
     if cast.clock.rate.is_none() {
-        output::say("warning: the trace does not say how long a tick is: one tick is written as one nanosecond");
+        output::say(
+            "warning: the trace does not say how long a tick is: one tick is written as one nanosecond",
+        );
     }
     tell_repairs(&told);
-    if let Some(left_out) = left_out {
-        output::say(&left_out);
-    }
+    left_out.iter().for_each(|line| output::say(line));
     output::say(&describe(&args.output, &cast, &told));
     Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
 }

@@ -23,6 +23,8 @@ pub mod tables;
 pub mod telling;
 pub mod timeline;
 pub mod vampir;
+mod viewer;
 
 pub use destination::Destination;
 pub use error::{Error, ErrorKind};
+pub use viewer::{Picture, Viewer};

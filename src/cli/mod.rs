@@ -6,7 +6,7 @@ mod record;
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-pub(crate) use export::{ExportArgs, ExportFormat, ExportKind};
+pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use record::{KernelArgs, RecordArgs};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
 

@@ -153,7 +153,8 @@ impl<S: Sink> Coarse<S> {
                 left_out.too_deep += u64::from(!self.slices.enter(track, tick, *number, slice));
             }
             Change::Leave(track, kind) => {
-                left_out.slices += u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, waiting));
+                left_out.slices +=
+                    u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, waiting));
             }
             Change::Count(counter, value) => self.counters.count(counter, tick, *number, value),
             Change::Event(event) => {

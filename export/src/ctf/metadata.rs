@@ -22,7 +22,9 @@ pub(super) fn text(cast: &Cast, uuid: [u8; 16], classes: &Classes) -> String {
     let mut text = HEAD.replace("UUID", &uuid_text(uuid));
     let clock = Clock::of(&cast.clock);
     text.push_str(&ENV.replace("NAME", &literal(&cast.name)).replace("VERSION", env!("CARGO_PKG_VERSION")));
-    text.push_str(&CLOCK.replace("FREQ", &clock.freq.to_string()).replace("OFFSET", &clock.offset.to_string()));
+    text.push_str(
+        &CLOCK.replace("FREQ", &clock.freq.to_string()).replace("OFFSET", &clock.offset.to_string()),
+    );
     let threads = threads(cast);
     for stream in StreamClass::ALL {
         text.push_str(&stream_block(stream, &threads));

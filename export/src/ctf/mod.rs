@@ -176,7 +176,12 @@ impl Ctf {
 
     fn new_kernel_stream(&mut self, cpu: CpuId) -> usize {
         let number = self.cast[cpu].0;
-        let at = self.new_stream(StreamClass::Kernel, &format!("kernel_{number}"), cpu.index(), Some(number as i32));
+        let at = self.new_stream(
+            StreamClass::Kernel,
+            &format!("kernel_{number}"),
+            cpu.index(),
+            Some(number as i32),
+        );
         self.kernel.insert(cpu, at);
         at
     }

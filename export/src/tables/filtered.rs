@@ -20,10 +20,14 @@ pub(super) async fn plan(
     filter: &Filter,
     format: TableFormat,
 ) -> Result<DataFrame, Error> {
-    let conditions =
-        if table.name == EVENTS.name { filter.events_where(trace)? } else { conditions(trace, table, filter)? };
+    let conditions = if table.name == EVENTS.name {
+        filter.events_where(trace)?
+    } else {
+        conditions(trace, table, filter)?
+    };
     let view = trace.session().table(TableReference::bare(table.name)).await;
-    let plan = view.and_then(|view| select(view, conditions, format)).map_err(|e| trace.error(table.name, e))?;
+    let plan =
+        view.and_then(|view| select(view, conditions, format)).map_err(|e| trace.error(table.name, e))?;
     Ok(trace.in_file_order(plan))
 }
 
@@ -54,7 +58,8 @@ fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<
         false => Ok(asked),
     };
     if !filter.events.is_empty() || filter.level.is_some() {
-        let message = format!("the table `{}` has no events: expected no event and no level filter", table.name);
+        let message =
+            format!("the table `{}` has no events: expected no event and no level filter", table.name);
         return Err(Error::argument(message));
     }
     let mut conditions = Vec::new();

@@ -133,7 +133,8 @@ fn cell(line: &mut String, index: usize, text: &str, separator: char) {
     }
     if text.contains([separator, '"', '\n', '\r']) {
         line.push('"');
-        for (part, after_quote) in text.split('"').zip(std::iter::once(false).chain(std::iter::repeat(true))) {
+        for (part, after_quote) in text.split('"').zip(std::iter::once(false).chain(std::iter::repeat(true)))
+        {
             if after_quote {
                 line.push_str("\"\"");
             }

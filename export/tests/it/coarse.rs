@@ -61,8 +61,12 @@ impl Sink for Sums {
         self.text.iter_mut().for_each(|text| text.push(format!("{} {change:?}", tick.0)));
         match change {
             Change::CpuLwp(cpu, lwp) => self.state(format!("{cpu:?} LWP"), format!("{lwp:?}"), tick.0),
-            Change::CpuThread(cpu, thread) => self.state(format!("{cpu:?} thread"), format!("{thread:?}"), tick.0),
-            Change::LwpThread(lwp, thread) => self.state(format!("{lwp:?} thread"), format!("{thread:?}"), tick.0),
+            Change::CpuThread(cpu, thread) => {
+                self.state(format!("{cpu:?} thread"), format!("{thread:?}"), tick.0)
+            }
+            Change::LwpThread(lwp, thread) => {
+                self.state(format!("{lwp:?} thread"), format!("{thread:?}"), tick.0)
+            }
             Change::Lwp { lwp, state, .. } => self.state(format!("{lwp:?}"), format!("{state:?}"), tick.0),
             Change::Thread { thread, state, .. } => {
                 self.state(format!("{thread:?}"), format!("{state:?}"), tick.0);
@@ -104,7 +108,8 @@ fn assert_is_coarse(cast: &Cast, least: u64, tell: impl Fn(&mut dyn Sink)) -> (S
     let (exact, mut coarse, left_out) = both(cast, least, tell);
     assert_eq!(exact.tally.ticks_in_state, coarse.tally.ticks_in_state, "length {least}");
     assert_eq!(exact.ticks, coarse.ticks, "length {least}");
-    let mut long: Vec<_> = exact.slices.iter().filter(|(.., from, to)| least <= 1 || to - from >= least).cloned().collect();
+    let mut long: Vec<_> =
+        exact.slices.iter().filter(|(.., from, to)| least <= 1 || to - from >= least).cloned().collect();
     long.sort();
     coarse.slices.sort();
     assert_eq!(long, coarse.slices, "length {least}");
@@ -188,8 +193,7 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
         sink.change(Ticks(1036), &change(None, None)).unwrap();
         sink.finish().unwrap();
     };
-    let mut coarse =
-        Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
+    let mut coarse = Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
     tell(&mut coarse);
     let line = |tick: u64, state, cpu| format!("{tick} {:?}", change(state, cpu));
     let expected = [

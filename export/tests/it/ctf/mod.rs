@@ -102,8 +102,15 @@ fn streams_of_many_packets_keep_every_event_in_order() {
             params.push_number(number as i64);
             params.push_text(if number == 30_000 { &long } else { &long[..400 + number as usize % 100] });
             let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event =
-                Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
+            let event = Happening {
+                kind,
+                cpu,
+                lwp: None,
+                thread: None,
+                context: None,
+                cpu_seen: None,
+                params: &params,
+            };
             // Several of each instant.
             sink.change(Ticks(1000 + number / 3), &Change::Event(&event)).unwrap();
         }
@@ -150,7 +157,8 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
     }
     let mut cast = story::cast(11_000);
     let field = cast.event_types[1].fields[0].clone();
-    cast.event_types[1].fields = (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
+    cast.event_types[1].fields =
+        (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
     let (told, summary) = write(&folder, &cast, |sink| {
@@ -165,8 +173,15 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
                 }
             }
             let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event =
-                Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
+            let event = Happening {
+                kind,
+                cpu,
+                lwp: None,
+                thread: None,
+                context: None,
+                cpu_seen: None,
+                params: &params,
+            };
             sink.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
         }
         sink.finish().unwrap();
