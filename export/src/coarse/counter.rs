@@ -78,7 +78,8 @@ impl Points {
 
     fn tell(self, waiting: &mut Waiting) -> u64 {
         let Points { counter, least, greatest, last, heard } = self;
-        let is_new = [true, greatest.number != least.number, ![least.number, greatest.number].contains(&last.number)];
+        let is_new =
+            [true, greatest.number != least.number, ![least.number, greatest.number].contains(&last.number)];
         let mut told = 0;
         for (point, is_new) in [least, greatest, last].into_iter().zip(is_new) {
             if is_new {

@@ -46,7 +46,10 @@ impl Held {
                 let Event { kind, cpu, lwp, thread, context, cpu_seen, params } = &**event;
                 let (kind, cpu, lwp, thread) = (*kind, *cpu, *lwp, *thread);
                 let (context, cpu_seen) = (*context, *cpu_seen);
-                sink.change(tick, &Change::Event(&Happening { kind, cpu, lwp, thread, context, cpu_seen, params }))
+                sink.change(
+                    tick,
+                    &Change::Event(&Happening { kind, cpu, lwp, thread, context, cpu_seen, params }),
+                )
             }
         }
     }

@@ -39,7 +39,12 @@ pub(super) struct Stretch {
 /// The state that a change tells, if it tells one.
 #[inline]
 pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
-    let who = |index: Option<u32>| Value { key: index.map_or(0, |index| index + 1), lwp: None, cpu: None, blocked_on: None };
+    let who = |index: Option<u32>| Value {
+        key: index.map_or(0, |index| index + 1),
+        lwp: None,
+        cpu: None,
+        blocked_on: None,
+    };
     Some(match *change {
         Change::CpuLwp(cpu, lwp) => (LaneId::CpuLwp(cpu), who(lwp.map(|lwp| lwp.0))),
         Change::CpuThread(cpu, thread) => (LaneId::CpuThread(cpu), who(thread.map(|thread| thread.0))),
@@ -103,7 +108,13 @@ impl Lanes {
 
     /// Another state begins; returns whether the one before was short.
     #[inline]
-    pub(super) fn change(&mut self, id: LaneId, heard: Stretch, buckets: Buckets, waiting: &mut Waiting) -> bool {
+    pub(super) fn change(
+        &mut self,
+        id: LaneId,
+        heard: Stretch,
+        buckets: Buckets,
+        waiting: &mut Waiting,
+    ) -> bool {
         let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
         let was_short = lane.end(id, heard.from, buckets, waiting);
         lane.open = Some(heard);

@@ -17,7 +17,8 @@ impl Clock {
     /// The clock of a timeline. The offset is one number of ticks, without `offset_s`, because Trace Compass reads no
     /// other: 63 bits suffice up to 5 GHz. One that would be negative or longer is 0.
     pub(super) fn of(clock: &timeline::Clock) -> Clock {
-        let freq = clock.rate.map_or(NANOS, |rate| (rate.per_second().round() as u64).clamp(1, i64::MAX as u64));
+        let freq =
+            clock.rate.map_or(NANOS, |rate| (rate.per_second().round() as u64).clamp(1, i64::MAX as u64));
         let ticks_at_first =
             clock.realtime_at_first.map(|ns| i128::from(ns) * i128::from(freq) / i128::from(NANOS));
         let offset = ticks_at_first.map_or(0, |ticks| ticks - i128::from(clock.first.0));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sigmund_model::Context;
 
-use super::class::{Classes, Declaration};
+use super::class::{Classes, Declaration, DeclaredField};
 use super::clock::Clock;
 use super::form::Type;
 use super::names::literal;
@@ -22,7 +22,9 @@ pub(super) fn text(cast: &Cast, uuid: [u8; 16], classes: &Classes) -> String {
     let mut text = HEAD.replace("UUID", &uuid_text(uuid));
     let clock = Clock::of(&cast.clock);
     text.push_str(&ENV.replace("NAME", &literal(&cast.name)).replace("VERSION", env!("CARGO_PKG_VERSION")));
-    text.push_str(&CLOCK.replace("FREQ", &clock.freq.to_string()).replace("OFFSET", &clock.offset.to_string()));
+    text.push_str(
+        &CLOCK.replace("FREQ", &clock.freq.to_string()).replace("OFFSET", &clock.offset.to_string()),
+    );
     let threads = threads(cast);
     for stream in StreamClass::ALL {
         text.push_str(&stream_block(stream, &threads));
@@ -83,7 +85,7 @@ fn event_block(text: &mut String, stream: StreamClass, event: &Declaration<'_>) 
     // Writing to a string does not fail.
     let _ = write!(text, "event {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {};\n", stream.id());
     text.push_str("\tfields := struct {\n");
-    for (identifier, ty, labels) in &event.fields {
+    for DeclaredField { identifier, ty, labels } in &event.fields {
         let ty = match ty {
             Type::Integer(alias) => enumeration(alias, labels.iter().copied()),
             Type::Float => "floating_point { exp_dig = 11; mant_dig = 53; align = 8; }".to_owned(),

@@ -54,7 +54,10 @@ pub(super) fn identifiers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Strin
     names.map(unique).collect()
 }
 
-/// The name that a field had before it became an identifier, from what readers show: without the leading `_`.
+/// The name that a field had before it became an identifier of TSDL, from what readers show: without the leading `_`.
+///
+/// `a_x20_b` is `a b`: what is not legal was written `_xHH_`, byte by byte. The second field of a name has `_x_2` behind
+/// it, and `_x__` is the empty name.
 pub fn original(shown: &str) -> String {
     if shown.strip_prefix(EMPTY).is_some_and(|rest| rest.is_empty() || is_number(rest.as_bytes())) {
         return String::new();
@@ -80,7 +83,8 @@ pub fn original(shown: &str) -> String {
 
 /// Whether this is `_x_2`, behind the second field of a name.
 fn is_number(rest: &[u8]) -> bool {
-    rest.strip_prefix(b"_x_").is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    rest.strip_prefix(b"_x_")
+        .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -117,7 +121,10 @@ mod tests {
 
     #[test]
     fn an_identifier_is_legal_and_says_its_name() {
-        let names = ["len", "my field", "Ü", "a_x20_b", "_x", "_x_", "_x__", "_x_2", "__x20", "_x2 ", "", "9", "_", "x"];
+        let names = [
+            "len", "my field", "Ü", "a_x20_b", "_x", "_x_", "_x__", "_x_2", "__x20", "_x2 ", "", "9", "_",
+            "x",
+        ];
         for name in names {
             let identifier = identifier(name);
             assert!(identifier.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()), "{identifier}");

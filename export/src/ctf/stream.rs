@@ -39,8 +39,7 @@ pub(super) enum StreamClass {
 }
 
 impl StreamClass {
-    pub(super) const ALL: [StreamClass; 3] =
-        [StreamClass::Kernel, StreamClass::User, StreamClass::Unplaced];
+    pub(super) const ALL: [StreamClass; 3] = [StreamClass::Kernel, StreamClass::User, StreamClass::Unplaced];
 
     /// `stream.id` in the metadata.
     pub(super) fn id(self) -> u32 {

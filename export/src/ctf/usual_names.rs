@@ -151,4 +151,3 @@ pub(super) fn raw_syscall(event: &str) -> Option<&'static str> {
         _ => None,
     }
 }
-

@@ -9,6 +9,7 @@ use sigmund_export::timeline::{
 };
 use sigmund_model::{LwpState, ThreadState, Ticks};
 
+use crate::cpu_time;
 use crate::story::{self, Random};
 use crate::tally::Tally;
 
@@ -61,8 +62,12 @@ impl Sink for Sums {
         self.text.iter_mut().for_each(|text| text.push(format!("{} {change:?}", tick.0)));
         match change {
             Change::CpuLwp(cpu, lwp) => self.state(format!("{cpu:?} LWP"), format!("{lwp:?}"), tick.0),
-            Change::CpuThread(cpu, thread) => self.state(format!("{cpu:?} thread"), format!("{thread:?}"), tick.0),
-            Change::LwpThread(lwp, thread) => self.state(format!("{lwp:?} thread"), format!("{thread:?}"), tick.0),
+            Change::CpuThread(cpu, thread) => {
+                self.state(format!("{cpu:?} thread"), format!("{thread:?}"), tick.0)
+            }
+            Change::LwpThread(lwp, thread) => {
+                self.state(format!("{lwp:?} thread"), format!("{thread:?}"), tick.0)
+            }
             Change::Lwp { lwp, state, .. } => self.state(format!("{lwp:?}"), format!("{state:?}"), tick.0),
             Change::Thread { thread, state, .. } => {
                 self.state(format!("{thread:?}"), format!("{state:?}"), tick.0);
@@ -104,7 +109,8 @@ fn assert_is_coarse(cast: &Cast, least: u64, tell: impl Fn(&mut dyn Sink)) -> (S
     let (exact, mut coarse, left_out) = both(cast, least, tell);
     assert_eq!(exact.tally.ticks_in_state, coarse.tally.ticks_in_state, "length {least}");
     assert_eq!(exact.ticks, coarse.ticks, "length {least}");
-    let mut long: Vec<_> = exact.slices.iter().filter(|(.., from, to)| least <= 1 || to - from >= least).cloned().collect();
+    let mut long: Vec<_> =
+        exact.slices.iter().filter(|(.., from, to)| least <= 1 || to - from >= least).cloned().collect();
     long.sort();
     coarse.slices.sort();
     assert_eq!(long, coarse.slices, "length {least}");
@@ -188,8 +194,7 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
         sink.change(Ticks(1036), &change(None, None)).unwrap();
         sink.finish().unwrap();
     };
-    let mut coarse =
-        Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
+    let mut coarse = Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
     tell(&mut coarse);
     let line = |tick: u64, state, cpu| format!("{tick} {:?}", change(state, cpu));
     let expected = [
@@ -378,14 +383,14 @@ impl Sink for Nothing {
 #[ignore = "measures"]
 fn speed() {
     let random = Random::new(1, 10_000_000);
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     random.tell(&mut Nothing(0)).unwrap();
-    eprintln!("the story alone: {:?}", start.elapsed());
+    eprintln!("the story alone: {:?}", cpu_time::of_this_thread() - start);
     for least in [100, 2500, 250_000, 1_000_000_000] {
         let mut coarse = Coarse::new(Nothing(0), &random.cast, Ticks(least));
-        let start = std::time::Instant::now();
+        let start = cpu_time::of_this_thread();
         random.tell(&mut coarse).unwrap();
-        let (taken, left_out) = (start.elapsed(), coarse.left_out());
+        let (taken, left_out) = (cpu_time::of_this_thread() - start, coarse.left_out());
         eprintln!("{least} ticks: {taken:?}, {} changes, {left_out:?}", coarse.into_inner().0);
     }
 }

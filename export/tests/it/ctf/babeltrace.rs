@@ -54,7 +54,11 @@ fn line(rest: &mut &str) -> Line {
     between(rest, "", "name = ");
     let mut line = Line { tick, ..Line::default() };
     // A name is printed as it is; the contexts come behind it.
-    let end = rest.find(", stream.packet.context = {").into_iter().chain(rest.find(", stream.event.context = {")).min();
+    let end = rest
+        .find(", stream.packet.context = {")
+        .into_iter()
+        .chain(rest.find(", stream.event.context = {"))
+        .min();
     let (name, behind) = rest.split_at(end.unwrap_or_else(|| panic!("{rest:?}")));
     line.name = name.to_owned();
     *rest = behind;
@@ -140,7 +144,8 @@ fn skip(rest: &mut &str, sign: &str) -> bool {
 /// Cuts what is between two signs.
 fn between(rest: &mut &str, before: &str, behind: &str) -> String {
     let cut = rest.strip_prefix(before).and_then(|rest| rest.split_once(behind));
-    let (found, left) = cut.unwrap_or_else(|| panic!("{before:?} and {behind:?} in {:?}", &rest[..rest.len().min(200)]));
+    let (found, left) =
+        cut.unwrap_or_else(|| panic!("{before:?} and {behind:?} in {:?}", &rest[..rest.len().min(200)]));
     *rest = left;
     found.to_owned()
 }

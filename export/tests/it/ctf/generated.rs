@@ -11,7 +11,8 @@ use crate::story::{self, HOSTILE_NAMES};
 const FIELD_NAMES: [&str; 12] =
     ["event", "int", "a b", "_x20_", "a_x20_b", "", "9", "len", "len", "Ü", "two\nlines", "quote\""];
 
-const EVENT_NAMES: [&str; 6] = ["plain", "pro:vider", "with \"quotes\" and \\", "Ü \u{1F980}", "%d {x}", "a\u{1}7b"];
+const EVENT_NAMES: [&str; 6] =
+    ["plain", "pro:vider", "with \"quotes\" and \\", "Ü \u{1F980}", "%d {x}", "a\u{1}7b"];
 
 pub(super) struct Dice(pub(super) u64);
 
@@ -35,9 +36,11 @@ pub(super) fn cast(dice: &mut Dice, changes: u64) -> Cast {
     cast.event_types.clear();
     for level in [Level::Kern, Level::User] {
         for name in EVENT_NAMES {
-            let field = |dice: &mut Dice| Field { name: dice.one(&FIELD_NAMES).into(), ty: dice.one(FieldType::ALL) };
+            let field =
+                |dice: &mut Dice| Field { name: dice.one(&FIELD_NAMES).into(), ty: dice.one(FieldType::ALL) };
             let fields = (0..dice.below(6)).map(|_| field(dice)).collect();
-            let ty = EventType { level, code: None, name: name.into(), key: 0, fields, format: String::new() };
+            let ty =
+                EventType { level, code: None, name: name.into(), key: 0, fields, format: String::new() };
             cast.event_types.push(ty);
         }
     }
@@ -85,7 +88,9 @@ fn push(dice: &mut Dice, ty: FieldType, params: &mut Params) {
         (2, _) => params.push_named(number, HOSTILE_NAMES[number as u64 as usize % HOSTILE_NAMES.len()]),
         (3, FieldType::F64) | (4.., FieldType::U8) => params.push_number(number),
         (3, _) => params.push_number(dice.one(&[-1, i64::MIN, i64::MAX, 1 << 32])),
-        (_, FieldType::Text) => params.push_text(dice.one(&["", "text", "a longer text, with a comma = and {"])),
+        (_, FieldType::Text) => {
+            params.push_text(dice.one(&["", "text", "a longer text, with a comma = and {"]))
+        }
         _ => params.push_number(number),
     }
 }

@@ -13,6 +13,7 @@ use sigmund_export::ctf::{Ctf, Summary};
 use sigmund_export::timeline::{Cast, Change, CpuId, EventKind, Happening, Sink};
 use sigmund_model::{Params, Ticks};
 
+use crate::cpu_time;
 use crate::story::{self, Random};
 use generated::Dice;
 use told::{Listener, Told};
@@ -102,8 +103,15 @@ fn streams_of_many_packets_keep_every_event_in_order() {
             params.push_number(number as i64);
             params.push_text(if number == 30_000 { &long } else { &long[..400 + number as usize % 100] });
             let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event =
-                Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
+            let event = Happening {
+                kind,
+                cpu,
+                lwp: None,
+                thread: None,
+                context: None,
+                cpu_seen: None,
+                params: &params,
+            };
             // Several of each instant.
             sink.change(Ticks(1000 + number / 3), &Change::Event(&event)).unwrap();
         }
@@ -150,7 +158,8 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
     }
     let mut cast = story::cast(11_000);
     let field = cast.event_types[1].fields[0].clone();
-    cast.event_types[1].fields = (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
+    cast.event_types[1].fields =
+        (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
     let (told, summary) = write(&folder, &cast, |sink| {
@@ -165,8 +174,15 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
                 }
             }
             let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event =
-                Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
+            let event = Happening {
+                kind,
+                cpu,
+                lwp: None,
+                thread: None,
+                context: None,
+                cpu_seen: None,
+                params: &params,
+            };
             sink.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
         }
         sink.finish().unwrap();
@@ -209,15 +225,15 @@ fn speed() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let random = Random::new(1, 10_000_000);
     let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.cast.clone())).unwrap();
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     random.tell(&mut ctf).unwrap();
-    eprintln!("random: {:?}, {:?}", start.elapsed(), ctf.summary());
+    eprintln!("random: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
     std::fs::remove_dir_all(dir.path().join("random")).unwrap();
 
     let cast = story::cast(1000 + 100_000_000);
     let mut ctf = Ctf::create(&dir.path().join("switches"), Arc::new(cast)).unwrap();
     let mut params = Params::default();
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     for number in 0..10_000_000 {
         params.clear();
         params.push_text("sumtime");
@@ -230,5 +246,5 @@ fn speed() {
         ctf.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
     }
     ctf.finish().unwrap();
-    eprintln!("switches: {:?}, {:?}", start.elapsed(), ctf.summary());
+    eprintln!("switches: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
 }

@@ -57,7 +57,12 @@ impl Told {
         context.extend([("tid", or_none(tid)), ("thread", thread.to_string()), ("context", of_cpu.into())]);
         let fields = ty.fields.iter().zip(event.params.iter());
         let fields = fields.map(|(field, param)| {
-            (field.name.clone(), field.ty, param.number, param.text.map(|text| text.replace('\0', "\u{2400}")))
+            (
+                field.name.clone(),
+                field.ty,
+                param.number,
+                param.text.map(|text| text.replace('\0', "\u{2400}")),
+            )
         });
         let (level, name) = (ty.level, ty.name.replace('\0', "\u{2400}"));
         Told { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
@@ -102,7 +107,9 @@ fn plain(name: &str, value: &Value) -> String {
 fn is_same(ty: FieldType, number: Option<i64>, text: Option<&str>, value: &Value) -> bool {
     let Some(number) = number else { return *value == Value::Text(text.unwrap_or_default().into()) };
     let is_number = |shown: &str| match ty {
-        FieldType::F64 => shown.parse::<f64>().is_ok_and(|shown| is_near(shown, f64::from_bits(number as u64))),
+        FieldType::F64 => {
+            shown.parse::<f64>().is_ok_and(|shown| is_near(shown, f64::from_bits(number as u64)))
+        }
         FieldType::Pointer => shown == format!("0x{number:X}"),
         FieldType::U64 | FieldType::Thread => shown == (number as u64).to_string(),
         _ => shown == number.to_string(),

@@ -17,7 +17,8 @@ type Recorded = (&'static str, &'static [&'static str], &'static [&'static str])
 fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
     let mut cast = story::cast(11_000);
     let field = |name: &&str| {
-        let (name, ty) = name.strip_suffix(":t").map_or((*name, FieldType::I64), |name| (name, FieldType::Text));
+        let (name, ty) =
+            name.strip_suffix(":t").map_or((*name, FieldType::I64), |name| (name, FieldType::Text));
         Field { name: name.into(), ty }
     };
     let ty = |(name, fields, _): &Recorded| EventType {
@@ -80,7 +81,11 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
         ("sched_switch", SWITCH, &["sumtime", "70", "120", "256=R+", "bash", "9", "120"]),
         ("sched_wakeup", &["comm:t", "pid", "prio", "target_cpu"], &["bash", "9", "120", "3"]),
         ("sched_waking", &["comm:t", "pid", "prio", "target_cpu"], &["bash", "9", "120", "3"]),
-        ("sched_migrate_task", &["comm:t", "pid", "prio", "orig_cpu", "dest_cpu"], &["bash", "9", "120", "3", "0"]),
+        (
+            "sched_migrate_task",
+            &["comm:t", "pid", "prio", "orig_cpu", "dest_cpu"],
+            &["bash", "9", "120", "3", "0"],
+        ),
         (
             "sched_process_fork",
             &["parent_comm:t", "parent_pid", "child_comm:t", "child_pid"],
@@ -104,7 +109,9 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
                 r#"{switch} prev_state=1 next_comm="swapper/3" next_tid=0 next_prio=120 prev_state_told=1"#
             ),
             // Preempted: runnable for Trace Compass.
-            &format!(r#"{switch} prev_state=0 next_comm="bash" next_tid=9 next_prio=120 prev_state_told=256"#),
+            &format!(
+                r#"{switch} prev_state=0 next_comm="bash" next_tid=9 next_prio=120 prev_state_told=256"#
+            ),
             r#"sched_wakeup comm="bash" tid=9 prio=120 target_cpu=3"#,
             r#"sched_waking comm="bash" tid=9 prio=120 target_cpu=3"#,
             r#"sched_migrate_task comm="bash" tid=9 prio=120 orig_cpu=3 dest_cpu=0"#,
@@ -125,7 +132,12 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
     }
     // `LttngKernelTrace.validate` and `getTracerFromEnv`; the prefix is that of `Metadata.preValidate`.
     assert!(metadata.starts_with("/* CTF 1.8 */\n"));
-    for line in ["domain = \"kernel\";", "tracer_name = \"lttng-modules\";", "tracer_major = 2;", "tracer_minor = 13;"] {
+    for line in [
+        "domain = \"kernel\";",
+        "tracer_name = \"lttng-modules\";",
+        "tracer_major = 2;",
+        "tracer_minor = 13;",
+    ] {
         assert!(metadata.contains(&format!("\t{line}\n")), "{line}");
     }
     // The context's name is `context._tid` there: with the `_`.
@@ -144,14 +156,20 @@ fn an_event_that_would_stop_an_analysis_has_another_name() {
     ];
     let (lines, _) = exported(&recorded, Level::Kern);
     let shown: Vec<String> = lines.iter().map(shown).collect();
-    assert_eq!(shown, [
-        r#"sched_switch_incomplete next_tid=9"#,
-        r#"sched_wakeup_incomplete comm="bash" tid=9"#,
-        r#"sched_wakeup_incomplete comm="bash" tid=9 prio="high""#,
-    ]);
+    assert_eq!(
+        shown,
+        [
+            r#"sched_switch_incomplete next_tid=9"#,
+            r#"sched_wakeup_incomplete comm="bash" tid=9"#,
+            r#"sched_wakeup_incomplete comm="bash" tid=9 prio="high""#,
+        ]
+    );
     let recorded: [Recorded; 2] = [("sched_switch", &["pid"], &["9"]), ("received_msg", &["pid"], &["9"])];
     let (lines, _) = exported(&recorded, Level::User);
-    assert_eq!(lines.iter().map(shown_name).collect::<Vec<_>>(), ["user:sched_switch pid=9", "received_msg pid=9"]);
+    assert_eq!(
+        lines.iter().map(shown_name).collect::<Vec<_>>(),
+        ["user:sched_switch pid=9", "received_msg pid=9"]
+    );
 }
 
 fn shown_name(line: &Line) -> String {
