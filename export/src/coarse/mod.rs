@@ -31,7 +31,18 @@
 //! of three buckets, whose number is bounded as above. Open slices that are not known to be long wait with their names;
 //! of more than 65536 on one track, the innermost are left out, long or not (counted).
 //!
-//! SPEED
+//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s that the story itself takes, all in
+//! 4 MB of resident memory:
+//!
+//! | length | changes left | time |
+//! |---|---|---|
+//! | 100 ticks | 9 560 462 | 0.64 s |
+//! | 2500 | 4 658 840 | 0.45 s |
+//! | 250 000 | 160 353 | 0.14 s |
+//! | 10⁹ (all) | 73 | 0.12 s |
+//!
+//! AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4 runs of
+//! `cargo test --release -p sigmund-export --test it -- --ignored --nocapture coarse::speed`.
 
 mod counter;
 mod firsts;

@@ -73,8 +73,16 @@ struct Class {
 pub(super) struct Declaration<'c> {
     pub(super) id: usize,
     pub(super) name: String,
-    /// Identifiers and types.
-    pub(super) fields: Vec<(String, Type, Vec<(i64, &'c str)>)>,
+    pub(super) fields: Vec<DeclaredField<'c>>,
+}
+
+/// A field as the metadata declares it.
+#[derive(Debug)]
+pub(super) struct DeclaredField<'c> {
+    pub(super) identifier: String,
+    pub(super) ty: Type,
+    /// Names of its numbers.
+    pub(super) labels: Vec<(i64, &'c str)>,
 }
 
 impl Classes {
@@ -202,11 +210,12 @@ impl Classes {
         let mut fields = Vec::new();
         for (index, (identifier, (_, ty))) in identifiers.into_iter().zip(&shown).enumerate() {
             let labels = kind.labels.as_ref().map_or(Vec::new(), |labels| sorted(&labels[index]));
-            fields.extend(ty.map(|ty| (identifier, ty, labels)));
+            fields.extend(ty.map(|ty| DeclaredField { identifier, ty, labels }));
         }
         let told = kind.prev_state.is_some_and(|at| class.forms[at].is_number());
         if told {
-            fields.push(("_prev_state_told".into(), form::I64, Vec::new()));
+            let identifier = "_prev_state_told".into();
+            fields.push(DeclaredField { identifier, ty: form::I64, labels: Vec::new() });
         }
         Declaration { id, name, fields }
     }

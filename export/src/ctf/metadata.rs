@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sigmund_model::Context;
 
-use super::class::{Classes, Declaration};
+use super::class::{Classes, Declaration, DeclaredField};
 use super::clock::Clock;
 use super::form::Type;
 use super::names::literal;
@@ -85,7 +85,7 @@ fn event_block(text: &mut String, stream: StreamClass, event: &Declaration<'_>) 
     // Writing to a string does not fail.
     let _ = write!(text, "event {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {};\n", stream.id());
     text.push_str("\tfields := struct {\n");
-    for (identifier, ty, labels) in &event.fields {
+    for DeclaredField { identifier, ty, labels } in &event.fields {
         let ty = match ty {
             Type::Integer(alias) => enumeration(alias, labels.iter().copied()),
             Type::Float => "floating_point { exp_dig = 11; mant_dig = 53; align = 8; }".to_owned(),

@@ -16,18 +16,19 @@
 //!
 //! Time stamps are ticks as they are; the clock says how many make a second, and where their zero lies in time.
 //! Everything is little endian and aligned to bytes. Numbers of 32 bits are −1 where the trace does not know; `thread`
-//! is 0 where there is none. What packets look like is in [`stream`], how names become legal in [`original`].
+//! is 0 where there is none. Packets are drawn in `stream.rs`; how names become legal, and legal ones names again, is
+//! told at [`original`].
 //!
 //! So that Trace Compass takes the trace for one of LTTng's kernel tracer, and its scheduler and control-flow analyses
 //! find what they look for, `env` says that it is one, and kernel events have the names and fields that LTTng gives
-//! them ([`usual_names`]). No event moves to another name that is none of these.
+//! them (the table is in `usual_names.rs`).
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | event | event of its name and its declared fields, with its CPU, LWP, user thread and context | which of two LWPs of one tid, or user threads of one number, it was |
 //! | number | integer of the declared size; wider if it does not fit | |
 //! | named number | enumeration: number and label | a second name of one number; all names in the events that Trace Compass reads (`prev_state`, `vec`); names beyond 4 MiB (counted) |
-//! | text | string, UTF-8 | NUL becomes U+2400 |
+//! | text | string, UTF-8; an event with an empty one has a class of its own (babeltrace2 2.0.4 shows an older text for it otherwise) | NUL becomes U+2400 |
 //! | a text for a number, a number for a text | another class of the same event, with that type | |
 //! | what could not be read | another class of the same event, without the field | |
 //! | the 65th combination of those in one event | all fields as texts (counted) | types |
@@ -43,7 +44,17 @@
 //!
 //! Trace Compass's sources were read for this (2012 to 2019); the result was not opened in it. It computes times of a
 //! clock that does not count nanoseconds in a `double`: with an offset to 1970 they are exact to some 256 ns there.
-//! babeltrace2 prints the very ticks with `--clock-cycles`.
+//! babeltrace2 prints the very ticks with `--clock-cycles`. Readers order streams by the nanosecond: events of two streams
+//! within one may change places.
+//!
+//! # Memory and speed
+//!
+//! At most 64 MiB wait to be written, whatever the number of streams, and one file is open at a time. The metadata, whose
+//! size depends on the declarations, is written last.
+//!
+//! 10⁷ `sched_switch` of seven fields, 2 CPUs, to tmpfs: 1.10 s of one CPU, 9 M events/s, 4 MB resident. 10⁷ changes of
+//! which an eighth are events: 0.30 s, 0.18 of them for the story itself (AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4 runs
+//! of `cargo test --release -p sigmund-export --test it -- --ignored --nocapture ctf::speed`).
 
 mod class;
 mod clock;

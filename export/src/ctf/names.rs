@@ -54,7 +54,10 @@ pub(super) fn identifiers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Strin
     names.map(unique).collect()
 }
 
-/// The name that a field had before it became an identifier, from what readers show: without the leading `_`.
+/// The name that a field had before it became an identifier of TSDL, from what readers show: without the leading `_`.
+///
+/// `a_x20_b` is `a b`: what is not legal was written `_xHH_`, byte by byte. The second field of a name has `_x_2` behind
+/// it, and `_x__` is the empty name.
 pub fn original(shown: &str) -> String {
     if shown.strip_prefix(EMPTY).is_some_and(|rest| rest.is_empty() || is_number(rest.as_bytes())) {
         return String::new();

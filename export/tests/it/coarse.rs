@@ -9,6 +9,7 @@ use sigmund_export::timeline::{
 };
 use sigmund_model::{LwpState, ThreadState, Ticks};
 
+use crate::cpu_time;
 use crate::story::{self, Random};
 use crate::tally::Tally;
 
@@ -382,14 +383,14 @@ impl Sink for Nothing {
 #[ignore = "measures"]
 fn speed() {
     let random = Random::new(1, 10_000_000);
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     random.tell(&mut Nothing(0)).unwrap();
-    eprintln!("the story alone: {:?}", start.elapsed());
+    eprintln!("the story alone: {:?}", cpu_time::of_this_thread() - start);
     for least in [100, 2500, 250_000, 1_000_000_000] {
         let mut coarse = Coarse::new(Nothing(0), &random.cast, Ticks(least));
-        let start = std::time::Instant::now();
+        let start = cpu_time::of_this_thread();
         random.tell(&mut coarse).unwrap();
-        let (taken, left_out) = (start.elapsed(), coarse.left_out());
+        let (taken, left_out) = (cpu_time::of_this_thread() - start, coarse.left_out());
         eprintln!("{least} ticks: {taken:?}, {} changes, {left_out:?}", coarse.into_inner().0);
     }
 }

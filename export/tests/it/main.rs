@@ -2,6 +2,7 @@
 
 mod chrome;
 mod coarse;
+mod cpu_time;
 mod ctf;
 mod machine;
 mod otf2;

@@ -13,6 +13,7 @@ use sigmund_export::ctf::{Ctf, Summary};
 use sigmund_export::timeline::{Cast, Change, CpuId, EventKind, Happening, Sink};
 use sigmund_model::{Params, Ticks};
 
+use crate::cpu_time;
 use crate::story::{self, Random};
 use generated::Dice;
 use told::{Listener, Told};
@@ -224,15 +225,15 @@ fn speed() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let random = Random::new(1, 10_000_000);
     let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.cast.clone())).unwrap();
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     random.tell(&mut ctf).unwrap();
-    eprintln!("random: {:?}, {:?}", start.elapsed(), ctf.summary());
+    eprintln!("random: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
     std::fs::remove_dir_all(dir.path().join("random")).unwrap();
 
     let cast = story::cast(1000 + 100_000_000);
     let mut ctf = Ctf::create(&dir.path().join("switches"), Arc::new(cast)).unwrap();
     let mut params = Params::default();
-    let start = std::time::Instant::now();
+    let start = cpu_time::of_this_thread();
     for number in 0..10_000_000 {
         params.clear();
         params.push_text("sumtime");
@@ -245,5 +246,5 @@ fn speed() {
         ctf.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
     }
     ctf.finish().unwrap();
-    eprintln!("switches: {:?}, {:?}", start.elapsed(), ctf.summary());
+    eprintln!("switches: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
 }
