@@ -12,13 +12,13 @@ use sigmund_sql::SuperTrace;
 
 use crate::{
     Found,
-    cli::{FormatArg, LevelArg, Question, Unit},
+    cli::{FilterArgs, FormatArg, LevelArg, Question, Unit},
     output::{Cell, print_table},
 };
 
 pub(crate) async fn run(question: Question) -> Result<Found> {
     let trace = open(question.trace_file.as_deref()).await?;
-    let filter = filter(&question);
+    let filter = Filter::from(&question.filter);
     if question.active_time {
         return print_active_time(&trace, &filter, &question).await;
     }
@@ -56,18 +56,20 @@ fn only_supertrace() -> Result<PathBuf> {
     }
 }
 
-fn filter(question: &Question) -> Filter {
-    Filter {
-        threads: question.thread.clone(),
-        lwps: question.lwp.iter().map(|lwp| Lwp(*lwp)).collect(),
-        cpus: question.cpu.iter().map(|cpu| Cpu(*cpu)).collect(),
-        events: question.event.clone(),
-        level: question.level.map(|level| match level {
-            LevelArg::Kern => Level::Kern,
-            LevelArg::User => Level::User,
-        }),
-        from: question.from,
-        to: question.to,
+impl From<&FilterArgs> for Filter {
+    fn from(args: &FilterArgs) -> Filter {
+        Filter {
+            threads: args.thread.clone(),
+            lwps: args.lwp.iter().map(|lwp| Lwp(*lwp)).collect(),
+            cpus: args.cpu.iter().map(|cpu| Cpu(*cpu)).collect(),
+            events: args.event.clone(),
+            level: args.level.map(|level| match level {
+                LevelArg::Kern => Level::Kern,
+                LevelArg::User => Level::User,
+            }),
+            from: args.from,
+            to: args.to,
+        }
     }
 }
 

@@ -8,10 +8,12 @@ mod check;
 mod cli;
 mod ctl;
 mod demo;
+mod export;
 mod info;
 mod merge;
 mod output;
 mod record;
+mod signals;
 mod snapshot;
 mod sql;
 
@@ -55,6 +57,7 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Info(args)) => wait_for(info::run(args)),
         Some(Command::Check(args)) => wait_for(check::run(args)),
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
+        Some(Command::Export(args)) => wait_for(export::run(args)),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Snapshot(args)) => snapshot::run(&args),
         Some(Command::Demo(args)) => demo::run(&args),

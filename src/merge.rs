@@ -2,7 +2,6 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 
@@ -10,12 +9,13 @@ use anyhow::Result;
 use fkt_ingest::EventNames;
 use sigmund_merge::{MergeOptions, Summary};
 use sigmund_model::{LossKind, Severity, Ticks};
-use signal_hook::{consts::TERM_SIGNALS, flag, low_level};
+use signal_hook::low_level;
 
 use crate::{
     Found,
     cli::MergeArgs,
     output::{self, Progress, counted},
+    signals,
 };
 
 /// Losses that are told one by one; the rest is in the table `losses`.
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
 
 /// Merges, and tells what came out. A signal that ends programs ends the merge, and nothing of it stays.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
-    let (stop, signals) = stop_at_signals()?;
+    let (stop, signals) = signals::stop_at_signals()?;
     let options = MergeOptions { stop: Some(stop), ..options.clone() };
     let (progress, started) = (Progress::new(), Instant::now());
     let merged = sigmund_merge::merge(inputs, out, &options, |so_far| {
@@ -49,13 +49,6 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
     summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));
     output::say(&describe(out, &summary));
     Ok(summary)
-}
-
-fn stop_at_signals() -> Result<(Arc<AtomicBool>, Vec<signal_hook::SigId>)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let register = |signal: &i32| flag::register(*signal, Arc::clone(&stop));
-    let signals = TERM_SIGNALS.iter().map(register).collect::<Result<_, _>>()?;
-    Ok((stop, signals))
 }
 
 fn describe(out: &Path, summary: &Summary) -> String {

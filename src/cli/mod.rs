@@ -1,10 +1,12 @@
 //! The command line: what can be asked, in which words. Completions and the man page are made of it.
 
+mod export;
 mod record;
 
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use record::{KernelArgs, RecordArgs};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
 
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Ask a super-trace in SQL.
     Sql(SqlArgs),
+    /// Write a super-trace for a viewer, or a table of it for a program.
+    Export(ExportArgs),
     /// Look at a program that is being recorded, and change what it records, while it runs.
     Ctl(CtlArgs),
     /// Have a flight recorder write its last events to a user trace, while it runs.
@@ -63,6 +67,28 @@ pub(crate) struct Question {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(long, short = 'f', value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// List the events; with --reactivity, each pair.
+    #[arg(long, help_heading = "Measures")]
+    pub(crate) list_events: bool,
+    /// For how long the threads really executed.
+    #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
+    pub(crate) active_time: bool,
+    /// From an event to its treatment: NAME, NAME(VALUE) or NAME(field=VALUE), with @THREAD behind it.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
+    pub(crate) reactivity: Vec<Selector>,
+    /// Give times also in this unit.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) unit: Option<Unit>,
+    /// How to print.
+    #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
+    pub(crate) format: FormatArg,
+}
+
+/// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
     /// A user thread, by number or name.
     #[arg(long, value_name = "THREAD", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) thread: Vec<ThreadRef>,
@@ -84,21 +110,6 @@ pub(crate) struct Question {
     /// Up to this tick, or this long after the first event.
     #[arg(long, value_name = "WHEN", help_heading = "Filters")]
     pub(crate) to: Option<Instant>,
-    /// List the events; with --reactivity, each pair.
-    #[arg(long, help_heading = "Measures")]
-    pub(crate) list_events: bool,
-    /// For how long the threads really executed.
-    #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
-    pub(crate) active_time: bool,
-    /// From an event to its treatment: NAME, NAME(VALUE) or NAME(field=VALUE), with @THREAD behind it.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
-    pub(crate) reactivity: Vec<Selector>,
-    /// Give times also in this unit.
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) unit: Option<Unit>,
-    /// How to print.
-    #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
-    pub(crate) format: FormatArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 mod bad_input;
 mod check;
 mod ctl;
+mod export;
 mod info;
 mod kernel;
 mod paper;

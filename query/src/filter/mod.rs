@@ -11,7 +11,7 @@ pub use instant::Instant;
 pub use pattern::EventPattern;
 pub use thread::ThreadRef;
 
-pub(crate) use plan::{Window, number_in};
+pub use plan::{Window, number_in};
 
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
 /// An empty one lets everything through.

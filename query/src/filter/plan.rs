@@ -7,15 +7,17 @@ use sigmund_sql::SuperTrace;
 use crate::{Error, Filter};
 
 /// The ticks a question is about: `from <= tick <= to`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Window {
-    pub(crate) from: Option<i64>,
-    pub(crate) to: Option<i64>,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// The first tick inside.
+    pub from: Option<i64>,
+    /// The last tick inside.
+    pub to: Option<i64>,
 }
 
 impl Window {
-    /// Conditions on an instant.
-    pub(crate) fn holds(&self, column: &str) -> Vec<Expr> {
+    /// Conditions on a column that is an instant.
+    pub fn holds(&self, column: &str) -> Vec<Expr> {
         let from = self.from.map(|from| ident(column).gt_eq(lit(from)));
         let to = self.to.map(|to| ident(column).lt_eq(lit(to)));
         from.into_iter().chain(to).collect()
@@ -23,7 +25,11 @@ impl Window {
 }
 
 impl Filter {
-    pub(crate) fn window(&self, trace: &SuperTrace) -> Result<Window, Error> {
+    /// Its window in ticks.
+    ///
+    /// # Errors
+    /// When it gives a time and the rate of the clock is unknown.
+    pub fn window(&self, trace: &SuperTrace) -> Result<Window, Error> {
         let tick = |instant: Option<super::Instant>| {
             instant
                 .map(|i| i.resolve(trace))
@@ -34,7 +40,7 @@ impl Filter {
     }
 
     /// The threads it names; `None` if it names none.
-    pub(crate) fn thread_numbers(&self, trace: &SuperTrace) -> Option<Vec<Thread>> {
+    pub fn thread_numbers(&self, trace: &SuperTrace) -> Option<Vec<Thread>> {
         if self.threads.is_empty() {
             return None;
         }
@@ -45,7 +51,7 @@ impl Filter {
     }
 
     /// Conditions on a place: columns `lwp` and `cpu`.
-    pub(crate) fn place(&self) -> Vec<Expr> {
+    pub fn place(&self) -> Vec<Expr> {
         let mut conditions = Vec::new();
         if !self.lwps.is_empty() {
             conditions.push(number_in("lwp", self.lwps.iter().map(|l| i64::from(l.0))));
@@ -57,7 +63,10 @@ impl Filter {
     }
 
     /// All conditions on a row of `events`.
-    pub(crate) fn events_where(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
+    ///
+    /// # Errors
+    /// As [`window`](Self::window).
+    pub fn events_where(&self, trace: &SuperTrace) -> Result<Vec<Expr>, Error> {
         let mut conditions = self.window(trace)?.holds("ts_tick");
         conditions.extend(self.place());
         if let Some(level) = self.level {
@@ -79,7 +88,7 @@ impl Filter {
 }
 
 /// Whether a column holds one of these numbers; never, if there is none.
-pub(crate) fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
+pub fn number_in(column: &str, numbers: impl Iterator<Item = i64>) -> Expr {
     one_of(column, numbers.map(lit).collect())
 }
 

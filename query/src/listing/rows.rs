@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use arrow::{
-    array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray},
+    array::{
+        Array, ArrayRef, ArrowPrimitiveType, AsArray, Int32Array, Int64Array, ListArray, PrimitiveArray,
+        RecordBatch, StringArray,
+    },
     datatypes::{Int32Type, Int64Type},
 };
 use datafusion::{error::DataFusionError, execution::SendableRecordBatchStream};
@@ -13,9 +16,22 @@ use sigmund_sql::SuperTrace;
 
 use crate::Error;
 
-/// What a listing needs of an event.
-pub(crate) const COLUMNS: [&str; 9] =
-    ["level", "ts_tick", "lwp", "cpu", "thread", "code", "name", "args", "texts"];
+/// What is read of an event.
+pub(crate) const COLUMNS: [&str; 13] = [
+    "level",
+    "ts_tick",
+    "lwp",
+    "cpu",
+    "thread",
+    "code",
+    "name",
+    "args",
+    "texts",
+    "context",
+    "target_lwp",
+    "target_thread",
+    "cpu_seen",
+];
 
 /// Events that come as they are read.
 pub struct EventRows {
@@ -52,6 +68,10 @@ pub struct EventBatch {
     name: ArrayRef,
     args: ListArray,
     texts: ListArray,
+    context: ArrayRef,
+    target_lwp: Int32Array,
+    target_thread: Int64Array,
+    cpu_seen: Int32Array,
 }
 
 impl EventBatch {
@@ -67,7 +87,29 @@ impl EventBatch {
             name: column(6).clone(),
             args: column(7).as_list::<i32>().clone(),
             texts: column(8).as_list::<i32>().clone(),
+            context: column(9).clone(),
+            target_lwp: column(10).as_primitive::<Int32Type>().clone(),
+            target_thread: column(11).as_primitive::<Int64Type>().clone(),
+            cpu_seen: column(12).as_primitive::<Int32Type>().clone(),
         }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tick.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tick.is_empty()
+    }
+
+    /// When the event of a row happened.
+    ///
+    /// # Panics
+    /// When there are not so many rows.
+    pub fn tick(&self, row: usize) -> Ticks {
+        Ticks(self.tick.value(row) as u64)
     }
 
     /// The rows, in the order of time.
@@ -75,23 +117,35 @@ impl EventBatch {
         (0..self.tick.len()).map(|row| self.row(row))
     }
 
-    fn row(&self, row: usize) -> EventRow<'_> {
+    /// One row.
+    ///
+    /// # Panics
+    /// When there are not so many rows.
+    pub fn row(&self, row: usize) -> EventRow<'_> {
         let level = word(&self.level, row);
         EventRow {
             level: Level::ALL.iter().copied().find(|l| l.name() == level),
-            tick: Ticks(self.tick.value(row) as u64),
-            lwp: self.lwp.is_valid(row).then(|| Lwp(self.lwp.value(row) as u32)),
-            cpu: self.cpu.is_valid(row).then(|| Cpu(self.cpu.value(row) as u32)),
-            thread: self.thread.is_valid(row).then(|| Thread(self.thread.value(row) as u64)),
-            code: self.code.is_valid(row).then(|| self.code.value(row)),
+            tick: self.tick(row),
+            lwp: number(&self.lwp, row).map(|lwp| Lwp(lwp as u32)),
+            cpu: number(&self.cpu, row).map(|cpu| Cpu(cpu as u32)),
+            thread: number(&self.thread, row).map(|thread| Thread(thread as u64)),
+            code: number(&self.code, row),
             name: word(&self.name, row),
             args: Part::of(&self.args, row, self.args.values().as_primitive::<Int64Type>()),
             texts: Part::of(&self.texts, row, self.texts.values().as_string::<i32>()),
+            context: Some(word(&self.context, row)).filter(|word| !word.is_empty()),
+            target_lwp: number(&self.target_lwp, row).map(|lwp| Lwp(lwp as u32)),
+            target_thread: number(&self.target_thread, row).map(|thread| Thread(thread as u64)),
+            cpu_seen: number(&self.cpu_seen, row).map(|cpu| Cpu(cpu as u32)),
         }
     }
 }
 
-/// The text of a `Dictionary(Int32, Utf8)`; empty for NULL, which the tables exclude.
+fn number<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    numbers.is_valid(row).then(|| numbers.value(row))
+}
+
+/// The text of a `Dictionary(Int32, Utf8)`; empty for NULL.
 fn word(words: &ArrayRef, row: usize) -> &str {
     let words = words.as_dictionary::<Int32Type>();
     words.key(row).map_or("", |key| words.values().as_string::<i32>().value(key))
@@ -114,6 +168,14 @@ pub struct EventRow<'a> {
     pub code: Option<i64>,
     /// Its name in its source.
     pub name: &'a str,
+    /// What the CPU was doing, as the word of [`Context`](sigmund_model::Context).
+    pub context: Option<&'a str>,
+    /// The LWP that it makes run, wakes or creates.
+    pub target_lwp: Option<Lwp>,
+    /// The user thread that it makes run, wakes or creates.
+    pub target_thread: Option<Thread>,
+    /// The CPU that a probe saw itself.
+    pub cpu_seen: Option<Cpu>,
     args: Part<'a, Int64Array>,
     texts: Part<'a, StringArray>,
 }

@@ -1,0 +1,92 @@
+//! Counters: of each bucket the least, the greatest and the last value.
+
+use sigmund_model::Ticks;
+
+use super::held::{Held, Waiting};
+use crate::timeline::{Cast, Change, Counter};
+
+#[derive(Debug)]
+pub(super) struct Counters {
+    processes: usize,
+    /// Those of processes, then those of CPUs; what the bucket holds of each.
+    points: Vec<Option<Points>>,
+    /// Those that have something in the bucket.
+    pending: Vec<u32>,
+}
+
+/// A value at an instant.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    value: u64,
+    tick: Ticks,
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Points {
+    counter: Counter,
+    least: Point,
+    greatest: Point,
+    last: Point,
+    heard: u64,
+}
+
+impl Counters {
+    pub(super) fn new(cast: &Cast) -> Counters {
+        let processes = cast.processes.len();
+        Counters { processes, points: vec![None; processes + cast.cpus.len()], pending: Vec::new() }
+    }
+
+    /// Hears a value. The caller settles at the end of each bucket.
+    pub(super) fn count(&mut self, counter: Counter, tick: Ticks, number: u64, value: u64) {
+        let index = match counter {
+            Counter::ReadyQueue(process) => process.index(),
+            Counter::RunQueue(cpu) => self.processes + cpu.index(),
+        };
+        let point = Point { value, tick, number };
+        match &mut self.points[index] {
+            Some(points) => points.add(point),
+            none => {
+                *none = Some(Points { counter, least: point, greatest: point, last: point, heard: 1 });
+                self.pending.push(index as u32);
+            }
+        }
+    }
+
+    /// The bucket ends; returns how many values are left out.
+    pub(super) fn settle(&mut self, waiting: &mut Waiting) -> u64 {
+        let mut left_out = 0;
+        for index in self.pending.drain(..) {
+            let points = self.points[index as usize].take();
+            left_out += points.map_or(0, |points| points.tell(waiting));
+        }
+        left_out
+    }
+}
+
+impl Points {
+    fn add(&mut self, point: Point) {
+        if point.value < self.least.value {
+            self.least = point;
+        }
+        if point.value > self.greatest.value {
+            self.greatest = point;
+        }
+        self.last = point;
+        self.heard += 1;
+    }
+
+    fn tell(self, waiting: &mut Waiting) -> u64 {
+        let Points { counter, least, greatest, last, heard } = self;
+        let is_new =
+            [true, greatest.number != least.number, ![least.number, greatest.number].contains(&last.number)];
+        let mut told = 0;
+        for (point, is_new) in [least, greatest, last].into_iter().zip(is_new) {
+            if is_new {
+                waiting.push(point.tick, point.number, Held::Plain(Change::Count(counter, point.value)));
+                told += 1;
+            }
+        }
+        heard - told
+    }
+}

@@ -1,0 +1,291 @@
+//! States that follow each other without holes: those of an LWP, of a user thread, and who is on a CPU or an LWP.
+
+use std::collections::HashMap;
+
+use sigmund_model::{LwpState, ThreadState, Ticks};
+
+use super::held::{Held, Waiting};
+use super::{Buckets, Numbers};
+use crate::timeline::{Cast, Change, CpuId, LwpId, ThreadId};
+
+/// Which states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LaneId {
+    CpuLwp(CpuId),
+    CpuThread(CpuId),
+    LwpThread(LwpId),
+    Lwp(LwpId),
+    Thread(ThreadId),
+}
+
+/// One state, or one who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Value {
+    /// 0 is none; 1 more than the index of the state, or of who it is. What totals are kept of.
+    key: u32,
+    lwp: Option<LwpId>,
+    cpu: Option<CpuId>,
+    blocked_on: Option<i64>,
+}
+
+/// A state from some instant on, by the change of this number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) value: Value,
+    pub(super) from: Ticks,
+    pub(super) number: u64,
+}
+
+/// The state that a change tells, if it tells one.
+#[inline]
+pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
+    let who = |index: Option<u32>| Value {
+        key: index.map_or(0, |index| index + 1),
+        lwp: None,
+        cpu: None,
+        blocked_on: None,
+    };
+    Some(match *change {
+        Change::CpuLwp(cpu, lwp) => (LaneId::CpuLwp(cpu), who(lwp.map(|lwp| lwp.0))),
+        Change::CpuThread(cpu, thread) => (LaneId::CpuThread(cpu), who(thread.map(|thread| thread.0))),
+        Change::LwpThread(lwp, thread) => (LaneId::LwpThread(lwp), who(thread.map(|thread| thread.0))),
+        Change::Lwp { lwp, state, cpu } => {
+            (LaneId::Lwp(lwp), Value { cpu, ..who(state.map(|state| state as u32)) })
+        }
+        Change::Thread { thread, state, lwp, cpu, blocked_on } => {
+            let state = who(state.map(|state| state as u32));
+            (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..state })
+        }
+        _ => return None,
+    })
+}
+
+impl LaneId {
+    /// The change that tells a state.
+    pub(super) fn change(self, value: Value) -> Change<'static> {
+        let Value { key, lwp, cpu, blocked_on } = value;
+        let index = key.checked_sub(1);
+        match self {
+            LaneId::CpuLwp(of) => Change::CpuLwp(of, index.map(LwpId)),
+            LaneId::CpuThread(of) => Change::CpuThread(of, index.map(ThreadId)),
+            LaneId::LwpThread(of) => Change::LwpThread(of, index.map(ThreadId)),
+            LaneId::Lwp(lwp) => Change::Lwp { lwp, state: index.map(|i| LwpState::ALL[i as usize]), cpu },
+            LaneId::Thread(thread) => {
+                let state = index.map(|i| ThreadState::ALL[i as usize]);
+                Change::Thread { thread, state, lwp, cpu, blocked_on }
+            }
+        }
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    numbers: Numbers,
+    lanes: Vec<Lane>,
+    /// Those whose state may be short or long.
+    pending: Vec<LaneId>,
+}
+
+impl Lanes {
+    pub(super) fn new(cast: &Cast) -> Lanes {
+        let numbers = Numbers::of(cast);
+        let mut lanes = Vec::new();
+        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + cast.threads.len(), Lane::default);
+        Lanes { numbers, lanes, pending: Vec::new() }
+    }
+
+    fn index(numbers: Numbers, lane: LaneId) -> usize {
+        let Numbers { cpus, lwps } = numbers;
+        match lane {
+            LaneId::CpuLwp(cpu) => cpu.index(),
+            LaneId::CpuThread(cpu) => cpus + cpu.index(),
+            LaneId::LwpThread(lwp) => 2 * cpus + lwp.index(),
+            LaneId::Lwp(lwp) => 2 * cpus + lwps + lwp.index(),
+            LaneId::Thread(thread) => 2 * (cpus + lwps) + thread.index(),
+        }
+    }
+
+    /// Another state begins; returns whether the one before was short.
+    #[inline]
+    pub(super) fn change(
+        &mut self,
+        id: LaneId,
+        heard: Stretch,
+        buckets: Buckets,
+        waiting: &mut Waiting,
+    ) -> bool {
+        let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
+        let was_short = lane.end(id, heard.from, buckets, waiting);
+        lane.open = Some(heard);
+        if !lane.is_pending {
+            lane.is_pending = true;
+            self.pending.push(id);
+        }
+        was_short
+    }
+
+    /// What began a bucket ago is long.
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+        let (lanes, numbers) = (&mut self.lanes, self.numbers);
+        self.pending.retain(|id| {
+            let lane = &mut lanes[Lanes::index(numbers, *id)];
+            let is_long = lane.open.is_some_and(|open| buckets.is_long(open.from, now));
+            if is_long {
+                lane.tell_open(*id, waiting);
+            }
+            lane.is_pending = !is_long;
+            lane.is_pending
+        });
+    }
+
+    /// Nothing follows: what is open is told as it is. It has no state, by the rules.
+    pub(super) fn finish(&mut self, waiting: &mut Waiting) {
+        for id in self.pending.drain(..) {
+            let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
+            lane.is_pending = false;
+            lane.tell_open(id, waiting);
+        }
+    }
+}
+
+/// States of one track, one after the other.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The state that holds; `None` before the first, and if it was told as a long one.
+    open: Option<Stretch>,
+    /// The short ones before it, back to the beginning of its bucket or to a long one.
+    sums: Sums,
+    /// What the sink was told last, and whether it was short.
+    told: Option<(Value, bool)>,
+    is_pending: bool,
+}
+
+impl Lane {
+    /// The open state ends; returns whether it was short.
+    fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, waiting: &mut Waiting) -> bool {
+        let Some(open) = self.open else { return false };
+        if buckets.is_long(open.from, to) {
+            self.tell_open(id, waiting);
+            return false;
+        }
+        self.add(id, open, to, buckets, waiting);
+        true
+    }
+
+    /// A short state: into its bucket; what reaches into the next one, into that.
+    fn add(&mut self, id: LaneId, short: Stretch, to: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+        let end = Ticks(buckets.end(short.from));
+        self.sums.add(short, to.min(end));
+        if to >= end {
+            self.tell_sums(id, waiting);
+        }
+        if to > end {
+            self.sums.add(Stretch { from: end, ..short }, to);
+        }
+    }
+
+    /// The open state is long, so the short ones before it are complete.
+    fn tell_open(&mut self, id: LaneId, waiting: &mut Waiting) {
+        self.tell_sums(id, waiting);
+        if let Some(open) = self.open.take() {
+            self.tell(id, open, false, waiting);
+        }
+    }
+
+    fn tell_sums(&mut self, id: LaneId, waiting: &mut Waiting) {
+        let mut from = self.sums.from;
+        let mut sums = std::mem::take(&mut self.sums);
+        for sum in &sums.of_values {
+            self.tell(id, Stretch { from, ..sum.first }, true, waiting);
+            from = Ticks(from.0 + sum.ticks);
+        }
+        sums.clear();
+        self.sums = sums;
+    }
+
+    fn tell(&mut self, id: LaneId, stretch: Stretch, is_short: bool, waiting: &mut Waiting) {
+        let Stretch { value, from, number } = stretch;
+        match &mut self.told {
+            // It goes on, as far as can be seen.
+            Some((told, was_short)) if *told == value && (is_short || *was_short) => *was_short = is_short,
+            told => {
+                *told = Some((value, is_short));
+                waiting.push(from, number, Held::State(id, value));
+            }
+        }
+    }
+}
+
+/// Short states of one bucket, by value.
+#[derive(Debug, Default)]
+struct Sums {
+    from: Ticks,
+    /// In the order in which each came first.
+    of_values: Vec<Sum>,
+    /// Where each is, if there are many.
+    places: HashMap<u32, usize, foldhash::fast::RandomState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    first: Stretch,
+    ticks: u64,
+}
+
+/// More than states there are.
+const FEW: usize = 16;
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, short: Stretch, to: Ticks) {
+        let ticks = to.0 - short.from.0;
+        if ticks == 0 {
+            return;
+        }
+        if self.of_values.is_empty() {
+            self.from = short.from;
+        }
+        match self.place(short.value.key) {
+            Some(place) => self.of_values[place].add(short.value, ticks),
+            None => {
+                self.of_values.push(Sum { first: short, ticks });
+                self.remember();
+            }
+        }
+    }
+
+    #[inline]
+    fn place(&self, key: u32) -> Option<usize> {
+        if self.of_values.len() > FEW {
+            return self.places.get(&key).copied();
+        }
+        self.of_values.iter().position(|sum| sum.first.value.key == key)
+    }
+
+    /// Where the newest is; where all are, once they are many.
+    fn remember(&mut self) {
+        let len = self.of_values.len();
+        let from = if len == FEW + 1 { 0 } else { len - 1 };
+        if len > FEW {
+            let new = self.of_values[from..].iter().zip(from..);
+            self.places.extend(new.map(|(sum, place)| (sum.first.value.key, place)));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.of_values.clear();
+        self.places.clear();
+    }
+}
+
+impl Sum {
+    /// What is not the same of all is not told.
+    fn add(&mut self, value: Value, ticks: u64) {
+        let first = &mut self.first.value;
+        first.lwp = first.lwp.filter(|_| first.lwp == value.lwp);
+        first.cpu = first.cpu.filter(|_| first.cpu == value.cpu);
+        first.blocked_on = first.blocked_on.filter(|_| first.blocked_on == value.blocked_on);
+        self.ticks += ticks;
+    }
+}

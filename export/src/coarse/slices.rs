@@ -1,0 +1,117 @@
+//! Slices wait until they are known to be long. One that is holds only long ones open around it, so nesting stays right.
+
+use sigmund_model::Ticks;
+
+use super::held::{Held, Waiting};
+use super::{Buckets, Numbers};
+use crate::timeline::{Cast, Change, Slice, SliceKind, Track};
+
+/// So many slices may wait on one track.
+const DEPTH: usize = 65_536;
+
+#[derive(Debug)]
+pub(super) struct Slices {
+    numbers: Numbers,
+    tracks: Vec<Open>,
+    /// Tracks with slices that wait.
+    pending: Vec<Track>,
+}
+
+/// The open slices of a track, from the outermost.
+#[derive(Debug, Default)]
+struct Open {
+    stack: Vec<OpenSlice>,
+    /// Their names, one behind the other.
+    names: String,
+    /// The first of those that are not known to be long.
+    waiting_from: usize,
+    /// Slices inside of these that are left out.
+    too_deep: u64,
+    is_pending: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenSlice {
+    kind: SliceKind,
+    from: Ticks,
+    number: u64,
+    name_at: usize,
+}
+
+impl Slices {
+    pub(super) fn new(cast: &Cast) -> Slices {
+        let numbers = Numbers::of(cast);
+        let mut tracks = Vec::new();
+        tracks.resize_with(numbers.cpus + numbers.lwps + cast.threads.len(), Open::default);
+        Slices { numbers, tracks, pending: Vec::new() }
+    }
+
+    /// A slice begins; `false` if it is too deep to wait.
+    pub(super) fn enter(&mut self, track: Track, tick: Ticks, number: u64, slice: Slice<'_>) -> bool {
+        let open = &mut self.tracks[self.numbers.track(track)];
+        if open.too_deep > 0 || open.stack.len() - open.waiting_from >= DEPTH {
+            open.too_deep += 1;
+            return false;
+        }
+        let name_at = open.names.len();
+        open.names.push_str(slice.name);
+        open.stack.push(OpenSlice { kind: slice.kind, from: tick, number, name_at });
+        if !open.is_pending {
+            open.is_pending = true;
+            self.pending.push(track);
+        }
+        true
+    }
+
+    /// The innermost slice ends; `false` if it was too short.
+    pub(super) fn leave(
+        &mut self,
+        track: Track,
+        tick: Ticks,
+        number: u64,
+        kind: SliceKind,
+        buckets: Buckets,
+        waiting: &mut Waiting,
+    ) -> bool {
+        let open = &mut self.tracks[self.numbers.track(track)];
+        if open.too_deep > 0 {
+            open.too_deep -= 1;
+            return true;
+        }
+        open.settle(track, tick, buckets, waiting);
+        let is_long = open.waiting_from == open.stack.len();
+        if is_long {
+            waiting.push(tick, number, Held::Plain(Change::Leave(track, kind)));
+        }
+        if let Some(slice) = open.stack.pop() {
+            open.names.truncate(slice.name_at);
+        }
+        open.waiting_from = open.waiting_from.min(open.stack.len());
+        is_long
+    }
+
+    /// What began a bucket ago is long.
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+        let (tracks, numbers) = (&mut self.tracks, self.numbers);
+        self.pending.retain(|track| {
+            let open = &mut tracks[numbers.track(*track)];
+            open.settle(*track, now, buckets, waiting);
+            open.is_pending = open.waiting_from < open.stack.len();
+            open.is_pending
+        });
+    }
+}
+
+impl Open {
+    fn settle(&mut self, track: Track, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+        while let Some(slice) = self.stack.get(self.waiting_from) {
+            if !buckets.is_long(slice.from, now) {
+                return;
+            }
+            let end = self.stack.get(self.waiting_from + 1).map_or(self.names.len(), |next| next.name_at);
+            let name = self.names[slice.name_at..end].into();
+            waiting.push(slice.from, slice.number, Held::Enter(track, slice.kind, name));
+            self.waiting_from += 1;
+        }
+    }
+}

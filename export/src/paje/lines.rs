@@ -1,0 +1,251 @@
+//! Lines of a Pajé file, put together without allocating.
+
+use std::io::{self, Write};
+
+use sigmund_model::Nanos;
+
+use super::{
+    header::event,
+    name::{self, Commas},
+    palette::{self, Color},
+};
+
+/// What a definition, a container, a type, a value or a link is called where others refer to it: `t17`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Alias {
+    prefix: &'static str,
+    number: Option<u64>,
+}
+
+/// One of many: `t17`.
+pub(super) fn alias(prefix: &'static str, number: impl Into<u64>) -> Alias {
+    Alias { prefix, number: Some(number.into()) }
+}
+
+/// The only one: `ST`.
+pub(super) const fn only(alias: &'static str) -> Alias {
+    Alias { prefix: alias, number: None }
+}
+
+/// Writes lines, many at once.
+pub(super) struct Lines<W> {
+    out: W,
+    buffer: Vec<u8>,
+    time: Time,
+    text: Text,
+}
+
+/// The text of the last time that was written: many changes share an instant.
+struct Time {
+    nanos: Nanos,
+    text: Vec<u8>,
+}
+
+/// A text in its written form ([`name`]), for the next line.
+#[derive(Default)]
+struct Text {
+    written: Vec<u8>,
+    /// How much of it is in that line.
+    head: usize,
+    /// The number of its rest, if it has one.
+    rest: Option<u64>,
+    /// How many rests there were.
+    rests: u64,
+}
+
+/// The state type that the rests of long texts are declared as values of.
+pub(super) const RESTS: Alias = only("R");
+
+/// So much is written at once.
+const CHUNK: usize = 64 << 10;
+
+impl<W: Write> Lines<W> {
+    pub(super) fn new(out: W) -> Lines<W> {
+        let mut time = Time { nanos: Nanos(0), text: Vec::new() };
+        seconds(&mut time.text, time.nanos);
+        Lines { out, buffer: Vec::with_capacity(CHUNK + (CHUNK >> 3)), time, text: Text::default() }
+    }
+
+    /// Lines that are there already.
+    pub(super) fn ready_made(&mut self, lines: &str) {
+        self.buffer.extend_from_slice(lines.as_bytes());
+    }
+
+    /// Begins the line of an event that has no time.
+    pub(super) fn define(&mut self, event: &'static str) -> &mut Self {
+        self.buffer.extend_from_slice(event.as_bytes());
+        self
+    }
+
+    /// Begins the line of an event.
+    pub(super) fn at(&mut self, nanos: Nanos, event: &'static str) -> &mut Self {
+        if self.time.nanos != nanos {
+            self.time.nanos = nanos;
+            self.time.text.clear();
+            seconds(&mut self.time.text, nanos);
+        }
+        self.define(event);
+        self.buffer.push(b' ');
+        self.buffer.extend_from_slice(&self.time.text);
+        self
+    }
+
+    pub(super) fn word(&mut self, word: &'static str) -> &mut Self {
+        self.buffer.push(b' ');
+        self.buffer.extend_from_slice(word.as_bytes());
+        self
+    }
+
+    pub(super) fn alias(&mut self, alias: Alias) -> &mut Self {
+        self.word(alias.prefix);
+        if let Some(number) = alias.number {
+            decimal(&mut self.buffer, number);
+        }
+        self
+    }
+
+    pub(super) fn number(&mut self, number: u64) -> &mut Self {
+        self.word("");
+        decimal(&mut self.buffer, number);
+        self
+    }
+
+    pub(super) fn hex(&mut self, number: u64) -> &mut Self {
+        self.word("0x");
+        write!(self.buffer, "{number:x}").expect("a Vec takes everything");
+        self
+    }
+
+    /// Takes a text for the next line; [`text`](Self::text) puts it there. If it is too long for one, its rest is
+    /// declared now.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn prepare(&mut self, name: &str, commas: Commas) -> io::Result<()> {
+        self.prepare_with(|text| name::write(text, name, commas))
+    }
+
+    /// The same, with whatever writes it in its written form.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn prepare_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let mut written = std::mem::take(&mut self.text.written);
+        written.clear();
+        write(&mut written);
+        let (head, mut rest) = name::cut(&written);
+        self.text.head = head.len();
+        self.text.rest = self.next_rest(rest);
+        while let Some(number) = self.next_rest(rest) {
+            let (part, after) = name::cut(rest);
+            self.text.rests = number;
+            self.define(event::VALUE).alias(alias("vr", number)).alias(RESTS).word("\"");
+            decimal(&mut self.buffer, number);
+            self.buffer.push(b' ');
+            self.buffer.extend_from_slice(part);
+            let continued = self.next_rest(after);
+            self.continued(continued).color(palette::NOT_DRAWN).end()?;
+            rest = after;
+        }
+        self.text.written = written;
+        Ok(())
+    }
+
+    fn next_rest(&self, rest: &[u8]) -> Option<u64> {
+        (!rest.is_empty()).then_some(self.text.rests + 1)
+    }
+
+    /// The text that was prepared, in quotes.
+    pub(super) fn text(&mut self) -> &mut Self {
+        self.buffer.extend_from_slice(b" \"");
+        self.buffer.extend_from_slice(&self.text.written[..self.text.head]);
+        self.continued(self.text.rest)
+    }
+
+    /// Ends a text.
+    fn continued(&mut self, rest: Option<u64>) -> &mut Self {
+        if let Some(rest) = rest {
+            self.buffer.extend_from_slice(b"%+");
+            decimal(&mut self.buffer, rest);
+        }
+        self.buffer.push(b'"');
+        self
+    }
+
+    pub(super) fn color(&mut self, color: Color) -> &mut Self {
+        write!(self.buffer, " \"{color}\"").expect("a Vec takes everything");
+        self
+    }
+
+    /// Ends the line.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= CHUNK { self.write() } else { Ok(()) }
+    }
+
+    /// Everything goes to the file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.write()?;
+        self.out.flush()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// `12.000000400`.
+fn seconds(text: &mut Vec<u8>, nanos: Nanos) {
+    decimal(text, nanos.0 / 1_000_000_000);
+    text.push(b'.');
+    let mut rest = nanos.0 % 1_000_000_000;
+    let from = text.len();
+    text.resize(from + 9, b'0');
+    for digit in text[from..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+}
+
+/// The digits of a number.
+pub(super) fn decimal(text: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; 20];
+    let mut rest = number;
+    let mut from = digits.len();
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_nine_decimals_and_is_written_again_when_it_changes() {
+        let mut lines = Lines::new(Vec::new());
+        for nanos in [0, 0, 999_999_999, 1_000_000_000, 12_000_000_400, u64::MAX] {
+            lines.at(Nanos(nanos), "8").alias(alias("t", 17_u32)).end().unwrap();
+        }
+        lines.flush().unwrap();
+        assert_eq!(
+            String::from_utf8(lines.out).unwrap(),
+            "8 0.000000000 t17\n8 0.000000000 t17\n8 0.999999999 t17\n8 1.000000000 t17\n8 12.000000400 t17\n\
+             8 18446744073.709551615 t17\n"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The rows of a table that a filter lets through, as a plan.
+
+use arrow::datatypes::DataType;
+use datafusion::{
+    common::TableReference,
+    error::Result as PlanResult,
+    logical_expr::{Expr, cast, ident, lit},
+    prelude::DataFrame,
+};
+use sigmund_model::tables::{EVENTS, Table};
+use sigmund_query::{Filter, Window, number_in};
+use sigmund_sql::SuperTrace;
+
+use super::TableFormat;
+use crate::Error;
+
+pub(super) async fn plan(
+    trace: &SuperTrace,
+    table: &'static Table,
+    filter: &Filter,
+    format: TableFormat,
+) -> Result<DataFrame, Error> {
+    let conditions = if table.name == EVENTS.name {
+        filter.events_where(trace)?
+    } else {
+        conditions(trace, table, filter)?
+    };
+    let view = trace.session().table(TableReference::bare(table.name)).await;
+    let plan =
+        view.and_then(|view| select(view, conditions, format)).map_err(|e| trace.error(table.name, e))?;
+    Ok(trace.in_file_order(plan))
+}
+
+fn select(view: DataFrame, conditions: Vec<Expr>, format: TableFormat) -> PlanResult<DataFrame> {
+    let rows = conditions.into_iter().try_fold(view, |rows, condition| rows.filter(condition))?;
+    if format != TableFormat::Arrow {
+        return Ok(rows);
+    }
+    // An IPC file has one dictionary for each column, and each part of a table has its own.
+    let columns = rows.schema().fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(_, words) => {
+            cast(ident(field.name()), words.as_ref().clone()).alias(field.name())
+        }
+        _ => ident(field.name()),
+    });
+    let columns: Vec<Expr> = columns.collect();
+    rows.select(columns)
+}
+
+/// Conditions on a table that is not `events`.
+fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<Expr>, Error> {
+    let has = |column: &str| table.columns.iter().any(|c| c.name == column);
+    let need = |column: &str, asked: bool| match asked && !has(column) {
+        true => Err(Error::argument(format!(
+            "the table `{}` has no column `{column}`, so it cannot be filtered by it",
+            table.name
+        ))),
+        false => Ok(asked),
+    };
+    if !filter.events.is_empty() || filter.level.is_some() {
+        let message =
+            format!("the table `{}` has no events: expected no event and no level filter", table.name);
+        return Err(Error::argument(message));
+    }
+    let mut conditions = Vec::new();
+    need("lwp", !filter.lwps.is_empty())?;
+    need("cpu", !filter.cpus.is_empty())?;
+    conditions.extend(filter.place());
+    if let Some(threads) = filter.thread_numbers(trace) {
+        need("thread", true)?;
+        conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
+    }
+    let window = filter.window(trace)?;
+    if need("ts_tick", window != Window::default())? {
+        conditions.extend(touches(window, has("dur_tick")));
+    }
+    Ok(conditions)
+}
+
+/// Conditions on an interval, which begins at `ts_tick`: that a part of it is in the window.
+fn touches(window: Window, has_length: bool) -> Vec<Expr> {
+    if !has_length {
+        return window.holds("ts_tick");
+    }
+    let end = ident("ts_tick") + ident("dur_tick");
+    let from = window.from.map(|from| end.clone().is_null().or(end.gt_eq(lit(from))));
+    let to = window.to.map(|to| ident("ts_tick").lt_eq(lit(to)));
+    from.into_iter().chain(to).collect()
+}

@@ -1,0 +1,168 @@
+//! Tables as text: a line a row, or one array of objects.
+
+use std::io::{self, Write};
+
+use arrow::{
+    array::RecordBatch,
+    datatypes::Schema,
+    error::ArrowError,
+    json::{ArrayWriter, LineDelimitedWriter},
+    util::display::{ArrayFormatter, FormatOptions},
+};
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Comma separated, with a header.
+    Csv,
+    /// Tab separated, with a header.
+    Tsv,
+    /// An object a line.
+    Ndjson,
+    /// One array of objects.
+    Json,
+}
+
+/// Writes rows, batch by batch.
+pub struct RowWriter<W: Write> {
+    lines: Lines,
+    out: W,
+}
+
+enum Lines {
+    Separated { separator: char, line: String },
+    Objects(LineDelimitedWriter<Vec<u8>>),
+    Array(ArrayWriter<Vec<u8>>),
+}
+
+impl<W: Write> RowWriter<W> {
+    /// Begins: writes the header, if the format has one.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn new(format: RowFormat, schema: &Schema, out: W) -> io::Result<RowWriter<W>> {
+        let separated = |separator| Lines::Separated { separator, line: String::new() };
+        let lines = match format {
+            RowFormat::Csv => separated(','),
+            RowFormat::Tsv => separated('\t'),
+            RowFormat::Ndjson => Lines::Objects(LineDelimitedWriter::new(Vec::new())),
+            RowFormat::Json => Lines::Array(ArrayWriter::new(Vec::new())),
+        };
+        let mut writer = RowWriter { lines, out };
+        if let Lines::Separated { separator, line } = &mut writer.lines {
+            for (index, field) in schema.fields().iter().enumerate() {
+                cell(line, index, field.name(), *separator);
+            }
+            end_line(line, &mut writer.out)?;
+        }
+        Ok(writer)
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// When they cannot be formatted, or `out` cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let json = match &mut self.lines {
+            Lines::Separated { separator, line } => {
+                return write_separated(&mut self.out, batch, *separator, line);
+            }
+            Lines::Objects(writer) => {
+                writer.write(batch)?;
+                writer.get_mut()
+            }
+            Lines::Array(writer) => {
+                writer.write(batch)?;
+                writer.get_mut()
+            }
+        };
+        self.out.write_all(json)?;
+        json.clear();
+        Ok(())
+    }
+
+    /// Ends, and gives back the output.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn finish(mut self) -> Result<W, ArrowError> {
+        let rest = match self.lines {
+            Lines::Separated { .. } => Vec::new(),
+            Lines::Objects(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+            Lines::Array(mut writer) => {
+                writer.finish()?;
+                let mut rest = writer.into_inner();
+                rest.push(b'\n');
+                rest
+            }
+        };
+        self.out.write_all(&rest)?;
+        Ok(self.out)
+    }
+}
+
+fn write_separated(
+    out: &mut impl Write,
+    batch: &RecordBatch,
+    separator: char,
+    line: &mut String,
+) -> Result<(), ArrowError> {
+    let options = FormatOptions::new();
+    let columns: Result<Vec<_>, _> =
+        batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options)).collect();
+    let columns = columns?;
+    let mut text = String::new();
+    for row in 0..batch.num_rows() {
+        for (index, column) in columns.iter().enumerate() {
+            text.clear();
+            column.value(row).write(&mut text)?;
+            cell(line, index, &text, separator);
+        }
+        end_line(line, out)?;
+    }
+    Ok(())
+}
+
+/// Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
+fn cell(line: &mut String, index: usize, text: &str, separator: char) {
+    if index > 0 {
+        line.push(separator);
+    }
+    if text.contains([separator, '"', '\n', '\r']) {
+        line.push('"');
+        for (part, after_quote) in text.split('"').zip(std::iter::once(false).chain(std::iter::repeat(true)))
+        {
+            if after_quote {
+                line.push_str("\"\"");
+            }
+            line.push_str(part);
+        }
+        line.push('"');
+    } else {
+        line.push_str(text);
+    }
+}
+
+fn end_line(line: &mut String, out: &mut impl Write) -> io::Result<()> {
+    line.push('\n');
+    out.write_all(line.as_bytes())?;
+    line.clear();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_a_separator_or_a_quote_is_quoted() {
+        let mut line = String::new();
+        for (index, text) in ["plain", "a,b", "say \"so\"", "", "two\nlines"].into_iter().enumerate() {
+            cell(&mut line, index, text, ',');
+        }
+        assert_eq!(line, "plain,\"a,b\",\"say \"\"so\"\"\",,\"two\nlines\"");
+    }
+}

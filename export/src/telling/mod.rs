@@ -1,0 +1,191 @@
+//! Reads a super-trace and tells it as a [`timeline`](crate::timeline).
+//!
+//! ```text
+//!   lwp_states ───▶ by their begins ─┐
+//!   thread_states ▶ by their begins ─┼─▶ in the order of time ─▶ Teller ─▶ Sink
+//!   events ──────────────────────────┘        (states before events of the same tick)
+//! ```
+//!
+//! What a filter means to a picture:
+//!
+//! | filter | user threads | LWPs | CPUs | events, and slices and wakeups made of them |
+//! |---|---|---|---|---|
+//! | none | all | all | all | all |
+//! | threads | these | those that carried them, without states of their own | only these on them | that concern them |
+//! | LWPs | while on them | these | only these on them | of theirs |
+//! | CPUs | while on them | while on them, or waiting for them | these | on them |
+//! | level `USER` | all | without states | only user threads on them | of that side |
+//! | level `KERN` | none | all | without user threads | of that side |
+//! | events | all | all | all | these |
+//! | from, to | all are cut to the window | | | |
+//!
+//! It streams: memory grows with the number of tracks, not with the length of the trace.
+
+mod cast;
+mod holding;
+mod intervals;
+mod kinds;
+mod queues;
+mod roles;
+mod slices;
+mod teller;
+mod who;
+
+use std::io;
+
+use datafusion::logical_expr::Expr;
+use sigmund_model::{
+    Level, LwpState, ThreadState, Ticks,
+    tables::{LWP_STATES, THREAD_STATES},
+};
+use sigmund_query::{EventBatch, Filter, Window, list_events, number_in};
+use sigmund_sql::SuperTrace;
+
+use self::{
+    intervals::{Intervals, Wanted},
+    teller::Teller,
+};
+use crate::{
+    Error,
+    timeline::{Cast, Sink},
+};
+
+pub use cast::cast;
+
+/// What was told, and what had to be put right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// States of LWPs and of user threads.
+    pub states: u64,
+    /// Events.
+    pub events: u64,
+    /// Changes that the sink heard.
+    pub changes: u64,
+    /// Ends of slices whose begin the trace does not hold: left out.
+    pub ends_without_begin: u64,
+    /// Slices whose end the trace does not hold: ended with what is around them.
+    pub begins_without_end: u64,
+    /// States and events whose number nobody has: left out.
+    pub of_strangers: u64,
+}
+
+/// Tells what the filter lets through to a sink. `progress` is called now and then, with the tick that was reached; an error
+/// of it ends the telling.
+///
+/// # Errors
+/// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read, or the sink or
+/// `progress` fails.
+pub async fn tell(
+    trace: &SuperTrace,
+    filter: &Filter,
+    cast: &Cast,
+    sink: &mut dyn Sink,
+    mut progress: impl FnMut(&Told, Ticks) -> io::Result<()>,
+) -> Result<Told, Error> {
+    let window = Window { from: Some(cast.clock.first.0 as i64), to: Some(cast.clock.last.0 as i64) };
+    let mut lwps = lwp_states(trace, filter, &window).await?;
+    let mut threads = thread_states(trace, filter, &window).await?;
+    let mut events = Events { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
+    let mut teller = Teller::new(trace, filter, cast, sink);
+
+    loop {
+        while lwps.as_ref().is_some_and(Intervals::needs_more) {
+            lwps.as_mut().expect("just looked at").more(trace).await?;
+        }
+        while threads.as_ref().is_some_and(Intervals::needs_more) {
+            threads.as_mut().expect("just looked at").more(trace).await?;
+        }
+        if events.needs_more() {
+            events.more().await?;
+            progress(teller.told(), teller.reached())?;
+        }
+        // As long as nothing more has to be read.
+        loop {
+            let next_lwp = lwps.as_ref().and_then(Intervals::next_from);
+            let next_thread = threads.as_ref().and_then(Intervals::next_from);
+            let next_event = events.next_tick();
+            let Some(next) = [next_lwp, next_thread, next_event].into_iter().flatten().min() else { break };
+            if next_lwp == Some(next) {
+                teller.lwp_state(&lwps.as_mut().and_then(Intervals::take).expect("there is a next"))?;
+            } else if next_thread == Some(next) {
+                teller.thread_state(&threads.as_mut().and_then(Intervals::take).expect("there is a next"))?;
+            } else if let Some((batch, row)) = events.take() {
+                teller.event(&batch.row(row))?;
+            }
+            let wait_for_rows = |rows: &Option<Intervals>| rows.as_ref().is_some_and(Intervals::needs_more);
+            if wait_for_rows(&lwps) || wait_for_rows(&threads) || events.needs_more() {
+                break;
+            }
+        }
+        let all_told = |rows: &Option<Intervals>| {
+            rows.as_ref().is_none_or(|rows| !rows.needs_more() && rows.next_from().is_none())
+        };
+        if events.ended && events.next_tick().is_none() && all_told(&lwps) && all_told(&threads) {
+            return teller.finish();
+        }
+    }
+}
+
+/// States of LWPs; none if only user threads, or the user side, are chosen.
+async fn lwp_states(
+    trace: &SuperTrace,
+    filter: &Filter,
+    window: &Window,
+) -> Result<Option<Intervals>, Error> {
+    if !filter.threads.is_empty() || filter.level == Some(Level::User) {
+        return Ok(None);
+    }
+    let states = LwpState::ALL.iter().map(|state| state.name()).collect();
+    let wanted = Wanted { table: &LWP_STATES, who: "lwp", states, conditions: filter.place(), window };
+    Intervals::read(trace, wanted).await.map(Some)
+}
+
+/// States of user threads; none if only the kernel's side is chosen.
+async fn thread_states(
+    trace: &SuperTrace,
+    filter: &Filter,
+    window: &Window,
+) -> Result<Option<Intervals>, Error> {
+    if filter.level == Some(Level::Kern) {
+        return Ok(None);
+    }
+    let mut conditions: Vec<Expr> = filter.place();
+    if let Some(threads) = filter.thread_numbers(trace) {
+        conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
+    }
+    let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
+    let wanted = Wanted { table: &THREAD_STATES, who: "thread", states, conditions, window };
+    Intervals::read(trace, wanted).await.map(Some)
+}
+
+/// Events, one after the other.
+struct Events {
+    rows: sigmund_query::EventRows,
+    batch: Option<EventBatch>,
+    row: usize,
+    ended: bool,
+}
+
+impl Events {
+    fn needs_more(&self) -> bool {
+        !self.ended && self.next_tick().is_none()
+    }
+
+    async fn more(&mut self) -> Result<(), Error> {
+        self.batch = self.rows.next().await?;
+        self.row = 0;
+        self.ended = self.batch.is_none();
+        Ok(())
+    }
+
+    fn next_tick(&self) -> Option<i64> {
+        let batch = self.batch.as_ref().filter(|batch| self.row < batch.len())?;
+        Some(batch.tick(self.row).0 as i64)
+    }
+
+    fn take(&mut self) -> Option<(&EventBatch, usize)> {
+        let row = self.row;
+        self.row += 1;
+        self.batch.as_ref().map(|batch| (batch, row))
+    }
+}

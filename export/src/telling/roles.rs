@@ -1,0 +1,133 @@
+//! What an event means to a picture, by its name: the begin or the end of a slice, or somebody who wakes somebody.
+
+use std::fmt::Write;
+
+use sigmund_model::{EventType, Level, Params, names};
+
+use super::slices::Key;
+use crate::timeline::SliceKind;
+
+/// What an event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is only an event.
+    Event,
+    /// It makes an LWP runnable.
+    WakesLwp,
+    /// It makes a user thread ready.
+    WakesThread,
+    /// A slice of this kind begins.
+    Begins(SliceKind),
+    /// One ends.
+    Ends(SliceKind),
+}
+
+/// The roles of all declared events, and where their names are found.
+pub(super) struct Roles(Vec<(Role, Naming)>);
+
+/// Where the name of a slice is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Naming {
+    /// The text of this field, or else its number.
+    Field(usize),
+    /// An interrupt's number and its handler.
+    Irq { irq: Option<usize>, name: Option<usize> },
+    /// Always this.
+    Constant(String),
+}
+
+impl Roles {
+    /// Takes the declared events, and how many there are of each.
+    pub(super) fn of<'e>(events: impl Iterator<Item = (&'e EventType, u64)> + Clone) -> Roles {
+        // The waker records the first of the two, the second may be recorded on the CPU of who wakes up.
+        let has_waking = events.clone().any(|(ty, events)| ty.name == "sched_waking" && events > 0);
+        Roles(events.map(|(ty, _)| (role(ty, has_waking), naming(ty))).collect())
+    }
+
+    /// The role of an event.
+    pub(super) fn role(&self, kind: usize) -> Role {
+        self.0[kind].0
+    }
+
+    /// Writes the name of the slice that an event begins.
+    pub(super) fn name(&self, kind: usize, params: &Params, name: &mut String) {
+        name.clear();
+        let mut push = |index: usize| match params.get(index).map(|p| (p.number, p.text)) {
+            Some((_, Some(text))) => name.push_str(text),
+            Some((Some(number), None)) => drop(write!(name, "{number}")),
+            Some((None, None)) | None => name.push('?'),
+        };
+        match &self.0[kind].1 {
+            Naming::Field(index) => push(*index),
+            Naming::Constant(constant) => name.push_str(constant),
+            Naming::Irq { irq, name: handler } => {
+                if let Some(number) = irq.and_then(|irq| params.get(irq)?.number) {
+                    let _ = write!(name, "irq {number}");
+                }
+                if let Some(handler) = handler.and_then(|handler| params.get(handler)?.text) {
+                    let _ = write!(name, "{}{handler}", if name.is_empty() { "" } else { " " });
+                }
+            }
+        }
+    }
+}
+
+/// What tells slices of one kind apart. Spans and functions: their place. Others of a kind nest as they come.
+pub(super) fn key(kind: SliceKind, params: &Params) -> Key {
+    match kind {
+        SliceKind::Span | SliceKind::Function => params.get(0).and_then(|p| p.number).unwrap_or(0),
+        SliceKind::Syscall | SliceKind::Irq | SliceKind::Softirq => 0,
+    }
+}
+
+fn role(ty: &EventType, has_waking: bool) -> Role {
+    use SliceKind::{Function, Irq, Softirq, Span, Syscall};
+    let name = ty.name.as_str();
+    if ty.level == Level::User {
+        return match name {
+            "USER_THREAD_READY" => Role::WakesThread,
+            "SPAN_BEGIN" => Role::Begins(Span),
+            "SPAN_END" => Role::Ends(Span),
+            "PROF_IN" => Role::Begins(Function),
+            "PROF_OUT" => Role::Ends(Function),
+            _ => Role::Event,
+        };
+    }
+    match name {
+        "sched_waking" => Role::WakesLwp,
+        "sched_wakeup" | "sched_wakeup_new" if !has_waking => Role::WakesLwp,
+        "irq_handler_entry" | names::IRQ => Role::Begins(Irq),
+        "irq_handler_exit" | names::IRQ_EXIT => Role::Ends(Irq),
+        // ftrace and perf; LTTng.
+        "softirq_entry" | "irq_softirq_entry" => Role::Begins(Softirq),
+        "softirq_exit" | "irq_softirq_exit" => Role::Ends(Softirq),
+        _ if name == "sys_enter" || syscall_begin(name).is_some() => Role::Begins(Syscall),
+        _ if name == "sys_exit" || syscall_end(name) => Role::Ends(Syscall),
+        // The local interrupts of x86: local_timer_entry, reschedule_exit, …
+        _ if ty.field("vector").is_some() && name.ends_with("_entry") => Role::Begins(Irq),
+        _ if ty.field("vector").is_some() && name.ends_with("_exit") => Role::Ends(Irq),
+        _ => Role::Event,
+    }
+}
+
+/// `read` of `sys_enter_read` (ftrace, perf) and of `syscall_entry_read` (LTTng).
+fn syscall_begin(name: &str) -> Option<&str> {
+    ["sys_enter_", "syscall_entry_"].iter().find_map(|prefix| name.strip_prefix(prefix))
+}
+
+fn syscall_end(name: &str) -> bool {
+    name.starts_with("sys_exit_") || name.starts_with("syscall_exit_")
+}
+
+fn naming(ty: &EventType) -> Naming {
+    let name = ty.name.as_str();
+    if let Some(call) = syscall_begin(name) {
+        return Naming::Constant(call.into());
+    }
+    match name {
+        "irq_handler_entry" => Naming::Irq { irq: ty.field("irq"), name: ty.field("name") },
+        names::IRQ => Naming::Irq { irq: Some(0), name: None },
+        _ if ty.field("vector").is_some() => Naming::Constant(name.trim_end_matches("_entry").into()),
+        _ => Naming::Field(["id", "vec"].iter().find_map(|field| ty.field(field)).unwrap_or(0)),
+    }
+}

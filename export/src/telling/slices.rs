@@ -1,0 +1,65 @@
+//! The slices that are open on each track. What does not nest in the trace, nests here.
+
+use std::collections::HashMap;
+
+use crate::timeline::{SliceKind, Track};
+
+/// What tells two slices of one kind apart: the address of a span's place, say.
+pub(super) type Key = i64;
+
+/// The slices that are open.
+#[derive(Default)]
+pub(super) struct OpenSlices {
+    open: HashMap<Track, Vec<(SliceKind, Key)>, foldhash::fast::FixedState>,
+}
+
+impl OpenSlices {
+    /// A slice begins.
+    pub(super) fn enter(&mut self, track: Track, kind: SliceKind, key: Key) {
+        self.open.entry(track).or_default().push((kind, key));
+    }
+
+    /// The slices that end when this one does, innermost first: itself last, before it those inside of it whose end
+    /// is missing. None if it is not open: its begin is missing.
+    pub(super) fn leave(&mut self, track: Track, kind: SliceKind, key: Key) -> Vec<SliceKind> {
+        let Some(open) = self.open.get_mut(&track) else { return Vec::new() };
+        let at = open.iter().rposition(|slice| *slice == (kind, key));
+        at.map_or(Vec::new(), |at| open.drain(at..).rev().map(|(kind, _)| kind).collect())
+    }
+
+    /// The slices that are open on a track, innermost first; none is open any more.
+    pub(super) fn leave_all(&mut self, track: Track) -> Vec<SliceKind> {
+        self.open
+            .remove(&track)
+            .map_or(Vec::new(), |open| open.into_iter().rev().map(|(kind, _)| kind).collect())
+    }
+
+    /// Whether none is open on a track.
+    pub(super) fn is_empty(&self, track: Track) -> bool {
+        self.open.get(&track).is_none_or(Vec::is_empty)
+    }
+
+    /// The tracks that have ever had a slice.
+    pub(super) fn tracks(&self) -> Vec<Track> {
+        self.open.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::ThreadId;
+
+    // enter a, enter b, leave a: the end of b is missing, it ends with a.
+    #[test]
+    fn a_slice_takes_those_inside_of_it_along() {
+        let track = Track::Thread(ThreadId(0));
+        let mut slices = OpenSlices::default();
+        slices.enter(track, SliceKind::Span, 1);
+        slices.enter(track, SliceKind::Function, 2);
+        assert_eq!(slices.leave(track, SliceKind::Span, 3), []);
+        assert_eq!(slices.leave(track, SliceKind::Span, 1), [SliceKind::Function, SliceKind::Span]);
+        assert_eq!(slices.leave(track, SliceKind::Function, 2), []);
+        assert!(slices.is_empty(track));
+    }
+}

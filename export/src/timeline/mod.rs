@@ -1,0 +1,20 @@
+//! What happened, in the order of time, as viewers draw it; apart from any format.
+//!
+//! First the [`Cast`]: the clock, and everybody who takes part. Then [`Change`]s, one after the other, to a [`Sink`].
+//! Whoever writes a sink can rely on this:
+//!
+//! 1. Ticks never go back, and lie between `cast.clock.first` and `cast.clock.last`.
+//! 2. Every id is one of the cast's.
+//! 3. A state holds until the next one on the same track; `None` says that there is none that is known or chosen. At the
+//!    end every track that had a state has got its `None`.
+//! 4. Slices of a track nest: a `Leave` ends the innermost slice that is open on its track, and every slice is ended.
+//! 5. A counter counts from 0.
+//!
+//! What the trace did not hold in that way (an exit without its entry, a span that never ended) is already put right
+//! and counted.
+
+mod cast;
+mod change;
+
+pub use cast::{Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, ThreadActor, ThreadId};
+pub use change::{Change, Counter, Happening, Sink, Slice, SliceKind, Track};

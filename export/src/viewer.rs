@@ -1,0 +1,173 @@
+//! The formats of viewers, by name; and what is said of a picture that left something out.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use sigmund_model::{Nanos, Ticks};
+
+use crate::{
+    chrome::Chrome,
+    coarse::Coarse,
+    ctf::Ctf,
+    paje::Paje,
+    perfetto::Perfetto,
+    timeline::{Cast, Change, Sink},
+    vampir::Otf2,
+};
+
+/// A format that viewers read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Viewer {
+    /// Pajé: ViTE, pj_dump.
+    Paje,
+    /// OTF2, a folder: Vampir.
+    Otf2,
+    /// Perfetto's protobuf.
+    Perfetto,
+    /// Chrome's JSON.
+    Chrome,
+    /// CTF 1.8, a folder: babeltrace2, Trace Compass.
+    Ctf,
+}
+
+/// A picture that is being written.
+pub struct Picture<'w>(Detail<'w>);
+
+enum Detail<'w> {
+    Exact(Format<'w>),
+    Coarse(Box<Coarse<Format<'w>>>),
+}
+
+enum Format<'w> {
+    Ctf(Box<Ctf>),
+    Other(Box<dyn Sink + 'w>),
+}
+
+impl Viewer {
+    /// Whether it is a folder, not a file.
+    pub fn is_folder(self) -> bool {
+        matches!(self, Viewer::Otf2 | Viewer::Ctf)
+    }
+
+    /// Begins a picture at a path where nothing is yet; `coarse` is what is too short to be seen.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(
+        self,
+        path: &Path,
+        cast: &Arc<Cast>,
+        coarse: Option<Nanos>,
+    ) -> io::Result<Picture<'static>> {
+        let format = match self {
+            Viewer::Otf2 => Format::Other(Box::new(Otf2::create(path, Arc::clone(cast))?)),
+            Viewer::Ctf => Format::Ctf(Box::new(Ctf::create(path, Arc::clone(cast))?)),
+            Viewer::Paje | Viewer::Perfetto | Viewer::Chrome => {
+                return self.write(BufWriter::with_capacity(1 << 16, File::create_new(path)?), cast, coarse);
+            }
+        };
+        Ok(Picture::new(format, cast, coarse))
+    }
+
+    /// Begins a picture in a stream.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is a folder.
+    pub fn write<'w>(
+        self,
+        out: impl Write + 'w,
+        cast: &Arc<Cast>,
+        coarse: Option<Nanos>,
+    ) -> io::Result<Picture<'w>> {
+        let for_sink = Arc::clone(cast);
+        let sink: Box<dyn Sink + 'w> = match self {
+            Viewer::Paje => Box::new(Paje::new(out, for_sink)?),
+            Viewer::Perfetto => Box::new(Perfetto::new(out, for_sink)?),
+            Viewer::Chrome => Box::new(Chrome::new(out, for_sink)?),
+            Viewer::Otf2 | Viewer::Ctf => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "this format is a folder"));
+            }
+        };
+        Ok(Picture::new(Format::Other(sink), cast, coarse))
+    }
+}
+
+impl<'w> Picture<'w> {
+    fn new(format: Format<'w>, cast: &Cast, coarse: Option<Nanos>) -> Picture<'w> {
+        let ticks = |nanos: Nanos| cast.clock.rate.map_or(Ticks(nanos.0), |rate| rate.to_ticks(nanos));
+        Picture(match coarse {
+            Some(least) => Detail::Coarse(Box::new(Coarse::new(format, cast, ticks(least)))),
+            None => Detail::Exact(format),
+        })
+    }
+
+    /// What the picture does not hold, a line each.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Detail::Coarse(coarse) = &self.0 {
+            let left = coarse.left_out();
+            lines.push(format!(
+                "coarse: merged {} short states; left out {} slices, {} events, {} wakeups, {} migrations and {} \
+                 values of counters",
+                left.short_states,
+                left.slices + left.too_deep,
+                left.events,
+                left.wakeups,
+                left.migrations,
+                left.counts
+            ));
+        }
+        if let Detail::Exact(Format::Ctf(ctf)) = &self.0 {
+            let left = ctf.summary();
+            if left.unplaced > 0 {
+                lines.push(format!(
+                    "{} kernel events whose CPU is not known are in a stream of their own",
+                    left.unplaced
+                ));
+            }
+            if left.names_left_out > 0 {
+                lines.push(format!("left out {} names of numbers", left.names_left_out));
+            }
+            if left.as_text > 0 {
+                lines.push(format!("the fields of {} events are written as texts", left.as_text));
+            }
+        }
+        lines
+    }
+}
+
+impl Sink for Picture<'_> {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        match &mut self.0 {
+            Detail::Exact(format) => format.change(tick, change),
+            Detail::Coarse(coarse) => coarse.change(tick, change),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Detail::Exact(format) => format.finish(),
+            Detail::Coarse(coarse) => coarse.finish(),
+        }
+    }
+}
+
+impl Sink for Format<'_> {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        match self {
+            Format::Ctf(ctf) => ctf.change(tick, change),
+            Format::Other(sink) => sink.change(tick, change),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Format::Ctf(ctf) => ctf.finish(),
+            Format::Other(sink) => sink.finish(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Chrome's JSON: as Python reads it, and as Perfetto's trace processor understands it.
+
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+
+use serde_json::{Value, json};
+use sigmund_export::{
+    chrome::Chrome,
+    timeline::{Cast, Process, ThreadId, Track},
+};
+use sigmund_model::Lwp;
+
+use crate::{
+    machine::Machine,
+    perfetto::{FAULTS, Tell, assert_near, tell_small},
+    story,
+    story::Random,
+    tally::Tally,
+    viewer,
+};
+
+fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
+    let mut chrome = Chrome::new(fs::File::create(path).unwrap(), Arc::new(cast.clone())).unwrap();
+    tell(&mut chrome);
+    let mut tally = Tally::default();
+    tell(&mut tally);
+    tally
+}
+
+/// What Python reads of it, after the checks of `read_chrome.py`.
+fn read(path: &Path) -> Option<Value> {
+    viewer::run("read_chrome.py", &[path.as_os_str()])
+}
+
+/// Names of rows by the tally's names for tracks; of states, and of slices.
+fn rows(cast: &Cast) -> BTreeMap<String, [String; 2]> {
+    let process = |process| {
+        let process: &Process = &cast[process];
+        process.name.clone().unwrap_or_else(|| process.label())
+    };
+    let threads = cast.thread_ids().map(|id| {
+        let row = format!("{} / {}", process(cast[id].process), cast[id].label());
+        (Track::Thread(id), [row.clone(), format!("{row}: spans, events")])
+    });
+    let lwps = cast.lwp_ids().map(|id| {
+        let row = format!("{} / {}", process(cast[id].process), cast[id].label());
+        (Track::Lwp(id), [row.clone(), format!("{row}: calls, events")])
+    });
+    let cpus = cast.cpu_ids().map(|id| {
+        let row = format!("CPUs / CPU {}", cast[id]);
+        (Track::Cpu(id), [row.clone(), format!("{row}: interrupts")])
+    });
+    threads.chain(lwps).chain(cpus).map(|(track, rows)| (format!("{track:?}"), rows)).collect()
+}
+
+fn assert_sums(cast: &Cast, tally: &Tally, read: &Value) {
+    let rows = rows(cast);
+    let mut states = BTreeMap::new();
+    for state in read["states"].as_array().unwrap() {
+        let key = (state[0].as_str().unwrap(), state[1].as_str().unwrap());
+        states.insert(key, (state[2].as_u64().unwrap(), state[3].as_u64().unwrap()));
+    }
+    for (key, count) in &tally.states {
+        let (read, nanos) = states[&(rows[&key.0][0].as_str(), key.1)];
+        assert_eq!(read, *count, "{key:?}");
+        assert_near(nanos, tally.ticks_in_state[key], *count, cast);
+    }
+    assert_eq!(states.len(), tally.states.len());
+
+    let expected: BTreeMap<_, _> =
+        tally.slices.iter().map(|((track, name), n)| ((rows[track][1].clone(), name.clone()), *n)).collect();
+    let mut slices = BTreeMap::new();
+    for slice in read["slices"].as_array().unwrap() {
+        let text = |index: usize| slice[index].as_str().unwrap().to_owned();
+        *slices.entry((text(0), text(2))).or_default() += slice[3].as_u64().unwrap();
+    }
+    assert_eq!(slices, expected);
+
+    let of = |what: &str, which: &str| read[what][which].as_u64().unwrap_or(0);
+    assert_eq!(of("instants", "user"), tally.events);
+    assert_eq!(of("instants", "migration"), tally.migrations);
+    assert_eq!(of("phases", "C"), tally.counts);
+}
+
+#[test]
+fn the_small_story_is_read_by_python_as_it_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.json");
+    let cast = story::cast(11_000);
+    let tally = write(&path, &cast, &tell_small);
+    let Some(read) = read(&path) else { return };
+    assert_sums(&cast, &tally, &read);
+    assert_eq!(read["phases"]["s"], tally.wakeups);
+    let counts = json!({
+        "CPUs / run queue of CPU 0": [[480, 1], [2000, 0]],
+        "sumtime / ready queue": [[1000, 1], [2000, 0]],
+    });
+    assert_eq!(read["counts"], counts);
+    let args =
+        json!({ "len": 64, "from": 24, "from name": "eth0", "on lwp": 70, "on cpu": 0, "cpu seen": 0 });
+    let migration = json!({ "from cpu": 3, "to cpu": 0 });
+    let notes = read["notes"].as_array().unwrap();
+    assert!(notes.contains(&json!(["sumtime / 1 main: spans, events", "received_msg", args])), "{notes:?}");
+    assert!(
+        notes.contains(&json!(["sumtime / sumtime (70): calls, events", "migration", migration])),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn random_stories_are_read_by_python_as_they_were_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("random.json");
+    for seed in 1..4 {
+        let random = Random::new(seed, 20_000);
+        let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+        let Some(read) = read(&path) else { return };
+        assert_sums(&random.cast, &tally, &read);
+        assert_eq!(read["phases"]["s"], tally.wakeups);
+    }
+    let machine = Machine::new(1, 5000, 4, 12);
+    let tally = write(&path, &machine.cast, &|sink| machine.tell(sink).unwrap());
+    let Some(read) = read(&path) else { return };
+    assert_sums(&machine.cast, &tally, &read);
+}
+
+#[test]
+fn nothing_is_a_trace_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.json");
+    let cast = story::cast(11_000);
+    let tally = write(&path, &cast, &|sink| sink.finish().unwrap());
+    let Some(read) = read(&path) else { return };
+    assert_sums(&cast, &tally, &read);
+}
+
+#[test]
+fn rows_of_ours_have_numbers_that_no_lwp_has() {
+    let mut cast = story::cast(11_000);
+    cast.lwps[1].lwp = Lwp(1_000_000_004);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.json");
+    write(&path, &cast, &tell_small);
+    let Some(read) = read(&path) else { return };
+    let tid = |name: &str| {
+        let rows = read["rows"].as_array().unwrap();
+        rows.iter().find(|row| row[2] == name).unwrap_or_else(|| panic!("{name} in {rows:?}"))[1].clone()
+    };
+    assert_eq!(tid("sumtime (70)"), 70);
+    assert_eq!(tid("sumtime \"2\"\n (1000000004)"), 1_000_000_004);
+    let base = 2_000_000_000_u64;
+    assert_eq!(tid("1 main"), base);
+    assert_eq!(tid("1 main: spans, events"), base + 1);
+    assert_eq!(tid(&cast[ThreadId(1)].label()), base + 2);
+}
+
+#[test]
+fn perfettos_trace_processor_understands_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.json");
+    let cast = story::cast(11_000);
+    write(&path, &cast, &tell_small);
+    let queries = [
+        FAULTS,
+        "select t.name, s.name, s.ts, s.dur from slice s join thread_track k on s.track_id = k.id
+         join thread t using (utid) where s.category = 'state' order by s.ts, t.tid",
+        "select o.name, i.name from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id
+         order by f.id",
+    ];
+    let Some(answers) = viewer::trace_processor(&path, &queries) else { return };
+    assert_eq!(json!(answers[0]), json!([]));
+    let (second, main) = ("sumtime \"2\"\n (71)", "1 main");
+    let states = json!([
+        ["sumtime (70)", "running", 0, 1000],
+        [second, "sleeping", 0, 480],
+        [main, "active", 0, 1000],
+        [second, "runnable", 480, 1520],
+        ["sumtime (70)", "runnable", 1000, 3000],
+        [main, "stalled", 1000, 1000],
+        ["2 work/6 \"x\"", "ready", 1000, 1000],
+        [second, "running", 2000, 2000],
+        [main, "blocked", 2000, 2000],
+        ["2 work/6 \"x\"", "active", 2000, 2000],
+    ]);
+    assert_eq!(json!(answers[1]), states);
+    // The thread that wakes stops executing in the same instant.
+    assert_eq!(json!(answers[2]), json!([["NET_RX", "runnable"], ["stalled", "ready"]]));
+}

@@ -1,0 +1,132 @@
+//! What a story told of events, and whether somebody read the same.
+
+use std::io;
+
+use sigmund_export::ctf::original;
+use sigmund_export::timeline::{Cast, Change, Happening, Sink};
+use sigmund_model::{Context, FieldType, Level, Ticks};
+
+use super::babeltrace::{Line, Value};
+
+/// One event as it was told.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) tick: u64,
+    pub(crate) name: String,
+    pub(crate) level: Level,
+    pub(crate) cpu: Option<i64>,
+    context: Vec<(&'static str, String)>,
+    /// Names, types, numbers, texts.
+    pub(crate) fields: Vec<(String, FieldType, Option<i64>, Option<String>)>,
+}
+
+/// Hears a story, keeps its events, and tells somebody else.
+pub(crate) struct Listener<'a> {
+    pub(crate) cast: &'a Cast,
+    pub(crate) told: Vec<Told>,
+    pub(crate) sink: &'a mut dyn Sink,
+}
+
+impl Sink for Listener<'_> {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        if let Change::Event(event) = change {
+            self.told.push(Told::new(self.cast, tick, event));
+        }
+        self.sink.change(tick, change)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.sink.finish()
+    }
+}
+
+impl Told {
+    fn new(cast: &Cast, tick: Ticks, event: &Happening<'_>) -> Told {
+        let ty = &cast[event.kind];
+        let cpu = event.cpu.map(|cpu| i64::from(cast[cpu].0));
+        let seen = event.cpu_seen.map(|cpu| i64::from(cpu.0));
+        let tid = event.lwp.map(|lwp| i64::from(cast[lwp].lwp.0));
+        let tid = tid.or((event.context == Some(Context::Idle)).then_some(0));
+        let or_none = |number: Option<i64>| number.unwrap_or(-1).to_string();
+        let mut context = Vec::new();
+        if ty.level == Level::User {
+            context.extend([("cpu_id", or_none(cpu)), ("cpu_seen", or_none(seen))]);
+        }
+        let thread = event.thread.map_or(0, |thread| cast[thread].thread.0);
+        let of_cpu = event.context.map_or("unknown", |context| context.name());
+        context.extend([("tid", or_none(tid)), ("thread", thread.to_string()), ("context", of_cpu.into())]);
+        let fields = ty.fields.iter().zip(event.params.iter());
+        let fields = fields.map(|(field, param)| {
+            (
+                field.name.clone(),
+                field.ty,
+                param.number,
+                param.text.map(|text| text.replace('\0', "\u{2400}")),
+            )
+        });
+        let (level, name) = (ty.level, ty.name.replace('\0', "\u{2400}"));
+        Told { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
+    }
+
+    /// Whether this line says all of it; returns how many fields were compared.
+    pub(crate) fn assert_is(&self, line: &Line) -> usize {
+        assert_eq!((self.tick, &self.name), (line.tick, &line.name), "{self:?} {line:?}");
+        if self.level == Level::Kern {
+            let cpu = line.packet.iter().find(|(name, _)| name == "cpu_id").map(|(_, cpu)| cpu.clone());
+            assert_eq!(cpu, self.cpu.map(|cpu| Value::Number(cpu.to_string())), "{self:?} {line:?}");
+        }
+        let context: Vec<(&str, String)> =
+            line.context.iter().map(|(name, value)| (name.as_str(), plain(name, value))).collect();
+        assert_eq!(context, self.context, "{self:?} {line:?}");
+        self.assert_fields(line)
+    }
+
+    fn assert_fields(&self, line: &Line) -> usize {
+        // What is not readable is not there.
+        let told = self.fields.iter().filter(|(_, _, number, text)| number.is_some() || text.is_some());
+        let told: Vec<_> = told.collect();
+        assert_eq!(told.len(), line.fields.len(), "{self:?} {line:?}");
+        for ((name, ty, number, text), (shown, value)) in told.iter().zip(&line.fields) {
+            assert_eq!(*name, original(shown), "{self:?} {line:?}");
+            assert!(is_same(*ty, *number, text.as_deref(), value), "{name:?}: {self:?} {line:?}");
+        }
+        told.len()
+    }
+}
+
+fn plain(name: &str, value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.clone(),
+        Value::Named(_, label) if name == "context" => label.clone(),
+        Value::Named(number, _) => number.clone(),
+        Value::Text(text) => text.clone(),
+    }
+}
+
+/// Whether a value is this number, with this name if it has one, or this text.
+fn is_same(ty: FieldType, number: Option<i64>, text: Option<&str>, value: &Value) -> bool {
+    let Some(number) = number else { return *value == Value::Text(text.unwrap_or_default().into()) };
+    let is_number = |shown: &str| match ty {
+        FieldType::F64 => {
+            shown.parse::<f64>().is_ok_and(|shown| is_near(shown, f64::from_bits(number as u64)))
+        }
+        FieldType::Pointer => shown == format!("0x{number:X}"),
+        FieldType::U64 | FieldType::Thread => shown == (number as u64).to_string(),
+        _ => shown == number.to_string(),
+    };
+    match (value, text) {
+        (Value::Named(shown, label), Some(text)) => is_number(shown) && label == text,
+        // Numbers of floats have no names, and a number beyond 63 bits has none.
+        (Value::Number(shown), text) => {
+            is_number(shown) && (text.is_none() || ty == FieldType::F64 || number < 0)
+        }
+        // The same number had a name in another event.
+        (Value::Named(shown, _), None) => is_number(shown),
+        (Value::Text(_), _) => false,
+    }
+}
+
+/// It prints six digits.
+fn is_near(shown: f64, told: f64) -> bool {
+    shown == told || shown.is_nan() && told.is_nan() || (shown - told).abs() <= told.abs() * 1e-5
+}

@@ -1,0 +1,22 @@
+//! Formats against other people's programs that read them.
+
+mod chrome;
+mod coarse;
+mod cpu_time;
+mod ctf;
+mod machine;
+mod otf2;
+mod paje;
+mod paje_check;
+mod paje_pj_dump;
+mod paje_speed;
+mod paje_story;
+mod paje_vite;
+mod perfetto;
+mod perfetto_edges;
+mod speed;
+mod story;
+mod tally;
+mod telling;
+mod tools;
+mod viewer;

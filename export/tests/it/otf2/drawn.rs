@@ -1,0 +1,337 @@
+//! Stories as OTF2's readers see them.
+
+use std::{path::Path, sync::Arc};
+
+use sigmund_export::{
+    otf2::Options,
+    timeline::{
+        Cast, Change, CpuId, EventKind, Happening, LwpId, Sink, Slice, SliceKind, ThreadActor, ThreadId,
+        Track,
+    },
+    vampir::Otf2,
+};
+use sigmund_model::{Params, Thread, ThreadState, Ticks};
+
+use super::{
+    read::{Read, can_read, read},
+    truth::{Truth, escape},
+};
+use crate::story::{self, Random};
+
+/// What the readers say of the archive that is told.
+fn drawn(cast: &Cast, events: bool, tell: impl FnOnce(&mut dyn Sink)) -> Read {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("archive");
+    tell(&mut Otf2::create(&folder, Arc::new(cast.clone())).unwrap());
+    read(&folder, events)
+}
+
+fn of_location<'a>(read: &'a Read, location: &str) -> Vec<&'a str> {
+    let begin = format!("{location} | ");
+    read.events.iter().filter_map(|event| event.strip_prefix(&begin)).collect()
+}
+
+// thread 1   | active   | stalled| blocked     |   span "outer" { function "sumtime::node" } on it
+// ticks     1000      3500     6000         11000
+#[test]
+fn states_and_spans_of_a_thread_do_not_cut_each_other() {
+    if !can_read() {
+        return;
+    }
+    let cast = story::cast(11000);
+    let read = drawn(&cast, true, |sink| story::small(sink).unwrap());
+    let main = [
+        "1000 | ThreadCreate | 1",
+        "1000 | ThreadCreate | 2",
+        "1000 | Enter | active | lwp=sumtime (70) | cpu=CPU 0",
+        "3500 | Leave | active",
+        "3500 | Enter | stalled | lwp=sumtime (70)",
+        "6000 | Leave | stalled",
+        "6000 | Enter | blocked",
+        "11000 | Leave | blocked",
+    ];
+    assert_eq!(of_location(&read, "1 main"), main);
+    let spans = [
+        "1200 | Enter | outer",
+        "1300 | Enter | sumtime::node",
+        "4000 | Leave | sumtime::node",
+        "11000 | Leave | outer",
+    ];
+    assert_eq!(of_location(&read, "1 main: spans"), spans);
+}
+
+#[test]
+fn what_the_small_story_says_is_read_back() {
+    if !can_read() {
+        return;
+    }
+    let cast = story::cast(11000);
+    let read = drawn(&cast, true, |sink| story::small(sink).unwrap());
+    let mut truth = Truth::new(&cast);
+    story::small(&mut truth).unwrap();
+    truth.check(&read);
+
+    assert_eq!(read.clock, "2500000000 1000 10000 1700000000000000000");
+    let events = [
+        "1450 | Enter | received_msg | cpu=CPU 0 | lwp=sumtime (70) | thread=1 main | context=task | cpu_seen=0 \
+         | len=64 | from: number=24 | from=eth0",
+        "1450 | Leave | received_msg",
+    ];
+    assert_eq!(of_location(&read, "1 main: events"), events);
+    let work = [
+        "3500 | Enter | wakeup | by=1 main",
+        "3500 | Leave | wakeup",
+        "6000 | Enter | migration | from=sumtime (70) | to=sumtime \"2\"\\n (71)",
+        "6000 | Leave | migration",
+    ];
+    assert_eq!(of_location(&read, "2 work/6 \"x\": events"), work);
+    assert_eq!(of_location(&read, "CPU 0: run queue"), ["2200 | Metric | 1", "6000 | Metric | 0"]);
+    assert_eq!(of_location(&read, "thread 3"), ["1000 | ThreadBegin | 2"]);
+
+    assert_eq!(read.locations[&0], ["CPU 0", "CPUs", "CPU_THREAD"]);
+    assert_eq!(read.locations[&6], ["CPU 3: interrupts", "CPUs", "CPU_THREAD"]);
+    assert_eq!(read.locations[&16], ["kworker/0:1 (9)", "other LWPs", "CPU_THREAD"]);
+    assert_eq!(read.locations[&20], ["1 main", "sumtime (70)", "CPU_THREAD"]);
+    assert_eq!(read.locations[&33], ["sumtime (70): ready queue", "sumtime (70)", "METRIC"]);
+    assert_eq!(
+        read.groups[..3],
+        [" | COMM_LOCATIONS | 3", "user threads | COMM_GROUP | 3", "spans | REGIONS | 1"]
+    );
+}
+
+#[test]
+fn random_stories_with_hostile_names_are_read_back() {
+    if !can_read() {
+        return;
+    }
+    for seed in 1..4 {
+        let random = Random::new(seed, 10_000);
+        let read = drawn(&random.cast, false, |sink| random.tell(sink).unwrap());
+        let mut truth = Truth::new(&random.cast);
+        random.tell(&mut truth).unwrap();
+        truth.check(&read);
+    }
+}
+
+// created     1100            2000                       born before, in and behind the export 1000..=5000
+// thread 2       |--New--|       |  ended at 4000
+#[test]
+fn creations_and_ends_come_in_between_the_changes() {
+    if !can_read() {
+        return;
+    }
+    let mut cast = story::cast(5000);
+    let thread = |thread, born, died: Option<u64>| ThreadActor {
+        thread: Thread(thread),
+        born: Ticks(born),
+        died: died.map(Ticks),
+        ..cast.threads[2].clone()
+    };
+    let others = [thread(4, 999, Some(2000)), thread(5, 2000, Some(9000)), thread(6, 9000, None)];
+    cast.threads[1].born = Ticks(1100);
+    cast.threads[1].died = Some(Ticks(4000));
+    cast.threads[2].created_by = None;
+    cast.threads.extend(others);
+    let state = |thread, state| Change::Thread {
+        thread: ThreadId(thread),
+        state,
+        lwp: None,
+        cpu: None,
+        blocked_on: Some(-7).filter(|_| state == Some(ThreadState::Blocked)),
+    };
+    let read = drawn(&cast, true, |sink| {
+        sink.change(Ticks(1050), &state(0, Some(ThreadState::Ready))).unwrap();
+        sink.change(Ticks(1100), &state(1, Some(ThreadState::New))).unwrap();
+        sink.change(Ticks(2500), &state(0, Some(ThreadState::Blocked))).unwrap();
+        sink.change(Ticks(4000), &state(1, None)).unwrap();
+        sink.change(Ticks(5000), &state(0, None)).unwrap();
+        sink.finish().unwrap();
+    });
+    let main = [
+        "1050 | Enter | ready",
+        "1100 | ThreadCreate | 1",
+        "2000 | ThreadCreate | 4",
+        "2500 | Leave | ready",
+        "2500 | Enter | blocked | blocked_on=-7",
+        "5000 | Leave | blocked",
+    ];
+    assert_eq!(of_location(&read, "1 main"), main);
+    let forever = u64::MAX;
+    let work = ["1100 | ThreadBegin | 1".into(), "1100 | Enter | new".into(), "4000 | Leave | new".into()];
+    let end = format!("4000 | ThreadEnd | {forever}");
+    assert_eq!(of_location(&read, "2 work/6 \"x\""), work.iter().chain([&end]).collect::<Vec<&String>>());
+    assert_eq!(of_location(&read, "thread 3"), [""; 0]);
+    assert_eq!(of_location(&read, "thread 4"), [""; 0]);
+    assert_eq!(of_location(&read, "thread 5"), ["2000 | ThreadBegin | 4"]);
+}
+
+#[test]
+fn a_story_of_nothing_and_a_cast_of_nobody_are_archives() {
+    if !can_read() {
+        return;
+    }
+    let cast = story::cast(1000);
+    let read = drawn(&Cast { threads: vec![], ..cast.clone() }, false, |sink| sink.finish().unwrap());
+    assert_eq!((read.count[0].as_str(), read.locations.len()), ("0", 5));
+
+    let mut nobody = Cast { cpus: vec![], processes: vec![], lwps: vec![], threads: vec![], ..cast };
+    nobody.clock.rate = None;
+    nobody.clock.realtime_at_first = None;
+    let read = drawn(&nobody, false, |sink| sink.finish().unwrap());
+    // The readers refuse an archive without any location.
+    assert_eq!((read.count[0].as_str(), read.locations.len()), ("0", 1));
+    assert_eq!(read.clock, format!("1000000000 1000 0 {}", u64::MAX));
+}
+
+#[test]
+fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
+    if !can_read() {
+        return;
+    }
+    let cast = story::cast(2000);
+    let params = Params::default();
+    let happening = Happening {
+        kind: EventKind(0),
+        cpu: None,
+        lwp: None,
+        thread: None,
+        context: None,
+        cpu_seen: None,
+        params: &params,
+    };
+    let read = drawn(&cast, true, |sink| {
+        sink.change(Ticks(1500), &Change::Event(&happening)).unwrap();
+        sink.finish().unwrap();
+    });
+    assert_eq!(
+        of_location(&read, "CPU not known: events"),
+        ["1500 | Enter | sched_switch", "1500 | Leave | sched_switch"]
+    );
+}
+
+#[test]
+fn long_and_strange_names_survive_as_far_as_the_format_goes() {
+    if !can_read() {
+        return;
+    }
+    let mut cast = story::cast(5000);
+    let long = "ü".repeat(5000);
+    cast.threads[0].name = Some(long.clone());
+    cast.processes[0].name = Some("a\0b".into());
+    let too_long = "x".repeat(3 << 20);
+    let track = Track::Thread(ThreadId(0));
+    let read = drawn(&cast, false, |sink| {
+        for name in [&long, "", "a\0b", &too_long] {
+            let slice = Slice { kind: SliceKind::Span, name };
+            sink.change(Ticks(2000), &Change::Enter(track, slice)).unwrap();
+        }
+        for _ in 0..4 {
+            sink.change(Ticks(3000), &Change::Leave(track, SliceKind::Span)).unwrap();
+        }
+        sink.finish().unwrap();
+    });
+    let cut = "x".repeat(1 << 20);
+    let names = [&escape(&long), "", "a\\u2400b", &cut];
+    let regions: Vec<&str> = read.regions.keys().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(regions.len(), 4);
+    assert!(names.iter().all(|name| regions.contains(name)));
+    assert_eq!(read.locations[&20][0], format!("1 {}", escape(&long)));
+    assert_eq!(read.locations[&20][1], "a\\u2400b (70)");
+}
+
+#[test]
+fn events_span_many_chunks() {
+    if !can_read() {
+        return;
+    }
+    let cast = story::cast(1000 + 30_000 * 10);
+    let thread = ThreadId(0);
+    let tell = |sink: &mut dyn Sink| {
+        for number in 0..30_000 {
+            let state = (number < 29_999).then_some(ThreadState::ALL[number as usize % 9]);
+            let (lwp, cpu, blocked_on) = (Some(LwpId(0)), Some(CpuId(1)), Some(i64::MAX));
+            let change = Change::Thread { thread, state, lwp, cpu, blocked_on };
+            sink.change(Ticks(1000 + number * 10), &change).unwrap();
+        }
+        sink.finish().unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("archive");
+    let options = Options { event_chunk: 256 << 10, ..Options::default() };
+    tell(&mut Otf2::with_options(&folder, Arc::new(cast.clone()), options).unwrap());
+    assert_eq!(chunks_are_numbered(&folder.join("traces/20.evt"), 256 << 10), 5);
+    let mut truth = Truth::new(&cast);
+    tell(&mut truth);
+    truth.check(&read(&folder, false));
+}
+
+#[test]
+fn when_a_file_is_written_does_not_show_in_it() {
+    let random = Random::new(7, 200_000);
+    let folder = tempfile::tempdir().unwrap();
+    let cast = Arc::new(random.cast.clone());
+    let [pieces, whole] = [(10_000, "pieces"), (1 << 30, "whole")].map(|(memory, name)| {
+        let folder = folder.path().join(name);
+        let options = Options { memory, ..Options::default() };
+        random.tell(&mut Otf2::with_options(&folder, cast.clone(), options).unwrap()).unwrap();
+        folder
+    });
+    for entry in std::fs::read_dir(pieces.join("traces")).unwrap() {
+        let name = entry.unwrap().file_name();
+        let [pieces, whole] =
+            [&pieces, &whole].map(|folder| std::fs::read(folder.join("traces").join(&name)).unwrap());
+        assert!(pieces == whole, "{name:?}");
+    }
+}
+
+/// Each chunk begins with the event that follows the last of the one before. How many chunks there are.
+fn chunks_are_numbered(path: &Path, chunk_size: usize) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    let number = |chunk: &[u8], at: usize| u64::from_le_bytes(chunk[at..at + 8].try_into().unwrap());
+    let mut next = 1;
+    for chunk in bytes.chunks(chunk_size) {
+        assert_eq!((chunk[0], chunk[1], number(chunk, 2)), (3, 0x42, next));
+        next = number(chunk, 10) + 1;
+    }
+    bytes.chunks(chunk_size).len()
+}
+
+#[test]
+fn many_locations_are_written_without_open_files() {
+    if !can_read() {
+        return;
+    }
+    let mut cast = story::cast(1_000_000);
+    let thread = |number| ThreadActor { thread: Thread(number), ..cast.threads[2].clone() };
+    let more: Vec<_> = (10..300).map(thread).collect();
+    cast.threads.extend(more);
+    let tell = |sink: &mut dyn Sink| {
+        for round in 0..20u64 {
+            for thread in cast.thread_ids() {
+                let tick = Ticks(1000 + round * 40_000 + u64::from(thread.0));
+                let state = if round == 19 { None } else { Some(ThreadState::ALL[round as usize % 9]) };
+                let (lwp, cpu) = (Some(LwpId(0)), Some(CpuId(1)));
+                sink.change(tick, &Change::Thread { thread, state, lwp, cpu, blocked_on: None }).unwrap();
+            }
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("archive");
+    let options = Options { memory: 30_000, ..Options::default() };
+    let mut sink = Otf2::with_options(&folder, Arc::new(cast.clone()), options).unwrap();
+    tell(&mut sink);
+    assert!(folder.join("traces/20.evt").exists());
+    assert_eq!(open_files(&folder), 0);
+    sink.finish().unwrap();
+
+    let mut truth = Truth::new(&cast);
+    tell(&mut truth);
+    truth.check(&read(&folder, false));
+}
+
+/// Files of this folder that this process has open.
+fn open_files(folder: &Path) -> usize {
+    let links =
+        std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    links.filter(|path| path.starts_with(folder)).count()
+}

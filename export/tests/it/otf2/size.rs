@@ -1,0 +1,81 @@
+//! How fast, and how much memory. Measured, not tested: `cargo test --release -- --ignored --nocapture otf2`.
+
+use std::{fs, sync::Arc, time::Instant};
+
+use sigmund_export::{
+    timeline::{Change, Sink, ThreadActor, ThreadId},
+    vampir::Otf2,
+};
+use sigmund_model::{Thread, ThreadState, Ticks};
+
+use crate::story::{self, Random};
+
+/// User and system time of this process so far, in seconds.
+fn cpu_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+}
+
+fn peak_mib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+struct Nothing;
+
+impl Sink for Nothing {
+    fn change(&mut self, _: Ticks, change: &Change<'_>) -> std::io::Result<()> {
+        std::hint::black_box(change);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn measure(what: &str, changes: f64, tell: impl FnOnce()) {
+    let (before, wall) = (cpu_seconds(), Instant::now());
+    tell();
+    let (cpu, wall) = (cpu_seconds() - before, wall.elapsed().as_secs_f64());
+    println!(
+        "{what}: {cpu:.2} s CPU, {wall:.2} s wall, {:.2} M changes/s of CPU, peak {} MiB",
+        changes / cpu / 1e6,
+        peak_mib()
+    );
+}
+
+#[test]
+#[ignore = "measures"]
+fn ten_million_changes() {
+    let random = Random::new(1, 10_000_000);
+    measure("telling alone", 1e7, || random.tell(&mut Nothing).unwrap());
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let folder = folder.path().join("archive");
+    measure("10 million changes", 1e7, || {
+        random.tell(&mut Otf2::create(&folder, Arc::new(random.cast.clone())).unwrap()).unwrap();
+    });
+}
+
+#[test]
+#[ignore = "measures"]
+fn a_hundred_thousand_threads() {
+    let mut cast = story::cast(1 << 40);
+    let thread = |number| ThreadActor { thread: Thread(number), ..cast.threads[2].clone() };
+    let more: Vec<_> = (10..100_000).map(thread).collect();
+    cast.threads.extend(more);
+    let threads = cast.threads.len() as u64;
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut sink = Otf2::create(&folder.path().join("archive"), Arc::new(cast)).unwrap();
+    measure("10 million changes of 100,000 threads", 1e7, || {
+        for number in 0..10_000_000u64 {
+            let thread = ThreadId((number % threads) as u32);
+            let state = Some(ThreadState::ALL[(number / threads) as usize % 9]);
+            let change = Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None };
+            sink.change(Ticks(1000 + number * 100), &change).unwrap();
+        }
+    });
+    measure("its end", 1e7, || sink.finish().unwrap());
+}

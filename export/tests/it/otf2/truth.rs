@@ -1,0 +1,172 @@
+//! What the archive of a story has to say, by the numbers of its locations; and the same as the tally says it.
+
+use std::{collections::HashMap, io};
+
+use sigmund_export::timeline::{Cast, Change, Counter, Sink, Track};
+use sigmund_model::Ticks;
+
+use super::read::{Read, RegionSums};
+use crate::tally::Tally;
+
+/// Python's `unicode_escape`.
+pub(crate) fn escape(name: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' => "\\\\".into(),
+        '\n' => "\\n".into(),
+        '\t' => "\\t".into(),
+        '\r' => "\\r".into(),
+        ' '..='~' => c.to_string(),
+        _ if (c as u32) < 0x100 => format!("\\x{:02x}", c as u32),
+        _ if (c as u32) < 0x10000 => format!("\\u{:04x}", c as u32),
+        _ => format!("\\U{:08x}", c as u32),
+    };
+    name.chars().map(escape).collect()
+}
+
+/// Adds up a story.
+pub(crate) struct Truth {
+    cast: Cast,
+    pub(crate) tally: Tally,
+    regions: RegionSums,
+    metrics: HashMap<u64, [u64; 2]>,
+    now: HashMap<u64, (String, Ticks)>,
+    open: HashMap<u64, Vec<(String, Ticks)>>,
+}
+
+impl Truth {
+    pub(crate) fn new(cast: &Cast) -> Truth {
+        let (cast, tally, regions) = (cast.clone(), Tally::default(), RegionSums::new());
+        Truth { cast, tally, regions, metrics: HashMap::new(), now: HashMap::new(), open: HashMap::new() }
+    }
+
+    /// 4 × the number of the CPU, LWP or user thread, in this order.
+    pub(crate) fn location(&self, track: Track) -> u64 {
+        let before = [0, self.cast.cpus.len(), self.cast.cpus.len() + self.cast.lwps.len()];
+        let index = match track {
+            Track::Cpu(cpu) => before[0] + cpu.index(),
+            Track::Lwp(lwp) => before[1] + lwp.index(),
+            Track::Thread(thread) => before[2] + thread.index(),
+        };
+        4 * index as u64
+    }
+
+    /// Compares.
+    pub(crate) fn check(&self, read: &Read) {
+        assert_eq!(read.regions, self.regions);
+        let metrics: HashMap<_, _> = read.metrics.iter().map(|(id, metric)| (*id, *metric)).collect();
+        assert_eq!(metrics, self.metrics);
+        self.check_tally(read);
+    }
+
+    /// The sums that all formats are compared with.
+    fn check_tally(&self, read: &Read) {
+        for id in self.cast.thread_ids() {
+            let track = Track::Thread(id);
+            let of = |lane: u64| {
+                let location = self.location(track) + lane;
+                read.regions.iter().filter(move |((at, _), _)| *at == location)
+            };
+            let label = format!("{track:?}");
+            for ((_, state), [enters, leaves, ticks]) in of(0) {
+                let sum = |(key, ticks): (&(String, &str), &u64)| {
+                    (key.0 == label && key.1 == state).then_some(*ticks)
+                };
+                assert_eq!(Some(*ticks), self.tally.ticks_in_state.iter().find_map(sum), "{label} {state}");
+                let begun = self.tally.states.iter().find_map(sum);
+                assert_eq!((Some(*enters), enters), (begun, leaves), "{label} {state}");
+            }
+            let states = |(key, _): &(&(String, &str), &u64)| key.0 == label;
+            assert_eq!(of(0).count(), self.tally.states.iter().filter(states).count(), "{label}");
+            let slices: u64 = of(2).map(|(_, sums)| sums[0]).sum();
+            let entered = self.tally.slices.iter().filter(|(key, _)| key.0 == label).map(|(_, count)| count);
+            assert_eq!(slices, entered.sum::<u64>(), "{label}");
+        }
+        let flashes = |name: &str| {
+            let of_name = read.regions.iter().filter(|((at, region), _)| at % 4 == 3 && region == name);
+            of_name.map(|(_, sums)| sums[0]).sum::<u64>()
+        };
+        assert_eq!(flashes("wakeup"), self.tally.wakeups);
+        assert_eq!(flashes("migration"), self.tally.migrations);
+        assert_eq!(flashes("received_msg") + flashes("sched_switch"), self.tally.events);
+        assert_eq!(read.metrics.values().map(|metric| metric[0]).sum::<u64>(), self.tally.counts);
+    }
+
+    fn left(&mut self, location: u64, (region, since): (String, Ticks), tick: Ticks) {
+        let sums = self.regions.entry((location, escape(&region))).or_default();
+        *sums = [sums[0] + 1, sums[1] + 1, sums[2] + tick.0 - since.0];
+    }
+
+    fn switch(&mut self, location: u64, tick: Ticks, region: Option<String>) {
+        if let Some(before) = self.now.remove(&location) {
+            self.left(location, before, tick);
+        }
+        if let Some(region) = region {
+            self.now.insert(location, (region, tick));
+        }
+    }
+
+    fn flash(&mut self, track: Option<Track>, tick: Ticks, region: String) {
+        let nowhere = 4 * (self.cast.cpus.len() + self.cast.lwps.len() + self.cast.threads.len()) as u64;
+        let location = track.map_or(nowhere, |track| self.location(track) + 3);
+        self.left(location, (region, tick), tick);
+    }
+}
+
+impl Sink for Truth {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        self.tally.change(tick, change)?;
+        match *change {
+            Change::CpuLwp(cpu, lwp) => {
+                let region = lwp.map(|lwp| self.cast[lwp].label());
+                self.switch(self.location(Track::Cpu(cpu)), tick, region);
+            }
+            Change::CpuThread(cpu, thread) => {
+                let region = thread.map(|thread| self.cast[thread].label());
+                self.switch(self.location(Track::Cpu(cpu)) + 1, tick, region);
+            }
+            Change::LwpThread(lwp, thread) => {
+                let region = thread.map(|thread| self.cast[thread].label());
+                self.switch(self.location(Track::Lwp(lwp)) + 1, tick, region);
+            }
+            Change::Lwp { lwp, state, .. } => {
+                self.switch(self.location(Track::Lwp(lwp)), tick, state.map(|state| state.name().into()));
+            }
+            Change::Thread { thread, state, .. } => {
+                self.switch(
+                    self.location(Track::Thread(thread)),
+                    tick,
+                    state.map(|state| state.name().into()),
+                );
+            }
+            Change::Enter(track, slice) => {
+                let open = self.open.entry(self.location(track) + 2).or_default();
+                open.push((slice.name.into(), tick));
+            }
+            Change::Leave(track, _) => {
+                let location = self.location(track) + 2;
+                let innermost = self.open.get_mut(&location).unwrap().pop().unwrap();
+                self.left(location, innermost, tick);
+            }
+            Change::Wakeup { of, .. } => self.flash(Some(of), tick, "wakeup".into()),
+            Change::Migration { of, .. } => self.flash(Some(of), tick, "migration".into()),
+            Change::Count(counter, value) => {
+                let actors = self.cast.cpus.len() + self.cast.lwps.len() + self.cast.threads.len();
+                let queue = match counter {
+                    Counter::ReadyQueue(process) => process.index(),
+                    Counter::RunQueue(cpu) => self.cast.processes.len() + cpu.index(),
+                };
+                let metric = self.metrics.entry((4 * actors + 1 + queue) as u64).or_default();
+                *metric = [metric[0] + 1, value];
+            }
+            Change::Event(happening) => {
+                let name = self.cast[happening.kind].name.clone();
+                self.flash(happening.track(), tick, name);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.tally.finish()
+    }
+}

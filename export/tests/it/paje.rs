@@ -1,0 +1,187 @@
+//! Pajé files as text: names, and what the format's rules ask.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    sync::Arc,
+};
+
+use sigmund_export::{
+    paje::{Paje, check, read_name},
+    timeline::{Cast, Change, Process, ProcessId, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track},
+};
+use sigmund_model::{Pid, ThreadState, Ticks};
+
+use crate::story::{self, HOSTILE_NAMES, Random};
+
+/// The file that a story makes.
+pub(crate) fn written(cast: &Cast, tell: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut paje = Paje::new(&mut file, Arc::new(cast.clone())).unwrap();
+    tell(&mut paje).unwrap();
+    drop(paje);
+    file
+}
+
+pub(crate) fn check_clean(file: &[u8]) {
+    let report = check(file).unwrap();
+    assert_eq!(report.faults, []);
+}
+
+pub(crate) fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {why}");
+}
+
+/// Names of 10 kB, alike but for their ends; and all kinds of characters around the place where a line is cut.
+pub(crate) fn long_names() -> Vec<String> {
+    let long = "long ".repeat(2000);
+    let mut names = vec![long.clone() + "a", long + "b", "\n".repeat(10_000), "ü".repeat(5000)];
+    names.extend((2990..3010).map(|len| "x".repeat(len)));
+    names
+}
+
+/// A story whose threads have these names, and a span of the same name each.
+pub(crate) fn named(names: &[String]) -> (Cast, impl Fn(&mut dyn Sink) -> std::io::Result<()> + use<>) {
+    let mut cast = story::cast(11_000);
+    let like = cast.threads[0].clone();
+    cast.threads =
+        names.iter().map(|name| ThreadActor { name: Some(name.clone()), ..like.clone() }).collect();
+    let names = names.to_vec();
+    let tell = move |sink: &mut dyn Sink| {
+        let tracks = || (0..).map(|index| Track::Thread(ThreadId(index)));
+        for (track, name) in tracks().zip(&names) {
+            sink.change(Ticks(1000), &Change::Enter(track, Slice { kind: SliceKind::Span, name }))?;
+        }
+        for (track, _) in tracks().zip(&names) {
+            sink.change(Ticks(11_000), &Change::Leave(track, SliceKind::Span))?;
+        }
+        sink.finish()
+    };
+    (cast, tell)
+}
+
+/// The names in a file by their aliases, put together and read back.
+fn names_in(file: &[u8]) -> HashMap<String, String> {
+    let file = std::str::from_utf8(file).unwrap();
+    let quoted = |line: &str| line.split('"').nth(1).unwrap().to_string();
+    let (mut names, mut rests) = (HashMap::new(), HashMap::<String, String>::new());
+    for line in file.lines() {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["5", alias, "R", _] => {
+                let text = quoted(line);
+                let (number, rest) = text.split_once(' ').unwrap();
+                assert_eq!(alias, format!("vr{number}"));
+                rests.insert(number.into(), rest.into());
+            }
+            ["5", alias, ..] | ["6", _, alias, ..] => {
+                names.insert(alias.to_string(), quoted(line));
+            }
+            _ => {}
+        }
+    }
+    let whole = |written: String| {
+        let mut written = written;
+        while let Some((head, rest)) = written.split_once("%+") {
+            written = format!("{head}{}", rests[rest]);
+        }
+        read_name(&written).unwrap()
+    };
+    names.into_iter().map(|(alias, written)| (alias, whole(written))).collect()
+}
+
+#[test]
+fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
+    let mut names = long_names();
+    names.extend(HOSTILE_NAMES.map(String::from));
+    let (cast, tell) = named(&names);
+    let file = written(&cast, &tell);
+    check_clean(&file);
+    assert!(file.split(|byte| *byte == b'\n').all(|line| line.len() < 4096));
+
+    let read = names_in(&file);
+    for (index, name) in names.iter().enumerate() {
+        assert_eq!(read[&format!("t{index}")], cast.threads[index].label());
+        // The first names of values are those of spans, in the order of their first use.
+        assert_eq!(&read[&format!("vn{}", index + 1)], name);
+    }
+}
+
+#[test]
+fn no_two_containers_have_one_name() {
+    let mut cast = story::cast(11_000);
+    let (process, main) = (cast.processes[0].clone(), cast.threads[0].clone());
+    cast.processes.push(Process { pid: Some(Pid(90)), ..process });
+    let elsewhere = ProcessId(cast.processes.len() as u32 - 1);
+    cast.threads.push(ThreadActor { process: elsewhere, ..main.clone() });
+    cast.threads.push(ThreadActor { process: elsewhere, ..main });
+    cast.threads[2].name = Some("a, b".into());
+    cast.name = "spans of 2 work/6 \"x\"".into();
+    let file = written(&cast, |sink| {
+        let (track, slice) = (Track::Thread(ThreadId(1)), Slice { kind: SliceKind::Span, name: "s" });
+        sink.change(Ticks(1000), &Change::Enter(track, slice))?;
+        sink.change(Ticks(1000), &Change::Leave(track, SliceKind::Span))?;
+        sink.finish()
+    });
+    check_clean(&file);
+    let names = names_in(&file);
+    let threads: Vec<&str> = ["t0", "t1", "t2", "t3", "t4", "ts1"].map(|alias| names[alias].as_str()).into();
+    assert_eq!(
+        threads,
+        [
+            "1 main @ sumtime (70)",
+            "2 work/6 \"x\"",
+            "3 a, b",
+            "1 main @ sumtime (90)",
+            "1 main @ sumtime (90) #2",
+            "spans of 2 work/6 \"x\" #2",
+        ]
+    );
+    assert!(std::str::from_utf8(&file).unwrap().contains(" t2 T p0 \"3 a%2C b\"\n"));
+}
+
+#[test]
+fn what_a_thread_waits_for_is_a_field_of_its_state() {
+    let blocked = |blocked_on| Change::Thread {
+        thread: ThreadId(0),
+        state: Some(ThreadState::Blocked),
+        lwp: None,
+        cpu: None,
+        blocked_on,
+    };
+    let file = written(&story::cast(11_000), |sink| {
+        sink.change(Ticks(1000), &blocked(Some(0x7ffe_1234)))?;
+        sink.change(Ticks(3500), &blocked(None))?;
+        sink.finish()
+    });
+    check_clean(&file);
+    let file = String::from_utf8(file).unwrap();
+    let sets: Vec<&str> = file.lines().filter(|line| line.contains(" ST t0 ")).collect();
+    assert_eq!(sets, ["15 0.000000000 ST t0 vt7 0x7ffe1234", "8 0.000001000 ST t0 vt7"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error() {
+    /// A disk with room for so many bytes.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let fits = bytes.len().min(self.0);
+            self.0 -= fits;
+            if fits == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(fits) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let random = Random::new(1, 20_000);
+    let size = written(&random.cast, |sink| random.tell(sink)).len();
+    for room in [0, 100, 70_000, size - 1] {
+        let told = Paje::new(Full(room), Arc::new(random.cast.clone())).and_then(|mut p| random.tell(&mut p));
+        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::StorageFull, "room for {room} of {size} bytes");
+    }
+}

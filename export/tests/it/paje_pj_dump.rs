@@ -1,0 +1,383 @@
+//! Pajé files as pj_dump reads them, against the truth of the stories.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    io,
+    process::{Command, Output, Stdio},
+};
+
+use sigmund_export::{
+    paje::read_name,
+    timeline::{Cast, Change, Counter, Sink, Track},
+};
+use sigmund_model::Ticks;
+
+use crate::{
+    paje::{self, check_clean, written},
+    paje_check,
+    paje_story::Everything,
+    story::{self, Random},
+    tally::Tally,
+};
+
+/// What pj_dump does with a file; nothing if it is not there.
+fn run_pj_dump(file: &[u8]) -> Option<Output> {
+    if Command::new("pj_dump").arg("--help").stdout(Stdio::null()).status().is_err() {
+        paje::skipped("needs pj_dump (Debian: pajeng)");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("story.trace");
+    std::fs::write(&path, file).unwrap();
+    Some(Command::new("pj_dump").args(["-u", "-l", "9"]).arg(&path).output().unwrap())
+}
+
+/// What pj_dump reads in a file that it accepts.
+fn pj_dump(file: &[u8]) -> Option<Table> {
+    let said = run_pj_dump(file)?;
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && errors.is_empty(), "pj_dump refuses it: {errors}");
+    Some(Table::new(String::from_utf8(said.stdout).unwrap()))
+}
+
+/// pj_dump's table.
+struct Table {
+    text: String,
+}
+
+/// `State, container, type, start, end, duration, depth, value`
+struct State<'a> {
+    container: &'a str,
+    ty: &'a str,
+    start: u64,
+    end: u64,
+    value: &'a str,
+}
+
+impl Table {
+    fn new(text: String) -> Table {
+        Table { text }
+    }
+
+    fn rows<const N: usize>(&self, what: &str) -> Vec<[&str; N]> {
+        let rows = self.text.lines().filter(|line| line.split(", ").next() == Some(what));
+        rows.map(|row| row.splitn(N, ", ").collect::<Vec<_>>().try_into().unwrap()).collect()
+    }
+
+    fn states(&self) -> Vec<State<'_>> {
+        let rows = self.rows("State").into_iter();
+        rows.map(|[_, container, ty, start, end, _, _, value]| State {
+            container,
+            ty,
+            start: nanos(start),
+            end: nanos(end),
+            value,
+        })
+        .collect()
+    }
+}
+
+/// `12.000000400`, exactly.
+fn nanos(seconds: &str) -> u64 {
+    let (whole, decimals) = seconds.split_once('.').unwrap();
+    assert_eq!(decimals.len(), 9, "{seconds}");
+    whole.parse::<u64>().unwrap() * 1_000_000_000 + decimals.parse::<u64>().unwrap()
+}
+
+/// The containers' names, by their aliases.
+fn containers(file: &[u8]) -> HashMap<String, String> {
+    let file = std::str::from_utf8(file).unwrap();
+    let created = file.lines().filter(|line| line.starts_with("6 "));
+    created
+        .map(|line| {
+            let alias = line.split(' ').nth(2).unwrap();
+            (alias.to_string(), line.split('"').nth(1).unwrap().to_string())
+        })
+        .collect()
+}
+
+/// What the tally does not sum: who was carried by whom, and counters.
+#[derive(Default)]
+struct Carried {
+    /// By (row, carried).
+    nanos: BTreeMap<(String, String), u64>,
+    now: HashMap<String, (String, u64)>,
+    /// By (row, instant): the last value.
+    counters: BTreeMap<(String, u64), u64>,
+    unknown_wakers: u64,
+}
+
+impl Carried {
+    fn goes_on(&mut self, row: String, with: Option<String>, at: u64) {
+        if let Some((before, since)) = self.now.remove(&row) {
+            *self.nanos.entry((row.clone(), before)).or_default() += at - since;
+        }
+        if let Some(with) = with {
+            self.now.insert(row, (with, at));
+        }
+    }
+
+    fn hear(&mut self, at: u64, change: &Change<'_>) {
+        match change {
+            Change::CpuLwp(cpu, lwp) => {
+                self.goes_on(format!("c{}", cpu.0), lwp.map(|l| format!("l{}", l.0)), at);
+            }
+            Change::CpuThread(cpu, thread) => {
+                self.goes_on(format!("ct{}", cpu.0), thread.map(|t| format!("t{}", t.0)), at);
+            }
+            Change::LwpThread(lwp, thread) => {
+                self.goes_on(format!("lt{}", lwp.0), thread.map(|t| format!("t{}", t.0)), at);
+            }
+            Change::Count(counter, value) => {
+                let row = match counter {
+                    Counter::ReadyQueue(process) => format!("p{}", process.0),
+                    Counter::RunQueue(cpu) => format!("c{}", cpu.0),
+                };
+                self.counters.insert((row, at), *value);
+            }
+            Change::Wakeup { by: None, .. } => self.unknown_wakers += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Both sums at once.
+struct Truth<'a> {
+    cast: &'a Cast,
+    tally: Tally,
+    carried: Carried,
+}
+
+impl Sink for Truth<'_> {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        self.carried.hear(self.cast.clock.nanos(tick).0, change);
+        self.tally.change(tick, change)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.tally.finish()
+    }
+}
+
+/// How the tally calls a track, and its row's alias.
+fn tracks(cast: &Cast) -> impl Iterator<Item = (String, String)> {
+    let cpus = cast.cpu_ids().map(|id| (Track::Cpu(id), format!("c{}", id.0)));
+    let lwps = cast.lwp_ids().map(|id| (Track::Lwp(id), format!("l{}", id.0)));
+    let threads = cast.thread_ids().map(|id| (Track::Thread(id), format!("t{}", id.0)));
+    cpus.chain(lwps).chain(threads).map(|(track, alias)| (format!("{track:?}"), alias))
+}
+
+fn compare(cast: &Cast, mut tell: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+    let mut truth = Truth { cast, tally: Tally::default(), carried: Carried::default() };
+    tell(&mut truth).unwrap();
+    let file = written(cast, &mut tell);
+    check_clean(&file);
+    let Some(table) = pj_dump(&file) else { return };
+    let containers = containers(&file);
+    states_agree(&truth, &table, &containers);
+    slices_agree(&truth.tally, cast, &table, &containers);
+    carried_agree(&truth.carried, &table, &containers);
+
+    let (events, links) = (table.rows::<5>("Event").len() as u64, table.rows::<10>("Link").len() as u64);
+    let Truth { tally, carried, .. } = &truth;
+    assert_eq!(events, tally.events + carried.unknown_wakers);
+    assert_eq!(links, tally.wakeups + tally.migrations - carried.unknown_wakers);
+}
+
+fn states_agree(truth: &Truth<'_>, table: &Table, containers: &HashMap<String, String>) {
+    let mut read: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for state in table.states() {
+        if ["user thread state", "LWP state"].contains(&state.ty) {
+            // Behind the value there may be the field that says what is waited for.
+            let value = state.value.split(", ").next().unwrap();
+            let (count, nanos) = read.entry((state.container, value)).or_default();
+            *count += 1;
+            *nanos += state.end - state.start;
+        }
+    }
+    let aliases: HashMap<String, String> = tracks(truth.cast).collect();
+    let rate = truth.cast.clock.rate.unwrap().per_second();
+    assert_eq!(read.len(), truth.tally.states.len());
+    for (key, expected_count) in &truth.tally.states {
+        let (track, state) = key;
+        let (count, nanos) = read[&(containers[&aliases[track]].as_str(), *state)];
+        assert_eq!(count, *expected_count, "{key:?}");
+        let expected = truth.tally.ticks_in_state[key] as f64 * 1e9 / rate;
+        // Both ends of each are rounded to the nearest nanosecond.
+        let tolerance = count as f64;
+        assert!((nanos as f64 - expected).abs() <= tolerance, "{key:?}: {nanos} ns, expected {expected} ns");
+    }
+}
+
+fn slices_agree(tally: &Tally, cast: &Cast, table: &Table, containers: &HashMap<String, String>) {
+    let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let aliases: HashMap<String, String> = tracks(cast).collect();
+    for ((track, name), count) in &tally.slices {
+        // The row beside the actor's: `ts0` beside `t0`.
+        let alias = &aliases[track];
+        let row = format!("{}s{}", &alias[..1], &alias[1..]);
+        expected.insert((containers[&row].clone(), name.clone()), *count);
+    }
+    let mut read: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let beside = ["spans of ", "calls of ", "interrupts of "];
+    for state in table.states() {
+        if beside.iter().any(|prefix| state.container.starts_with(prefix)) {
+            let name = read_name(state.value).unwrap();
+            *read.entry((state.container.into(), name)).or_default() += 1;
+        }
+    }
+    assert_eq!(read, expected);
+}
+
+fn carried_agree(carried: &Carried, table: &Table, containers: &HashMap<String, String>) {
+    let name = |alias: &String| containers[alias].clone();
+    let expected: BTreeMap<(String, String), u64> =
+        carried.nanos.iter().map(|((row, with), nanos)| ((name(row), name(with)), *nanos)).collect();
+    let mut read: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for state in table.states() {
+        if ["LWP on the CPU", "user thread on the CPU", "user thread on the LWP"].contains(&state.ty) {
+            *read.entry((state.container.into(), state.value.into())).or_default() += state.end - state.start;
+        }
+    }
+    assert_eq!(read, expected);
+
+    let expected: BTreeMap<(String, u64), u64> =
+        carried.counters.iter().map(|((row, at), value)| ((name(row), *at), *value)).collect();
+    let variables = table.rows::<7>("Variable");
+    let read: BTreeMap<(String, u64), u64> = variables
+        .iter()
+        .map(|[_, container, _, start, _, _, value]| {
+            (((*container).into(), nanos(start)), value.parse::<f64>().unwrap() as u64)
+        })
+        .collect();
+    assert_eq!(read.len(), variables.len(), "two values at one instant");
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn the_small_story_is_read_as_it_was_told() {
+    compare(&story::cast(11000), |sink| story::small(sink));
+}
+
+#[test]
+fn random_stories_are_read_as_they_were_told() {
+    for seed in 1..20 {
+        let random = Random::new(seed, 2000);
+        compare(&random.cast, |sink| random.tell(sink));
+    }
+}
+
+#[test]
+fn all_kinds_of_changes_at_random_are_read_as_they_were_told() {
+    for seed in 1..20 {
+        let everything = Everything::new(seed, 3000);
+        compare(&everything.cast, |sink| everything.tell(sink));
+    }
+}
+
+#[test]
+fn an_empty_story_is_a_valid_file() {
+    compare(&story::cast(11000), |sink| sink.finish());
+    let mut nobody = story::cast(1000);
+    (nobody.cpus, nobody.processes, nobody.lwps, nobody.threads) = (vec![], vec![], vec![], vec![]);
+    nobody.clock.last = nobody.clock.first;
+    compare(&nobody, |sink| sink.finish());
+}
+
+#[test]
+fn long_and_hostile_names_are_accepted() {
+    let mut names = paje::long_names();
+    names.extend(story::HOSTILE_NAMES.map(String::from));
+    let (cast, tell) = paje::named(&names);
+    let Some(table) = pj_dump(&written(&cast, &tell)) else { return };
+    assert_eq!(table.states().len(), names.len());
+    // Each is its own: what is cut ends differently.
+    let values: HashSet<&str> = table.states().iter().map(|state| state.value).collect();
+    assert_eq!(values.len(), names.len());
+    let containers: HashSet<&str> = table.states().iter().map(|state| state.container).collect();
+    assert_eq!(containers.len(), names.len());
+}
+
+/// Or the checker would not be needed.
+#[test]
+fn pj_dump_lets_faults_pass_that_the_checker_finds() {
+    for planted in paje_check::planted() {
+        let file = planted.file();
+        let Some(said) = run_pj_dump(file.as_bytes()) else { return };
+        let told = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {told}");
+    }
+}
+
+/// ```text
+/// CPU 0      |= LWP 70 =|        |== LWP 71 ==|
+/// CPU 3      |   irq 24 {softirq}              |
+/// thread 1   | active   | stalled| blocked     |   span "outer" { function "f" } on it
+/// thread 2              | ready  | active      |
+/// ns        0         1000     2000         4000
+/// ```
+#[test]
+fn the_small_story_row_by_row() {
+    let Some(table) = pj_dump(&written(&story::cast(11000), story::small)) else { return };
+    let mut read: Vec<String> = table
+        .states()
+        .iter()
+        .map(|state| format!("{:4}-{:4} {}: {}", state.start, state.end, state.container, state.value))
+        .collect();
+    read.sort();
+    assert_eq!(
+        read,
+        [
+            "   0- 480 sumtime %222%22%0A (71): sleeping",
+            "   0-1000 1 main: active",
+            "   0-1000 CPU 0: sumtime (70)",
+            "   0-1000 sumtime (70): running",
+            "   0-1000 user thread of CPU 0: 1 main",
+            "   0-2000 user thread of sumtime (70): 1 main",
+            "  80-4000 spans of 1 main: outer",
+            " 120-1200 spans of 1 main: sumtime::node",
+            " 160- 200 calls of sumtime (70): futex",
+            " 400- 560 interrupts of CPU 3: irq 24 eth0",
+            " 440- 520 interrupts of CPU 3: NET_RX",
+            " 480-2000 sumtime %222%22%0A (71): runnable",
+            "1000-2000 1 main: stalled",
+            "1000-2000 2 work/6 %22x%22: ready",
+            "1000-4000 sumtime (70): runnable",
+            "2000-4000 1 main: blocked",
+            "2000-4000 2 work/6 %22x%22: active",
+            "2000-4000 CPU 0: sumtime %222%22%0A (71)",
+            "2000-4000 sumtime %222%22%0A (71): running",
+            "2000-4000 user thread of CPU 0: 2 work/6 %22x%22",
+            "2000-4000 user thread of sumtime %222%22%0A (71): 2 work/6 %22x%22",
+        ]
+    );
+    let mut links: Vec<String> = table
+        .rows::<10>("Link")
+        .iter()
+        .map(|[_, _, ty, start, end, _, value, from, to, _]| {
+            assert_eq!(start, end);
+            format!("{} {ty}: {value}, from {from} to {to}", nanos(start))
+        })
+        .collect();
+    links.sort();
+    assert_eq!(
+        links,
+        [
+            "1000 wakeup of a user thread by a user thread: wakeup, from 1 main to 2 work/6 %22x%22",
+            "2000 migration of a user thread to an LWP: 2 work/6 %22x%22, from sumtime (70) to sumtime %222%22%0A (71)",
+            "2000 migration of an LWP to a CPU: sumtime (70), from CPU 3 to CPU 0",
+            "480 wakeup of an LWP by a CPU: wakeup, from CPU 3 to sumtime %222%22%0A (71)",
+        ]
+    );
+    assert_eq!(
+        table.rows::<6>("Event"),
+        [[
+            "Event",
+            "1 main",
+            "user event on a user thread",
+            "0.000000180",
+            "received_msg",
+            "len=64, from=24(eth0)"
+        ]]
+    );
+}

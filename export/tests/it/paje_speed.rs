@@ -1,0 +1,94 @@
+//! How fast Pajé files are written. Run by hand, in a release build:
+//! `cargo test --release -p sigmund-export paje_speed -- --ignored --nocapture`
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use sigmund_export::{
+    paje::{Paje, check},
+    timeline::{Cast, Change, Sink},
+};
+use sigmund_model::Ticks;
+
+use crate::{paje_story::Everything, story::Random};
+
+const CHANGES: u64 = 10_000_000;
+
+/// Hears a story and does nothing.
+struct Silence;
+
+impl Sink for Silence {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        std::hint::black_box((tick, change));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What this thread has had of a CPU.
+fn cpu_time() -> Duration {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(said.split(' ').next().unwrap().parse().unwrap())
+}
+
+type Tell<'a> = &'a dyn Fn(&mut dyn Sink) -> io::Result<()>;
+
+fn time(tell: Tell<'_>, sink: &mut dyn Sink) -> Duration {
+    let before = cpu_time();
+    tell(sink).unwrap();
+    cpu_time() - before
+}
+
+fn write(cast: &Cast, tell: Tell<'_>, path: &Path) -> Duration {
+    time(tell, &mut Paje::new(File::create(path).unwrap(), Arc::new(cast.clone())).unwrap())
+}
+
+/// Writes a story, and gives M changes/s, those of telling it included.
+fn rate(what: &str, cast: &Cast, tell: Tell<'_>) -> f64 {
+    let best = |run: &dyn Fn() -> Duration| (0..3).map(|_| run()).min().unwrap();
+    let nothing = best(&|| time(tell, &mut Silence));
+    let null = best(&|| write(cast, tell, Path::new("/dev/null")));
+    let rate = |time: Duration| CHANGES as f64 / time.as_secs_f64() / 1e6;
+    println!(
+        "{what}: {:.1} M changes/s, without telling it {:.1} M; {nothing:?} and {null:?}; {} MiB",
+        rate(null),
+        rate(null - nothing),
+        most_memory()
+    );
+    rate(null)
+}
+
+/// What of the process is in memory at most, in MiB.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+}
+
+#[test]
+#[ignore = "ten million changes; in a release build"]
+fn at_least_two_million_changes_in_a_second() {
+    let everything = Everything::new(1, CHANGES);
+    let of_everything = rate("all kinds", &everything.cast, &|sink| everything.tell(sink));
+    let random = Random::new(1, CHANGES);
+    let of_random = rate("user threads", &random.cast, &|sink| random.tell(sink));
+
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = folder.path().join("story.trace");
+    let file = write(&random.cast, &|sink| random.tell(sink), &path);
+    println!("user threads to tmpfs: {file:?}, {} MB", path.metadata().unwrap().len() / 1_000_000);
+    let before = cpu_time();
+    let report = check(BufReader::new(File::open(&path).unwrap())).unwrap();
+    let checked = (cpu_time() - before).as_secs_f64();
+    println!("checked at {:.1} M lines/s, {} MiB", report.lines as f64 / checked / 1e6, most_memory());
+    assert_eq!(report.faults, []);
+    assert!(of_everything.min(of_random) >= 2.0, "{of_everything:.1} and {of_random:.1} M changes/s");
+}

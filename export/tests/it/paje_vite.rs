@@ -1,0 +1,94 @@
+//! Pajé files as ViTE reads them, from its command line and without a display.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use sigmund_export::timeline::{Cast, Sink};
+
+use crate::{
+    paje::{self, written},
+    paje_story::Everything,
+    story::{self, HOSTILE_NAMES},
+};
+
+/// The picture that ViTE makes of a file; nothing if it is not there.
+fn picture(folder: &Path, file: &[u8]) -> Option<String> {
+    let vite = || {
+        let mut vite = Command::new("vite");
+        vite.env("QT_QPA_PLATFORM", "offscreen").env("XDG_RUNTIME_DIR", folder).env("HOME", folder);
+        vite.current_dir(folder).stdin(Stdio::null());
+        vite
+    };
+    // There is a tool for web pages of the same name.
+    let help = vite().arg("-h").output().map(|said| said.stdout).unwrap_or_default();
+    if !String::from_utf8_lossy(&help).contains("export the trace file") {
+        paje::skipped("needs ViTE (Debian: vite)");
+        return None;
+    }
+    std::fs::write(folder.join("story.trace"), file).unwrap();
+    let said = vite().args(["-f", "story.trace", "-e"]).arg(folder.join("story.svg")).output().unwrap();
+    let told = String::from_utf8_lossy(&said.stdout) + String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{told}");
+    let log = std::fs::read_to_string(folder.join("log.txt")).unwrap_or_default();
+    assert!(told.contains("0 errors and 0 warnings were found"), "{told}\n{log}");
+    Some(std::fs::read_to_string(folder.join("story.svg")).unwrap())
+}
+
+/// Reads a story, and gives the rectangles of states: their lines, with place and colour.
+fn states(cast: &Cast, tell: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Option<Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = picture(folder.path(), &written(cast, tell))?;
+    let rectangles = picture.lines().filter(|line| line.contains("<rect"));
+    Some(rectangles.filter(|line| !line.contains("rgb(0,0,153)")).map(String::from).collect())
+}
+
+/// `fill="rgb(0,179,0)"`, and how wide it is in a picture of 640 pixels for 4 µs.
+fn color_and_ns(rectangle: &str) -> (&str, u64) {
+    let value = |key: &str| rectangle.split_once(key).unwrap().1.split('"').next().unwrap();
+    let width: f64 = value("width=\"").parse().unwrap();
+    (value("fill=\""), (width * 4000.0 / 640.0).round() as u64)
+}
+
+/// ViTE has one stack of states for a container: were two types of states in one, they would end each other.
+#[test]
+fn states_are_drawn_as_long_as_they_last() {
+    let Some(states) = states(&story::cast(11_000), story::small) else { return };
+    let drawn: Vec<(&str, u64)> = states.iter().map(|state| color_and_ns(state)).collect();
+    let (green, red, orange, grey) = ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
+    let total = |color| drawn.iter().filter(|(c, _)| *c == color).map(|(_, ns)| ns).sum::<u64>();
+    // Running: LWP 70 for 1000 ns, LWP 71 for 2000; active: thread 1 for 1000, thread 2 for 2000.
+    assert_eq!(total(green), 1000 + 2000 + 1000 + 2000, "{drawn:?}");
+    // Thread 1 is stalled.
+    assert_eq!(total(red), 1000, "{drawn:?}");
+    // Runnable: LWP 70 for 3000 ns, LWP 71 for 1520; ready: thread 2 for 1000.
+    assert_eq!(total(orange), 3000 + 1520 + 1000, "{drawn:?}");
+    // LWP 71 sleeps, thread 1 is blocked.
+    assert_eq!(total(grey), 480 + 2000, "{drawn:?}");
+}
+
+#[test]
+fn any_story_is_read_without_a_warning() {
+    for seed in 1..4 {
+        let everything = Everything::new(seed, 3000);
+        let Some(states) = states(&everything.cast, |sink| everything.tell(sink)) else { return };
+        assert!(states.len() > 1000);
+    }
+}
+
+#[test]
+fn an_empty_story_is_read_without_a_warning() {
+    states(&story::cast(11_000), |sink| sink.finish());
+}
+
+/// ViTE 1.2 stops at a line of more than 4096 bytes.
+#[test]
+fn long_and_hostile_names_are_read_to_the_end() {
+    let mut names = paje::long_names();
+    names.extend(HOSTILE_NAMES.map(String::from));
+    let (cast, tell) = paje::named(&names);
+    let Some(states) = states(&cast, tell) else { return };
+    // And the background.
+    assert_eq!(states.len(), names.len() + 1);
+}

@@ -1,0 +1,297 @@
+//! Perfetto traces: as Perfetto's message definitions read them, and as its trace processor understands them.
+
+use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc};
+
+use serde_json::Value;
+use sigmund_export::{
+    perfetto::Perfetto,
+    timeline::{Cast, Change, ProcessId, Sink, ThreadId, Track},
+};
+use sigmund_model::{LwpState, Ticks};
+
+use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
+
+pub(crate) type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
+
+pub(crate) fn tell_small(sink: &mut dyn Sink) {
+    story::small(sink).unwrap();
+}
+
+/// Writes a story to a file, and sums it up.
+pub(crate) fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
+    let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(cast.clone())).unwrap();
+    tell(&mut perfetto);
+    let mut tally = Tally::default();
+    tell(&mut tally);
+    tally
+}
+
+/// What Perfetto's definitions read of it, after the checks of `read_perfetto.py`.
+pub(crate) fn read(path: &Path) -> Option<Value> {
+    viewer::run("read_perfetto.py", &[path.as_os_str()])
+}
+
+/// The rows that a reader names, by the tally's names for tracks.
+fn rows(cast: &Cast, of: impl Fn(Track) -> String) -> BTreeMap<String, String> {
+    let threads = cast.thread_ids().map(Track::Thread);
+    let tracks = threads.chain(cast.lwp_ids().map(Track::Lwp)).chain(cast.cpu_ids().map(Track::Cpu));
+    tracks.map(|track| (format!("{track:?}"), of(track))).collect()
+}
+
+fn process(cast: &Cast, process: ProcessId) -> String {
+    let process = &cast[process];
+    match process.pid {
+        Some(pid) => format!("process {pid}: {}", process.name.as_deref().unwrap_or("")),
+        None => process.label(),
+    }
+}
+
+fn state_row(cast: &Cast, track: Track) -> String {
+    let Track::Thread(thread) = track else { return String::new() };
+    let thread = &cast[thread];
+    format!("{} / User threads / {}", process(cast, thread.process), thread.label())
+}
+
+fn slice_row(cast: &Cast, track: Track) -> String {
+    match track {
+        Track::Thread(_) => format!("{}: spans, events", state_row(cast, track)),
+        Track::Cpu(cpu) => format!("Interrupts on CPUs / CPU {}", cast[cpu]),
+        Track::Lwp(lwp) => {
+            let lwp = &cast[lwp];
+            let name = lwp.name.as_deref().unwrap_or("");
+            match cast[lwp.process].pid {
+                Some(pid) => format!("{} / LWP {} of {pid}: {name}", process(cast, lwp.process), lwp.lwp),
+                None => format!("{} / {}", process(cast, lwp.process), lwp.label()),
+            }
+        }
+    }
+}
+
+/// Compares counts, and sums of nanoseconds: each interval is rounded at both ends, to the nearest.
+fn assert_states(cast: &Cast, tally: &Tally, read: &Value) {
+    let rows = rows(cast, |track| state_row(cast, track));
+    let mut states = BTreeMap::new();
+    for state in read["states"].as_array().unwrap() {
+        let key = (state[0].as_str().unwrap(), state[1].as_str().unwrap());
+        states.insert(key, (state[2].as_u64().unwrap(), state[3].as_u64().unwrap()));
+    }
+    let mut compared = 0;
+    for ((track, state), count) in tally.states.iter().filter(|((track, _), _)| track.starts_with("Thread")) {
+        let (read, nanos) = states[&(rows[track].as_str(), *state)];
+        assert_eq!(read, *count, "{track} {state}");
+        assert_near(nanos, tally.ticks_in_state[&(track.clone(), *state)], *count, cast);
+        compared += 1;
+    }
+    assert_eq!(compared, states.len());
+}
+
+pub(crate) fn assert_near(nanos: u64, ticks: u64, intervals: u64, cast: &Cast) {
+    let expected = ticks as f64 * 1e9 / cast.clock.rate.unwrap().per_second();
+    assert!((nanos as f64 - expected).abs() <= intervals as f64, "{nanos} ns, expected {expected}");
+}
+
+fn assert_slices(cast: &Cast, tally: &Tally, read: &Value) {
+    let rows = rows(cast, |track| slice_row(cast, track));
+    let expected: BTreeMap<_, _> =
+        tally.slices.iter().map(|((track, name), n)| ((rows[track].clone(), name.clone()), *n)).collect();
+    let mut slices = BTreeMap::new();
+    for slice in read["slices"].as_array().unwrap() {
+        let text = |index: usize| slice[index].as_str().unwrap().to_owned();
+        if !["mounted", "executing"].contains(&text(1).as_str()) {
+            *slices.entry((text(0), text(2))).or_default() += slice[3].as_u64().unwrap();
+        }
+    }
+    assert_eq!(slices, expected);
+}
+
+#[test]
+fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.pftrace");
+    let cast = story::cast(11_000);
+    let tally = write(&path, &cast, &tell_small);
+    let Some(read) = read(&path) else { return };
+    assert_states(&cast, &tally, &read);
+    assert_slices(&cast, &tally, &read);
+    assert_eq!(read["instants"]["user"], tally.events);
+    // One user thread wakes another; one goes to another LWP. The wakeup and the migration of an LWP are the kernel's.
+    assert_eq!(read["flows"], 2);
+    assert_eq!(read["kernel"]["sched_waking"], 1);
+    assert_eq!(read["kernel"]["sched_migrate_task"], 1);
+    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), nobody, LWP 71 until the end (3: nobody says why).
+    let cpu0 = serde_json::json!([[0, 0, 0], [0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
+    assert_eq!(read["switches"], serde_json::json!({ "0": cpu0, "3": [[0, 0, 0]] }));
+    let counts = serde_json::json!({
+        "Run queues / CPU 0": [[480, 1], [2000, 0]],
+        "process 70: sumtime / Ready queue": [[1000, 1], [2000, 0]],
+    });
+    assert_eq!(read["counts"], counts);
+    // The event's number that has a name, and who executed it where.
+    let main = slice_row(&cast, Track::Thread(ThreadId(0)));
+    let notes = serde_json::json!([
+        main,
+        "received_msg",
+        [["len", 64], ["from", 24], ["from name", "eth0"], ["on lwp", 70], ["on cpu", 0], ["cpu seen", 0]]
+    ]);
+    assert!(read["notes"].as_array().unwrap().contains(&notes), "{}", read["notes"]);
+}
+
+#[test]
+fn random_stories_are_read_by_perfettos_definitions_as_they_were_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 1..4 {
+        let random = Random::new(seed, 20_000);
+        let path = folder.path().join("random.pftrace");
+        let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+        let Some(read) = read(&path) else { return };
+        assert_states(&random.cast, &tally, &read);
+        assert_slices(&random.cast, &tally, &read);
+        assert_eq!(read["instants"]["user"], tally.events);
+        assert_eq!(read["flows"], tally.wakeups);
+        let counts = read["counts"]["process 70: sumtime / Ready queue"].as_array().unwrap();
+        assert_eq!(counts.len() as u64, tally.counts);
+    }
+}
+
+/// Of Perfetto's trace processor: errors and losses that it counted.
+pub(crate) const FAULTS: &str = "select name, value from stats where severity != 'info' and value != 0";
+
+/// Sums by tid and state. What lasts to the end of the trace has no duration of its own.
+const LWP_STATES: &str = "
+    select t.tid, s.state, count(*), sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
+    from thread_state s join thread t using (utid) group by 1, 2";
+
+/// Sums by CPU and tid.
+const ON_CPUS: &str = "
+    select s.cpu, t.tid, sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
+    from sched s join thread t using (utid) where t.tid != 0 group by 1, 2";
+
+/// A reader's word for a state.
+fn letter(state: LwpState) -> &'static str {
+    match state {
+        LwpState::Running => "Running",
+        LwpState::Runnable => "R",
+        LwpState::Sleeping => "S",
+        LwpState::DiskSleep => "D",
+        LwpState::Stopped => "T",
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_lwp_states(cast: &Cast, tally: &Tally, rows: &[Vec<Value>]) {
+    let mut read = BTreeMap::new();
+    for row in rows {
+        let key = (row[0].as_u64().unwrap(), row[1].as_str().unwrap());
+        read.insert(key, (row[2].as_u64().unwrap(), row[3].as_u64().unwrap()));
+    }
+    // What an LWP left its CPU for at the end of the trace: for no time, and nobody says why.
+    for ((_, _), (_, nanos)) in read.extract_if(.., |(_, state), _| *state == "SD") {
+        assert_eq!(nanos, 0);
+    }
+    let mut compared = 0;
+    for lwp in cast.lwp_ids() {
+        for state in LwpState::ALL {
+            let key = (format!("{:?}", Track::Lwp(lwp)), state.name());
+            let Some(count) = tally.states.get(&key) else { continue };
+            let (read, nanos) = read[&(u64::from(cast[lwp].lwp.0), letter(*state))];
+            assert_eq!(read, *count, "{key:?}");
+            assert_near(nanos, tally.ticks_in_state[&key], *count, cast);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, read.len(), "{read:?}");
+}
+
+#[test]
+fn perfettos_trace_processor_understands_the_small_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.pftrace");
+    let cast = story::cast(11_000);
+    let tally = write(&path, &cast, &tell_small);
+    let queries = [
+        FAULTS,
+        LWP_STATES,
+        ON_CPUS,
+        "select p.name, s.name, count(*), sum(s.dur) from slice s join track t on s.track_id = t.id
+         join track p on t.parent_id = p.id where s.category = 'state' group by t.id, s.name",
+        "select o.name, i.name, i.ts - o.ts from flow f join slice o on f.slice_out = o.id
+         join slice i on f.slice_in = i.id order by f.id",
+        "select w.tid, s.irq_context from thread_state s join thread t using (utid)
+         join thread w on s.waker_utid = w.utid where t.tid = 71",
+        "select to_realtime(0)",
+        "select t.name, p.pid, p.name as process from thread t join process p using (upid) where t.tid = 71",
+    ];
+    let Some(answers) = viewer::trace_processor(&path, &queries) else { return };
+    let [faults, lwp_states, on_cpus, states, flows, wakers, realtime, names] = &answers[..] else {
+        panic!()
+    };
+    assert_eq!(*faults, Vec::<Vec<Value>>::new());
+    assert_lwp_states(&cast, &tally, lwp_states);
+    assert_eq!(serde_json::json!(on_cpus), serde_json::json!([[0, 70, 1000], [0, 71, 2000]]));
+    assert_eq!(states.len(), 5);
+    assert_eq!(
+        serde_json::json!(flows),
+        serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]])
+    );
+    // The interrupt on CPU 3, where nobody was.
+    assert_eq!(serde_json::json!(wakers), serde_json::json!([[0, 1]]));
+    assert_eq!(serde_json::json!(realtime), serde_json::json!([[1_700_000_000_000_000_000_u64]]));
+    assert_eq!(serde_json::json!(names), serde_json::json!([["sumtime \"2\"\n", 70, "sumtime"]]));
+}
+
+/// How many wakeups have a known waker, and how many of them are an interrupt's.
+#[derive(Default)]
+struct Wakers {
+    known: u64,
+    interrupts: u64,
+}
+
+impl Sink for Wakers {
+    fn change(&mut self, _: Ticks, change: &Change<'_>) -> io::Result<()> {
+        if let Change::Wakeup { by: Some(by), .. } = change {
+            self.known += 1;
+            self.interrupts += u64::from(matches!(by, Track::Cpu(_)));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.pftrace");
+    let machine = Machine::new(5, 20_000, 4, 12);
+    let tally = write(&path, &machine.cast, &|sink| machine.tell(sink).unwrap());
+    let wakers = "select count(*), count(waker_utid), sum(iif(irq_context = 1, 1, 0)) from thread_state where state = 'R'";
+    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, LWP_STATES, wakers]) else { return };
+    assert_eq!(answers[0], Vec::<Vec<Value>>::new());
+    assert_lwp_states(&machine.cast, &tally, &answers[1]);
+    let mut wakers = Wakers::default();
+    machine.tell(&mut wakers).unwrap();
+    assert_eq!(answers[2][0][1], wakers.known);
+    assert_eq!(answers[2][0][2], wakers.interrupts);
+}
+
+#[test]
+fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("random.pftrace");
+    let random = Random::new(9, 30_000);
+    let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+    let states = "select s.name, count(*), sum(s.dur) from slice s where s.category = 'state' group by 1";
+    let flows = "select count(*) from flow";
+    let Some(answers) = viewer::trace_processor(&path, &[FAULTS, states, flows]) else { return };
+    assert_eq!(answers[0], Vec::<Vec<Value>>::new());
+    for row in &answers[1] {
+        let of = |(_, state): &&(String, &'static str)| Some(*state) == row[0].as_str();
+        let count = tally.states.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum::<u64>();
+        let ticks = tally.ticks_in_state.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum();
+        assert_eq!(row[1], count);
+        assert_near(row[2].as_u64().unwrap(), ticks, count, &random.cast);
+    }
+    assert_eq!(answers[2][0][0], tally.wakeups);
+}

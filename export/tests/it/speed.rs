@@ -1,0 +1,103 @@
+//! How fast formats are: `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`.
+
+use std::{fs, io, sync::Arc};
+
+use sigmund_export::{
+    chrome::Chrome,
+    perfetto::Perfetto,
+    timeline::{Cast, Change, Sink},
+};
+use sigmund_model::Ticks;
+
+use crate::story::Random;
+
+const CHANGES: u64 = 10_000_000;
+
+/// Hears and forgets.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn change(&mut self, _: Ticks, _: &Change<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Counts bytes.
+#[derive(Default)]
+struct Counted(u64);
+
+impl io::Write for &mut Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nanoseconds of CPU time that this LWP has had (Documentation/scheduler/sched-stats.rst, v6.12).
+fn cpu_time() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Tells a story to the sink it is given.
+type Tell<'a> = &'a mut dyn FnMut(&mut dyn Sink);
+
+/// The least CPU time of three, in seconds, and the bytes that were written.
+fn least(random: &Random, write: &dyn Fn(Tell<'_>) -> u64) -> (f64, u64) {
+    let once = || {
+        let before = cpu_time();
+        let bytes = write(&mut |sink| random.tell(sink).unwrap());
+        (cpu_time() - before, bytes)
+    };
+    let (spent, bytes) = (0..3).map(|_| once()).min().unwrap();
+    (spent as f64 / 1e9, bytes)
+}
+
+fn measure(name: &str, write: impl Fn(Arc<Cast>, Tell<'_>) -> u64) {
+    let random = Random::new(1, CHANGES);
+    let cast = Arc::new(random.cast.clone());
+    let (story, _) = least(&random, &|tell| {
+        tell(&mut Deaf);
+        0
+    });
+    let (all, bytes) = least(&random, &|tell| write(cast.clone(), tell));
+    let seconds = all - story;
+    println!(
+        "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the story's {story:.2}), {:.1} bytes each",
+        CHANGES as f64 / 1e6 / seconds,
+        bytes as f64 / CHANGES as f64,
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_perfetto() {
+    measure("perfetto", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Perfetto::new(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+    measure("perfetto, uncompressed", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Perfetto::uncompressed(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_chrome() {
+    measure("chrome", |cast, tell| {
+        let mut bytes = Counted::default();
+        tell(&mut Chrome::new(&mut bytes, cast).unwrap());
+        bytes.0
+    });
+}

@@ -1,0 +1,290 @@
+//! Stories with known truth for sinks: a small one that a person can follow, and random ones of any length.
+
+use std::io;
+
+use sigmund_export::timeline::{
+    Cast, Change, Clock, Counter, CpuId, EventKind, Happening, LwpActor, LwpId, Process, ProcessId, Sink,
+    Slice, SliceKind, ThreadActor, ThreadId, Track,
+};
+use sigmund_model::{
+    Context, Cpu, EventType, Field, FieldType, Hertz, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState,
+    Ticks,
+};
+
+/// Names that formats stumble over.
+pub(crate) const HOSTILE_NAMES: [&str; 7] = [
+    "a \"quoted\" name",
+    "two\nlines\tand a tab",
+    "back\\slash, comma; semicolon % # {brace}",
+    "Ünïcode \u{1F980}",
+    "\u{fffd}\u{1}\u{7f}",
+    " ",
+    "",
+];
+
+/// Two CPUs, one process with two LWPs and three user threads, one strange LWP.
+pub(crate) fn cast(last: u64) -> Cast {
+    let lwp = |lwp, name: &str, process, carries_threads| LwpActor {
+        lwp: Lwp(lwp),
+        name: Some(name.into()),
+        process: ProcessId(process),
+        born: Ticks(1000),
+        died: None,
+        carries_threads,
+    };
+    let thread = |thread, name: Option<&str>, created_by: Option<u32>| ThreadActor {
+        thread: Thread(thread),
+        name: name.map(Into::into),
+        process: ProcessId(0),
+        born: Ticks(1000),
+        died: None,
+        created_by: created_by.map(ThreadId),
+    };
+    let event = |level, code, name: &str, fields: &[(&str, FieldType)]| EventType {
+        level,
+        code: Some(code),
+        name: name.into(),
+        key: 0,
+        fields: fields.iter().map(|(name, ty)| Field { name: (*name).into(), ty: *ty }).collect(),
+        format: String::new(),
+    };
+    Cast {
+        clock: Clock {
+            first: Ticks(1000),
+            last: Ticks(last),
+            rate: Hertz::new(2.5e9),
+            realtime_at_first: Some(1_700_000_000_000_000_000),
+        },
+        name: "story".into(),
+        cpus: vec![Cpu(0), Cpu(3)],
+        processes: vec![
+            Process { pid: Some(Pid(70)), name: Some("sumtime".into()) },
+            Process { pid: None, name: None },
+        ],
+        lwps: vec![
+            lwp(70, "sumtime", 0, true),
+            lwp(71, "sumtime \"2\"\n", 0, true),
+            lwp(9, "kworker/0:1", 1, false),
+        ],
+        threads: vec![
+            thread(1, Some("main"), None),
+            thread(2, Some("work/6 \"x\""), Some(0)),
+            thread(3, None, Some(0)),
+        ],
+        event_types: vec![
+            event(
+                Level::Kern,
+                372,
+                "sched_switch",
+                &[
+                    ("prev_comm", FieldType::Text),
+                    ("prev_pid", FieldType::I64),
+                    ("prev_prio", FieldType::I64),
+                    ("prev_state", FieldType::I64),
+                    ("next_comm", FieldType::Text),
+                    ("next_pid", FieldType::I64),
+                    ("next_prio", FieldType::I64),
+                ],
+            ),
+            event(Level::User, 40, "received_msg", &[("len", FieldType::U64), ("from", FieldType::Text)]),
+        ],
+    }
+}
+
+/// The small story, with every kind of change.
+///
+/// ```text
+/// CPU 0      |= LWP 70 =|        |== LWP 71 ==|
+/// CPU 3      |   irq 24 {softirq}              |
+/// thread 1   | active   | stalled| blocked     |   span "outer" { function "f" } on it
+/// thread 2              | ready  | active      |
+/// ticks     1000      3500     6000         11000
+/// ```
+pub(crate) fn small(sink: &mut dyn Sink) -> io::Result<()> {
+    let (cpu0, cpu3) = (CpuId(0), CpuId(1));
+    let (lwp70, lwp71) = (LwpId(0), LwpId(1));
+    let (main, work) = (ThreadId(0), ThreadId(1));
+    let mut params = Params::default();
+    let mut tell = |tick: u64, change: Change<'_>| sink.change(Ticks(tick), &change);
+
+    tell(1000, lwp(lwp70, Some(LwpState::Running), Some(cpu0)))?;
+    tell(1000, lwp(lwp71, Some(LwpState::Sleeping), None))?;
+    tell(1000, Change::CpuLwp(cpu0, Some(lwp70)))?;
+    tell(1000, Change::LwpThread(lwp70, Some(main)))?;
+    tell(1000, thread(main, Some(ThreadState::Active), Some(lwp70), Some(cpu0)))?;
+    tell(1000, Change::CpuThread(cpu0, Some(main)))?;
+    tell(1200, enter(Track::Thread(main), SliceKind::Span, "outer"))?;
+    tell(1300, enter(Track::Thread(main), SliceKind::Function, "sumtime::node"))?;
+    tell(1400, enter(Track::Lwp(lwp70), SliceKind::Syscall, "futex"))?;
+    params.push_number(64);
+    params.push_named(24, "eth0");
+    let received = Happening {
+        kind: EventKind(1),
+        cpu: Some(cpu0),
+        lwp: Some(lwp70),
+        thread: Some(main),
+        context: Some(Context::Task),
+        cpu_seen: Some(Cpu(0)),
+        params: &params,
+    };
+    tell(1450, Change::Event(&received))?;
+    tell(1500, Change::Leave(Track::Lwp(lwp70), SliceKind::Syscall))?;
+    tell(2000, enter(Track::Cpu(cpu3), SliceKind::Irq, "irq 24 eth0"))?;
+    tell(2100, enter(Track::Cpu(cpu3), SliceKind::Softirq, "NET_RX"))?;
+    tell(2200, Change::Wakeup { by: Some(Track::Cpu(cpu3)), of: Track::Lwp(lwp71) })?;
+    tell(2200, lwp(lwp71, Some(LwpState::Runnable), Some(cpu0)))?;
+    tell(2200, Change::Count(Counter::RunQueue(cpu0), 1))?;
+    tell(2300, Change::Leave(Track::Cpu(cpu3), SliceKind::Softirq))?;
+    tell(2400, Change::Leave(Track::Cpu(cpu3), SliceKind::Irq))?;
+    tell(3500, Change::Wakeup { by: Some(Track::Thread(main)), of: Track::Thread(work) })?;
+    tell(3500, thread(work, Some(ThreadState::Ready), None, None))?;
+    tell(3500, Change::Count(Counter::ReadyQueue(ProcessId(0)), 1))?;
+    tell(3500, Change::CpuLwp(cpu0, None))?;
+    tell(3500, Change::CpuThread(cpu0, None))?;
+    tell(3500, lwp(lwp70, Some(LwpState::Runnable), Some(cpu0)))?;
+    tell(3500, thread(main, Some(ThreadState::Stalled), Some(lwp70), None))?;
+    tell(4000, Change::Leave(Track::Thread(main), SliceKind::Function))?;
+    tell(6000, Change::LwpThread(lwp70, None))?;
+    tell(6000, thread(main, Some(ThreadState::Blocked), None, None))?;
+    tell(6000, lwp(lwp71, Some(LwpState::Running), Some(cpu0)))?;
+    tell(6000, Change::CpuLwp(cpu0, Some(lwp71)))?;
+    tell(6000, Change::Count(Counter::RunQueue(cpu0), 0))?;
+    let (from, to) = (Track::Lwp(lwp70), Track::Lwp(lwp71));
+    tell(6000, Change::Migration { of: Track::Thread(work), from, to })?;
+    tell(6000, Change::Migration { of: from, from: Track::Cpu(cpu3), to: Track::Cpu(cpu0) })?;
+    tell(6000, Change::LwpThread(lwp71, Some(work)))?;
+    tell(6000, thread(work, Some(ThreadState::Active), Some(lwp71), Some(cpu0)))?;
+    tell(6000, Change::CpuThread(cpu0, Some(work)))?;
+    tell(6000, Change::Count(Counter::ReadyQueue(ProcessId(0)), 0))?;
+    tell(11000, Change::Leave(Track::Thread(main), SliceKind::Span))?;
+    tell(11000, Change::CpuLwp(cpu0, None))?;
+    tell(11000, Change::CpuThread(cpu0, None))?;
+    tell(11000, Change::LwpThread(lwp71, None))?;
+    for id in [lwp70, lwp71] {
+        tell(11000, lwp(id, None, None))?;
+    }
+    for id in [main, work] {
+        tell(11000, thread(id, None, None, None))?;
+    }
+    sink.finish()
+}
+
+fn lwp<'a>(lwp: LwpId, state: Option<LwpState>, cpu: Option<CpuId>) -> Change<'a> {
+    Change::Lwp { lwp, state, cpu }
+}
+
+fn thread<'a>(
+    thread: ThreadId,
+    state: Option<ThreadState>,
+    lwp: Option<LwpId>,
+    cpu: Option<CpuId>,
+) -> Change<'a> {
+    Change::Thread { thread, state, lwp, cpu, blocked_on: None }
+}
+
+fn enter(track: Track, kind: SliceKind, name: &str) -> Change<'_> {
+    Change::Enter(track, Slice { kind, name })
+}
+
+/// A random story of so many changes, and the cast for it. It keeps the rules of the timeline.
+pub(crate) struct Random {
+    pub(crate) cast: Cast,
+    seed: u64,
+    changes: u64,
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64, changes: u64) -> Random {
+        let mut cast = cast(1000 + changes * 40);
+        for (index, name) in HOSTILE_NAMES.iter().enumerate() {
+            let thread = Thread(100 + index as u64);
+            cast.threads.push(ThreadActor { thread, name: Some((*name).into()), ..cast.threads[2].clone() });
+        }
+        Random { cast, seed, changes }
+    }
+
+    /// Tells it.
+    pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+        let mut dice = Dice(self.seed);
+        let mut tick = self.cast.clock.first.0;
+        let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.cast.threads.len()];
+        let mut states = vec![None; self.cast.threads.len()];
+        let mut params = Params::default();
+        for number in 0..self.changes {
+            tick += dice.below(40);
+            let at = Ticks(tick);
+            let index = dice.below(self.cast.threads.len() as u64) as usize;
+            let track = Track::Thread(ThreadId(index as u32));
+            match dice.below(8) {
+                0..3 => {
+                    let state = STATES[dice.below(STATES.len() as u64) as usize];
+                    states[index] = Some(state);
+                    let (lwp, cpu) = (LwpId(dice.below(2) as u32), CpuId(dice.below(2) as u32));
+                    let mounted = matches!(state, ThreadState::Active | ThreadState::Stalled);
+                    let cpu = (state == ThreadState::Active).then_some(cpu);
+                    sink.change(
+                        at,
+                        &thread(ThreadId(index as u32), Some(state), mounted.then_some(lwp), cpu),
+                    )?;
+                }
+                3 => {
+                    let kind = if dice.below(2) == 0 { SliceKind::Span } else { SliceKind::Function };
+                    open[index].push(kind);
+                    let name = HOSTILE_NAMES[dice.below(HOSTILE_NAMES.len() as u64) as usize];
+                    sink.change(at, &enter(track, kind, name))?;
+                }
+                4 => {
+                    if let Some(kind) = open[index].pop() {
+                        sink.change(at, &Change::Leave(track, kind))?;
+                    }
+                }
+                5 => {
+                    let by = Some(Track::Thread(ThreadId(0)));
+                    sink.change(at, &Change::Wakeup { by, of: track })?;
+                }
+                6 => sink.change(at, &Change::Count(Counter::ReadyQueue(ProcessId(0)), dice.below(100)))?,
+                _ => {
+                    params.clear();
+                    params.push_number(number as i64);
+                    params.push_text(HOSTILE_NAMES[dice.below(HOSTILE_NAMES.len() as u64) as usize]);
+                    let happening = Happening {
+                        kind: EventKind(1),
+                        cpu: Some(CpuId(0)),
+                        lwp: Some(LwpId(0)),
+                        thread: Some(ThreadId(index as u32)),
+                        context: Some(Context::Task),
+                        cpu_seen: None,
+                        params: &params,
+                    };
+                    sink.change(at, &Change::Event(&happening))?;
+                }
+            }
+        }
+        let last = self.cast.clock.last;
+        for (index, open) in open.iter_mut().enumerate() {
+            let id = ThreadId(index as u32);
+            while let Some(kind) = open.pop() {
+                sink.change(last, &Change::Leave(Track::Thread(id), kind))?;
+            }
+            if states[index].is_some() {
+                sink.change(last, &thread(id, None, None, None))?;
+            }
+        }
+        sink.finish()
+    }
+}
+
+const STATES: [ThreadState; 4] =
+    [ThreadState::Active, ThreadState::Stalled, ThreadState::Ready, ThreadState::Blocked];
+
+/// xorshift64*, as in G. Marsaglia, "Xorshift RNGs", 2003.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
+    }
+}

@@ -1,0 +1,89 @@
+//! What a story says, summed up: the truth that a format's reader is compared with. It also checks the rules of the
+//! timeline on the way.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+};
+
+use sigmund_export::timeline::{Change, Sink, Track};
+use sigmund_model::Ticks;
+
+/// Sums of a story.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    last: Ticks,
+    /// Ticks by (track, state).
+    pub(crate) ticks_in_state: BTreeMap<(String, &'static str), u64>,
+    /// How often each state began.
+    pub(crate) states: BTreeMap<(String, &'static str), u64>,
+    /// Slices that were entered, by (track, name).
+    pub(crate) slices: BTreeMap<(String, String), u64>,
+    /// Changes by kind.
+    pub(crate) events: u64,
+    pub(crate) wakeups: u64,
+    pub(crate) migrations: u64,
+    pub(crate) counts: u64,
+    now: HashMap<Track, (&'static str, Ticks)>,
+    open: HashMap<Track, Vec<String>>,
+}
+
+impl Sink for Tally {
+    fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
+        assert!(tick >= self.last, "time goes back from {:?} to {tick:?} at {change:?}", self.last);
+        self.last = tick;
+        match change {
+            Change::Lwp { lwp, state, .. } => self.state(tick, Track::Lwp(*lwp), state.map(|s| s.name())),
+            Change::Thread { thread, state, .. } => {
+                self.state(tick, Track::Thread(*thread), state.map(|s| s.name()));
+            }
+            Change::Enter(track, slice) => {
+                self.open.entry(*track).or_default().push(slice.name.into());
+                *self.slices.entry((label(*track), slice.name.into())).or_default() += 1;
+            }
+            Change::Leave(track, _) => {
+                let left = self.open.entry(*track).or_default().pop();
+                assert!(left.is_some(), "nothing is open on {track:?}");
+            }
+            Change::Wakeup { .. } => self.wakeups += 1,
+            Change::Migration { .. } => self.migrations += 1,
+            Change::Count(..) => self.counts += 1,
+            Change::Event(_) => self.events += 1,
+            Change::CpuLwp(..) | Change::CpuThread(..) | Change::LwpThread(..) => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        assert!(self.open.values().all(Vec::is_empty), "slices are open at the end: {:?}", self.open);
+        assert_eq!(self.now, HashMap::new(), "states are open at the end");
+        Ok(())
+    }
+}
+
+impl Tally {
+    fn state(&mut self, tick: Ticks, track: Track, state: Option<&'static str>) {
+        if let Some((before, since)) = self.now.remove(&track) {
+            *self.ticks_in_state.entry((label(track), before)).or_default() += tick.0 - since.0;
+        }
+        if let Some(state) = state {
+            *self.states.entry((label(track), state)).or_default() += 1;
+            self.now.insert(track, (state, tick));
+        }
+    }
+}
+
+fn label(track: Track) -> String {
+    format!("{track:?}")
+}
+
+#[test]
+fn stories_keep_the_rules_of_the_timeline() {
+    let mut tally = Tally::default();
+    crate::story::small(&mut tally).unwrap();
+    assert_eq!(tally.ticks_in_state[&("Thread(ThreadId(0))".into(), "stalled")], 2500);
+    assert_eq!((tally.events, tally.wakeups, tally.migrations, tally.counts), (1, 2, 2, 4));
+    for seed in 1..50 {
+        crate::story::Random::new(seed, 1000).tell(&mut Tally::default()).unwrap();
+    }
+}

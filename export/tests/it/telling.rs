@@ -1,0 +1,129 @@
+//! What is told of a super-trace is what its tables hold.
+
+use std::{collections::BTreeMap, path::Path};
+
+use arrow::{array::AsArray, datatypes::Int64Type};
+use sigmund_export::{
+    telling::{Told, cast, tell},
+    timeline::{Cast, LwpId, ThreadId, Track},
+};
+use sigmund_merge::{MergeOptions, merge};
+use sigmund_query::Filter;
+use sigmund_sql::SuperTrace;
+
+use crate::tally::Tally;
+
+/// The paper's listing, and a kernel trace of a shell's loop.
+const INPUTS: [&str; 2] = ["paper/figure2.tsv", "small-tsc-v7-zstd.dat"];
+
+async fn open(folder: &Path, input: &str) -> SuperTrace {
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(input);
+    let out = folder.join("t.supertrace");
+    merge(&[input], &out, &MergeOptions { force: true, ..MergeOptions::default() }, |_| {}).unwrap();
+    SuperTrace::open(out).await.unwrap()
+}
+
+async fn told(trace: &SuperTrace, filter: &Filter) -> (Cast, Tally, Told) {
+    let cast = cast(trace, filter).await.unwrap();
+    let mut tally = Tally::default();
+    let told = tell(trace, filter, &cast, &mut tally, |_, _| Ok(())).await.unwrap();
+    (cast, tally, told)
+}
+
+/// `(number, state) -> ticks` by SQL.
+async fn sums(trace: &SuperTrace, query: &str) -> BTreeMap<(i64, String), u64> {
+    let mut sums = BTreeMap::new();
+    for batch in trace.sql(query).await.unwrap().collect().await.unwrap() {
+        let (who, ticks) =
+            (batch.column(0).as_primitive::<Int64Type>(), batch.column(2).as_primitive::<Int64Type>());
+        for row in 0..batch.num_rows() {
+            let state = batch.column(1).as_string::<i32>().value(row).to_string();
+            sums.insert((who.value(row), state), ticks.value(row) as u64);
+        }
+    }
+    sums
+}
+
+/// The same of a tally, of user threads or of LWPs.
+fn told_sums(cast: &Cast, tally: &Tally, threads: bool) -> BTreeMap<(i64, String), u64> {
+    let mut labels: BTreeMap<String, i64> = BTreeMap::new();
+    if threads {
+        let number = |id: ThreadId| cast[id].thread.0 as i64;
+        labels.extend(cast.thread_ids().map(|id| (format!("{:?}", Track::Thread(id)), number(id))));
+    } else {
+        let number = |id: LwpId| cast[id].lwp.0.into();
+        labels.extend(cast.lwp_ids().map(|id| (format!("{:?}", Track::Lwp(id)), number(id))));
+    }
+    let mut sums = BTreeMap::new();
+    for ((track, state), ticks) in &tally.ticks_in_state {
+        if let Some(number) = labels.get(track) {
+            *sums.entry((*number, (*state).to_string())).or_default() += ticks;
+        }
+    }
+    sums
+}
+
+#[tokio::test]
+async fn every_state_has_its_ticks_and_every_event_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for input in INPUTS {
+        let trace = open(folder.path(), input).await;
+        let (cast, tally, told) = told(&trace, &Filter::default()).await;
+        let states = |table: &str, who: &str| {
+            format!(
+                "SELECT CAST({who} AS BIGINT), CAST(state AS VARCHAR), CAST(sum(dur_tick) AS BIGINT) FROM {table} \
+                 WHERE state <> 'exited' GROUP BY {who}, state"
+            )
+        };
+        let by_threads = sums(&trace, &states("raw_thread_states", "thread")).await;
+        assert_eq!(told_sums(&cast, &tally, true), by_threads, "{input}");
+        let by_lwps = sums(&trace, &states("raw_lwp_states", "lwp")).await;
+        assert_eq!(told_sums(&cast, &tally, false), by_lwps, "{input}");
+        assert!(!by_threads.is_empty() || !by_lwps.is_empty());
+
+        let events = sums(&trace, "SELECT CAST(0 AS BIGINT), 'n', count(*) FROM events").await;
+        assert_eq!(told.events, events[&(0, "n".into())], "{input}");
+        assert_eq!((told.events, told.of_strangers), (tally.events, 0), "{input}");
+    }
+}
+
+#[tokio::test]
+async fn system_calls_and_interrupts_of_a_kernel_trace_are_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = open(folder.path(), "small-tsc-v7-zstd.dat").await;
+    let (_, tally, told) = told(&trace, &Filter::default()).await;
+    let count = |query: String| async move { sums(&trace, &query).await[&(0, "n".into())] };
+    let entered =
+        tally.slices.iter().filter(|((track, _), _)| track.starts_with("Lwp")).map(|(_, n)| n).sum::<u64>();
+    let calls =
+        count("SELECT CAST(0 AS BIGINT), 'n', count(*) FROM events WHERE name = 'sys_enter'".into()).await;
+    assert_eq!(entered, calls);
+    assert!(calls > 0 && tally.slices.keys().any(|(_, name)| name == "write"), "{:?}", tally.slices);
+    assert!(tally.wakeups > 0);
+    assert!(told.ends_without_begin < told.events / 100, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = open(folder.path(), "paper/figure2.tsv").await;
+    let thread = trace.threads().iter().next().expect("the paper has threads").0;
+    let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
+    let (from, to) = (first + (last - first) / 4, last - (last - first) / 4);
+    let filter = Filter {
+        threads: vec![thread.to_string().parse().unwrap()],
+        from: Some(from.to_string().parse().unwrap()),
+        to: Some(to.to_string().parse().unwrap()),
+        ..Filter::default()
+    };
+    let (cast, tally, _) = told(&trace, &filter).await;
+    assert_eq!((cast.clock.first.0, cast.clock.last.0), (from, to));
+    assert!(cast.threads.iter().all(|actor| actor.thread == thread));
+    let query = format!(
+        "SELECT thread, CAST(state AS VARCHAR), CAST(sum(least(ts_tick + dur_tick, {to}) - greatest(ts_tick, {from})) \
+         AS BIGINT) FROM raw_thread_states WHERE thread = {thread} AND state <> 'exited' AND ts_tick <= {to} AND \
+         ts_tick + dur_tick >= {from} GROUP BY thread, state"
+    );
+    assert_eq!(told_sums(&cast, &tally, true), sums(&trace, &query).await);
+    assert!(told_sums(&cast, &tally, false).is_empty());
+}

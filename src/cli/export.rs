@@ -1,0 +1,103 @@
+//! What `sigmund export` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use sigmund_export::{
+    Viewer,
+    tables::{RowFormat, TableFormat},
+};
+use sigmund_model::{Nanos, tables::Table};
+
+use super::FilterArgs;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sigmund export demo.supertrace --format perfetto -o demo.pftrace\n  sigmund export \
+    demo.supertrace --format paje --thread 15 --to 20ms -o demo.trace\n  sigmund export demo.supertrace --format csv \
+    --table thread_states -o -\n\nExit status: 0 written, 1 written and empty, 2 error."
+)]
+pub(crate) struct ExportArgs {
+    /// The super-trace.
+    #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
+    pub(crate) trace: PathBuf,
+    /// What to write.
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// The file, or for otf2 and ctf the folder, to write; - is standard output.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) output: PathBuf,
+    /// Overwrite it if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// For viewers: leave out what is shorter, and keep the time spent in each state.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) coarse: Option<Nanos>,
+    /// For csv, tsv, ndjson, arrow and parquet: which table. `sigmund sql T 'SHOW TABLES'` lists them.
+    #[arg(long, value_name = "TABLE", default_value = "events", value_parser = table)]
+    pub(crate) table: &'static Table,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// For ViTE and pj_dump.
+    Paje,
+    /// An archive (a folder) for Vampir and the Score-P tools.
+    Otf2,
+    /// For https://ui.perfetto.dev and trace_processor.
+    Perfetto,
+    /// Chrome's JSON, which much else reads.
+    Chrome,
+    /// CTF 1.8 (a folder), for babeltrace2 and Trace Compass: events only.
+    Ctf,
+    /// A table, comma separated.
+    Csv,
+    /// A table, tab separated.
+    Tsv,
+    /// A table, an object a line.
+    Ndjson,
+    /// A table as an Arrow IPC file.
+    Arrow,
+    /// A table as one Parquet file.
+    Parquet,
+}
+
+/// A picture, or a table.
+pub(crate) enum ExportKind {
+    Viewer(Viewer),
+    Table(TableFormat),
+}
+
+impl ExportFormat {
+    pub(crate) fn kind(self) -> ExportKind {
+        match self {
+            ExportFormat::Paje => ExportKind::Viewer(Viewer::Paje),
+            ExportFormat::Otf2 => ExportKind::Viewer(Viewer::Otf2),
+            ExportFormat::Perfetto => ExportKind::Viewer(Viewer::Perfetto),
+            ExportFormat::Chrome => ExportKind::Viewer(Viewer::Chrome),
+            ExportFormat::Ctf => ExportKind::Viewer(Viewer::Ctf),
+            ExportFormat::Csv => ExportKind::Table(TableFormat::Rows(RowFormat::Csv)),
+            ExportFormat::Tsv => ExportKind::Table(TableFormat::Rows(RowFormat::Tsv)),
+            ExportFormat::Ndjson => ExportKind::Table(TableFormat::Rows(RowFormat::Ndjson)),
+            ExportFormat::Arrow => ExportKind::Table(TableFormat::Arrow),
+            ExportFormat::Parquet => ExportKind::Table(TableFormat::Parquet),
+        }
+    }
+}
+
+fn table(name: &str) -> Result<&'static Table, String> {
+    Table::named(name).ok_or_else(|| {
+        let names: Vec<&str> = sigmund_model::tables::ALL.iter().map(|table| table.name).collect();
+        format!("expected one of {}, found {name:?}", names.join(", "))
+    })
+}
+
+fn duration(text: &str) -> Result<Nanos, String> {
+    match text.parse() {
+        Ok(sigmund_query::Instant::Since(length)) if !text.starts_with('+') => Ok(length),
+        _ => Err(format!("expected a length such as 20us or 1.5ms, found {text:?}")),
+    }
+}

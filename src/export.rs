@@ -1,0 +1,197 @@
+//! `sigmund export`: a super-trace for a viewer, or a table of it for a program.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use sigmund_export::{
+    Destination, Viewer,
+    tables::{TableFormat, write_table},
+    telling::{self, Told},
+    timeline::Cast,
+};
+use sigmund_model::Ticks;
+use sigmund_query::Filter;
+use sigmund_sql::SuperTrace;
+
+use crate::{
+    Found, answer,
+    cli::{ExportArgs, ExportKind},
+    output::{self, Progress, counted},
+    signals,
+};
+
+pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
+    let trace = answer::open(Some(&args.trace)).await?;
+    let filter = Filter::from(&args.filter);
+    match args.format.kind() {
+        ExportKind::Viewer(viewer) => picture(&trace, &filter, viewer, &args).await,
+        ExportKind::Table(format) => table(&trace, &filter, format, &args).await,
+    }
+}
+
+async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &ExportArgs) -> Result<Found> {
+    let cast = Arc::new(telling::cast(trace, filter).await?);
+    let stop = Stop::new()?;
+    let mut progress = Rate::new();
+    let mut follow = |told: &Told, reached: Ticks| {
+        progress.show(told.events, share(&cast, reached));
+        stop.ask()
+    };
+    let to_stdout = is_stdout(&args.output);
+    if to_stdout && viewer.is_folder() {
+        bail!("--output -: this format is a folder: expected a name for it");
+    }
+    let (told, left_out) = if to_stdout {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut sink = viewer.write(out, &cast, args.coarse)?;
+        (telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?, sink.left_out())
+    } else {
+        let destination = Destination::new(&args.output, args.force)?;
+        let mut sink = viewer.create(destination.path(), &cast, args.coarse)?;
+        let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?;
+        let left_out = sink.left_out();
+        drop(sink);
+        destination.finish()?;
+        (told, left_out)
+    };
+    progress.clear();
+    if cast.clock.rate.is_none() {
+        output::say(
+            "warning: the trace does not say how long a tick is: one tick is written as one nanosecond",
+        );
+    }
+    tell_repairs(&told);
+    left_out.iter().for_each(|line| output::say(line));
+    output::say(&describe(&args.output, &cast, &told));
+    Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
+}
+
+async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &ExportArgs) -> Result<Found> {
+    if args.coarse.is_some() {
+        bail!("--coarse is for viewers: a table is exact");
+    }
+    let stop = Stop::new()?;
+    let mut progress = Rate::new();
+    let mut follow = |rows: u64| {
+        progress.show(rows, None);
+        stop.ask()
+    };
+    let rows = if is_stdout(&args.output) {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        write_table(trace, args.table, filter, format, out, &mut follow).await?
+    } else {
+        let destination = Destination::new(&args.output, args.force)?;
+        let out = BufWriter::with_capacity(1 << 16, File::create(destination.path())?);
+        let rows = write_table(trace, args.table, filter, format, out, &mut follow).await?;
+        destination.finish()?;
+        rows
+    };
+    progress.clear();
+    let empty = if rows == 0 { ": nothing matched, it is empty" } else { "" };
+    output::say(&format!("{}: {}{empty}", shown(&args.output), counted(rows, "row")));
+    Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn shown(path: &Path) -> String {
+    if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
+}
+
+/// What had to be put right, if anything.
+fn tell_repairs(told: &Told) {
+    let Told { ends_without_begin, begins_without_end, of_strangers, .. } = *told;
+    if ends_without_begin > 0 {
+        let slices = counted(ends_without_begin, "slice");
+        output::say(&format!("left out {slices} whose begin the trace does not hold"));
+    }
+    if begins_without_end > 0 {
+        let slices = counted(begins_without_end, "slice");
+        output::say(&format!("ended {slices} whose end the trace does not hold with what is around them"));
+    }
+    if of_strangers > 0 {
+        let rows = counted(of_strangers, "row");
+        output::say(&format!("warning: left out {rows} of LWPs, user threads or events that no table names"));
+    }
+}
+
+fn describe(path: &Path, cast: &Cast, told: &Told) -> String {
+    if told.states + told.events == 0 {
+        return format!("{}: nothing matched, it is empty", shown(path));
+    }
+    let span = Ticks(cast.clock.last.0 - cast.clock.first.0);
+    format!(
+        "{}: {} and {} of {}, {} and {}, over {}",
+        shown(path),
+        counted(told.events, "event"),
+        counted(told.states, "state"),
+        counted(cast.threads.len() as u64, "user thread"),
+        counted(cast.lwps.len() as u64, "LWP"),
+        counted(cast.cpus.len() as u64, "CPU"),
+        output::length(span, cast.clock.rate),
+    )
+}
+
+/// How much of the time has been told.
+fn share(cast: &Cast, reached: Ticks) -> Option<f64> {
+    let (first, last) = (cast.clock.first.0, cast.clock.last.0);
+    (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
+}
+
+/// A bar on a terminal, a few times a second.
+struct Rate {
+    progress: Progress,
+    started: Instant,
+    shown: Instant,
+}
+
+impl Rate {
+    fn new() -> Rate {
+        let now = Instant::now();
+        Rate { progress: Progress::new(), started: now, shown: now }
+    }
+
+    fn show(&mut self, rows: u64, share: Option<f64>) {
+        if self.shown.elapsed() < Duration::from_millis(200) {
+            return;
+        }
+        self.shown = Instant::now();
+        let rate = rows as f64 / self.started.elapsed().as_secs_f64() / 1e6;
+        let bar = share.map_or(String::new(), |share| {
+            let full = (share * 20.0) as usize;
+            format!("[{}{}] {:.0} %, ", "=".repeat(full), " ".repeat(20 - full.min(20)), share * 100.0)
+        });
+        self.progress.show(&format!("exporting, {bar}{rows} rows, {rate:.1} M rows/s"));
+    }
+
+    fn clear(&self) {
+        self.progress.clear();
+    }
+}
+
+/// A signal that ends programs ends the export, and nothing of it stays.
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn new() -> Result<Stop> {
+        Ok(Stop(signals::stop_at_signals()?.0))
+    }
+
+    fn ask(&self) -> io::Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(io::Error::new(io::ErrorKind::Interrupted, "stopped by a signal")),
+            false => Ok(()),
+        }
+    }
+}
