@@ -13,8 +13,8 @@
 //!
 //! So an event was stamped on the CPU that the switches say, and its record names the CPU of the LWP's next stay. In
 //! between, the LWP can have recorded nothing else. That is [`Cause::Moved`], and the switches are right: rows have
-//! their CPU. An event of an LWP that is off-CPU by the switches is [`Cause::OffCpu`]: a switch is missing. What is
-//! neither has no explanation here.
+//! their CPU. An event of an LWP that sleeps by the switches, or waits for another CPU, is [`Cause::OffCpu`]: a switch or
+//! a wakeup is missing. What is neither has no explanation here.
 //!
 //! How often each was seen stands in ARCHITECTURE.md, "The two witnesses".
 
@@ -41,7 +41,7 @@ const LONGEST: i64 = 1 << LONGEST_BITS;
 pub enum Cause {
     /// The LWP was moved to another CPU between the stamp and the look at the CPU.
     Moved,
-    /// By the switches the LWP was on no CPU: the switch that put it there is not in the trace.
+    /// By the switches the LWP slept, or waited for another CPU: what put it there is not in the trace.
     OffCpu,
     /// By the switches the LWP was on another CPU, and they give no reason.
     OtherCpu,
@@ -61,7 +61,9 @@ impl Cause {
     pub fn sentence(self) -> &'static str {
         match self {
             Cause::Moved => "moved to the other CPU between the stamp and the look at the CPU",
-            Cause::OffCpu => "on no CPU by the switches: one of them is not in the trace",
+            Cause::OffCpu => {
+                "asleep, or waiting for another CPU, by the switches: one of them is not in the trace"
+            }
             Cause::OtherCpu => "on another CPU by the switches, and nothing explains it",
         }
     }
@@ -102,7 +104,8 @@ pub(super) struct Causes {
 ///
 /// * `elsewhere`: the switches have the LWP on another CPU than the probe saw.
 /// * `off_cpu`: the switches have it nowhere. The merge then takes the probe's word, so the row itself shows no
-///   difference: but a stay on a CPU begins with this very event, and not with a switch.
+///   difference: but a stay on a CPU begins with this very event, and not with a switch. An LWP that waited in the run
+///   queue of that very CPU was put on it by a switch that the kernel did not trace, which is no disagreement.
 /// * `gone`: when the LWP left the CPU after the event, and when it was on one again. In descending order the minimum of
 ///   what came before is the next.
 /// * `later`: events of the LWP between the two. Those are found by slices of time, so that no event is compared with
@@ -117,7 +120,8 @@ fn query(limit: usize) -> String {
            SELECT DISTINCT after.lwp, after.ts_tick
            FROM states AS after JOIN states AS before
              ON before.lwp = after.lwp AND before.end_tick = after.ts_tick
-           WHERE after.state = 'running' AND before.state <> 'running'),
+           WHERE after.state = 'running' AND before.state <> 'running'
+             AND NOT (before.state = 'runnable' AND before.cpu = after.cpu)),
          seen AS (
            SELECT ts_tick, CAST(name AS VARCHAR) AS name, lwp, thread, cpu, cpu_seen, true AS elsewhere
            FROM raw_events WHERE level = 'USER' AND cpu <> cpu_seen
