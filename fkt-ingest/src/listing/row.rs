@@ -2,10 +2,8 @@
 
 use sigmund_model::{Cpu, Level, Lwp, Said, Thread};
 
-use super::{
-    header::{Column, Header},
-    params::{self, ListedParam},
-};
+use super::header::{Column, Header};
+use super::params::{self, ListedParam};
 
 /// One line, read.
 #[derive(Clone, Debug)]
