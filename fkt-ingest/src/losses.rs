@@ -13,11 +13,12 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
         Some(count) => format!("{count} events lost in the kernel's buffer of cpu {cpu}"),
         None => format!("events lost in the kernel's buffer of cpu {cpu}, not counted"),
     };
-    Loss {
+    let mut loss = Loss {
         from,
-        to,
         count,
         advice: "record with a larger kernel buffer, or fewer kernel events",
         ..kernel_loss(LossKind::Dropped, Severity::Gap, Some(cpu), detail)
-    }
+    };
+    loss.end_at(to);
+    loss
 }

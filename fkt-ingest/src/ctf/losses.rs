@@ -45,7 +45,7 @@ impl Losses {
         let scale = self.scale;
         if let Some(loss) = self.rows.last_mut() {
             loss.from = from.map(|time| scale.tick(time));
-            loss.to = to.map(|time| scale.tick(time));
+            loss.end_at(to.map(|time| scale.tick(time)));
         }
         self.open = self.rows.len();
     }
@@ -54,7 +54,7 @@ impl Losses {
     pub(super) fn close_gaps(&mut self, time: u64) {
         let to = Some(self.scale.tick(time));
         for loss in self.rows.iter_mut().skip(self.open) {
-            loss.to = to;
+            loss.end_at(to);
         }
         self.open = self.rows.len();
     }

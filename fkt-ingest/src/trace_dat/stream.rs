@@ -279,7 +279,7 @@ impl KernelStream {
     /// What is missing so far ends where this page begins.
     fn close_gaps(&mut self, time: u64) {
         for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = Some(self.correction.apply(time));
+            loss.end_at(Some(self.correction.apply(time)));
         }
         self.open_losses = self.losses.len();
     }
