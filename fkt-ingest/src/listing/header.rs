@@ -45,7 +45,7 @@ impl Header {
         for needed in [Column::Type, Column::DateTick, Column::Name] {
             if !places.contains(&Some(needed)) {
                 let expected = "a header with the columns type, date_tick and name (or event), tab separated";
-                return Err(BadLine { expected: expected.into(), found: format!("{line:?}") });
+                return Err(BadLine::new(expected, line));
             }
         }
         Ok(Header { places })

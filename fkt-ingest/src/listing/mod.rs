@@ -27,6 +27,9 @@ use self::stream::{ListingStream, Types};
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::trace_file::TraceStream;
 
+/// So many lines that cannot be read have rows of their own; the rest is counted in one more.
+const MAX_TOLD: u64 = 10_000;
+
 /// An open listing: all its lines are read.
 ///
 /// It is no [`TraceFile`](crate::TraceFile), and [`open`](crate::open) does not take it: it begins like many a text.
@@ -78,7 +81,7 @@ impl Listing {
         let text = String::from_utf8_lossy(bytes);
         // Some editors begin a file with a byte-order mark.
         let text = text.trim_start_matches('\u{feff}');
-        let (mut tick_hz, mut header, mut losses) = (None, None, Vec::new());
+        let (mut tick_hz, mut header, mut losses, mut damaged) = (None, None, Vec::new(), 0);
         let mut rows: Vec<Row> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(comment) = line.strip_prefix('#') {
@@ -94,9 +97,15 @@ impl Listing {
             };
             match Row::parse(header, line) {
                 Ok(row) => rows.push(row),
-                Err(bad) => losses.push(bad_line(name, number, &bad)),
+                Err(bad) => {
+                    damaged += 1;
+                    if damaged <= MAX_TOLD {
+                        losses.push(bad_line(name, number, &bad));
+                    }
+                }
             }
         }
+        losses.extend(untold(name, damaged));
         if header.is_none() {
             let expected = "a header line that names the columns".to_owned();
             return Err(no_header(name, 1, BadLine { expected, found: "the end of the file".to_owned() }));
@@ -120,6 +129,13 @@ fn no_header(name: &Path, number: u64, bad: BadLine) -> Error {
     let expected = format!("{} from line {number} on", bad.expected);
     let misfit = Misfit { at: 0, part: "listing", expected, found: bad.found };
     Error::at(ErrorKind::Damaged, name, misfit)
+}
+
+/// A row for the lines that have none.
+fn untold(name: &Path, damaged: u64) -> Option<Loss> {
+    let count = damaged.checked_sub(MAX_TOLD).filter(|count| *count > 0)?;
+    let detail = format!("{}: {count} more lines like these", name.display());
+    Some(Loss { count: Some(count), ..Loss::new(LossKind::Damaged, Level::User, detail) })
 }
 
 fn bad_line(name: &Path, number: u64, bad: &BadLine) -> Loss {
