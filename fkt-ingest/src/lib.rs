@@ -2,7 +2,7 @@
 //!
 //! [`open`] recognises a trace by its content: [`TraceDat`] is what trace-cmd, KernelShark or our own recorder wrote,
 //! [`PerfData`] what perf did, [`CtfTrace`] what LTTng did, [`Fxt`] what FxT did, [`FtraceText`] ftrace's text. All are a
-//! [`TraceFile`]. [`live`] records, with tracefs or with perf events.
+//! [`TraceFile`]. A [`Listing`] is a text that people write by hand. [`live`] records, with tracefs or with perf events.
 //!
 //! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
 //! page costs that page and a [`Loss`](sigmund_model::Loss).
@@ -41,6 +41,8 @@ mod ftrace_text;
 #[forbid(unsafe_code)]
 mod fxt;
 mod input;
+#[forbid(unsafe_code)]
+mod listing;
 pub mod live;
 #[forbid(unsafe_code)]
 mod losses;
@@ -58,6 +60,7 @@ pub use error::{Error, ErrorKind};
 pub use event_names::EventNames;
 pub use ftrace_text::FtraceText;
 pub use fxt::Fxt;
+pub use listing::Listing;
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
 pub use trace_file::{OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_with};

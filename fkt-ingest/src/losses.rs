@@ -13,13 +13,14 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
         Some(count) => format!("{count} events lost in the kernel's buffer of cpu {cpu}"),
         None => format!("events lost in the kernel's buffer of cpu {cpu}, not counted"),
     };
-    Loss {
+    let mut loss = Loss {
         from,
-        to,
         count,
         advice: "record with a larger kernel buffer, or fewer kernel events",
         ..kernel_loss(LossKind::Dropped, Severity::Gap, Some(cpu), detail)
-    }
+    };
+    loss.end_at(to);
+    loss
 }
 
 /// The rows of one stream. What is lost from some instant on ends at the next one that is known: until then, rows wait.
@@ -63,7 +64,7 @@ impl Rows {
     /// What is missing so far ends here.
     pub(crate) fn close_gaps(&mut self, to: Ticks) {
         for loss in self.rows.iter_mut().skip(self.open) {
-            loss.to = Some(to);
+            loss.end_at(Some(to));
         }
         self.open = self.rows.len();
     }

@@ -4,6 +4,7 @@
 
 use fut::trace::{PacketHead, PacketKind, UserTrace, file_head};
 use libfuzzer_sys::fuzz_target;
+use sigmund_fuzz::Params;
 use sigmund_model::{Lwp, Pid, Thread, Ticks};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,11 +16,15 @@ fuzz_target!(|bytes: &[u8]| {
         &framed
     };
     let (_file, path) = sigmund_fuzz::file_of(trace);
-    let Ok(trace) = UserTrace::open(&path) else { return };
-    let types = trace.event_types();
-    for mut stream in trace.streams() {
-        sigmund_fuzz::read_stream(&mut stream, &types);
-    }
+    sigmund_fuzz::bounded(|| {
+        let Ok(trace) = UserTrace::open(&path) else { return };
+        let types = trace.event_types();
+        sigmund_fuzz::check_losses(trace.losses());
+        sigmund_fuzz::check_losses(trace.notes());
+        for mut stream in trace.streams() {
+            sigmund_fuzz::read_stream(&mut stream, &types, Params::AsWritten);
+        }
+    });
 });
 
 /// `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`, again and again.

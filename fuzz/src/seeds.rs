@@ -1,60 +1,147 @@
-//! Writes what the fuzz targets begin with to `fuzz/seeds/TARGET/`: the fixtures, cut to sizes that are quick to read.
+//! Writes what the fuzz targets begin with to `fuzz/seeds/TARGET/`: the tiny files of the tests, one of each variant, and
+//! small fixtures. Short inputs are quick to read, and more happens to each of their bytes.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Bytes of a fixture that a target begins with: more is slow, and not more interesting.
-const SEED_BYTES: usize = 64 << 10;
+use fut::trace::{
+    DECLARED_BIT, Declaration, PacketHead, PacketKind, ProbeCosts, RecordHead, code_with_text, encode_costs,
+    encode_declarations, file_head,
+};
+use sigmund_model::{EventType, Field, FieldType, Level, Lwp, Pid, Thread, Ticks};
+
+// Theirs alone; the tests use more of them.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../fkt-ingest/tests/it/fxt_made.rs"]
+mod fxt_made;
+#[allow(dead_code)]
+#[path = "../../fkt-ingest/tests/it/generator/mod.rs"]
+mod generator;
+#[allow(dead_code)]
+#[path = "../../fkt-ingest/tests/it/tiny/mod.rs"]
+mod tiny;
+
+// It is built like the targets are, and what counts their coverage has to be there.
+use libfuzzer_sys as _;
 
 fn main() -> io::Result<()> {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let seeds = |target: &str| -> io::Result<PathBuf> {
-        let folder = fuzz.join("seeds").join(target);
-        fs::create_dir_all(&folder)?;
-        Ok(folder)
-    };
-    // Of these two there are no fixtures: the fuzzer finds their heads by itself.
-    seeds("perf_data")?;
-    seeds("user_trace")?;
-    for (target, folder, suffix) in [
-        ("trace_dat", "../fkt-ingest/tests/fixtures", ".dat.zst"),
-        ("ftrace_text", "../fkt-ingest/tests/fixtures", ".report.txt.zst"),
-        ("fxt", "../fkt-ingest/tests/fixtures", ".fxt"),
-        ("listing", "../tests/fixtures/paper", ".tsv"),
-    ] {
-        let seeds = seeds(target)?;
-        for entry in fs::read_dir(fuzz.join(folder))? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let Some(name) = name.strip_suffix(suffix) else { continue };
-            let mut bytes = read(&path)?;
-            bytes.truncate(SEED_BYTES);
-            fs::write(seeds.join(name), bytes)?;
-        }
+    for file in tiny::all() {
+        let target = file.name.split('-').next().unwrap_or_default();
+        seed(target, file.name, &file.bytes)?;
     }
-    let seeds = seeds("ctf")?;
+    let ingest = in_project("fkt-ingest/tests/fixtures");
+    seed("fxt", "fixture", &read(&ingest.join("small-fut-test.fxt"))?)?;
+    for name in ["figure2", "figure3"] {
+        seed("listing", name, &read(&in_project("tests/fixtures/paper").join(name).with_extension("tsv"))?)?;
+    }
     for name in ["small-ust", "mixed-ust"] {
-        let trace = fuzz.join("../fkt-ingest/tests/fixtures/ctf").join(name);
-        fs::write(seeds.join(name), ctf(&trace)?)?;
+        seed("ctf", name, &ctf(&ingest.join("ctf").join(name))?)?;
     }
-    Ok(())
+    let [declarations, costs, events, switches, end] = user_packets();
+    let all = [&declarations, &costs, &events, &switches, &end];
+    let packets = all.map(|(head, payload)| head.encode(payload)).concat();
+    seed("user_trace", "whole", &[&file_head()[..], &packets].concat())?;
+    seed("user_trace", "payloads", &all.map(|(head, payload)| unframed(head, payload)).concat())
 }
 
-/// As the target takes it: `u16 length | metadata | stream`.
+fn in_project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn seed(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = in_project("fuzz/seeds").join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}
+
+/// As the target takes it: `u16 length, u16 length | metadata | stream | other stream`. The metadata as plain text, where
+/// a byte more or less does not shift the rest out of its packet; of the streams the first packets.
 fn ctf(trace: &Path) -> io::Result<Vec<u8>> {
-    let (metadata, stream) = (read(&trace.join("metadata.zst"))?, read(&trace.join("ch_1.zst"))?);
-    let length = u16::try_from(metadata.len()).unwrap_or(u16::MAX);
-    let mut bytes = length.to_le_bytes().to_vec();
-    bytes.extend(metadata);
-    bytes.extend(stream);
-    bytes.truncate(SEED_BYTES);
-    Ok(bytes)
+    let packets = read(&trace.join("metadata.zst"))?;
+    // `magic u32 | uuid 16 | checksum u32 | content u32 | packet u32 | …`, both in bits; 37 bytes in all.
+    let size =
+        |at: usize| packets[at..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits) as usize / 8);
+    let metadata = &packets[37..size(24)];
+    let one = read(&trace.join("ch_1.zst"))?;
+    let one = &one[..one.len().min(4096)];
+    let lengths = [metadata.len() as u16, one.len() as u16].map(u16::to_le_bytes).concat();
+    Ok([&lengths, metadata, one, one].concat())
 }
 
 /// A file, decompressed if its name says that it is compressed.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = fs::read(path)?;
     if path.extension().is_some_and(|e| e == "zst") { zstd::decode_all(bytes.as_slice()) } else { Ok(bytes) }
+}
+
+type Payload = (PacketHead, Vec<u8>);
+
+/// What one LWP says of two user threads.
+fn user_packets() -> [Payload; 5] {
+    let about = |kind, first, last| PacketHead {
+        lwp: Lwp(3),
+        thread: Some(Thread(7)),
+        last_tick: Ticks(last),
+        ..PacketHead::about(kind, Pid(1), Ticks(first))
+    };
+    let declared = |(code, name, types): (u32, &str, &[FieldType])| Declaration {
+        event: EventType {
+            code: Some(DECLARED_BIT | code),
+            level: Level::User,
+            key: 1,
+            name: name.to_owned(),
+            fields: types.iter().map(|ty| Field { name: ty.name().to_owned(), ty: *ty }).collect(),
+            format: String::new(),
+        },
+        file: "said.rs".to_owned(),
+        line: 7,
+    };
+    use FieldType::{I64, Text, U64};
+    let declarations = [
+        (1, "USER_THREAD_NEW", &[FieldType::Thread, Text][..]),
+        (2, "USER_THREAD_READY", &[FieldType::Thread]),
+        (3, "USER_CONTEXT_SWITCH", &[FieldType::Thread, U64, U64]),
+        (4, "LWP_ATTACH", &[U64]),
+        (5, "said", &[I64, Text]),
+    ];
+    let declarations = encode_declarations(declarations.map(declared).iter());
+    let record = |tick: u64, code: u32, words: &[u64]| {
+        let head = RecordHead { code, words: words.len() as u8, flags: 0, cpu: 2 }.to_word();
+        [&[tick, head], words].concat().into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let text = u64::from_le_bytes(*b"a text!!");
+    let rust = |tick, code: u32, words: &[u64]| record(tick, DECLARED_BIT | code, words);
+    let said = [rust(10, 4, &[99]), rust(15, 5, &[42, 8, text]), rust(20, 5, &[43, 0])].concat();
+    // The last is one of a C program that declares nothing, with a text behind a number.
+    let scheduled = [
+        rust(30, 1, &[8, 0]),
+        rust(31, 2, &[8]),
+        rust(40, 3, &[8, 1, 0]),
+        record(50, code_with_text(9, 1), &[1, 8, text]),
+    ]
+    .concat();
+    let costs = encode_costs(&ProbeCosts { record: 30.5, per_word: 1.0, clock_read: 20.0 });
+    [
+        (about(PacketKind::DECLARATIONS, 0, 0), declarations),
+        (about(PacketKind::COSTS, 0, 0), costs),
+        (about(PacketKind::EVENTS, 10, 20), said),
+        (PacketHead { sequence: 1, ..about(PacketKind::EVENTS, 30, 50) }, scheduled),
+        (PacketHead { sequence: 2, ..about(PacketKind::LWP_END, 60, 60) }, vec![0; 16]),
+    ]
+}
+
+/// As the target frames it: `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`.
+fn unframed(head: &PacketHead, payload: &[u8]) -> Vec<u8> {
+    let numbers = [
+        u64::from(head.kind.0),
+        head.lwp.0.into(),
+        head.sequence,
+        head.first_tick.0,
+        head.last_tick.0,
+        payload.len() as u64 & 0xff,
+        payload.len() as u64 >> 8,
+    ];
+    [&numbers.map(|number| number as u8)[..], payload].concat()
 }

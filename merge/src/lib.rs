@@ -24,7 +24,6 @@ mod ahead;
 mod error;
 mod helpers;
 mod kinds;
-mod listing;
 mod machine;
 mod merge;
 mod order;
@@ -35,7 +34,6 @@ mod symbols;
 mod tables;
 
 pub use error::Error;
-pub use listing::Listing;
 pub use merge::{MergeOptions, Progress, merge};
 pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
 pub use summary::Summary;

@@ -75,4 +75,9 @@ impl Loss {
             advice: "",
         }
     }
+
+    /// Says where the gap ends. An instant before its beginning says nothing about its end: of the two, one is wrong.
+    pub fn end_at(&mut self, to: Option<Ticks>) {
+        self.to = to.filter(|to| self.from.is_none_or(|from| from <= *to));
+    }
 }

@@ -7,9 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use fkt_ingest::{ErrorKind, TraceFile, TraceStream};
+use fkt_ingest::{ErrorKind, Listing, TraceFile, TraceStream};
 use fut::trace::UserTrace;
-use sigmund_merge::{Listing, Manifest};
+use sigmund_merge::Manifest;
 use sigmund_model::ClockDomain;
 
 use super::held::{Held, StreamHeld};

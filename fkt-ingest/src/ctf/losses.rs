@@ -40,7 +40,7 @@ impl Losses {
         let scale = self.scale;
         if let Some(loss) = self.rows.settle_last() {
             loss.from = from.map(|time| scale.tick(time));
-            loss.to = to.map(|time| scale.tick(time));
+            loss.end_at(to.map(|time| scale.tick(time)));
         }
     }
 

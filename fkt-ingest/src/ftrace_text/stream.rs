@@ -66,7 +66,7 @@ impl LineStream {
         let time = time.max(last);
         self.last = Some(time);
         for loss in self.losses.iter_mut().skip(self.open_losses) {
-            loss.to = Some(Ticks(time));
+            loss.end_at(Some(Ticks(time)));
         }
         self.open_losses = self.losses.len();
         Ticks(time)

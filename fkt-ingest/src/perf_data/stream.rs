@@ -169,13 +169,14 @@ fn lost(record: &Record<'_>, stamp: &Stamp, before: Option<u64>) -> Option<Loss>
         Some(count) => format!("{count} {what}{of_cpu}"),
         None => format!("{what}{of_cpu}, not counted"),
     };
-    Some(Loss {
+    let mut loss = Loss {
         from: before.map(Ticks),
-        to: Some(Ticks(stamp.time)),
         count,
         advice: "record with a larger kernel buffer, or fewer kernel events",
         ..kernel_loss(LossKind::Dropped, Severity::Gap, stamp.cpu, detail)
-    })
+    };
+    loss.end_at(Some(Ticks(stamp.time)));
+    Some(loss)
 }
 
 impl Source {

@@ -4,10 +4,11 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use fkt_ingest::{TraceFile, from_bytes};
-use sigmund_model::{Event, Loss, LossKind};
+use fkt_ingest::{Listing, TraceStream, from_bytes};
+use sigmund_model::{Event, Loss, LossKind, Ticks};
 
-use crate::generator::{Buffer, Content, Random, Record, Shape, trace_dat};
+use crate::generator::Random;
+use crate::tiny::{self, Tiny};
 
 /// Counts what a thread has allocated.
 struct Counting;
@@ -45,97 +46,107 @@ static ALLOCATOR: Counting = Counting;
 
 const MEMORY: isize = 100 << 20;
 
-/// Opens and reads all; how many events, and how many losses that are not the kernel's own. `None` if the head is
+/// Opens and reads all; how many events, and how many losses that are not the recorder's own. `None` if the head is
 /// refused.
 fn read_all(bytes: &[u8]) -> Option<(usize, usize)> {
     MOST.set(LIVE.get());
     let before = LIVE.get();
-    let read = from_bytes("hostile.dat", bytes.to_vec()).ok().map(|trace| drain(&*trace));
+    // As a merge does: what is no trace may be a listing.
+    let read = read_trace(bytes).or_else(|| read_listing(bytes));
     assert!(MOST.get() - before < MEMORY, "{} bytes of memory", MOST.get() - before);
-    read
+    read.map(|(events, losses)| (events, losses.iter().filter(|loss| loss.kind != LossKind::Dropped).count()))
 }
 
-fn drain(trace: &dyn TraceFile) -> (usize, usize) {
-    let damage = |losses: &[Loss]| losses.iter().filter(|loss| loss.kind != LossKind::Dropped).count();
-    let (mut events, mut losses) = (0, damage(trace.losses()));
+fn read_trace(bytes: &[u8]) -> Option<(usize, Vec<Loss>)> {
+    let trace = from_bytes("hostile", bytes.to_vec()).ok()?;
+    let mut losses = trace.losses().to_vec();
+    let events = drain(trace.streams(), trace.event_types().len(), &mut losses);
+    let _ = (trace.facts(), trace.snapshots(), trace.clock_pairs(), trace.lwp_names());
+    Some((events, losses))
+}
+
+fn read_listing(bytes: &[u8]) -> Option<(usize, Vec<Loss>)> {
+    if !Listing::is_listing(bytes) {
+        return None;
+    }
+    let mut listing = Listing::from_bytes("hostile".as_ref(), bytes).ok()?;
+    Some((drain(listing.streams, listing.types.len(), &mut listing.losses), listing.losses))
+}
+
+/// All streams are open at once, as those of a merge are. Time goes back only where a loss says so.
+fn drain(mut streams: Vec<TraceStream>, types: usize, losses: &mut Vec<Loss>) -> usize {
+    let mut events = 0;
     let mut event = Event::default();
-    for mut stream in trace.streams() {
+    for stream in &mut streams {
+        let (mut last, mut went_back) = (Ticks(0), false);
         while stream.events.next_into(&mut event).unwrap() {
+            assert!((event.kind as usize) < types);
+            went_back |= event.tick < last;
+            last = event.tick;
             events += 1;
         }
-        losses += damage(&stream.events.take_losses());
+        let found = stream.events.take_losses();
+        assert!(!went_back || !found.is_empty());
+        losses.extend(found);
     }
-    trace.facts();
-    trace.snapshots();
-    (events, losses)
+    for loss in &*losses {
+        assert!(loss.from.zip(loss.to).is_none_or(|(from, to)| from <= to), "{loss:?}");
+    }
+    events
 }
 
-const EVENT: &str = "name: e\nID: 9\nformat:\n\
-    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
-    \tfield:__data_loc char[] s;\toffset:8;\tsize:4;\tsigned:0;\n\
-    \tfield:u32 v;\toffset:12;\tsize:4;\tsigned:0;\n\
-    print fmt: \"%s %s\", __get_str(s), __print_symbolic(REC->v, {1, \"one\"})\n";
-
-/// Some 5 KiB: two CPUs, an instance, pages of 512 bytes.
-fn tiny(version: u32, compression: &'static str, big_endian: bool) -> Vec<u8> {
-    let shape =
-        Shape { version, compression, big_endian, page_size: 512, long: if big_endian { 4 } else { 8 } };
-    let record = |time: u64| {
-        let mut bytes = [shape.u16(9), [0, 0]].concat();
-        [7, 5 << 16 | 16, 1].iter().for_each(|word| bytes.extend(shape.u32(*word)));
-        bytes.extend(b"text\0");
-        Record { time, payload: bytes, lost_before: (time == 5000).then_some(3) }
-    };
-    let cpu = |events: u64| (1..=events).map(|at| record(at * 1000)).collect::<Vec<_>>();
-    let buffer =
-        |name: &str| Buffer { name: name.to_owned(), clock: "mono".to_owned(), cpus: vec![cpu(30), cpu(9)] };
-    let shift = [shape.u64(5).to_vec(), shape.u32(1).to_vec(), shape.u32(0).to_vec()].concat();
-    let content = Content {
-        formats: vec![("x".to_owned(), EVENT.to_owned())],
-        buffers: vec![buffer(""), buffer("aside")],
-        kallsyms: "1000 T f\n".to_owned(),
-        printk_formats: "0x1 : \"p\"\n".to_owned(),
-        cmdlines: "7 seven\n".to_owned(),
-        options: vec![(7, b"12\0".to_vec()), (12, shift), (11, shape.u64(77).to_vec()), (999, vec![1, 2, 3])],
-    };
-    trace_dat(shape, &content)
-}
-
-fn all_tiny() -> Vec<Vec<u8>> {
-    let mut files = Vec::new();
-    for big_endian in [false, true] {
-        for (version, compression) in [(6, "none"), (7, "none"), (7, "zstd"), (7, "zlib")] {
-            files.push(tiny(version, compression, big_endian));
-        }
+#[test]
+fn each_tiny_file_is_whole() {
+    for Tiny { name, bytes, events } in tiny::all() {
+        assert_eq!(read_all(&bytes), Some((events, 0)), "{name}");
     }
-    files
 }
 
 #[test]
 fn a_file_cut_at_any_byte_says_what_is_missing() {
-    for whole in all_tiny() {
-        let (all, none) = read_all(&whole).unwrap();
-        assert_eq!((all, none), (78, 0));
-        for len in 0..whole.len() {
-            let Some((events, losses)) = read_all(&whole[..len]) else { continue };
-            assert!(events <= all);
+    for file in tiny::all() {
+        let Tiny { name, bytes, events: all } = &file;
+        for len in 0..bytes.len() {
+            let Some((events, losses)) = read_all(&bytes[..len]) else { continue };
+            assert!(events <= *all, "{name} cut at {len}: {events} events");
             // A file may end with bytes that no event needs.
-            assert!(losses > 0 || events == all, "cut at {len} of {}: {events} events", whole.len());
+            let is_told = losses > 0 || events == *all || may_end(&file);
+            assert!(is_told, "{name} cut at {len} of {}: {events} events", bytes.len());
         }
     }
 }
 
+/// Whether nothing tells a file that was cut here from one that is shorter: text ends with any line, or any word that is
+/// the last of one; a pipe of perf, and what FxT wrote when it was killed, with any record.
+fn may_end(file: &Tiny) -> bool {
+    file.is_text() || file.name.starts_with("perf_data-pipe") || file.name.starts_with("fxt")
+}
+
 #[test]
 fn flipped_bits_do_no_harm() {
+    flip(&["trace_dat"]);
+}
+
+#[test]
+fn flipped_bits_of_other_formats_do_no_harm() {
+    flip(&["perf_data", "fxt", "ftrace_text", "listing"]);
+}
+
+/// 10^5 files with one to three flipped bits each, as many of each format.
+fn flip(formats: &[&str]) {
+    let tiny = tiny::all();
     // Mostly those without compression: a decompressor costs more than all the rest.
-    let (plain, compressed): (Vec<_>, Vec<_>) =
-        all_tiny().into_iter().enumerate().partition(|(at, _)| at % 4 < 2);
+    let of_format = |format: &&str| {
+        let files = tiny.iter().filter(|file| file.name.starts_with(format));
+        files.partition(|file| file.is_compressed())
+    };
+    let formats: Vec<(Vec<&Tiny>, Vec<&Tiny>)> = formats.iter().map(of_format).collect();
     let mut random = Random(0x1234_5678_9abc);
     let mut refused = 0;
     for flips in 0..100_000 {
-        let files = if flips % 16 == 0 { &compressed } else { &plain };
-        let mut bytes = files[random.below(files.len() as u64) as usize].1.clone();
+        let (compressed, plain) = &formats[flips % formats.len()];
+        let files = if flips % 16 == 0 && !compressed.is_empty() { compressed } else { plain };
+        let mut bytes = files[random.below(files.len() as u64) as usize].bytes.clone();
         for _ in 0..1 + random.below(3) {
             let at = random.below(bytes.len() as u64) as usize;
             bytes[at] ^= 1 << random.below(8);
@@ -148,13 +159,42 @@ fn flipped_bits_do_no_harm() {
 /// All bits set of two, four or eight bytes, at every place: counts and sizes, among others.
 #[test]
 fn absurd_sizes_and_counts_cost_no_memory() {
-    for whole in all_tiny() {
-        for at in 0..whole.len() - 8 {
-            let mut bytes = whole.clone();
+    for whole in tiny::all() {
+        for at in 0..whole.bytes.len() - 8 {
+            let mut bytes = whole.bytes.clone();
             bytes[at..at + [2, 4, 8][at % 3]].fill(0xff);
             read_all(&bytes);
         }
     }
+}
+
+/// The page or record that tells of lost events is from before the last event.
+#[test]
+fn no_gap_ends_before_it_began_though_time_goes_back() {
+    let tiny = tiny::all();
+    let bytes = |name: &str| tiny.iter().find(|file| file.name == name).unwrap().bytes.clone();
+    for (name, time) in [("trace_dat-v6", 5000_u64), ("perf_data-file", 1450), ("perf_data-pipe", 1450)] {
+        let mut bytes = bytes(name);
+        let place = bytes.windows(8).position(|bytes| bytes == time.to_le_bytes()).unwrap();
+        bytes[place..place + 8].copy_from_slice(&10_u64.to_le_bytes());
+        let (_, losses) = read_trace(&bytes).unwrap();
+        assert!(losses.iter().any(|loss| loss.kind == LossKind::Dropped), "{name}: {losses:?}");
+    }
+}
+
+/// A megabyte of lines that are none: each is shorter than the row that would tell of it.
+#[test]
+fn a_listing_of_damaged_lines_tells_of_the_first_and_counts_the_rest() {
+    let text = format!("type\tdate_tick\tname\n{}", "a\n".repeat(1 << 19));
+    let (events, losses) = read_listing(text.as_bytes()).unwrap();
+    assert_eq!((events, losses.len()), (0, 10_001));
+    assert_eq!(losses.iter().filter_map(|loss| loss.count).sum::<u64>(), 1 << 19);
+    assert!(losses[0].detail.contains("line 2: expected") && losses[10_000].detail.contains("514288 more"));
+    assert_eq!(read_all(text.as_bytes()), Some((0, 10_001)));
+    // What is shown of a line does not grow with it.
+    let text = format!("type\tdate_tick\tname\n{}\n", "x".repeat(1 << 20));
+    let (_, losses) = read_listing(text.as_bytes()).unwrap();
+    assert!(losses[0].detail.len() < 300);
 }
 
 /// 100 bytes that say they hold a terabyte.
@@ -199,7 +239,7 @@ fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
 fn a_frame_that_grows_without_end_is_refused() {
     let zeros = vec![0; 1 << 20];
     let bomb = zstd::bulk::compress(&zeros, 1).unwrap();
-    let whole = tiny(7, "zstd", false);
+    let whole = tiny::all().into_iter().find(|file| file.name == "trace_dat-v7-zstd").unwrap().bytes;
     // Wherever a frame is, this one instead, with a promise as large as can be.
     for at in 0..whole.len() - 4 {
         if whole[at..at + 4] == [0x28, 0xb5, 0x2f, 0xfd] {

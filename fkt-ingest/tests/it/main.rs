@@ -18,4 +18,5 @@ mod perf_damage;
 mod perf_data;
 mod perf_script;
 mod report;
+mod tiny;
 mod trace_dat;

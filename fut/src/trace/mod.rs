@@ -32,6 +32,7 @@ mod module;
 mod packet;
 mod reader;
 mod record;
+mod source;
 mod stream;
 mod wire;
 

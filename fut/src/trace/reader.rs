@@ -1,15 +1,10 @@
 //! Opens a user trace: one walk over the packet heads, then packets on demand, each readable alone.
 //!
 //! Damage costs what it touches. A packet whose checksum is wrong is dropped and becomes a loss; when a head
-//! cannot be read, the walk goes on at the next `FUTP` whose checksum is right.
+//! cannot be read, the walk goes on at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
+//! bytes are: a [`Search`] gives up when too many of them lied, and packets within a damaged one replace it.
 
-use std::{
-    fs::File,
-    io,
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, io, path::Path, sync::Arc};
 
 use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
@@ -17,13 +12,11 @@ use super::{
     costs::{ProbeCosts, decode_costs},
     declaration::{Declaration, decode_declarations},
     module::{Module, NamedPlace, decode_modules, decode_places},
-    packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketHead, PacketKind, VERSION},
+    packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PacketHead, PacketKind},
     record::Records,
+    source::{Search, Source},
     wire::{Cut, TraceError},
 };
-
-/// No writer makes longer packets; a longer one is damage, not a reason to allocate.
-const MAX_PACKET_LEN: u64 = 16 << 20;
 
 /// What a trace says about a process in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,17 +38,12 @@ pub struct UserTrace {
     snapshots: Vec<(ClockDomain, Snapshot)>,
     costs: Vec<(Pid, ProbeCosts)>,
     lwps: Vec<LwpPackets>,
+    /// Where each stands in `lwps`.
+    lwp_places: HashMap<(Pid, Lwp), usize>,
     overwritten_lwps: u64,
     /// What is missing as it should be.
     notes: Vec<Loss>,
     losses: Vec<Loss>,
-}
-
-#[derive(Debug)]
-struct Source {
-    path: PathBuf,
-    file: File,
-    len: u64,
 }
 
 /// The packets of one LWP, in order.
@@ -82,7 +70,7 @@ pub struct LwpPackets {
 pub struct Packet {
     /// Its head.
     pub head: PacketHead,
-    payload: Vec<u8>,
+    pub(super) payload: Vec<u8>,
 }
 
 impl UserTrace {
@@ -96,10 +84,7 @@ impl UserTrace {
     /// # Errors
     /// When the file cannot be read, is no user trace, or is one of another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
-        let io_error = |error| TraceError::Io(path.to_path_buf(), error);
-        let file = File::open(path).map_err(io_error)?;
-        let len = file.metadata().map_err(io_error)?.len();
-        let source = Arc::new(Source { path: path.to_path_buf(), file, len });
+        let source = Arc::new(Source::open(path)?);
         let mut trace = UserTrace {
             source: Arc::clone(&source),
             declarations: Vec::new(),
@@ -109,6 +94,7 @@ impl UserTrace {
             snapshots: Vec::new(),
             costs: Vec::new(),
             lwps: Vec::new(),
+            lwp_places: HashMap::new(),
             overwritten_lwps: 0,
             notes: Vec::new(),
             losses: Vec::new(),
@@ -170,6 +156,7 @@ impl UserTrace {
 
     fn walk(&mut self) -> Result<(), TraceError> {
         let source = Arc::clone(&self.source);
+        let mut search = Search::new(&source);
         let mut at = FILE_HEAD_LEN as u64;
         let mut previous = at;
         while at < source.len {
@@ -191,8 +178,11 @@ impl UserTrace {
                 Err(loss) => {
                     // A damaged length led here: the packet before has a wrong checksum, and the next good one
                     // may stand inside of what it claimed.
-                    let from = if source.packet_at(previous)?.is_err() { previous } else { at };
-                    let next = source.next_good_packet(from + 1)?;
+                    let from = if search.is_whole(previous)? { at } else { previous };
+                    let next = search.next_whole(from + 1)?;
+                    if next.is_some_and(|next| next < at) {
+                        self.drop_packet(previous)?;
+                    }
                     let skipped = next.unwrap_or(source.len).saturating_sub(from);
                     let detail = format!("{}; {skipped} bytes skipped", loss.detail);
                     self.losses.push(Loss { detail, ..loss });
@@ -204,9 +194,19 @@ impl UserTrace {
         self.lwps.iter_mut().try_for_each(LwpPackets::count_lost)
     }
 
+    /// A damaged packet of records has others within: they are read instead, and it is a loss.
+    fn drop_packet(&mut self, at: u64) -> Result<(), TraceError> {
+        let Ok((head, crc)) = self.source.head_at(at)? else { return Ok(()) };
+        if head.kind == PacketKind::EVENTS
+            && self.lwp(&head).packets.pop_if(|(last, _)| *last == at).is_some()
+        {
+            self.losses.push(self.source.wrong_checksum(at, &head, crc));
+        }
+        Ok(())
+    }
+
     fn lwp(&mut self, head: &PacketHead) -> &mut LwpPackets {
-        let found = self.lwps.iter().position(|l| l.pid == head.pid && l.lwp == head.lwp);
-        let place = found.unwrap_or_else(|| {
+        let place = *self.lwp_places.entry((head.pid, head.lwp)).or_insert_with(|| {
             self.lwps.push(LwpPackets {
                 pid: head.pid,
                 lwp: head.lwp,
@@ -246,7 +246,7 @@ impl UserTrace {
                      they had lost {lost} records",
                     self.source.path.display()
                 );
-                self.overwritten_lwps += lwps;
+                self.overwritten_lwps = self.overwritten_lwps.saturating_add(lwps);
                 self.notes.push(Loss {
                     severity: Severity::Note,
                     ..Loss::new(LossKind::Overwritten, Level::User, detail)
@@ -357,106 +357,6 @@ impl Packet {
     /// Its payload from `offset` on.
     pub(super) fn payload_from(&self, offset: usize) -> &[u8] {
         self.payload.get(offset..).unwrap_or(&[])
-    }
-}
-
-impl Source {
-    fn check_head(&self) -> Result<(), TraceError> {
-        let bad = |at, expected: String, found: String| TraceError::Bad {
-            file: self.path.clone(),
-            at,
-            expected,
-            found,
-        };
-        let mut head = vec![0; FILE_HEAD_LEN.min(self.len as usize)];
-        self.read(0, &mut head)?;
-        if !head.starts_with(FILE_MAGIC) || head.len() < FILE_HEAD_LEN {
-            return Err(bad(
-                0,
-                "a user trace (\"FUTTRACE\")".into(),
-                format!("{:?}", String::from_utf8_lossy(&head)),
-            ));
-        }
-        let version = Cut::new(&head[8..], 8).u32("version")?;
-        if version != VERSION {
-            return Err(bad(8, format!("version {VERSION}"), format!("version {version}")));
-        }
-        Ok(())
-    }
-
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), TraceError> {
-        self.file.read_exact_at(into, at).map_err(|error| TraceError::Io(self.path.clone(), error))
-    }
-
-    /// The head at `at`, if it is one and its packet fits into the file.
-    fn head_at(&self, at: u64) -> Result<Result<(PacketHead, u32), Loss>, TraceError> {
-        let left = self.len - at;
-        let mut bytes = [0; PACKET_HEAD_LEN];
-        if left < PACKET_HEAD_LEN as u64 {
-            let found = format!("{left} bytes to the end of the file");
-            return Ok(Err(self.truncation(at, "a packet head of 64 bytes", &found)));
-        }
-        self.read(at, &mut bytes)?;
-        let (head, crc) = match PacketHead::parse(&bytes, at) {
-            Ok(parsed) => parsed,
-            Err(TraceError::Bad { expected, found, .. }) => {
-                return Ok(Err(self.damage(at, &expected, &found)));
-            }
-            Err(error) => return Err(error),
-        };
-        let length = u64::from(head.length);
-        if length > left - PACKET_HEAD_LEN as u64 {
-            let found = format!("{} to the end of the file", left - PACKET_HEAD_LEN as u64);
-            return Ok(Err(self.truncation(at, &format!("a packet of {length} bytes"), &found)));
-        }
-        if length > MAX_PACKET_LEN {
-            let expected = format!("a packet of at most {MAX_PACKET_LEN} bytes");
-            return Ok(Err(self.damage(at, &expected, &length.to_string())));
-        }
-        Ok(Ok((head, crc)))
-    }
-
-    fn packet_at(&self, at: u64) -> Result<Result<Packet, Loss>, TraceError> {
-        let (head, crc) = match self.head_at(at)? {
-            Ok(parsed) => parsed,
-            Err(loss) => return Ok(Err(loss)),
-        };
-        let mut bytes = vec![0; PACKET_HEAD_LEN + head.length as usize];
-        self.read(at, &mut bytes)?;
-        if !PacketHead::checks(&bytes, crc) {
-            let loss = self.damage(at, &format!("a packet with checksum {crc:08x}"), "another checksum");
-            let (from, to) = (Some(head.first_tick), Some(head.last_tick));
-            return Ok(Err(Loss { lwp: Some(head.lwp), from, to, ..loss }));
-        }
-        bytes.drain(..PACKET_HEAD_LEN);
-        Ok(Ok(Packet { head, payload: bytes }))
-    }
-
-    fn next_good_packet(&self, from: u64) -> Result<Option<u64>, TraceError> {
-        let mut at = from;
-        let mut window = vec![0; 1 << 16];
-        while at < self.len {
-            let len = window.len().min((self.len - at) as usize);
-            self.read(at, &mut window[..len])?;
-            let magics = window[..len].windows(4).enumerate().filter(|(_, w)| *w == PACKET_MAGIC);
-            for (place, _) in magics {
-                if self.packet_at(at + place as u64)?.is_ok() {
-                    return Ok(Some(at + place as u64));
-                }
-            }
-            // Windows overlap by three bytes, so that no magic falls between two.
-            at += if len > 3 && at + (len as u64) < self.len { len as u64 - 3 } else { len as u64 };
-        }
-        Ok(None)
-    }
-
-    fn damage(&self, at: u64, expected: &str, found: &str) -> Loss {
-        let detail = format!("{}: at byte {at}: expected {expected}, found {found}", self.path.display());
-        Loss::new(LossKind::Damaged, Level::User, detail)
-    }
-
-    fn truncation(&self, at: u64, expected: &str, found: &str) -> Loss {
-        Loss { kind: LossKind::Truncated, ..self.damage(at, expected, found) }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     io,
+    sync::Arc,
 };
 
 use sigmund_model::{
@@ -62,12 +63,26 @@ impl Role {
     }
 }
 
+/// The declared events, which all streams share: there may be many of both.
+#[derive(Debug)]
+struct Kinds {
+    declared: Vec<(Role, EventType)>,
+    of_code: HashMap<u32, u32>,
+}
+
+impl Kinds {
+    fn of(declarations: &[Declaration]) -> Kinds {
+        let kind = |d: &Declaration| (Role::of(&d.event.name), d.event.clone());
+        let codes = declarations.iter().zip(0..).filter_map(|(d, index)| Some((d.event.code?, index)));
+        Kinds { declared: declarations.iter().map(kind).collect(), of_code: codes.collect() }
+    }
+}
+
 /// The events of one LWP.
 #[derive(Debug)]
 pub struct UserStream {
     packets: LwpPackets,
-    kinds: Vec<(Role, EventType)>,
-    kind_of_code: HashMap<u32, u32>,
+    kinds: Arc<Kinds>,
     next_packet: usize,
     /// Packets that `queue` points into, each with the number of entries that do; the first has the number
     /// `first_loaded`.
@@ -76,6 +91,9 @@ pub struct UserStream {
     queue: VecDeque<Entry>,
     /// Entries of the newest packet: they wait for the next one.
     newest: usize,
+    /// The tick of the last event, and how many were earlier than the one before.
+    reached: Ticks,
+    straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
     /// Whether it has been said that there is no packet at all.
@@ -108,23 +126,23 @@ impl UserTrace {
 
     /// A stream for each LWP.
     pub fn streams(&self) -> Vec<UserStream> {
-        self.lwps().iter().map(|lwp| UserStream::new(lwp.clone(), self.declarations())).collect()
+        let kinds = Arc::new(Kinds::of(self.declarations()));
+        self.lwps().iter().map(|lwp| UserStream::new(lwp.clone(), Arc::clone(&kinds))).collect()
     }
 }
 
 impl UserStream {
-    fn new(packets: LwpPackets, declarations: &[Declaration]) -> UserStream {
-        let kind = |d: &Declaration| (Role::of(&d.event.name), d.event.clone());
-        let codes = declarations.iter().zip(0..).filter_map(|(d, index)| Some((d.event.code?, index)));
+    fn new(packets: LwpPackets, kinds: Arc<Kinds>) -> UserStream {
         UserStream {
             packets,
-            kinds: declarations.iter().map(kind).collect(),
-            kind_of_code: codes.collect(),
+            kinds,
             next_packet: 0,
             loaded: VecDeque::new(),
             first_loaded: 0,
             queue: VecDeque::new(),
             newest: 0,
+            reached: Ticks(0),
+            straightened: 0,
             losses: Vec::new(),
             last: None,
             all_lost: false,
@@ -245,13 +263,10 @@ impl UserStream {
         advice: &'static str,
     ) -> Loss {
         let from = self.last.map(|last| last.last_tick);
-        let gap = Loss {
-            lwp: Some(head.lwp),
-            from,
-            to: Some(head.first_tick),
-            ..Loss::new(kind, Level::User, detail)
-        };
-        Loss { count, advice, ..gap }
+        let gap = Loss::new(kind, Level::User, detail);
+        let mut gap = Loss { lwp: Some(head.lwp), from, count, advice, ..gap };
+        gap.end_at(Some(head.first_tick));
+        gap
     }
 
     /// Records lost after the last packet: nothing but the final count tells of them.
@@ -278,6 +293,18 @@ impl UserStream {
         }
     }
 
+    /// No writer's packets are earlier than the ones before the last.
+    fn note_straightened(&mut self) {
+        let count = std::mem::take(&mut self.straightened);
+        if count > 0 {
+            let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
+            let detail =
+                format!("{path}: LWP {lwp}: {count} events earlier than the one before; they got its tick");
+            let loss = Loss::new(LossKind::Contradiction, Level::User, detail);
+            self.losses.push(Loss { severity: Severity::Note, lwp: Some(lwp), count: Some(count), ..loss });
+        }
+    }
+
     fn fill(&self, event: &mut Event, entry: Entry) {
         let (packet, _) = &self.loaded[(entry.packet - self.first_loaded) as usize];
         let Some(record) = Records::of(packet.payload_from(entry.offset as usize)).next() else { return };
@@ -292,9 +319,9 @@ impl UserStream {
         };
         event.params.clear();
         let (code, text_behind) = split_code(record.head.code);
-        event.kind = self.kind_of_code.get(&code).copied().unwrap_or(self.kinds.len() as u32);
+        event.kind = self.kinds.of_code.get(&code).copied().unwrap_or(self.kinds.declared.len() as u32);
         event.effect = Effect::None;
-        match self.kinds.get(event.kind as usize) {
+        match self.kinds.declared.get(event.kind as usize) {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
                 record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
@@ -321,9 +348,13 @@ impl EventStream for UserStream {
         }
         let Some(entry) = self.queue.pop_front() else {
             self.note_final_losses();
+            self.note_straightened();
             return Ok(false);
         };
         self.fill(event, entry);
+        self.straightened += u64::from(event.tick < self.reached);
+        self.reached = self.reached.max(event.tick);
+        event.tick = self.reached;
         self.loaded[(entry.packet - self.first_loaded) as usize].1 -= 1;
         while matches!(self.loaded.front(), Some((_, 0))) {
             self.loaded.pop_front();

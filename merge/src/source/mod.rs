@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fkt_ingest::{ErrorKind, OpenOptions, TraceFile, TraceStream};
+use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_model::{
     ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
@@ -22,7 +22,6 @@ use numbers::Renumbered;
 
 use crate::{
     error::Error,
-    listing,
     merge::MergeOptions,
     symbols::{self, Symbols},
 };
@@ -103,10 +102,11 @@ fn open_trace(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error>
         Ok(traces) => {
             Ok(traces.iter().map(|trace| trace_file(path, trace.as_ref(), options.clock)).collect())
         }
-        Err(error) if error.kind() == ErrorKind::NotThisFormat && listing::is_listing(&head) => {
-            Ok(vec![listing::open(path)?])
-        }
-        Err(error) if error.kind() == ErrorKind::NotThisFormat => Err(unknown(path, &head)),
+        Err(error) if error.kind() == ErrorKind::NotThisFormat && path.is_dir() => Err(unknown(path, &head)),
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::open(path)? {
+            Some(listing) => Ok(vec![of_listing(path, listing)]),
+            None => Err(unknown(path, &head)),
+        },
         Err(error) => Err(error.into()),
     }
 }
@@ -190,6 +190,17 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
     if let Some(clock) = clock {
         source.streams.iter_mut().for_each(|stream| stream.clock = clock);
     }
+    source
+}
+
+fn of_listing(path: &Path, listing: Listing) -> Source {
+    let mut source = Source::new(path);
+    source.probes_place = true;
+    source.types = listing.types;
+    source.streams = listing.streams;
+    source.tick_hz = listing.tick_hz;
+    source.thread_names = listing.thread_names;
+    source.losses = listing.losses;
     source
 }
 

@@ -9,7 +9,7 @@
 //! text   := a word, or a JSON string in double quotes
 //! ```
 //! A text is quoted when it is empty, would read as a number or as `?`, or holds a blank, a control character or
-//! one of `"=,()`. `sigmund_merge::listing` reads this back; it takes `1.5`, `true` and `false` as texts.
+//! one of `"=,()`. `fkt_ingest::Listing` reads this back; it takes `1.5`, `true` and `false` as texts.
 
 use std::fmt::Write;
 

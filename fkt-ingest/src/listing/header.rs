@@ -1,8 +1,6 @@
 //! The header line: which column stands where.
 
-use std::path::Path;
-
-use crate::error::Error;
+use super::row::BadLine;
 
 /// A column of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +40,12 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads a header line. Columns that we do not know are passed over.
-    pub(super) fn parse(path: &Path, number: u64, line: &str) -> Result<Header, Error> {
+    pub(super) fn parse(line: &str) -> Result<Header, BadLine> {
         let places: Vec<_> = line.split('\t').map(|name| Column::named(name.trim())).collect();
         for needed in [Column::Type, Column::DateTick, Column::Name] {
             if !places.contains(&Some(needed)) {
-                let place = format!("line {number}");
                 let expected = "a header with the columns type, date_tick and name (or event), tab separated";
-                return Err(Error::bad(path, &place, expected, format!("{line:?}")));
+                return Err(BadLine::new(expected, line));
             }
         }
         Ok(Header { places })

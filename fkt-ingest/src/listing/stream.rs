@@ -1,13 +1,15 @@
 //! The lines of a listing as events: what their names mean to the merge, and what their fields are.
 
-use std::{collections::HashMap, io};
+use std::collections::HashMap;
+use std::io;
 
 use sigmund_model::{
     Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
     Said, Thread, Ticks, names,
 };
 
-use super::{params::ListedParam, row::Row};
+use super::params::ListedParam;
+use super::row::Row;
 
 /// The event types of a listing, found by its lines: level, name and code.
 #[derive(Debug)]

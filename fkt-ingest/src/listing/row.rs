@@ -2,10 +2,11 @@
 
 use sigmund_model::{Cpu, Level, Lwp, Said, Thread};
 
-use super::{
-    header::{Column, Header},
-    params::{self, ListedParam},
-};
+use super::header::{Column, Header};
+use super::params::{self, ListedParam};
+
+/// So many characters of what is wrong are shown.
+const SHOWN: usize = 80;
 
 /// One line, read.
 #[derive(Clone, Debug)]
@@ -26,6 +27,13 @@ pub(super) struct Row {
 pub(super) struct BadLine {
     pub(super) expected: String,
     pub(super) found: String,
+}
+
+impl BadLine {
+    pub(super) fn new(expected: &str, found: &str) -> BadLine {
+        let shown = found.char_indices().nth(SHOWN).map_or(found, |(end, _)| &found[..end]);
+        BadLine { expected: expected.into(), found: format!("{shown:?}") }
+    }
 }
 
 impl Row {
@@ -94,5 +102,5 @@ fn thread(cell: &str) -> Result<(Said<Thread>, Option<String>), BadLine> {
 }
 
 fn bad(expected: &str, found: &str) -> BadLine {
-    BadLine { expected: expected.into(), found: format!("{found:?}") }
+    BadLine::new(expected, found)
 }

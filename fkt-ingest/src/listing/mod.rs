@@ -1,0 +1,145 @@
+//! Listings: traces as text, one event a line, as `sigmund --format tsv` writes them and people write by hand.
+//!
+//! ```text
+//! type    date_tick   pid    cpu  thr        code    name                  params
+//! USER    5150163706  2732   2    8(work/6)  23014   USER_CONTEXT_SWITCH   1(daemon)
+//! KERN    5170071750  1630   0    ?          -       IRQ                   24(eth0)
+//! ```
+//! Tab separated, columns in any order, named by the header line; `event` is another name for `name`, `param(s)` for
+//! `params`. Where no exit of an interrupt is listed at all, an interrupt is a point: what follows is not in it.
+//! `?` means none, `-` means "not known, work it out". A line `# tick_hz=2800000000` says what a tick is;
+//! other lines that begin with `#`, and empty ones, mean nothing.
+
+mod header;
+mod params;
+mod row;
+mod stream;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread};
+
+use self::header::Header;
+use self::row::{BadLine, Row};
+use self::stream::{ListingStream, Types};
+use crate::error::{Error, ErrorKind, Misfit};
+use crate::trace_file::TraceStream;
+
+/// So many lines that cannot be read have rows of their own; the rest is counted in one more.
+const MAX_TOLD: u64 = 10_000;
+
+/// An open listing: all its lines are read.
+///
+/// It is no [`TraceFile`](crate::TraceFile), and [`open`](crate::open) does not take it: it begins like many a text.
+#[derive(Debug)]
+pub struct Listing {
+    /// The events that its lines name.
+    pub types: Vec<EventType>,
+    /// Its events, in one stream; its clock is ticks of nobody knows what.
+    pub streams: Vec<TraceStream>,
+    /// Ticks per second, if it says so.
+    pub tick_hz: Option<Hertz>,
+    /// Names of user threads, from its column `thr` and from parameters that are threads.
+    pub thread_names: Vec<(Thread, String)>,
+    /// Lines that could not be read.
+    pub losses: Vec<Loss>,
+}
+
+impl Listing {
+    /// Whether a file that begins like this may be a listing: text, with one of its column names in the first line.
+    /// 64 bytes suffice.
+    pub fn is_listing(head: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(head);
+        text.starts_with('#')
+            || text.lines().next().is_some_and(|line| line.contains("date_tick") || line.contains("type\t"))
+    }
+
+    /// Reads a listing; `None` if the file begins as no listing does.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has no header line.
+    pub fn open(path: &Path) -> Result<Option<Listing>, Error> {
+        let io = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(io)?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(64).read_to_end(&mut bytes).map_err(io)?;
+        if !Listing::is_listing(&bytes) {
+            return Ok(None);
+        }
+        file.read_to_end(&mut bytes).map_err(io)?;
+        Listing::from_bytes(path, &bytes).map(Some)
+    }
+
+    /// Reads a listing that is in memory; `name` stands in messages. Lines that cannot be read are losses; the others
+    /// are kept.
+    ///
+    /// # Errors
+    /// When there is no header line.
+    pub fn from_bytes(name: &Path, bytes: &[u8]) -> Result<Listing, Error> {
+        let text = String::from_utf8_lossy(bytes);
+        // Some editors begin a file with a byte-order mark.
+        let text = text.trim_start_matches('\u{feff}');
+        let (mut tick_hz, mut header, mut losses, mut damaged) = (None, None, Vec::new(), 0);
+        let mut rows: Vec<Row> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(comment) = line.strip_prefix('#') {
+                tick_hz = tick_hz.or(said_tick_hz(comment));
+                continue;
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let Some(header) = &header else {
+                header = Some(Header::parse(line).map_err(|bad| no_header(name, number, bad))?);
+                continue;
+            };
+            match Row::parse(header, line) {
+                Ok(row) => rows.push(row),
+                Err(bad) => {
+                    damaged += 1;
+                    if damaged <= MAX_TOLD {
+                        losses.push(bad_line(name, number, &bad));
+                    }
+                }
+            }
+        }
+        losses.extend(untold(name, damaged));
+        if header.is_none() {
+            let expected = "a header line that names the columns".to_owned();
+            return Err(no_header(name, 1, BadLine { expected, found: "the end of the file".to_owned() }));
+        }
+        // By hand, people write one thread after the other; the order of lines with the same tick is kept.
+        rows.sort_by_key(|row| row.tick);
+        let types = Types::of(&rows);
+        let (thread_names, declared) = (types.thread_names(&rows), types.event_types());
+        let events = Box::new(ListingStream::new(rows, types));
+        let stream = TraceStream { clock: ClockDomain::Ticks, cpu: None, buffer: String::new(), events };
+        Ok(Listing { types: declared, streams: vec![stream], tick_hz, thread_names, losses })
+    }
+}
+
+fn said_tick_hz(comment: &str) -> Option<Hertz> {
+    let value = comment.trim().strip_prefix("tick_hz")?.trim_start().strip_prefix('=')?;
+    Hertz::new(value.trim().parse().ok()?)
+}
+
+fn no_header(name: &Path, number: u64, bad: BadLine) -> Error {
+    let expected = format!("{} from line {number} on", bad.expected);
+    let misfit = Misfit { at: 0, part: "listing", expected, found: bad.found };
+    Error::at(ErrorKind::Damaged, name, misfit)
+}
+
+/// A row for the lines that have none.
+fn untold(name: &Path, damaged: u64) -> Option<Loss> {
+    let count = damaged.checked_sub(MAX_TOLD).filter(|count| *count > 0)?;
+    let detail = format!("{}: {count} more lines like these", name.display());
+    Some(Loss { count: Some(count), ..Loss::new(LossKind::Damaged, Level::User, detail) })
+}
+
+fn bad_line(name: &Path, number: u64, bad: &BadLine) -> Loss {
+    let BadLine { expected, found } = bad;
+    let detail = format!("{}: line {number}: expected {expected}, found {found}", name.display());
+    Loss { count: Some(1), ..Loss::new(LossKind::Damaged, Level::User, detail) }
+}

@@ -1,0 +1,169 @@
+//! The file of a user trace: heads and packets at their places, and the search for the next whole one.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use sigmund_model::{Level, Loss, LossKind};
+
+use super::{
+    packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PACKET_MAGIC, PacketHead, VERSION},
+    reader::Packet,
+    wire::{Cut, TraceError},
+};
+
+/// No writer makes longer packets; a longer one is damage, not a reason to allocate.
+const MAX_PACKET_LEN: u64 = 16 << 20;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    file: File,
+    pub(super) len: u64,
+}
+
+impl Source {
+    pub(super) fn open(path: &Path) -> Result<Source, TraceError> {
+        let io_error = |error| TraceError::Io(path.to_path_buf(), error);
+        let file = File::open(path).map_err(io_error)?;
+        let len = file.metadata().map_err(io_error)?.len();
+        Ok(Source { path: path.to_path_buf(), file, len })
+    }
+
+    pub(super) fn check_head(&self) -> Result<(), TraceError> {
+        let bad = |at, expected: String, found: String| TraceError::Bad {
+            file: self.path.clone(),
+            at,
+            expected,
+            found,
+        };
+        let mut head = vec![0; FILE_HEAD_LEN.min(self.len as usize)];
+        self.read(0, &mut head)?;
+        if !head.starts_with(FILE_MAGIC) || head.len() < FILE_HEAD_LEN {
+            return Err(bad(
+                0,
+                "a user trace (\"FUTTRACE\")".into(),
+                format!("{:?}", String::from_utf8_lossy(&head)),
+            ));
+        }
+        let version = Cut::new(&head[8..], 8).u32("version")?;
+        if version != VERSION {
+            return Err(bad(8, format!("version {VERSION}"), format!("version {version}")));
+        }
+        Ok(())
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), TraceError> {
+        self.file.read_exact_at(into, at).map_err(|error| TraceError::Io(self.path.clone(), error))
+    }
+
+    /// The head at `at`, if it is one and its packet fits into the file.
+    pub(super) fn head_at(&self, at: u64) -> Result<Result<(PacketHead, u32), Loss>, TraceError> {
+        let left = self.len - at;
+        let mut bytes = [0; PACKET_HEAD_LEN];
+        if left < PACKET_HEAD_LEN as u64 {
+            let found = format!("{left} bytes to the end of the file");
+            return Ok(Err(self.truncation(at, "a packet head of 64 bytes", &found)));
+        }
+        self.read(at, &mut bytes)?;
+        let (head, crc) = match PacketHead::parse(&bytes, at) {
+            Ok(parsed) => parsed,
+            Err(TraceError::Bad { expected, found, .. }) => {
+                return Ok(Err(self.damage(at, &expected, &found)));
+            }
+            Err(error) => return Err(error),
+        };
+        let length = u64::from(head.length);
+        if length > left - PACKET_HEAD_LEN as u64 {
+            let found = format!("{} to the end of the file", left - PACKET_HEAD_LEN as u64);
+            return Ok(Err(self.truncation(at, &format!("a packet of {length} bytes"), &found)));
+        }
+        if length > MAX_PACKET_LEN {
+            let expected = format!("a packet of at most {MAX_PACKET_LEN} bytes");
+            return Ok(Err(self.damage(at, &expected, &length.to_string())));
+        }
+        Ok(Ok((head, crc)))
+    }
+
+    pub(super) fn packet_at(&self, at: u64) -> Result<Result<Packet, Loss>, TraceError> {
+        let (head, crc) = match self.head_at(at)? {
+            Ok(parsed) => parsed,
+            Err(loss) => return Ok(Err(loss)),
+        };
+        let mut bytes = vec![0; PACKET_HEAD_LEN + head.length as usize];
+        self.read(at, &mut bytes)?;
+        if !PacketHead::checks(&bytes, crc) {
+            return Ok(Err(self.wrong_checksum(at, &head, crc)));
+        }
+        bytes.drain(..PACKET_HEAD_LEN);
+        Ok(Ok(Packet { head, payload: bytes }))
+    }
+
+    pub(super) fn wrong_checksum(&self, at: u64, head: &PacketHead, crc: u32) -> Loss {
+        let loss = self.damage(at, &format!("a packet with checksum {crc:08x}"), "another checksum");
+        let mut loss = Loss { lwp: Some(head.lwp), from: Some(head.first_tick), ..loss };
+        loss.end_at(Some(head.last_tick));
+        loss
+    }
+
+    pub(super) fn damage(&self, at: u64, expected: &str, found: &str) -> Loss {
+        let detail = format!("{}: at byte {at}: expected {expected}, found {found}", self.path.display());
+        Loss::new(LossKind::Damaged, Level::User, detail)
+    }
+
+    pub(super) fn truncation(&self, at: u64, expected: &str, found: &str) -> Loss {
+        Loss { kind: LossKind::Truncated, ..self.damage(at, expected, found) }
+    }
+}
+
+/// Looks for whole packets among bytes that are none.
+///
+/// Whatever begins like a packet must be read to its end to know. A file can be full of heads that all claim the rest of
+/// it: so the search gives up when what it read in vain is many times the file. What damage leaves is far from that.
+pub(super) struct Search<'s> {
+    source: &'s Source,
+    /// Bytes that may still be read in vain.
+    left: u64,
+}
+
+impl Search<'_> {
+    pub(super) fn new(source: &Source) -> Search<'_> {
+        Search { source, left: source.len.saturating_mul(16) }
+    }
+
+    /// Whether a packet with the right checksum is at `at`. Of one that is too long to find out, no.
+    pub(super) fn is_whole(&mut self, at: u64) -> Result<bool, TraceError> {
+        let Ok((head, _)) = self.source.head_at(at)? else { return Ok(false) };
+        let Some(left) = self.left.checked_sub(PACKET_HEAD_LEN as u64 + u64::from(head.length)) else {
+            return Ok(false);
+        };
+        let is_whole = self.source.packet_at(at)?.is_ok();
+        if !is_whole {
+            self.left = left;
+        }
+        Ok(is_whole)
+    }
+
+    /// Where the next whole packet begins, at `from` or later.
+    pub(super) fn next_whole(&mut self, from: u64) -> Result<Option<u64>, TraceError> {
+        let mut at = from;
+        // It grows: mostly the next packet is near.
+        let mut window = vec![0; 1 << 10];
+        while at < self.source.len {
+            let len = window.len().min((self.source.len - at) as usize);
+            self.source.read(at, &mut window[..len])?;
+            for place in (0..len).filter(|place| window[*place..len].starts_with(&PACKET_MAGIC)) {
+                if self.is_whole(at + place as u64)? {
+                    return Ok(Some(at + place as u64));
+                }
+            }
+            // Windows overlap by three bytes, so that no magic falls between two.
+            at += if len > 3 && at + (len as u64) < self.source.len { len as u64 - 3 } else { len as u64 };
+            window.resize((2 * window.len()).min(1 << 16), 0);
+        }
+        Ok(None)
+    }
+}
