@@ -2,8 +2,10 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     fs::{self, File},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use arrow::{array::RecordBatch, ipc::reader::FileReader};
@@ -233,7 +235,7 @@ fn an_export_that_is_stopped_leaves_a_whole_file_or_none() {
     for after_ms in [0, 20, 60, 120, 250] {
         let running =
             sigmund.start(["export", "kernel.supertrace", "--format", "chrome", "-o", "x.json", "--force"]);
-        std::thread::sleep(std::time::Duration::from_millis(after_ms));
+        std::thread::sleep(Duration::from_millis(after_ms));
         Command::new("kill").arg(running.pid().to_string()).status().unwrap();
         running.finish();
         if let Ok(json) = fs::read(sigmund.path("x.json")) {
@@ -275,4 +277,52 @@ fn coarse_keeps_the_time_spent_in_each_state() {
 fn leftovers(sigmund: &Sigmund) -> Vec<String> {
     let names = fs::read_dir(sigmund.folder()).unwrap().flatten();
     names.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.contains("partial")).collect()
+}
+
+/// Two LWPs that switch among four user threads each, so many times in all.
+fn long_listing(events: u64) -> String {
+    let mut listing = String::from("type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams\n");
+    let mut mounted = [1, 5];
+    for at in 0..events {
+        let cpu = (at % 2) as usize;
+        // One of the three others.
+        let first = 1 + 4 * cpu as u64;
+        let next = first + (mounted[cpu] - first + 1 + at / 2 % 3) % 4;
+        let (tick, lwp, thread) = (1_000_000 + 500 * at, 100 + cpu, mounted[cpu]);
+        let _ = writeln!(listing, "USER\t{tick}\t{lwp}\t{cpu}\t{thread}\t1\tUSER_CONTEXT_SWITCH\t{next}");
+        mounted[cpu] = next;
+    }
+    listing
+}
+
+/// The most memory that a process has had so far (`VmHWM`, proc_pid_status(5)), in MiB.
+fn peak_mib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
+    Some(kib.trim().parse::<u64>().ok()? >> 10)
+}
+
+/// `SIGMUND_EXPORT_EVENTS=10000000 cargo test --release --test it export::a_long` tries ten million.
+#[test]
+fn a_long_trace_takes_no_more_memory_than_a_short_one() {
+    let events = std::env::var("SIGMUND_EXPORT_EVENTS").map_or(200_000, |text| text.parse().unwrap());
+    let sigmund = Sigmund::with_listing("long", &long_listing(events));
+    for format in VIEWERS {
+        let started = Instant::now();
+        let running = sigmund.start(["export", "long.supertrace", "--format", format, "-o", format]);
+        let (pid, mut peak) = (running.pid(), 0);
+        let watch = std::thread::spawn(move || {
+            while let Some(mib) = peak_mib(pid) {
+                peak = peak.max(mib);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            peak
+        });
+        let said = running.finish();
+        assert!(said.stderr.contains(&format!("{events} events")), "{said:?}");
+        said.found();
+        let peak = watch.join().unwrap();
+        println!("{format}: {events} events, {:.1} s, at most {peak} MiB", started.elapsed().as_secs_f64());
+        assert!((1..400).contains(&peak), "{format}: {peak} MiB");
+    }
 }
