@@ -71,7 +71,7 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
     }
     tell_repairs(&told);
     left_out.iter().for_each(|line| output::say(line));
-    output::say(&describe(&args.output, &cast, &told));
+    output::say(&describe(viewer, &args.output, &cast, &told));
     Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
 }
 
@@ -126,16 +126,19 @@ fn tell_repairs(told: &Told) {
     }
 }
 
-fn describe(path: &Path, cast: &Cast, told: &Told) -> String {
+fn describe(viewer: Viewer, path: &Path, cast: &Cast, told: &Told) -> String {
     if told.states + told.events == 0 {
         return format!("{}: nothing matched, it is empty", shown(path));
     }
     let span = Ticks(cast.clock.last.0 - cast.clock.first.0);
+    let states = match viewer.has_events_only() {
+        true => String::new(),
+        false => format!(" and {}", counted(told.states, "state")),
+    };
     format!(
-        "{}: {} and {} of {}, {} and {}, over {}",
+        "{}: {}{states} of {}, {} and {}, over {}",
         shown(path),
         counted(told.events, "event"),
-        counted(told.states, "state"),
         counted(cast.threads.len() as u64, "user thread"),
         counted(cast.lwps.len() as u64, "LWP"),
         counted(cast.cpus.len() as u64, "CPU"),

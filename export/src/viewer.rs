@@ -48,6 +48,11 @@ enum Format<'w> {
 }
 
 impl Viewer {
+    /// Whether it has events only, and no states.
+    pub fn has_events_only(self) -> bool {
+        self == Viewer::Ctf
+    }
+
     /// Whether it is a folder, not a file.
     pub fn is_folder(self) -> bool {
         matches!(self, Viewer::Otf2 | Viewer::Ctf)
@@ -121,7 +126,11 @@ impl<'w> Picture<'w> {
                 left.counts
             ));
         }
-        if let Detail::Exact(Format::Ctf(ctf)) = &self.0 {
+        let format = match &self.0 {
+            Detail::Exact(format) => format,
+            Detail::Coarse(coarse) => coarse.sink(),
+        };
+        if let Format::Ctf(ctf) = format {
             let left = ctf.summary();
             if left.unplaced > 0 {
                 lines.push(format!(

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{
+    Args, ValueEnum, ValueHint,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use sigmund_export::{
     Viewer,
     tables::{RowFormat, TableFormat},
@@ -33,8 +36,8 @@ pub(crate) struct ExportArgs {
     /// For viewers: leave out what is shorter, and keep the time spent in each state.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) coarse: Option<Nanos>,
-    /// For csv, tsv, ndjson, arrow and parquet: which table. `sigmund sql T 'SHOW TABLES'` lists them.
-    #[arg(long, value_name = "TABLE", default_value = "events", value_parser = table)]
+    /// For csv, tsv, ndjson, arrow and parquet: which table.
+    #[arg(long, value_name = "TABLE", default_value = "events", value_parser = tables())]
     pub(crate) table: &'static Table,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -88,11 +91,9 @@ impl ExportFormat {
     }
 }
 
-fn table(name: &str) -> Result<&'static Table, String> {
-    Table::named(name).ok_or_else(|| {
-        let names: Vec<&str> = sigmund_model::tables::ALL.iter().map(|table| table.name).collect();
-        format!("expected one of {}, found {name:?}", names.join(", "))
-    })
+fn tables() -> impl TypedValueParser<Value = &'static Table> {
+    PossibleValuesParser::new(sigmund_model::tables::ALL.iter().map(|table| table.name))
+        .map(|name| Table::named(&name).expect("one of those"))
 }
 
 fn duration(text: &str) -> Result<Nanos, String> {

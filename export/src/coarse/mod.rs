@@ -146,6 +146,11 @@ impl<S: Sink> Coarse<S> {
         self.left_out
     }
 
+    /// The sink, to be asked what it left out itself.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
     /// The sink.
     pub fn into_inner(self) -> S {
         self.sink

@@ -12,7 +12,7 @@ use datafusion::{
     prelude::DataFrame,
 };
 use sigmund_model::{
-    Cpu, Lwp, Pid, Thread, Ticks,
+    Cpu, Level, Lwp, Pid, Thread, Ticks,
     tables::{CLOCKS, CPUS, LWPS, THREAD_STATES, THREADS, Table},
 };
 use sigmund_query::{Filter, Window, number_in};
@@ -176,8 +176,11 @@ struct ThreadRow {
     created_by: Option<Thread>,
 }
 
-/// The user threads that are chosen.
+/// The user threads that are chosen; none of the kernel's side alone.
 async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, Error> {
+    if filter.level == Some(Level::Kern) {
+        return Ok(Vec::new());
+    }
     let conditions = filter
         .thread_numbers(trace)
         .map(|threads| number_in("thread", threads.iter().map(|thread| thread.0 as i64)));

@@ -14,7 +14,7 @@
 //! | threads | these | those that carried them, without states of their own | only these on them | that concern them |
 //! | LWPs | while on them | these | only these on them | of theirs |
 //! | CPUs | while on them | while on them, or waiting for them | these | on them |
-//! | level `USER` | all | without states | only user threads on them | of that side |
+//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs that carry those | of that side |
 //! | level `KERN` | none | all | without user threads | of that side |
 //! | events | all | all | all | these |
 //! | from, to | all are cut to the window | | | |

@@ -78,12 +78,13 @@ impl<'a> Teller<'a> {
     /// An LWP is in a state from here on.
     pub(super) fn lwp_state(&mut self, row: &Interval) -> Result<(), Error> {
         self.pass(row.from)?;
+        let state = LwpState::ALL[usize::from(row.state)];
         let Some(lwp) = self.who.lwp(Lwp(row.who as u32), Ticks(row.from as u64)) else {
-            self.told.of_strangers += 1;
+            // Those who were gone before the window are not of the cast.
+            self.told.of_strangers += u64::from(state != LwpState::Exited);
             return Ok(());
         };
         self.told.states += 1;
-        let state = LwpState::ALL[usize::from(row.state)];
         let cpu = self.cpu(row.cpu);
         if state == LwpState::Exited {
             return self.gone(row.from, Slot::Lwp(lwp), Track::Lwp(lwp));
@@ -103,12 +104,12 @@ impl<'a> Teller<'a> {
     pub(super) fn thread_state(&mut self, row: &Interval) -> Result<(), Error> {
         self.pass(row.from)?;
         let at = Ticks(row.from as u64);
+        let state = ThreadState::ALL[usize::from(row.state)];
         let Some(thread) = self.who.thread(Thread(row.who as u64), at) else {
-            self.told.of_strangers += 1;
+            self.told.of_strangers += u64::from(state != ThreadState::Exited);
             return Ok(());
         };
         self.told.states += 1;
-        let state = ThreadState::ALL[usize::from(row.state)];
         let cpu = self.cpu(row.cpu);
         let lwp = u32::try_from(row.lwp).ok().and_then(|lwp| self.who.lwp(Lwp(lwp), at));
         if state == ThreadState::Exited {

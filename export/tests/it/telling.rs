@@ -8,6 +8,7 @@ use sigmund_export::{
     timeline::{Cast, LwpId, ThreadId, Track},
 };
 use sigmund_merge::{MergeOptions, merge};
+use sigmund_model::Level;
 use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
 
@@ -126,4 +127,30 @@ async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
     );
     assert_eq!(told_sums(&cast, &tally, true), sums(&trace, &query).await);
     assert!(told_sums(&cast, &tally, false).is_empty());
+}
+
+#[tokio::test]
+async fn those_who_were_gone_before_a_window_are_not_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = open(folder.path(), "small-tsc-v7-zstd.dat").await;
+    let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
+    let from = first + (last - first) / 2;
+    let filter = Filter { from: Some(from.to_string().parse().unwrap()), ..Filter::default() };
+    let (cast, _, of_window) = told(&trace, &filter).await;
+    let (everybody, _, _) = told(&trace, &Filter::default()).await;
+    assert!(cast.lwps.len() < everybody.lwps.len());
+    assert_eq!(of_window.of_strangers, 0);
+}
+
+#[tokio::test]
+async fn the_kernels_side_alone_has_no_user_threads_and_the_users_side_no_states_of_lwps() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = open(folder.path(), "paper/figure2.tsv").await;
+    let kernel = Filter { level: Some(Level::Kern), ..Filter::default() };
+    let (cast, tally, _) = told(&trace, &kernel).await;
+    assert_eq!(cast.threads.len(), 0);
+    assert!(tally.events > 0 && tally.ticks_in_state.keys().all(|(track, _)| track.starts_with("Lwp")));
+    let user = Filter { level: Some(Level::User), ..Filter::default() };
+    let (_, tally, _) = told(&trace, &user).await;
+    assert!(tally.events > 0 && tally.ticks_in_state.keys().all(|(track, _)| track.starts_with("Thread")));
 }
