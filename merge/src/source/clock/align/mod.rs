@@ -40,9 +40,11 @@ const MAX_SKEW: i64 = 1 << 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Skew {
     pub(super) ahead: i64,
-    /// What the evidence allows: at least, at most.
-    pub(super) low: i64,
-    pub(super) high: i64,
+    /// At least so far ahead of each CPU that is left alone; `None` if the evidence has no such bound. CPUs that are left
+    /// alone may differ, too: within the noise, or where there is too little evidence to correct them.
+    pub(super) low: Option<i64>,
+    /// At most, likewise.
+    pub(super) high: Option<i64>,
     /// Orders of events on this CPU and another that its stamps violate.
     pub(super) violated: u64,
 }
@@ -68,6 +70,17 @@ pub(super) fn skews(witnesses: Vec<Witness>) -> io::Result<Result<Skews, NoSkews
     Ok(solve(&Orders::of(witnesses)?).map(Skews))
 }
 
+impl Skew {
+    fn possible(&self) -> String {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{low} to {high} are possible"),
+            (Some(low), None) => format!("{low} and more are possible"),
+            (None, Some(high)) => format!("{high} and less are possible"),
+            (None, None) => "there is no bound".to_owned(),
+        }
+    }
+}
+
 impl Skews {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -76,10 +89,11 @@ impl Skews {
     /// What was corrected, as rows of `losses`.
     pub(super) fn notes(&self) -> Vec<Loss> {
         let note = |(cpu, skew): (&Cpu, &Skew)| {
-            let Skew { ahead, low, high, violated } = skew;
+            let Skew { ahead, violated, .. } = skew;
             let detail = format!(
-                "the counter of cpu {cpu} is {ahead} ticks ahead of the others ({low} to {high} are possible); \
-                 {violated} orders of events were violated. Its events are corrected"
+                "the counter of cpu {cpu} is {ahead} ticks ahead of the others ({}); \
+                 {violated} orders of events were violated. Its events are corrected",
+                skew.possible()
             );
             let loss = Loss::new(LossKind::Contradiction, Level::Kern, detail);
             Loss { severity: Severity::Note, cpu: Some(*cpu), ..loss }

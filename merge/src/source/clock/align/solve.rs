@@ -4,31 +4,31 @@
 //! are a shortest-path problem: the closure of all bounds says what each pair allows by way of the others, and whether
 //! there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use sigmund_model::Cpu;
 
-use super::{
-    MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew,
-    orders::{Orders, Pair},
-};
+use super::{super::feasible::Feasible, MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew, orders::Orders};
 
 /// The closure takes the cube of this in steps.
 const MAX_CPUS: usize = 1024;
+/// Offsets of a pair that are looked at first; four times as far, as long as those of all pairs contradict each other.
+const REACH: i64 = 1 << 10;
+/// Another interval of offsets that begins before so many times the end of the nearest one may be the true one.
+const FARTHER: i64 = 2;
 const UNBOUNDED: i64 = i64::MAX / 4;
 
 /// The skews that are not 0.
 pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
-    let wrong = |pair: &Pair| {
-        let (low, high) = pair.ahead.nearest(0)?;
-        Some(pair.violated >= MIN_VIOLATED && (low > NOISE || high < -NOISE))
-    };
     let mut any_wrong = false;
     for pair in orders.pairs.values() {
-        any_wrong |= match wrong(pair) {
-            None if pair.violated >= MIN_VIOLATED => return Err(NoSkews::Contradiction),
-            wrong => wrong.unwrap_or(false),
-        };
+        if pair.violated >= MIN_VIOLATED && pair.ahead.hull().is_none() {
+            return Err(NoSkews::Contradiction);
+        }
+        any_wrong |= is_wrong(pair.violated, &pair.ahead);
     }
     if !any_wrong {
         return Ok(BTreeMap::new());
@@ -38,32 +38,73 @@ pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
     if cpus.len() > MAX_CPUS {
         return Err(NoSkews::TooManyCpus);
     }
-    let mut bounds = Bounds::new(cpus.len());
     let mut agreeing = vec![0_u64; cpus.len()];
     let mut violated = vec![0_u64; cpus.len()];
+    let mut evidence = Vec::with_capacity(orders.pairs.len());
     for ((one, other), pair) in &orders.pairs {
         let (Ok(one), Ok(other)) = (cpus.binary_search(one), cpus.binary_search(other)) else { continue };
-        let Some((low, high)) = pair.ahead.nearest(0) else { continue };
-        match wrong(pair) {
-            Some(true) => {
-                bounds.bound(one, other, low, high);
-                [one, other].iter().for_each(|cpu| violated[*cpu] += pair.violated);
-            }
-            // Within the noise, or too little to tell: no skew is possible, too.
-            _ => {
-                bounds.bound(one, other, low.min(0), high.max(0));
-                [one, other].iter().for_each(|cpu| agreeing[*cpu] += 1);
-            }
+        let agrees = !is_wrong(pair.violated, &pair.ahead);
+        for cpu in [one, other] {
+            agreeing[cpu] += u64::from(agrees);
+            violated[cpu] += pair.violated;
         }
+        evidence.push(Evidence { one, other, violated: pair.violated, ahead: pair.ahead.clone() });
     }
-    bounds.close().ok_or(NoSkews::Contradiction)?;
-    let ahead = bounds.choose(&agreeing);
-    let reference = ahead.first().map_or(0, |(cpu, _)| *cpu);
+    let mut reaches =
+        iter::successors(Some(REACH), |reach| Some(reach * 4)).take_while(|reach| *reach <= MAX_SKEW);
+    let fits = reaches.find_map(|reach| fit(cpus.len(), &evidence, reach));
+    let (possible, nearest) = fits.ok_or(NoSkews::Contradiction)?;
+    let ahead = nearest.choose(&agreeing, &violated);
+    let (alone, corrected): (Vec<_>, Vec<_>) = ahead.into_iter().partition(|(_, ahead)| *ahead == 0);
     let skew = |(cpu, ahead): (usize, i64)| {
-        let (low, high) = (-bounds.most(cpu, reference), bounds.most(reference, cpu));
+        let (low, high) = possible.against(cpu, alone.iter().map(|(cpu, _)| *cpu));
         (cpus[cpu], Skew { ahead, low, high, violated: violated[cpu] })
     };
-    Ok(ahead.into_iter().filter(|(_, ahead)| *ahead != 0).map(skew).collect())
+    Ok(corrected.into_iter().map(skew).collect())
+}
+
+/// What a pair of CPUs allows.
+struct Evidence {
+    one: usize,
+    other: usize,
+    violated: u64,
+    ahead: Feasible,
+}
+
+/// Whether it is beyond the noise that there is a skew.
+fn is_wrong(violated: u64, ahead: &Feasible) -> bool {
+    let nearest = ahead.nearest(0);
+    violated >= MIN_VIOLATED && nearest.is_some_and(|(low, high)| low > NOISE || high < -NOISE)
+}
+
+/// What is possible, and of that what is nearest to none. `None` if no skews keep all of it.
+fn fit(cpus: usize, pairs: &[Evidence], reach: i64) -> Option<(Bounds, Bounds)> {
+    let possible = Bounds::of(cpus, pairs, |ahead| possible(ahead, reach))?;
+    // What third CPUs rule out of a pair is not near.
+    let narrowed = |pair: &Evidence| {
+        let (low, high) = (-possible.most(pair.other, pair.one), possible.most(pair.one, pair.other));
+        Evidence { ahead: clipped(&pair.ahead, low, high), ..*pair }
+    };
+    let narrowed: Vec<Evidence> = pairs.iter().map(narrowed).collect();
+    let nearest = Bounds::of(cpus, &narrowed, |ahead| ahead.nearest(0))?;
+    Some((possible, nearest))
+}
+
+/// From the least to the most that may be true: the interval that is nearest to none, and all that begin within `reach`
+/// or before [`FARTHER`] times its end. With few orders the nearest one may be there by chance, on the wrong side even.
+fn possible(ahead: &Feasible, reach: i64) -> Option<(i64, i64)> {
+    let (low, high) = ahead.nearest(0)?;
+    let reach = reach.max(FARTHER * low.abs().max(high.abs()));
+    let (low, high) = clipped(ahead, -reach, reach).hull()?;
+    Some((ahead.nearest(low)?.0, ahead.nearest(high)?.1))
+}
+
+/// Without what is below `low` and above `high`.
+fn clipped(ahead: &Feasible, low: i64, high: i64) -> Feasible {
+    let mut clipped = ahead.clone();
+    clipped.forbid(-UNBOUNDED, low);
+    clipped.forbid(high, UNBOUNDED);
+    clipped
 }
 
 /// How far each CPU may be ahead of each other, at most.
@@ -73,8 +114,26 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn new(cpus: usize) -> Bounds {
-        Bounds { most: vec![UNBOUNDED; cpus * cpus], cpus }
+    /// What all pairs of CPUs allow, each an interval of what is known of it, and by way of third CPUs. `None` if no
+    /// skews keep all of them.
+    fn of(
+        cpus: usize,
+        pairs: &[Evidence],
+        interval: impl Fn(&Feasible) -> Option<(i64, i64)>,
+    ) -> Option<Bounds> {
+        let mut bounds = Bounds { most: vec![UNBOUNDED; cpus * cpus], cpus };
+        for pair in pairs {
+            let (low, high) = match interval(&pair.ahead) {
+                Some(interval) if is_wrong(pair.violated, &pair.ahead) => interval,
+                // Within the noise, or too little to tell: no skew is possible, too.
+                Some((low, high)) => (low.min(0), high.max(0)),
+                None if pair.violated < MIN_VIOLATED => continue,
+                None => return None,
+            };
+            bounds.bound(pair.one, pair.other, low, high);
+        }
+        bounds.close()?;
+        Some(bounds)
     }
 
     /// How far `other` may be ahead of `one`.
@@ -111,10 +170,20 @@ impl Bounds {
         Some(())
     }
 
-    /// How far each CPU is ahead, the one first that agrees with the most others: it is right.
-    fn choose(&self, agreeing: &[u64]) -> Vec<(usize, i64)> {
+    /// How far `cpu` is ahead of each of the `others`, which may differ among themselves: at least, at most. `None` if
+    /// one of them has no such bound.
+    fn against(&self, cpu: usize, others: impl Iterator<Item = usize> + Clone) -> (Option<i64>, Option<i64>) {
+        let behind = others.clone().map(|other| self.most(cpu, other)).max();
+        let ahead = others.map(|other| self.most(other, cpu)).max();
+        let bounded = |most: Option<i64>| most.filter(|most| *most != UNBOUNDED);
+        (bounded(behind).map(|behind| -behind), bounded(ahead))
+    }
+
+    /// How far each CPU is ahead, the one first that agrees with the most others: it is right. Of those that agree with
+    /// as many, the one whose stamps violate the fewest orders.
+    fn choose(&self, agreeing: &[u64], violated: &[u64]) -> Vec<(usize, i64)> {
         let mut order: Vec<usize> = (0..self.cpus).collect();
-        order.sort_by_key(|cpu| (std::cmp::Reverse(agreeing[*cpu]), *cpu));
+        order.sort_by_key(|cpu| (std::cmp::Reverse(agreeing[*cpu]), violated[*cpu], *cpu));
         let mut chosen: Vec<(usize, i64)> = Vec::new();
         for cpu in order {
             let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
