@@ -13,7 +13,8 @@
 //!
 //! What is left for each pair of CPUs must be kept by all of them together ([`solve`]). A CPU is corrected only if the
 //! evidence against its stamps is beyond the noise: at least [`MIN_VIOLATED`] orders that are violated, and by more than
-//! [`NOISE`] ticks. The same correction is made to user events that saw the CPU.
+//! [`NOISE`] ticks. Then it is moved so that it keeps the orders that few events speak for, too, where that is possible.
+//! The same correction is made to user events that saw the CPU.
 //!
 //! Cost: the switches of the kernel trace are read once more, before the merge. So only on demand
 //! ([`MergeOptions::align_cpus`](crate::MergeOptions)); what would ask for it is counted in every merge, as LWPs that
@@ -41,7 +42,7 @@ const MAX_SKEW: i64 = 1 << 22;
 pub(super) struct Skew {
     pub(super) ahead: i64,
     /// At least so far ahead of each CPU that is left alone; `None` if the evidence has no such bound. CPUs that are left
-    /// alone may differ, too: within the noise, or where there is too little evidence to correct them.
+    /// alone may differ, too: within the noise, or by all that too little evidence does not rule out.
     pub(super) low: Option<i64>,
     /// At most, likewise.
     pub(super) high: Option<i64>,

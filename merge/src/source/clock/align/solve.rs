@@ -1,10 +1,15 @@
 //! One skew for each CPU, so that all pairs of CPUs are within what their evidence allows.
 //!
-//! For each pair the interval of offsets that is nearest to none is taken. Differences that are bounded from both sides
-//! are a shortest-path problem: the closure of all bounds says what each pair allows by way of the others, and whether
-//! there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
+//! For each pair the interval of offsets that is nearest to none is taken, of those that third CPUs allow. Differences
+//! that are bounded from both sides are a shortest-path problem: the closure of all bounds says what each pair allows by
+//! way of the others, and whether there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
+//!
+//! The nearest interval may be there by chance, so the bound that is reported holds the others that are about as near.
+//! It rests on this: that no true offset is in an interval that begins farther away than [`FARTHER`] times the end of
+//! the nearest one, if nearer ones fit.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     iter,
 };
@@ -19,6 +24,8 @@ const MAX_CPUS: usize = 1024;
 const REACH: i64 = 1 << 10;
 /// Another interval of offsets that begins before so many times the end of the nearest one may be the true one.
 const FARTHER: i64 = 2;
+/// How often pairs that a correction moves away are looked at again.
+const ROUNDS: usize = 8;
 const UNBOUNDED: i64 = i64::MAX / 4;
 
 /// The skews that are not 0.
@@ -48,14 +55,31 @@ pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
             agreeing[cpu] += u64::from(agrees);
             violated[cpu] += pair.violated;
         }
-        evidence.push(Evidence { one, other, violated: pair.violated, ahead: pair.ahead.clone() });
+        evidence.push(Evidence {
+            one,
+            other,
+            violated: pair.violated,
+            moved: false,
+            ahead: pair.ahead.clone(),
+        });
     }
-    let mut reaches =
-        iter::successors(Some(REACH), |reach| Some(reach * 4)).take_while(|reach| *reach <= MAX_SKEW);
-    let fits = reaches.find_map(|reach| fit(cpus.len(), &evidence, reach));
-    let (possible, nearest) = fits.ok_or(NoSkews::Contradiction)?;
-    let ahead = nearest.choose(&agreeing, &violated);
-    let (alone, corrected): (Vec<_>, Vec<_>) = ahead.into_iter().partition(|(_, ahead)| *ahead == 0);
+    // First the one that agrees with the most others, and of those the one whose stamps violate the fewest orders: it is
+    // right.
+    let mut order: Vec<usize> = (0..cpus.len()).collect();
+    order.sort_by_key(|cpu| (Reverse(agreeing[*cpu]), violated[*cpu], *cpu));
+    let mut best = fit(&order, &evidence).ok_or(NoSkews::Contradiction)?;
+    for _ in 0..ROUNDS {
+        let moved = best.moved_away(&evidence);
+        if moved.is_empty() {
+            break;
+        }
+        moved.into_iter().for_each(|pair| evidence[pair].moved = true);
+        let Some(fit) = fit(&order, &evidence) else { break };
+        best = fit;
+    }
+    let Fit { possible, ahead, .. } = best;
+    let ahead = order.iter().map(|cpu| (*cpu, ahead[*cpu]));
+    let (alone, corrected): (Vec<_>, Vec<_>) = ahead.partition(|(_, ahead)| *ahead == 0);
     let skew = |(cpu, ahead): (usize, i64)| {
         let (low, high) = possible.against(cpu, alone.iter().map(|(cpu, _)| *cpu));
         (cpus[cpu], Skew { ahead, low, high, violated: violated[cpu] })
@@ -68,6 +92,9 @@ struct Evidence {
     one: usize,
     other: usize,
     violated: u64,
+    /// The correction moves the two against each other, and away from what is allowed: this must be kept, too, however
+    /// few orders say so. Others could be violated.
+    moved: bool,
     ahead: Feasible,
 }
 
@@ -77,17 +104,46 @@ fn is_wrong(violated: u64, ahead: &Feasible) -> bool {
     violated >= MIN_VIOLATED && nearest.is_some_and(|(low, high)| low > NOISE || high < -NOISE)
 }
 
-/// What is possible, and of that what is nearest to none. `None` if no skews keep all of it.
-fn fit(cpus: usize, pairs: &[Evidence], reach: i64) -> Option<(Bounds, Bounds)> {
-    let possible = Bounds::of(cpus, pairs, |ahead| possible(ahead, reach))?;
+struct Fit {
+    possible: Bounds,
+    /// Of each pair, the interval of what is possible that is nearest to none.
+    nearest: Vec<Option<(i64, i64)>>,
+    /// By the number of the CPU.
+    ahead: Vec<i64>,
+}
+
+/// Skews that keep what the pairs allow, looked for farther and farther away from none; `None` if there are none.
+fn fit(order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
+    let mut reaches =
+        iter::successors(Some(REACH), |reach| Some(reach * 4)).take_while(|reach| *reach <= MAX_SKEW);
+    reaches.find_map(|reach| fit_within(reach, order, pairs))
+}
+
+fn fit_within(reach: i64, order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
+    // Few orders may be wrong: the bound does not rest on them.
+    let possible = Bounds::of(order.len(), pairs, false, |ahead| possible(ahead, reach))?;
     // What third CPUs rule out of a pair is not near.
     let narrowed = |pair: &Evidence| {
         let (low, high) = (-possible.most(pair.other, pair.one), possible.most(pair.one, pair.other));
         Evidence { ahead: clipped(&pair.ahead, low, high), ..*pair }
     };
     let narrowed: Vec<Evidence> = pairs.iter().map(narrowed).collect();
-    let nearest = Bounds::of(cpus, &narrowed, |ahead| ahead.nearest(0))?;
-    Some((possible, nearest))
+    let bounds = Bounds::of(order.len(), &narrowed, true, |ahead| ahead.nearest(0))?;
+    let nearest = narrowed.iter().map(|pair| pair.ahead.nearest(0)).collect();
+    Some(Fit { ahead: bounds.choose(order), possible, nearest })
+}
+
+impl Fit {
+    /// Pairs that are moved to where they violate orders.
+    fn moved_away(&self, pairs: &[Evidence]) -> Vec<usize> {
+        let away = |(pair, nearest): (&Evidence, &Option<(i64, i64)>)| {
+            let ahead = self.ahead[pair.other] - self.ahead[pair.one];
+            let beyond = nearest.is_some_and(|(low, high)| low - NOISE > ahead || ahead > high + NOISE);
+            !pair.moved && ahead != 0 && beyond
+        };
+        let away: Vec<bool> = pairs.iter().zip(&self.nearest).map(away).collect();
+        (0..pairs.len()).filter(|pair| away[*pair]).collect()
+    }
 }
 
 /// From the least to the most that may be true: the interval that is nearest to none, and all that begin within `reach`
@@ -115,16 +171,17 @@ struct Bounds {
 
 impl Bounds {
     /// What all pairs of CPUs allow, each an interval of what is known of it, and by way of third CPUs. `None` if no
-    /// skews keep all of them.
+    /// skews keep all of them. With `moved`, pairs that are moved away must be kept, too.
     fn of(
         cpus: usize,
         pairs: &[Evidence],
+        moved: bool,
         interval: impl Fn(&Feasible) -> Option<(i64, i64)>,
     ) -> Option<Bounds> {
         let mut bounds = Bounds { most: vec![UNBOUNDED; cpus * cpus], cpus };
         for pair in pairs {
             let (low, high) = match interval(&pair.ahead) {
-                Some(interval) if is_wrong(pair.violated, &pair.ahead) => interval,
+                Some(interval) if (moved && pair.moved) || is_wrong(pair.violated, &pair.ahead) => interval,
                 // Within the noise, or too little to tell: no skew is possible, too.
                 Some((low, high)) => (low.min(0), high.max(0)),
                 None if pair.violated < MIN_VIOLATED => continue,
@@ -179,23 +236,26 @@ impl Bounds {
         (bounded(behind).map(|behind| -behind), bounded(ahead))
     }
 
-    /// How far each CPU is ahead, the one first that agrees with the most others: it is right. Of those that agree with
-    /// as many, the one whose stamps violate the fewest orders.
-    fn choose(&self, agreeing: &[u64], violated: &[u64]) -> Vec<(usize, i64)> {
-        let mut order: Vec<usize> = (0..self.cpus).collect();
-        order.sort_by_key(|cpu| (std::cmp::Reverse(agreeing[*cpu]), violated[*cpu], *cpu));
+    /// How far each CPU is ahead, chosen in this order.
+    fn choose(&self, order: &[usize]) -> Vec<i64> {
         let mut chosen: Vec<(usize, i64)> = Vec::new();
         for cpu in order {
-            let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
-            let high = chosen.iter().map(|(other, ahead)| ahead + self.most(*other, cpu)).min();
-            chosen.push((cpu, least_correction(low.unwrap_or(0), high.unwrap_or(0))));
+            chosen.push((*cpu, least_correction(self.beside(*cpu, &chosen))));
         }
-        chosen
+        chosen.sort_unstable();
+        chosen.into_iter().map(|(_, ahead)| ahead).collect()
+    }
+
+    /// How far `cpu` may be ahead, from the least to the most, beside those that are chosen.
+    fn beside(&self, cpu: usize, chosen: &[(usize, i64)]) -> (i64, i64) {
+        let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
+        let high = chosen.iter().map(|(other, ahead)| ahead + self.most(*other, cpu)).min();
+        (low.unwrap_or(0), high.unwrap_or(0))
     }
 }
 
 /// None, if that is possible; the middle, if both sides are bounded; what just suffices, otherwise.
-fn least_correction(low: i64, high: i64) -> i64 {
+fn least_correction((low, high): (i64, i64)) -> i64 {
     if low <= 0 && 0 <= high {
         return 0;
     }

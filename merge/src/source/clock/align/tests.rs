@@ -171,6 +171,8 @@ fn skews_that_were_once_missed_are_found() {
     case(2_669_559_262_429_418_696, &[18_529, -26_188, 0, 21_362, -28_983, 0], false, true);
     case(13_253_427_155_421_895_993, &[-11_214, 0, 13_576, 3173, 0], false, true);
     case(17_303_883_586_838_444_695, &[0, 23_138, 0, 17_432, 5234, 0], false, false);
+    // Two orders are no evidence; moved by the correction of another CPU, three are violated.
+    case(13_832_053_173_359_786_077, &[-834, -25, 1044, 914, 0, -538], false, true);
     // It is on the wrong side, and no third CPU knows better.
     case(12_226_954_359_927_579_660, &[24_791, -8265, 16_707, 6399, 0, 1091], true, false);
 }
