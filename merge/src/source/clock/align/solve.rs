@@ -18,7 +18,8 @@ use sigmund_model::Cpu;
 
 use super::{super::feasible::Feasible, MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew, orders::Orders};
 
-/// The closure takes the cube of this in steps.
+/// A closure takes the cube of this in steps; there are two in each round, and two more each time that the reach is not
+/// enough.
 const MAX_CPUS: usize = 1024;
 /// Offsets of a pair that are looked at first; four times as far, as long as those of all pairs contradict each other.
 const REACH: i64 = 1 << 10;
