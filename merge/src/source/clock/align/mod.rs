@@ -13,7 +13,8 @@
 //!
 //! What is left for each pair of CPUs must be kept by all of them together ([`solve`]). A CPU is corrected only if the
 //! evidence against its stamps is beyond the noise: at least [`MIN_VIOLATED`] orders that are violated, and by more than
-//! [`NOISE`] ticks. The same correction is made to user events that saw the CPU.
+//! [`NOISE`] ticks. Then it is moved so that it keeps the orders that few events speak for, too, where that is possible.
+//! The same correction is made to user events that saw the CPU.
 //!
 //! Cost: the switches of the kernel trace are read once more, before the merge. So only on demand
 //! ([`MergeOptions::align_cpus`](crate::MergeOptions)); what would ask for it is counted in every merge, as LWPs that
@@ -40,9 +41,11 @@ const MAX_SKEW: i64 = 1 << 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Skew {
     pub(super) ahead: i64,
-    /// What the evidence allows: at least, at most.
-    pub(super) low: i64,
-    pub(super) high: i64,
+    /// At least so far ahead of each CPU that is left alone; `None` if the evidence has no such bound. CPUs that are left
+    /// alone may differ, too: within the noise, or by all that too little evidence does not rule out.
+    pub(super) low: Option<i64>,
+    /// At most, likewise.
+    pub(super) high: Option<i64>,
     /// Orders of events on this CPU and another that its stamps violate.
     pub(super) violated: u64,
 }
@@ -68,6 +71,17 @@ pub(super) fn skews(witnesses: Vec<Witness>) -> io::Result<Result<Skews, NoSkews
     Ok(solve(&Orders::of(witnesses)?).map(Skews))
 }
 
+impl Skew {
+    fn possible(&self) -> String {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{low} to {high} are possible"),
+            (Some(low), None) => format!("{low} and more are possible"),
+            (None, Some(high)) => format!("{high} and less are possible"),
+            (None, None) => "there is no bound".to_owned(),
+        }
+    }
+}
+
 impl Skews {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -76,10 +90,11 @@ impl Skews {
     /// What was corrected, as rows of `losses`.
     pub(super) fn notes(&self) -> Vec<Loss> {
         let note = |(cpu, skew): (&Cpu, &Skew)| {
-            let Skew { ahead, low, high, violated } = skew;
+            let Skew { ahead, violated, .. } = skew;
             let detail = format!(
-                "the counter of cpu {cpu} is {ahead} ticks ahead of the others ({low} to {high} are possible); \
-                 {violated} orders of events were violated. Its events are corrected"
+                "the counter of cpu {cpu} is {ahead} ticks ahead of the others ({}); \
+                 {violated} orders of events were violated. Its events are corrected",
+                skew.possible()
             );
             let loss = Loss::new(LossKind::Contradiction, Level::Kern, detail);
             Loss { severity: Severity::Note, cpu: Some(*cpu), ..loss }

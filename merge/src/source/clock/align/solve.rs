@@ -1,34 +1,42 @@
 //! One skew for each CPU, so that all pairs of CPUs are within what their evidence allows.
 //!
-//! For each pair the interval of offsets that is nearest to none is taken. Differences that are bounded from both sides
-//! are a shortest-path problem: the closure of all bounds says what each pair allows by way of the others, and whether
-//! there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
+//! For each pair the interval of offsets that is nearest to none is taken, of those that third CPUs allow. Differences
+//! that are bounded from both sides are a shortest-path problem: the closure of all bounds says what each pair allows by
+//! way of the others, and whether there is any solution (R. Bellman, 1958). A CPU is left alone where that is possible.
+//!
+//! The nearest interval may be there by chance, so the bound that is reported holds the others that are about as near.
+//! It rests on this: that no true offset is in an interval that begins farther away than [`FARTHER`] times the end of
+//! the nearest one, if nearer ones fit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use sigmund_model::Cpu;
 
-use super::{
-    MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew,
-    orders::{Orders, Pair},
-};
+use super::{super::feasible::Feasible, MAX_SKEW, MIN_VIOLATED, NOISE, NoSkews, Skew, orders::Orders};
 
-/// The closure takes the cube of this in steps.
+/// A closure takes the cube of this in steps; there are two in each round, and two more each time that the reach is not
+/// enough.
 const MAX_CPUS: usize = 1024;
+/// Offsets of a pair that are looked at first; four times as far, as long as those of all pairs contradict each other.
+const REACH: i64 = 1 << 10;
+/// Another interval of offsets that begins before so many times the end of the nearest one may be the true one.
+const FARTHER: i64 = 2;
+/// How often pairs that a correction moves away are looked at again.
+const ROUNDS: usize = 8;
 const UNBOUNDED: i64 = i64::MAX / 4;
 
 /// The skews that are not 0.
 pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
-    let wrong = |pair: &Pair| {
-        let (low, high) = pair.ahead.nearest(0)?;
-        Some(pair.violated >= MIN_VIOLATED && (low > NOISE || high < -NOISE))
-    };
     let mut any_wrong = false;
     for pair in orders.pairs.values() {
-        any_wrong |= match wrong(pair) {
-            None if pair.violated >= MIN_VIOLATED => return Err(NoSkews::Contradiction),
-            wrong => wrong.unwrap_or(false),
-        };
+        if pair.violated >= MIN_VIOLATED && pair.ahead.hull().is_none() {
+            return Err(NoSkews::Contradiction);
+        }
+        any_wrong |= is_wrong(pair.violated, &pair.ahead);
     }
     if !any_wrong {
         return Ok(BTreeMap::new());
@@ -38,32 +46,122 @@ pub(super) fn solve(orders: &Orders) -> Result<BTreeMap<Cpu, Skew>, NoSkews> {
     if cpus.len() > MAX_CPUS {
         return Err(NoSkews::TooManyCpus);
     }
-    let mut bounds = Bounds::new(cpus.len());
     let mut agreeing = vec![0_u64; cpus.len()];
     let mut violated = vec![0_u64; cpus.len()];
+    let mut evidence = Vec::with_capacity(orders.pairs.len());
     for ((one, other), pair) in &orders.pairs {
         let (Ok(one), Ok(other)) = (cpus.binary_search(one), cpus.binary_search(other)) else { continue };
-        let Some((low, high)) = pair.ahead.nearest(0) else { continue };
-        match wrong(pair) {
-            Some(true) => {
-                bounds.bound(one, other, low, high);
-                [one, other].iter().for_each(|cpu| violated[*cpu] += pair.violated);
-            }
-            // Within the noise, or too little to tell: no skew is possible, too.
-            _ => {
-                bounds.bound(one, other, low.min(0), high.max(0));
-                [one, other].iter().for_each(|cpu| agreeing[*cpu] += 1);
-            }
+        let agrees = !is_wrong(pair.violated, &pair.ahead);
+        for cpu in [one, other] {
+            agreeing[cpu] += u64::from(agrees);
+            violated[cpu] += pair.violated;
         }
+        evidence.push(Evidence {
+            one,
+            other,
+            violated: pair.violated,
+            moved: false,
+            ahead: pair.ahead.clone(),
+        });
     }
-    bounds.close().ok_or(NoSkews::Contradiction)?;
-    let ahead = bounds.choose(&agreeing);
-    let reference = ahead.first().map_or(0, |(cpu, _)| *cpu);
+    // First the one that agrees with the most others, and of those the one whose stamps violate the fewest orders: it is
+    // right.
+    let mut order: Vec<usize> = (0..cpus.len()).collect();
+    order.sort_by_key(|cpu| (Reverse(agreeing[*cpu]), violated[*cpu], *cpu));
+    let mut best = fit(&order, &evidence).ok_or(NoSkews::Contradiction)?;
+    for _ in 0..ROUNDS {
+        let moved = best.moved_away(&evidence);
+        if moved.is_empty() {
+            break;
+        }
+        moved.into_iter().for_each(|pair| evidence[pair].moved = true);
+        let Some(fit) = fit(&order, &evidence) else { break };
+        best = fit;
+    }
+    let Fit { possible, ahead, .. } = best;
+    let ahead = order.iter().map(|cpu| (*cpu, ahead[*cpu]));
+    let (alone, corrected): (Vec<_>, Vec<_>) = ahead.partition(|(_, ahead)| *ahead == 0);
     let skew = |(cpu, ahead): (usize, i64)| {
-        let (low, high) = (-bounds.most(cpu, reference), bounds.most(reference, cpu));
+        let (low, high) = possible.against(cpu, alone.iter().map(|(cpu, _)| *cpu));
         (cpus[cpu], Skew { ahead, low, high, violated: violated[cpu] })
     };
-    Ok(ahead.into_iter().filter(|(_, ahead)| *ahead != 0).map(skew).collect())
+    Ok(corrected.into_iter().map(skew).collect())
+}
+
+/// What a pair of CPUs allows.
+struct Evidence {
+    one: usize,
+    other: usize,
+    violated: u64,
+    /// The correction moves the two against each other, and away from what is allowed: this must be kept, too, however
+    /// few orders say so. Others could be violated.
+    moved: bool,
+    ahead: Feasible,
+}
+
+/// Whether it is beyond the noise that there is a skew.
+fn is_wrong(violated: u64, ahead: &Feasible) -> bool {
+    let nearest = ahead.nearest(0);
+    violated >= MIN_VIOLATED && nearest.is_some_and(|(low, high)| low > NOISE || high < -NOISE)
+}
+
+struct Fit {
+    possible: Bounds,
+    /// Of each pair, the interval of what is possible that is nearest to none.
+    nearest: Vec<Option<(i64, i64)>>,
+    /// By the number of the CPU.
+    ahead: Vec<i64>,
+}
+
+/// Skews that keep what the pairs allow, looked for farther and farther away from none; `None` if there are none.
+fn fit(order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
+    let mut reaches =
+        iter::successors(Some(REACH), |reach| Some(reach * 4)).take_while(|reach| *reach <= MAX_SKEW);
+    reaches.find_map(|reach| fit_within(reach, order, pairs))
+}
+
+fn fit_within(reach: i64, order: &[usize], pairs: &[Evidence]) -> Option<Fit> {
+    // Few orders may be wrong: the bound does not rest on them.
+    let possible = Bounds::of(order.len(), pairs, false, |ahead| possible(ahead, reach))?;
+    // What third CPUs rule out of a pair is not near.
+    let narrowed = |pair: &Evidence| {
+        let (low, high) = (-possible.most(pair.other, pair.one), possible.most(pair.one, pair.other));
+        Evidence { ahead: clipped(&pair.ahead, low, high), ..*pair }
+    };
+    let narrowed: Vec<Evidence> = pairs.iter().map(narrowed).collect();
+    let bounds = Bounds::of(order.len(), &narrowed, true, |ahead| ahead.nearest(0))?;
+    let nearest = narrowed.iter().map(|pair| pair.ahead.nearest(0)).collect();
+    Some(Fit { ahead: bounds.choose(order), possible, nearest })
+}
+
+impl Fit {
+    /// Pairs that are moved to where they violate orders.
+    fn moved_away(&self, pairs: &[Evidence]) -> Vec<usize> {
+        let away = |(pair, nearest): (&Evidence, &Option<(i64, i64)>)| {
+            let ahead = self.ahead[pair.other] - self.ahead[pair.one];
+            let beyond = nearest.is_some_and(|(low, high)| low - NOISE > ahead || ahead > high + NOISE);
+            !pair.moved && ahead != 0 && beyond
+        };
+        let away: Vec<bool> = pairs.iter().zip(&self.nearest).map(away).collect();
+        (0..pairs.len()).filter(|pair| away[*pair]).collect()
+    }
+}
+
+/// From the least to the most that may be true: the interval that is nearest to none, and all that begin within `reach`
+/// or before [`FARTHER`] times its end. With few orders the nearest one may be there by chance, on the wrong side even.
+fn possible(ahead: &Feasible, reach: i64) -> Option<(i64, i64)> {
+    let (low, high) = ahead.nearest(0)?;
+    let reach = reach.max(FARTHER * low.abs().max(high.abs()));
+    let (low, high) = clipped(ahead, -reach, reach).hull()?;
+    Some((ahead.nearest(low)?.0, ahead.nearest(high)?.1))
+}
+
+/// Without what is below `low` and above `high`.
+fn clipped(ahead: &Feasible, low: i64, high: i64) -> Feasible {
+    let mut clipped = ahead.clone();
+    clipped.forbid(-UNBOUNDED, low);
+    clipped.forbid(high, UNBOUNDED);
+    clipped
 }
 
 /// How far each CPU may be ahead of each other, at most.
@@ -73,8 +171,27 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn new(cpus: usize) -> Bounds {
-        Bounds { most: vec![UNBOUNDED; cpus * cpus], cpus }
+    /// What all pairs of CPUs allow, each an interval of what is known of it, and by way of third CPUs. `None` if no
+    /// skews keep all of them. With `moved`, pairs that are moved away must be kept, too.
+    fn of(
+        cpus: usize,
+        pairs: &[Evidence],
+        moved: bool,
+        interval: impl Fn(&Feasible) -> Option<(i64, i64)>,
+    ) -> Option<Bounds> {
+        let mut bounds = Bounds { most: vec![UNBOUNDED; cpus * cpus], cpus };
+        for pair in pairs {
+            let (low, high) = match interval(&pair.ahead) {
+                Some(interval) if (moved && pair.moved) || is_wrong(pair.violated, &pair.ahead) => interval,
+                // Within the noise, or too little to tell: no skew is possible, too.
+                Some((low, high)) => (low.min(0), high.max(0)),
+                None if pair.violated < MIN_VIOLATED => continue,
+                None => return None,
+            };
+            bounds.bound(pair.one, pair.other, low, high);
+        }
+        bounds.close()?;
+        Some(bounds)
     }
 
     /// How far `other` may be ahead of `one`.
@@ -111,22 +228,35 @@ impl Bounds {
         Some(())
     }
 
-    /// How far each CPU is ahead, the one first that agrees with the most others: it is right.
-    fn choose(&self, agreeing: &[u64]) -> Vec<(usize, i64)> {
-        let mut order: Vec<usize> = (0..self.cpus).collect();
-        order.sort_by_key(|cpu| (std::cmp::Reverse(agreeing[*cpu]), *cpu));
+    /// How far `cpu` is ahead of each of the `others`, which may differ among themselves: at least, at most. `None` if
+    /// one of them has no such bound.
+    fn against(&self, cpu: usize, others: impl Iterator<Item = usize> + Clone) -> (Option<i64>, Option<i64>) {
+        let behind = others.clone().map(|other| self.most(cpu, other)).max();
+        let ahead = others.map(|other| self.most(other, cpu)).max();
+        let bounded = |most: Option<i64>| most.filter(|most| *most != UNBOUNDED);
+        (bounded(behind).map(|behind| -behind), bounded(ahead))
+    }
+
+    /// How far each CPU is ahead, chosen in this order.
+    fn choose(&self, order: &[usize]) -> Vec<i64> {
         let mut chosen: Vec<(usize, i64)> = Vec::new();
         for cpu in order {
-            let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
-            let high = chosen.iter().map(|(other, ahead)| ahead + self.most(*other, cpu)).min();
-            chosen.push((cpu, least_correction(low.unwrap_or(0), high.unwrap_or(0))));
+            chosen.push((*cpu, least_correction(self.beside(*cpu, &chosen))));
         }
-        chosen
+        chosen.sort_unstable();
+        chosen.into_iter().map(|(_, ahead)| ahead).collect()
+    }
+
+    /// How far `cpu` may be ahead, from the least to the most, beside those that are chosen.
+    fn beside(&self, cpu: usize, chosen: &[(usize, i64)]) -> (i64, i64) {
+        let low = chosen.iter().map(|(other, ahead)| ahead - self.most(cpu, *other)).max();
+        let high = chosen.iter().map(|(other, ahead)| ahead + self.most(*other, cpu)).min();
+        (low.unwrap_or(0), high.unwrap_or(0))
     }
 }
 
 /// None, if that is possible; the middle, if both sides are bounded; what just suffices, otherwise.
-fn least_correction(low: i64, high: i64) -> i64 {
+fn least_correction((low, high): (i64, i64)) -> i64 {
     if low <= 0 && 0 <= high {
         return 0;
     }
