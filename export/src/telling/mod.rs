@@ -83,8 +83,8 @@ pub async fn tell(
     mut progress: impl FnMut(&Told, Ticks) -> io::Result<()>,
 ) -> Result<Told, Error> {
     let window = Window { from: Some(cast.clock.first.0 as i64), to: Some(cast.clock.last.0 as i64) };
-    let mut lwps = lwp_states(trace, filter, &window).await?;
-    let mut threads = thread_states(trace, filter, &window).await?;
+    let mut lwps = lwp_states(trace, filter, &window, cast.lwps.len()).await?;
+    let mut threads = thread_states(trace, filter, &window, cast.threads.len()).await?;
     let mut events = Events { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
     let mut teller = Teller::new(trace, filter, cast, sink);
 
@@ -100,21 +100,27 @@ pub async fn tell(
             progress(teller.told(), teller.reached())?;
         }
         // As long as nothing more has to be read.
-        loop {
-            let next_lwp = lwps.as_ref().and_then(Intervals::next_from);
-            let next_thread = threads.as_ref().and_then(Intervals::next_from);
-            let next_event = events.next_tick();
-            let Some(next) = [next_lwp, next_thread, next_event].into_iter().flatten().min() else { break };
+        let (mut next_lwp, mut next_thread) = (next_of(&lwps), next_of(&threads));
+        let mut next_event = events.next_tick();
+        while let Some(next) = [next_lwp, next_thread, next_event].into_iter().flatten().min() {
             if next_lwp == Some(next) {
                 teller.lwp_state(&lwps.as_mut().and_then(Intervals::take).expect("there is a next"))?;
+                next_lwp = next_of(&lwps);
+                if next_lwp.is_none() {
+                    break;
+                }
             } else if next_thread == Some(next) {
                 teller.thread_state(&threads.as_mut().and_then(Intervals::take).expect("there is a next"))?;
+                next_thread = next_of(&threads);
+                if next_thread.is_none() {
+                    break;
+                }
             } else if let Some((batch, row)) = events.take() {
                 teller.event(&batch.row(row))?;
-            }
-            let wait_for_rows = |rows: &Option<Intervals>| rows.as_ref().is_some_and(Intervals::needs_more);
-            if wait_for_rows(&lwps) || wait_for_rows(&threads) || events.needs_more() {
-                break;
+                next_event = events.next_tick();
+                if next_event.is_none() {
+                    break;
+                }
             }
         }
         let all_told = |rows: &Option<Intervals>| {
@@ -126,17 +132,23 @@ pub async fn tell(
     }
 }
 
+fn next_of(rows: &Option<Intervals>) -> Option<i64> {
+    rows.as_ref().and_then(Intervals::next_from)
+}
+
 /// States of LWPs; none if only user threads, or the user side, are chosen.
 async fn lwp_states(
     trace: &SuperTrace,
     filter: &Filter,
     window: &Window,
+    tracks: usize,
 ) -> Result<Option<Intervals>, Error> {
     if !filter.threads.is_empty() || filter.level == Some(Level::User) {
         return Ok(None);
     }
     let states = LwpState::ALL.iter().map(|state| state.name()).collect();
-    let wanted = Wanted { table: &LWP_STATES, who: "lwp", states, conditions: filter.place(), window };
+    let wanted =
+        Wanted { table: &LWP_STATES, who: "lwp", states, conditions: filter.place(), window, tracks };
     Intervals::read(trace, wanted).await.map(Some)
 }
 
@@ -145,6 +157,7 @@ async fn thread_states(
     trace: &SuperTrace,
     filter: &Filter,
     window: &Window,
+    tracks: usize,
 ) -> Result<Option<Intervals>, Error> {
     if filter.level == Some(Level::Kern) {
         return Ok(None);
@@ -154,7 +167,7 @@ async fn thread_states(
         conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     }
     let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
-    let wanted = Wanted { table: &THREAD_STATES, who: "thread", states, conditions, window };
+    let wanted = Wanted { table: &THREAD_STATES, who: "thread", states, conditions, window, tracks };
     Intervals::read(trace, wanted).await.map(Some)
 }
 
