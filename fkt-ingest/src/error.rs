@@ -14,8 +14,20 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     input: PathBuf,
-    place: Option<Misfit>,
+    place: Option<Place>,
     source: Option<io::Error>,
+}
+
+/// Where an input is not what its format says.
+#[derive(Debug)]
+enum Place {
+    Bytes(Misfit),
+    /// In a text, by the number of its line.
+    Line {
+        number: u64,
+        expected: String,
+        found: String,
+    },
 }
 
 /// What kind of failure it is.
@@ -62,7 +74,10 @@ impl Error {
 
     /// The byte in the file, where there is one.
     pub fn offset(&self) -> Option<u64> {
-        self.0.place.as_ref().map(|p| p.at)
+        match &self.0.place {
+            Some(Place::Bytes(misfit)) => Some(misfit.at),
+            Some(Place::Line { .. }) | None => None,
+        }
     }
 
     pub(crate) fn io(input: &Path, source: io::Error) -> Error {
@@ -75,7 +90,18 @@ impl Error {
     }
 
     pub(crate) fn at(kind: ErrorKind, input: &Path, place: Misfit) -> Error {
-        Error(Box::new(Inner { kind, input: input.to_owned(), place: Some(place), source: None }))
+        Error(Box::new(Inner {
+            kind,
+            input: input.to_owned(),
+            place: Some(Place::Bytes(place)),
+            source: None,
+        }))
+    }
+
+    /// For texts, where people look for a line.
+    pub(crate) fn in_line(input: &Path, number: u64, expected: String, found: String) -> Error {
+        let place = Some(Place::Line { number, expected, found });
+        Error(Box::new(Inner { kind: ErrorKind::Damaged, input: input.to_owned(), place, source: None }))
     }
 }
 
@@ -83,7 +109,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.0.input.display())?;
         match (&self.0.place, &self.0.source) {
-            (Some(place), _) => place.fmt(f),
+            (Some(Place::Bytes(misfit)), _) => misfit.fmt(f),
+            (Some(Place::Line { number, expected, found }), _) => {
+                write!(f, "line {number}: expected {expected}, found {found}")
+            }
             (None, Some(source)) => source.fmt(f),
             (None, None) => f.write_str("unknown failure"),
         }

@@ -79,6 +79,53 @@ async fn a_sound_trace_keeps_every_promise() {
     assert_eq!(report.item("events-in-order").unwrap().figures[0].value, 4.0);
 }
 
+// thread 1   | A | exited           another thread 1, later:  | ready | A | exited
+// ticks     300 310                                         350     360 370
+/// The sound trace, and two more threads and LWPs that had one number each, one after the other.
+fn reused() -> Little {
+    let mut little = sound();
+    little.clear("info");
+    little.info("schema_version", 1).info("first_tick", 100).info("last_tick", 400);
+    // What has no end reaches to the end of the trace.
+    for table in ["lwps", "threads", "thread_states", "lwp_states", "active"] {
+        little.clear(table);
+    }
+    for (ts, dur, state) in [
+        (300, json!(10), "active"),
+        (310, json!(null), "exited"),
+        (350, json!(10), "ready"),
+        (360, json!(10), "active"),
+        (370, json!(null), "exited"),
+    ] {
+        little.row("thread_states", json!({"ts_tick": ts, "dur_tick": dur, "thread": 1, "state": state}));
+    }
+    for (ts, dur) in [(300, 10), (350, 20)] {
+        little.row("threads", json!({"thread": 1, "ts_tick": ts, "dur_tick": dur, "active_tick": 10}));
+        little.row("lwps", json!({"lwp": 10, "carries_threads": true, "on_cpu_tick": 10, "active_tick": 10, "unmounted_tick": 0}));
+    }
+    for ts in [300, 360] {
+        little.row("active", json!({"ts_tick": ts, "dur_tick": 10, "thread": 1, "lwp": 10, "cpu": 0}));
+        little.row(
+            "lwp_states",
+            json!({"ts_tick": ts, "dur_tick": 10, "lwp": 10, "state": "running", "cpu": 0}),
+        );
+    }
+    little
+}
+
+#[tokio::test]
+async fn a_number_that_two_had_one_after_the_other_breaks_nothing() {
+    assert_eq!(broken(&report(&reused()).await), [""; 0]);
+
+    let mut little = reused();
+    little.row(
+        "lwps",
+        json!({"lwp": 10, "carries_threads": true, "on_cpu_tick": 1, "active_tick": 1, "unmounted_tick": 0}),
+    );
+    little.row("threads", json!({"thread": 1, "ts_tick": 380, "dur_tick": 5, "active_tick": 0}));
+    assert_eq!(broken(&report(&little).await), ["states-sum-to-life", "lwp-time-is-running"]);
+}
+
 #[tokio::test]
 async fn an_empty_trace_breaks_nothing() {
     let report = report(&Little::new()).await;

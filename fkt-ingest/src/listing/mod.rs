@@ -24,7 +24,7 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread
 use self::header::Header;
 use self::row::{BadLine, Row};
 use self::stream::{ListingStream, Types};
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::Error;
 use crate::trace_file::TraceStream;
 
 /// So many lines that cannot be read have rows of their own; the rest is counted in one more.
@@ -92,7 +92,10 @@ impl Listing {
                 continue;
             }
             let Some(header) = &header else {
-                header = Some(Header::parse(line).map_err(|bad| no_header(name, number, bad))?);
+                header = Some(
+                    Header::parse(line)
+                        .map_err(|bad| Error::in_line(name, number, bad.expected, bad.found))?,
+                );
                 continue;
             };
             match Row::parse(header, line) {
@@ -108,7 +111,7 @@ impl Listing {
         losses.extend(untold(name, damaged));
         if header.is_none() {
             let expected = "a header line that names the columns".to_owned();
-            return Err(no_header(name, 1, BadLine { expected, found: "the end of the file".to_owned() }));
+            return Err(Error::in_line(name, 1, expected, "the end of the file".to_owned()));
         }
         // By hand, people write one thread after the other; the order of lines with the same tick is kept.
         rows.sort_by_key(|row| row.tick);
@@ -123,12 +126,6 @@ impl Listing {
 fn said_tick_hz(comment: &str) -> Option<Hertz> {
     let value = comment.trim().strip_prefix("tick_hz")?.trim_start().strip_prefix('=')?;
     Hertz::new(value.trim().parse().ok()?)
-}
-
-fn no_header(name: &Path, number: u64, bad: BadLine) -> Error {
-    let expected = format!("{} from line {number} on", bad.expected);
-    let misfit = Misfit { at: 0, part: "listing", expected, found: bad.found };
-    Error::at(ErrorKind::Damaged, name, misfit)
 }
 
 /// A row for the lines that have none.

@@ -2,6 +2,9 @@
 //!
 //! Each query gives one row: `checked`, `broken`, and the `first` that is broken. `$last_tick` is the end of the
 //! trace, where intervals without an end are cut.
+//!
+//! The system reuses its numbers: two LWPs may have had one tid, one after the other. Sums are compared for all who had
+//! a number together.
 
 /// One promise.
 pub(crate) struct Promise {
@@ -96,11 +99,14 @@ pub(crate) const PROMISES: &[Promise] = &[
             WITH with_previous AS (
                 SELECT ts_tick,
                        row_number() OVER in_time AS place,
+                       lag(CAST(state AS VARCHAR)) OVER in_time AS previous_state,
                        lag(ts_tick + dur_tick) OVER in_time AS previous_end
                 FROM raw_thread_states
                 WINDOW in_time AS (PARTITION BY thread ORDER BY ts_tick, dur_tick NULLS LAST)),
             judged AS (
-                SELECT ts_tick, place > 1 AND previous_end IS DISTINCT FROM ts_tick AS is_broken
+                -- Behind an exit, another one has the number.
+                SELECT ts_tick, place > 1 AND previous_state <> 'exited'
+                           AND previous_end IS DISTINCT FROM ts_tick AS is_broken
                 FROM with_previous)
             SELECT count(*) AS checked,
                    count(*) FILTER (WHERE is_broken) AS broken,
@@ -118,10 +124,13 @@ pub(crate) const PROMISES: &[Promise] = &[
                 FROM raw_thread_states
                 WHERE state <> 'exited'
                 GROUP BY thread),
+            lives AS (
+                SELECT thread, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS life
+                FROM raw_threads
+                GROUP BY thread),
             judged AS (
-                SELECT threads.thread,
-                       coalesce(ticks, 0) <> coalesce(dur_tick, $last_tick - ts_tick) AS is_broken
-                FROM raw_threads AS threads LEFT JOIN sums ON threads.thread = sums.thread)
+                SELECT lives.thread, coalesce(ticks, 0) <> life AS is_broken
+                FROM lives LEFT JOIN sums ON lives.thread = sums.thread)
             SELECT count(*) AS checked,
                    count(*) FILTER (WHERE is_broken) AS broken,
                    min(thread) FILTER (WHERE is_broken) AS first
@@ -140,13 +149,15 @@ pub(crate) const PROMISES: &[Promise] = &[
                 FROM raw_thread_states
                 WHERE state = 'active'
                 GROUP BY thread),
+            times AS (
+                SELECT thread, sum(active_tick) AS ticks FROM raw_threads GROUP BY thread),
             judged AS (
-                SELECT threads.thread,
-                       coalesce(intervals.ticks, 0) <> threads.active_tick
-                           OR coalesce(states.ticks, 0) <> threads.active_tick AS is_broken
-                FROM raw_threads AS threads
-                    LEFT JOIN intervals ON threads.thread = intervals.thread
-                    LEFT JOIN states ON threads.thread = states.thread)
+                SELECT times.thread,
+                       coalesce(intervals.ticks, 0) <> times.ticks
+                           OR coalesce(states.ticks, 0) <> times.ticks AS is_broken
+                FROM times
+                    LEFT JOIN intervals ON times.thread = intervals.thread
+                    LEFT JOIN states ON times.thread = states.thread)
             SELECT count(*) AS checked,
                    count(*) FILTER (WHERE is_broken) AS broken,
                    min(thread) FILTER (WHERE is_broken) AS first
@@ -175,10 +186,11 @@ pub(crate) const PROMISES: &[Promise] = &[
                 FROM raw_lwp_states
                 WHERE state = 'running' AND lwp <> 0
                 GROUP BY lwp),
+            times AS (
+                SELECT lwp, sum(on_cpu_tick) AS on_cpu_tick FROM raw_lwps WHERE lwp <> 0 GROUP BY lwp),
             judged AS (
-                SELECT lwps.lwp, coalesce(ticks, 0) <> on_cpu_tick AS is_broken
-                FROM raw_lwps AS lwps LEFT JOIN running ON lwps.lwp = running.lwp
-                WHERE lwps.lwp <> 0)
+                SELECT times.lwp, coalesce(ticks, 0) <> on_cpu_tick AS is_broken
+                FROM times LEFT JOIN running ON times.lwp = running.lwp)
             SELECT count(*) AS checked,
                    count(*) FILTER (WHERE is_broken) AS broken,
                    CAST(min(lwp) FILTER (WHERE is_broken) AS BIGINT) AS first
