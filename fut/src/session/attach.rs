@@ -1,6 +1,10 @@
 //! Attaching an LWP to the session: it gets a ring, and keeps it until it ends.
 
-use std::{cell::Cell, ptr::NonNull, sync::atomic::Ordering};
+use std::{
+    cell::Cell,
+    ptr::NonNull,
+    sync::atomic::{Ordering, compiler_fence},
+};
 
 use sigmund_model::{Lwp, Ticks};
 
@@ -57,6 +61,13 @@ pub(crate) fn attach() -> Attached {
     if ATTACHING.replace(true) {
         session.arena.count_unattached();
         return Attached::Not;
+    }
+    // From here on no handler attaches. One that came since the caller looked may have: one ring for each LWP.
+    compiler_fence(Ordering::SeqCst);
+    let control = current();
+    if control != NonNull::from(&CURRENT_NONE) {
+        ATTACHING.set(false);
+        return Attached::Now(control);
     }
     let attached = take_ring(session);
     ATTACHING.set(false);
