@@ -1,6 +1,7 @@
 //! A stream that is read batch by batch: ahead by helpers, or here when the events are wanted.
 
 use std::{
+    collections::VecDeque,
     io, mem,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -9,12 +10,15 @@ use sigmund_model::{Event, EventStream, Loss};
 
 use crate::helpers::Helpers;
 
-/// Events that all streams together keep in memory, in each of three batches of a stream that is read ahead.
-const BATCHED_EVENTS: usize = 16 << 10;
-/// Most events of a batch that helpers read.
+/// Events that all streams together keep in memory.
+const EVENTS_IN_MEMORY: usize = 48 << 10;
+/// Most events of a batch: few, so that they are still in the cache when they are merged. Helpers are asked for them one
+/// by one.
 const MOST_AHEAD: usize = 512;
-/// Most events of a batch that is read here: few, so that they are still in the cache when they are merged.
+/// Most events of a batch that nobody reads ahead.
 const MOST_HERE: usize = 32;
+/// Most batches of a stream that are read ahead.
+const MOST_BATCHES: usize = 16;
 
 /// The events of a stream, the next of them decoded already.
 pub(crate) struct Ahead {
@@ -28,17 +32,27 @@ pub(crate) struct Ahead {
 /// Who reads.
 enum From {
     Here(Reader),
-    Helpers(Arc<Helpers>, Arc<Mutex<ReadAhead>>),
+    Helpers(Arc<Helpers>, Arc<ReadAhead>),
 }
 
-/// A reader, and the batch behind the one that is being merged.
+/// A reader, and what it has read. Who reads holds the reader until the batch is among the others: whoever gets it then
+/// finds all that was read.
 struct ReadAhead {
-    reader: Reader,
-    /// Whether a helper has been asked for a batch, and has not come to it yet.
+    reader: Mutex<Reader>,
+    batches: Mutex<Batches>,
+    /// Batches that are read ahead.
+    most: usize,
+}
+
+/// Batches behind the one that is being merged.
+struct Batches {
+    ready: VecDeque<Batch>,
+    /// Memory for others.
+    spare: Vec<Batch>,
+    /// Whether a helper is at it, or will be.
     asked: bool,
-    next: Option<Batch>,
-    /// Memory for the batch behind it.
-    spare: Batch,
+    /// Whether the last of `ready` is the last of all.
+    ended: bool,
 }
 
 struct Reader {
@@ -63,13 +77,14 @@ impl Ahead {
         streams: usize,
     ) -> Ahead {
         let reader = Reader { stream, ended: false };
+        let of_stream = EVENTS_IN_MEMORY / streams.max(1);
         let most = if helpers.is_some() { MOST_AHEAD } else { MOST_HERE };
-        let events = (BATCHED_EVENTS / streams.max(1)).clamp(16, most);
+        let events = (of_stream / 3).clamp(16, most);
         let from = match helpers {
             None => From::Here(reader),
             Some(helpers) => {
-                let ahead = ReadAhead { reader, asked: false, next: None, spare: Batch::of(events) };
-                From::Helpers(Arc::clone(helpers), Arc::new(Mutex::new(ahead)))
+                let batches = (of_stream / events).clamp(3, MOST_BATCHES + 2) - 1;
+                From::Helpers(Arc::clone(helpers), Arc::new(ReadAhead::new(reader, batches, events)))
             }
         };
         from.read_ahead();
@@ -115,60 +130,81 @@ impl Ahead {
     fn next_batch(&mut self, losses: &mut Vec<Loss>) -> io::Result<()> {
         losses.extend(self.batch.losses.drain(..).skip(self.losses_taken).map(|(_, loss)| loss));
         (self.taken, self.losses_taken) = (0, 0);
-        let more = match &mut self.from {
+        match &mut self.from {
             From::Here(reader) => reader.fill(&mut self.batch),
-            From::Helpers(_, ahead) => lock(ahead).swap(&mut self.batch),
-        };
-        if more {
-            self.from.read_ahead();
+            From::Helpers(_, ahead) => ahead.swap(&mut self.batch),
         }
+        self.from.read_ahead();
         self.batch.error.take().map_or(Ok(()), Err)
     }
 }
 
 impl From {
+    /// Asks helpers for more, when half of what they may read ahead is gone.
     fn read_ahead(&self) {
         let From::Helpers(helpers, ahead) = self else { return };
-        if mem::replace(&mut lock(ahead).asked, true) {
+        let mut batches = lock(&ahead.batches);
+        if batches.asked || batches.ended || batches.ready.len() > ahead.most / 2 {
             return;
         }
+        batches.asked = true;
         let ahead = Arc::clone(ahead);
-        helpers.decode(move || {
-            let mut ahead = lock(&ahead);
-            ahead.asked = false;
-            ahead.read();
-        });
+        helpers.decode(move || ahead.read_one());
     }
 }
 
-fn lock(ahead: &Mutex<ReadAhead>) -> MutexGuard<'_, ReadAhead> {
-    ahead.lock().expect("a stream that panicked ends the merge")
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("a stream that panicked ends the merge")
 }
 
 impl ReadAhead {
-    /// Reads the next batch, if nobody has.
-    fn read(&mut self) {
-        if self.next.is_none() && !self.reader.ended {
-            let mut batch = mem::take(&mut self.spare);
-            self.reader.fill(&mut batch);
-            self.next = Some(batch);
+    /// So many `batches` are read ahead, each of so many `events`.
+    fn new(reader: Reader, batches: usize, events: usize) -> ReadAhead {
+        let spare = (0..batches).map(|_| Batch::of(events)).collect();
+        let none = Batches { ready: VecDeque::new(), spare, asked: false, ended: false };
+        ReadAhead { reader: Mutex::new(reader), batches: Mutex::new(none), most: batches }
+    }
+
+    /// Reads one batch ahead; whether another one is wanted then.
+    fn read_one(&self) -> bool {
+        let mut reader = lock(&self.reader);
+        let spare = lock(&self.batches).spare.pop();
+        let Some(mut batch) = spare else {
+            lock(&self.batches).asked = false;
+            return false;
+        };
+        reader.fill(&mut batch);
+        let mut batches = lock(&self.batches);
+        batches.ended = reader.ended;
+        batches.ready.push_back(batch);
+        batches.asked = !reader.ended && !batches.spare.is_empty();
+        batches.asked
+    }
+
+    /// Gives the next batch for one that is done with.
+    fn swap(&self, batch: &mut Batch) {
+        if self.swap_ready(batch) {
+            return;
+        }
+        let mut reader = lock(&self.reader);
+        // A helper has been at it meanwhile.
+        if !self.swap_ready(batch) {
+            reader.fill(batch);
+            lock(&self.batches).ended = reader.ended;
         }
     }
 
-    /// Gives the next batch for one that is done with; whether there is more to be read behind it.
-    fn swap(&mut self, batch: &mut Batch) -> bool {
-        self.read();
-        batch.len = 0;
-        if let Some(next) = self.next.take() {
-            self.spare = mem::replace(batch, next);
-        }
-        !self.reader.ended
+    fn swap_ready(&self, batch: &mut Batch) -> bool {
+        let mut batches = lock(&self.batches);
+        let Some(next) = batches.ready.pop_front() else { return false };
+        batches.spare.push(mem::replace(batch, next));
+        true
     }
 }
 
 impl Reader {
-    /// Fills a batch anew; `false` if nothing is behind it.
-    fn fill(&mut self, batch: &mut Batch) -> bool {
+    /// Fills a batch anew; with nothing, at the end.
+    fn fill(&mut self, batch: &mut Batch) {
         batch.losses.clear();
         batch.len = 0;
         while !self.ended
@@ -188,7 +224,6 @@ impl Reader {
                 }
             }
         }
-        !self.ended
     }
 }
 

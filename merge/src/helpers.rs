@@ -17,7 +17,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-type Task = Box<dyn FnOnce() + Send>;
+/// Does a piece of a task; whether there is another one to do.
+type Task = Box<dyn FnMut() -> bool + Send>;
 
 /// The threads. Dropped, they end; what they have not begun is never done.
 pub(crate) struct Helpers {
@@ -37,20 +38,13 @@ struct Tasks {
     encoding: VecDeque<Task>,
     /// Encoding that waits or runs.
     encoding_open: usize,
-    /// Whether decoding comes before encoding.
-    decodes_first: bool,
     closing: bool,
 }
 
 impl Helpers {
     /// So many threads.
-    ///
-    /// Of several, the one thread that merges cannot keep more than some busy: so they decode first, which it waits for
-    /// soonest. One alone has more than enough to encode: what it would decode meanwhile, the merge decodes at once,
-    /// and has it in its cache.
     pub(crate) fn new(count: usize) -> Helpers {
         let shared = Arc::new(Shared::default());
-        shared.tasks().decodes_first = count > 1;
         let help = |_| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.help())
@@ -59,14 +53,14 @@ impl Helpers {
         Helpers { shared, threads }
     }
 
-    /// Decodes, when it is its turn.
-    pub(crate) fn decode(&self, task: impl FnOnce() + Send + 'static) {
+    /// Decodes piece by piece, as long as `task` says that there is another one.
+    pub(crate) fn decode(&self, task: impl FnMut() -> bool + Send + 'static) {
         self.shared.tasks().decoding.push_back(Box::new(task));
         self.shared.wake.notify_one();
     }
 
-    /// Encodes, unless as much is waiting as there are helpers: then the task comes back.
-    pub(crate) fn encode<T: FnOnce() + Send + 'static>(&self, task: T) -> Result<(), T> {
+    /// Encodes piece by piece, unless as much is waiting as there are helpers: then the task comes back.
+    pub(crate) fn encode<T: FnMut() -> bool + Send + 'static>(&self, task: T) -> Result<(), T> {
         let mut tasks = self.shared.tasks();
         if tasks.encoding_open >= 2 * self.threads.len() {
             return Err(task);
@@ -80,15 +74,22 @@ impl Helpers {
 }
 
 impl Tasks {
-    /// What to do next, and whether that is encoding.
+    /// What to do next, and whether that is encoding. Decoding comes first, since the merge waits for it soonest, and
+    /// has an end soon: only so much is read ahead.
     fn next(&mut self) -> Option<(Task, bool)> {
-        if !self.decodes_first
-            && let Some(task) = self.encoding.pop_front()
-        {
-            return Some((task, true));
-        }
         let decoding = self.decoding.pop_front().map(|task| (task, false));
         decoding.or_else(|| self.encoding.pop_front().map(|task| (task, true)))
+    }
+
+    /// Notes that a piece is done, and whether there is `more` of its task.
+    fn done(&mut self, task: Task, encodes: bool, more: bool) {
+        match (encodes, more && !self.closing) {
+            // Streams take turns; what is begun of the others is ended first.
+            (false, true) => self.decoding.push_back(task),
+            (true, true) => self.encoding.push_front(task),
+            (false, false) => {}
+            (true, false) => self.encoding_open -= 1,
+        }
     }
 }
 
@@ -104,14 +105,14 @@ impl Shared {
             if tasks.closing {
                 return;
             }
-            let Some((task, encodes)) = tasks.next() else {
+            let Some((mut task, encodes)) = tasks.next() else {
                 tasks = self.wake.wait(tasks).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             drop(tasks);
-            task();
+            let more = task();
             tasks = self.tasks();
-            tasks.encoding_open -= usize::from(encodes);
+            tasks.done(task, encodes, more);
         }
     }
 }
@@ -148,29 +149,46 @@ mod tests {
         let helpers = Helpers::new(1);
         let (begin, begun) = mpsc::channel::<()>();
         let (done, results) = mpsc::channel();
-        assert!(helpers.encode(move || begun.recv().unwrap()).is_ok());
-        let second = done.clone();
-        assert!(helpers.encode(move || second.send(2).unwrap()).is_ok());
-        let third = done.clone();
-        let refused = helpers.encode(move || third.send(3).unwrap());
-        refused.expect_err("a third is refused")();
-        helpers.decode(move || done.send(1).unwrap());
+        let wait = move || {
+            begun.recv().unwrap();
+            false
+        };
+        assert!(helpers.encode(wait).is_ok());
+        assert!(helpers.encode(pieces("b", &done)).is_ok());
+        let refused = helpers.encode(pieces("c", &done));
+        let mut refused = refused.expect_err("a third is refused");
+        while refused() {}
+        helpers.decode(pieces("a", &done));
         begin.send(()).unwrap();
-        // The one that came back was done at once.
-        assert_eq!(results.iter().take(3).collect::<Vec<_>>(), [3, 2, 1]);
+        // The one that came back was done at once; decoding goes before encoding.
+        assert_eq!(results.iter().take(6).collect::<Vec<_>>(), ["c2", "c1", "a2", "a1", "b2", "b1"]);
+    }
+
+    /// A task of two pieces.
+    fn pieces(task: &'static str, done: &mpsc::Sender<String>) -> impl FnMut() -> bool + Send + use<> {
+        let (mut left, done) = (2, done.clone());
+        move || {
+            done.send(format!("{task}{left}")).unwrap();
+            left -= 1;
+            left > 0
+        }
     }
 
     #[test]
-    fn one_helper_encodes_first_and_several_decode_first() {
-        let order = |decodes_first| {
-            let mut tasks = Tasks { decodes_first, ..Tasks::default() };
-            tasks.encoding.push_back(Box::new(|| ()));
-            tasks.decoding.push_back(Box::new(|| ()));
-            let next = std::iter::from_fn(|| tasks.next());
-            next.map(|(_, encodes)| if encodes { "encode" } else { "decode" }).collect::<Vec<_>>()
+    fn streams_take_turns_and_a_row_group_is_ended_before_the_next_is_begun() {
+        let order = |encodes: bool| {
+            let (done, results) = mpsc::channel();
+            let mut tasks = Tasks { encoding_open: 2, ..Tasks::default() };
+            let queue = if encodes { &mut tasks.encoding } else { &mut tasks.decoding };
+            queue.extend(["a", "b"].map(|task| Box::new(pieces(task, &done)) as Task));
+            while let Some((mut task, encodes)) = tasks.next() {
+                let more = task();
+                tasks.done(task, encodes, more);
+            }
+            (results.try_iter().collect::<Vec<_>>(), tasks.encoding_open)
         };
-        assert_eq!(order(false), ["encode", "decode"]);
-        assert_eq!(order(true), ["decode", "encode"]);
+        assert_eq!(order(false), (["a2", "b2", "a1", "b1"].map(String::from).to_vec(), 2));
+        assert_eq!(order(true), (["a2", "a1", "b2", "b1"].map(String::from).to_vec(), 0));
     }
 
     #[test]

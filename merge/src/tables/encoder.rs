@@ -1,5 +1,7 @@
 //! A row group: every column a chunk, encoded as what it was filled with.
 
+use std::{mem, sync::Arc};
+
 use parquet::{
     errors::ParquetError,
     schema::types::{ColumnDescPtr, SchemaDescPtr},
@@ -21,14 +23,17 @@ pub(super) type Batch = Vec<Cells>;
 /// The columns of a row group, encoded.
 pub(super) type Chunks = Result<Vec<EncodedChunk>, ParquetError>;
 
-/// Encodes row groups; shared with the helpers. Every column of ours is one column of the file, lists too.
-pub(super) struct Encoder {
-    columns: SchemaDescPtr,
+/// A row group that is being encoded. Every column of ours is one column of the file, lists too.
+pub(super) struct OpenGroup {
+    schema: SchemaDescPtr,
+    /// Empty until there are rows.
+    columns: Vec<ColumnEncoder>,
 }
 
-/// A row group that is being encoded.
-pub(super) struct OpenGroup {
-    columns: Vec<ColumnEncoder>,
+/// A whole row group on its way to being encoded, batch by batch.
+pub(super) struct Encoding {
+    group: OpenGroup,
+    batches: std::vec::IntoIter<Batch>,
 }
 
 enum ColumnEncoder {
@@ -39,36 +44,39 @@ enum ColumnEncoder {
     Bools(Box<BoolChunk>),
 }
 
-impl Encoder {
-    pub(super) fn new(columns: SchemaDescPtr) -> Encoder {
-        Encoder { columns }
-    }
-
-    /// Begins a row group of batches like this one.
-    pub(super) fn begin(&self, batch: &Batch) -> Result<OpenGroup, ParquetError> {
-        let columns = self.columns.columns().iter().zip(batch);
-        let columns: Result<_, _> =
-            columns.map(|(column, cells)| ColumnEncoder::new(column, cells)).collect();
-        Ok(OpenGroup { columns: columns? })
-    }
-
-    /// Encodes a whole row group.
-    pub(super) fn encode(&self, batches: &[Batch]) -> Chunks {
-        let Some(first) = batches.first() else { return Ok(Vec::new()) };
-        let mut group = self.begin(first)?;
-        batches.iter().try_for_each(|batch| group.append(batch))?;
-        group.close()
-    }
-}
-
 impl OpenGroup {
+    pub(super) fn new(schema: SchemaDescPtr) -> OpenGroup {
+        OpenGroup { schema, columns: Vec::new() }
+    }
+
     /// Adds a page to every column.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            let columns = self.schema.columns().iter().zip(batch);
+            self.columns =
+                columns.map(|(column, cells)| ColumnEncoder::new(column, cells)).collect::<Result<_, _>>()?;
+        }
         self.columns.iter_mut().zip(batch).try_for_each(|(column, cells)| column.page(cells))
     }
 
     pub(super) fn close(self) -> Chunks {
         self.columns.into_iter().map(ColumnEncoder::close).collect()
+    }
+}
+
+impl Encoding {
+    /// Of these batches.
+    pub(super) fn new(schema: SchemaDescPtr, batches: Vec<Batch>) -> Encoding {
+        Encoding { group: OpenGroup::new(schema), batches: batches.into_iter() }
+    }
+
+    /// Encodes the next batch. The row group, if that was the last; then it is done.
+    pub(super) fn step(&mut self) -> Option<Chunks> {
+        if let Some(batch) = self.batches.next() {
+            return self.group.append(&batch).err().map(Err);
+        }
+        let none = OpenGroup::new(Arc::clone(&self.group.schema));
+        Some(mem::replace(&mut self.group, none).close())
     }
 }
 

@@ -15,12 +15,15 @@ use std::{
 };
 
 use arrow::datatypes::SchemaRef;
-use parquet::{arrow::ArrowWriter, errors::ParquetError, file::writer::SerializedFileWriter};
+use parquet::{
+    arrow::ArrowWriter, errors::ParquetError, file::writer::SerializedFileWriter,
+    schema::types::SchemaDescPtr,
+};
 use sigmund_model::tables::Table;
 
 use super::{
     chunk::EncodedChunk,
-    encoder::{Batch, Chunks, Encoder, OpenGroup},
+    encoder::{Batch, Chunks, Encoding, OpenGroup},
     properties::properties,
 };
 use crate::{error::Error, helpers::Helpers};
@@ -36,7 +39,7 @@ const MOST_UNDER_WAY: usize = 16;
 pub(super) struct Parts {
     folder: PathBuf,
     schema: SchemaRef,
-    encoder: Arc<Encoder>,
+    columns: SchemaDescPtr,
     helpers: Option<Arc<Helpers>>,
     /// The row group that is being gathered; without helpers, what has its rows already.
     gathered: Vec<Batch>,
@@ -70,7 +73,7 @@ impl Parts {
         let file = open_part(&schema, &path)?;
         Ok(Parts {
             folder: folder.to_path_buf(),
-            encoder: Arc::new(Encoder::new(Arc::new(file.schema_descr().clone()))),
+            columns: Arc::new(file.schema_descr().clone()),
             schema,
             helpers,
             gathered: Vec::new(),
@@ -100,10 +103,8 @@ impl Parts {
     }
 
     fn encode(&mut self, batch: &Batch) -> Result<(), Error> {
-        if self.open.is_none() {
-            self.open = Some(self.encoder.begin(batch).map_err(self.failed())?);
-        }
-        let result = self.open.as_mut().map_or(Ok(()), |open| open.append(batch));
+        let open = self.open.get_or_insert_with(|| OpenGroup::new(Arc::clone(&self.columns)));
+        let result = open.append(batch);
         result.map_err(self.failed())
     }
 
@@ -116,14 +117,17 @@ impl Parts {
         let under_way = match (self.open.take(), &self.helpers) {
             (Some(open), _) => UnderWay::Encoded(rows, open.close()),
             (None, Some(helpers)) => {
-                let (encoder, batches) = (Arc::clone(&self.encoder), std::mem::take(&mut self.gathered));
+                let batches = std::mem::take(&mut self.gathered);
+                let mut encoding = Encoding::new(Arc::clone(&self.columns), batches);
                 let (send, receive) = mpsc::channel();
                 let task = move || {
+                    let Some(chunks) = encoding.step() else { return true };
                     // Nobody waits for it any more if the merge has ended with an error.
-                    let _ = send.send(encoder.encode(&batches));
+                    let _ = send.send(chunks);
+                    false
                 };
-                if let Err(task) = helpers.encode(task) {
-                    task();
+                if let Err(mut task) = helpers.encode(task) {
+                    while task() {}
                 }
                 UnderWay::WithHelper(rows, receive)
             }

@@ -1,6 +1,6 @@
 //! For tests: what our encoders write, read by Arrow's reader.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray},
@@ -16,7 +16,7 @@ use parquet::{
 use super::{
     bits::Bits,
     column::{Append, Cells, Filled, Texts},
-    encoder::Encoder,
+    encoder::Encoding,
 };
 
 /// Writes the batches as a page each of one row group, and reads them with Arrow's reader.
@@ -31,10 +31,11 @@ pub(super) fn named(name: &str, batches: &[ArrayRef]) -> (ArrayRef, Statistics) 
     let schema = Arc::new(Schema::new(vec![Field::new(name, ty, can_be_null)]));
     let (mut file, _) =
         ArrowWriter::try_new(Vec::new(), schema, None).unwrap().into_serialized_writer().unwrap();
-    let encoder = Encoder::new(Arc::new(file.schema_descr().clone()));
-    let filled: Vec<_> = batches.iter().map(|batch| vec![cells(batch)]).collect();
+    let filled = batches.iter().map(|batch| vec![cells(batch)]).collect();
+    let mut encoding = Encoding::new(Arc::new(file.schema_descr().clone()), filled);
     let mut group = file.next_row_group().unwrap();
-    for chunk in encoder.encode(&filled).unwrap() {
+    let chunks = iter::repeat_with(|| encoding.step()).find_map(|chunks| chunks).unwrap();
+    for chunk in chunks.unwrap() {
         group.append_column(&chunk.bytes, chunk.close).unwrap();
     }
     group.close().unwrap();
