@@ -117,8 +117,9 @@ impl Index {
         loop {
             while walk.advance() {
                 if let Some(record) = walk.record() {
-                    index.packed |= record.packed;
-                    index.record(&record, source, beside)?;
+                    let place = walk.place();
+                    index.packed |= place.is_none();
+                    index.record(&record, place, source, beside)?;
                 }
             }
             let Some(misfit) = walk.damage() else { break };
@@ -137,6 +138,7 @@ impl Index {
     fn record(
         &mut self,
         record: &Record<'_>,
+        place: Option<(u64, u64)>,
         source: &mut Source<'_>,
         beside: &mut Beside,
     ) -> Result<(), &'static str> {
@@ -169,8 +171,8 @@ impl Index {
         if record.ty == PERF_RECORD_LOST {
             of_cpu.lost = of_cpu.lost.saturating_add(record.u64_at(8).unwrap_or(0));
         }
-        if let Some(len) = record.len_in_file() {
-            of_cpu.add((record.at, record.at + len));
+        if let Some(place) = place {
+            of_cpu.add(place);
         }
         let (first, last) = self.span.unwrap_or((stamp.time, stamp.time));
         self.span = Some((first.min(stamp.time), last.max(stamp.time)));

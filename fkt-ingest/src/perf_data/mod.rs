@@ -20,7 +20,17 @@
 //! CPU time, opening with it, on an AMD EPYC at 2.6 GHz: 9.8 M events/s. `perf script` takes 6.5 s for them, 0.73 M/s
 //! (`cargo run --release -p fkt-ingest --example read_speed FILE`; `perf script -i FILE >/dev/null`).
 //! Compressed, the records are unpacked twice: for the index, and by the streams together if they are read side by side.
-//! 1.0 M scheduler events of 2 CPUs (99 MB unpacked) take 0.20 s, of which unpacking is 0.07 s; `perf script` takes 1.69 s.
+//! Least CPU time on one core that others used too, in turns with `perf script` (`benches/`, `ingest`; two CPUs under
+//! hackbench, `perf record -z -a`):
+//!
+//! ```text
+//!   -e sched:sched_switch,sched:sched_waking,irq:*,raw_syscalls:*   1.95 M events, 201 MB   0.23 s   perf script 3.4 s
+//!   the same, small rings                                           0.69 M events,  71 MB   0.10 s   1.6 s
+//!   -e sched:sched_switch,sched:sched_waking -m 16384               0.16 M events,  18 MB   0.036 s  0.38 s
+//!   -e sched:*                                                      0.59 M events,  58 MB   0.11 s   1.05 to 1.25 s
+//! ```
+//!
+//! In the last, zstd alone is a third: 35 ns an event in each pass.
 //!
 //! The crate linux-perf-data (0.13) reads the same format and does not serve here. It gives one stream of all CPUs,
 //! sorted, each record in a vector of its own: 3.5 M samples/s without their tracepoints' fields, and 117 MB of memory

@@ -7,31 +7,37 @@
 //! ```text
 //!   | COMPRESSED | COMPRESSED | …        one Walk
 //!        │ who has nothing left reads on
-//!        ├──▶ cpu 0: taken at once
-//!        ├──▶ cpu 1: queue, at most 2 MiB, of few CPUs more, taken whole
-//!        └──▶ cpu 2: queue is full: it is left behind, and unpacks for itself from where its queue ended
+//!        ├──▶ cpu 0: a chunk of its records, taken whole
+//!        ├──▶ cpu 1: chunks that wait, of few CPUs 32 MiB for all together
+//!        └──▶ cpu 2: most wait for it when there is no room: it is left behind, and unpacks for itself
 //! ```
 //!
 //! A merge reads the streams side by side, some rounds apart at most: the queues are enough, and it is one pass. Who
 //! reads one stream after the other pays a pass for each that was left behind. Memory is bounded either way, nothing is
 //! written to disk, and the order is that of each CPU, however large a round is; a single stream of all CPUs would need
 //! to hold two whole rounds to be in order.
+//!
+//! A chunk holds records as they were unpacked, one behind the other, and a stream finds their stamps again: that is
+//! cheaper than to hand them over. Chunks that were read are filled again, so that their pages are in memory already.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::decode::Meaning;
 use super::record::{Attrs, Record, Stamp};
-use super::tape::{Tape, Walk};
+use super::tape::{Tape, Walk, first_record};
 use sigmund_model::Cpu;
 
-/// Bytes that wait for all streams at most.
-const MOST_WAITING: usize = 16 << 20;
-/// And for one of them, at least: more than a CPU's ring (512 KiB, as perf maps it) holds in three rounds.
-const LEAST_WAITING: usize = 2 << 20;
-/// Bytes that a stream takes at a time.
-const BATCH: usize = 64 << 10;
+/// Bytes of a chunk: each record fits.
+const CHUNK: usize = 64 << 10;
+/// A stream that finds so many takes them, also if the chunk is not full.
+const ENOUGH: usize = CHUNK / 2;
+/// Chunks that wait for all streams at most: 32 MiB.
+const MOST_CHUNKS: usize = 512;
+/// And for each of many: 2 MiB, more than a CPU's ring (512 KiB, as perf maps it) holds in three rounds.
+const CHUNKS_EACH: usize = 32;
 
 /// The pass that streams share.
 pub(super) struct Shared(Mutex<Pass>);
@@ -42,36 +48,29 @@ struct Pass {
     /// Records seen so far.
     seen: u64,
     queues: Vec<Queue>,
-    /// Bytes that wait in one queue at most.
+    /// Whose record was seen last.
+    last: usize,
+    /// Chunks in all queues, and how many there may be.
+    waiting: usize,
     most_waiting: usize,
+    /// Chunks to be filled again.
+    spare: Vec<Vec<u8>>,
 }
 
 /// What waits for one stream.
 #[derive(Default)]
 struct Queue {
     cpu: Option<Cpu>,
-    batch: Batch,
-    /// How many records had been seen when it was full.
+    chunks: VecDeque<Chunk>,
+    /// Number of the first record that it has missed.
     left_behind: Option<u64>,
 }
 
 /// Records of one CPU.
-#[derive(Debug, Default)]
-struct Batch {
-    records: Vec<Waiting>,
-    /// Their bodies, one behind the other.
+struct Chunk {
     bytes: Vec<u8>,
-}
-
-/// A record of which the body is elsewhere.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    at: u64,
-    ty: u32,
-    misc: u16,
-    stamp: Stamp,
-    /// Where its body ends.
-    end: usize,
+    /// Number of the first of them among all.
+    first: u64,
 }
 
 /// One stream's side of it.
@@ -80,17 +79,16 @@ pub(super) struct Subscriber {
     shared: Arc<Shared>,
     queue: usize,
     tape: Tape,
-    batch: Batch,
-    /// Records of it that are done, and their bytes.
+    /// Its chunk, and how much of it is read.
+    chunk: Vec<u8>,
     done: usize,
-    done_bytes: usize,
     /// A pass of its own, once it was left behind.
     own: Option<Walk>,
 }
 
 /// What a stream finds when it asks for more.
 enum Taken {
-    Batch,
+    Chunk,
     LeftBehind(u64),
     End,
 }
@@ -103,107 +101,142 @@ impl Shared {
         cpus: impl Iterator<Item = Option<Cpu>>,
     ) -> Arc<Shared> {
         let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
-        let most_waiting = LEAST_WAITING.max(MOST_WAITING / queues.len().max(1));
-        Arc::new(Shared(Mutex::new(Pass { walk: tape.walk(), meaning, seen: 0, queues, most_waiting })))
+        Arc::new(Shared(Mutex::new(Pass {
+            walk: tape.walk(),
+            meaning,
+            seen: 0,
+            last: 0,
+            waiting: 0,
+            most_waiting: MOST_CHUNKS.max(CHUNKS_EACH * queues.len()),
+            spare: Vec::new(),
+            queues,
+        })))
     }
 
-    fn take(&self, queue: usize, batch: &mut Batch) -> Taken {
+    /// Gives the next chunk of this queue for one that was read.
+    fn take(&self, queue: usize, chunk: &mut Vec<u8>) -> Taken {
         // Who panicked while it held the lock left whole records in the queues: they are pushed as one.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(queue, batch)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(queue, chunk)
     }
 }
 
 impl Pass {
-    fn take(&mut self, queue: usize, batch: &mut Batch) -> Taken {
-        batch.clear();
-        loop {
-            let Some(own) = self.queues.get_mut(queue) else { return Taken::End };
-            if own.batch.bytes.len() >= BATCH || own.left_behind.is_some() {
-                break;
-            }
-            if !self.read_one() {
-                break;
-            }
+    fn take(&mut self, queue: usize, chunk: &mut Vec<u8>) -> Taken {
+        if chunk.capacity() > 0 {
+            self.recycle(mem::take(chunk));
         }
-        let own = &mut self.queues[queue];
-        match own.left_behind {
-            _ if !own.batch.records.is_empty() => {
-                mem::swap(&mut own.batch, batch);
-                Taken::Batch
+        while self.queues.get(queue).is_some_and(Queue::lacks) && self.read_one() {}
+        let Some(own) = self.queues.get_mut(queue) else { return Taken::End };
+        match (own.chunks.pop_front(), own.left_behind) {
+            (Some(next), _) => {
+                self.waiting -= 1;
+                *chunk = next.bytes;
+                Taken::Chunk
             }
-            Some(seen) => Taken::LeftBehind(seen),
-            None => Taken::End,
+            (None, Some(seen)) => Taken::LeftBehind(seen),
+            (None, None) => Taken::End,
         }
     }
 
     /// Puts the next record into its CPU's queue; `false` at the end.
+    #[inline]
     fn read_one(&mut self) -> bool {
         if !self.walk.advance() {
             return false;
         }
-        let Some(record) = self.walk.record() else { return false };
+        let Some((record, bytes)) = self.walk.record_in_bytes() else { return false };
+        let number = self.seen;
         self.seen += 1;
         let Some(stamp) = self.meaning.attrs.stamp_of_read(&record) else { return true };
-        // Sorted by CPU, as the index is.
-        if let Ok(at) = self.queues.binary_search_by_key(&stamp.cpu, |queue| queue.cpu) {
-            let queue = &mut self.queues[at];
-            if queue.left_behind.is_none() && queue.batch.len() + record.body.len() > self.most_waiting {
-                queue.left_behind = Some(self.seen - 1);
+        if self.queues.get(self.last).is_none_or(|queue| queue.cpu != stamp.cpu) {
+            // Sorted by CPU, as the index is.
+            match self.queues.binary_search_by_key(&stamp.cpu, |queue| queue.cpu) {
+                Ok(at) => self.last = at,
+                Err(_) => return true,
             }
-            if queue.left_behind.is_none() {
-                queue.batch.push(&record, stamp);
-            }
+        }
+        if self.queues[self.last].push(bytes) {
+            return true;
+        }
+        if self.waiting >= self.most_waiting {
+            leave_behind(&mut self.queues, &mut self.waiting, &mut self.spare);
+        }
+        let queue = &mut self.queues[self.last];
+        if queue.left_behind.is_none() {
+            let mut chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
+            chunk.extend_from_slice(bytes);
+            queue.chunks.push_back(Chunk { bytes: chunk, first: number });
+            self.waiting += 1;
         }
         true
     }
+
+    fn recycle(&mut self, mut chunk: Vec<u8>) {
+        if self.waiting + self.spare.len() < self.most_waiting {
+            chunk.clear();
+            self.spare.push(chunk);
+        }
+    }
 }
 
-impl Batch {
-    fn clear(&mut self) {
-        self.records.clear();
-        self.bytes.clear();
+/// Gives up what waits for the one for which most does.
+#[cold]
+fn leave_behind(queues: &mut [Queue], waiting: &mut usize, spare: &mut Vec<Vec<u8>>) {
+    let Some(queue) = queues.iter_mut().max_by_key(|queue| queue.chunks.len()) else { return };
+    queue.left_behind = queue.chunks.front().map(|chunk| chunk.first);
+    *waiting -= queue.chunks.len();
+    for Chunk { mut bytes, .. } in queue.chunks.drain(..) {
+        bytes.clear();
+        spare.push(bytes);
+    }
+}
+
+impl Queue {
+    /// Whether its stream must read on to have something.
+    #[inline]
+    fn lacks(&self) -> bool {
+        self.left_behind.is_none() && self.chunks.front().is_none_or(|chunk| chunk.bytes.len() < ENOUGH)
     }
 
-    /// Bytes that it holds.
-    fn len(&self) -> usize {
-        self.bytes.len() + mem::size_of_val(&self.records[..])
-    }
-
-    fn push(&mut self, record: &Record<'_>, stamp: Stamp) {
-        self.bytes.extend_from_slice(record.body);
-        let Record { at, ty, misc, .. } = *record;
-        self.records.push(Waiting { at, ty, misc, stamp, end: self.bytes.len() });
+    /// Adds a record, if its last chunk has room, or if it is left behind and needs none.
+    #[inline]
+    fn push(&mut self, record: &[u8]) -> bool {
+        match self.chunks.back_mut() {
+            Some(Chunk { bytes, .. }) if bytes.len() + record.len() <= CHUNK => {
+                bytes.extend_from_slice(record);
+                true
+            }
+            _ => self.left_behind.is_some(),
+        }
     }
 }
 
 impl Subscriber {
     pub(super) fn new(shared: Arc<Shared>, queue: usize, tape: Tape) -> Subscriber {
-        Subscriber { shared, queue, tape, batch: Batch::default(), done: 0, done_bytes: 0, own: None }
+        Subscriber { shared, queue, tape, chunk: Vec::new(), done: 0, own: None }
     }
 
     /// The next record and its stamp: of this stream's CPU, or, from a pass of its own, of any.
     #[inline]
     pub(super) fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
-        while self.own.is_none() && self.done >= self.batch.records.len() {
+        while self.own.is_none() && self.done >= self.chunk.len() {
             self.go_on()?;
         }
         if let Some(walk) = &mut self.own {
             let stamp = walk.advance_to_stamped(attrs)?;
             return walk.record().map(|record| (record, stamp));
         }
-        let Waiting { at, ty, misc, stamp, end } = *self.batch.records.get(self.done)?;
-        let body = self.batch.bytes.get(self.done_bytes..end)?;
-        self.done += 1;
-        self.done_bytes = end;
-        Some((Record { at, ty, misc, body, order: self.tape.order, packed: true }, stamp))
+        let (record, size) = first_record(self.chunk.get(self.done..)?, self.tape.order)?;
+        self.done += size;
+        attrs.stamp_of_read(&record).map(|stamp| (record, stamp))
     }
 
     /// Takes what waits for it, or begins a pass of its own; `None` at the end.
     #[cold]
     fn go_on(&mut self) -> Option<()> {
-        (self.done, self.done_bytes) = (0, 0);
-        match self.shared.take(self.queue, &mut self.batch) {
-            Taken::Batch => {}
+        self.done = 0;
+        match self.shared.take(self.queue, &mut self.chunk) {
+            Taken::Chunk => {}
             Taken::End => return None,
             Taken::LeftBehind(seen) => {
                 let mut walk = self.tape.walk();

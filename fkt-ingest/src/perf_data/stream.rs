@@ -116,7 +116,9 @@ impl PerfStream {
             if stamp.cpu != self.cpu || stamp.time == 0 {
                 continue;
             }
-            self.seen.see(stamp.time);
+            if self.measured.unsorted {
+                self.seen.see(stamp.time);
+            }
             if self.meaning.is_event(record.ty) {
                 self.meaning.fill(&record, &stamp, event);
                 self.before = Some(stamp.time);

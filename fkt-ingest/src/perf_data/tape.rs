@@ -34,6 +34,8 @@ const PIECE: usize = 1 << 18;
 const MOST_WINDOW_LOG: u32 = 24;
 /// So many records in a row make a place where records begin again, behind damage.
 const CHAIN: usize = 8;
+/// Bytes of a [`Head`].
+const HEAD: usize = 8;
 
 /// Where the records of a file are.
 #[derive(Clone, Debug)]
@@ -95,6 +97,13 @@ impl Tape {
     }
 }
 
+/// The record that some bytes begin with, and its size; `None` if they do not hold all of it.
+#[inline]
+pub(super) fn first_record(bytes: &[u8], order: ByteOrder) -> Option<(Record<'_>, usize)> {
+    let Head { ty, misc, size } = Head::parse(bytes, order)?;
+    Some((Record { ty, misc, body: bytes.get(HEAD..size)?, order }, size))
+}
+
 /// The first eight bytes of a record.
 #[derive(Clone, Copy, Debug)]
 struct Head {
@@ -134,7 +143,7 @@ pub(super) struct Walk {
 #[derive(Clone, Copy)]
 enum Found {
     InFile { at: usize, head: Head, len: usize },
-    Unpacked { at: usize, head: Head, from: usize },
+    Unpacked { head: Head, from: usize },
 }
 
 impl Walk {
@@ -144,7 +153,7 @@ impl Walk {
         if let Some(unpacker) = &mut self.unpacker
             && let Some((head, from)) = unpacker.take_whole(self.order)
         {
-            self.found = Some(Found::Unpacked { at: unpacker.packed_at, head, from });
+            self.found = Some(Found::Unpacked { head, from });
             return true;
         }
         match self.find() {
@@ -185,15 +194,33 @@ impl Walk {
     /// The record that it is at.
     #[inline]
     pub(super) fn record(&self) -> Option<Record<'_>> {
-        let (at, head, body, packed) = match self.found? {
-            Found::InFile { at, head, len } => (at, head, self.input.bytes().get(at + 8..at + len)?, false),
-            Found::Unpacked { at, head, from } => {
-                let unpacked = &self.unpacker.as_ref()?.buffer;
-                (at, head, unpacked.get(from + 8..from + head.size)?, true)
+        let (head, bytes) = self.bytes()?;
+        Some(Record { ty: head.ty, misc: head.misc, body: bytes.get(HEAD..)?, order: self.order })
+    }
+
+    /// The same, and all its bytes.
+    #[inline]
+    pub(super) fn record_in_bytes(&self) -> Option<(Record<'_>, &[u8])> {
+        Some((self.record()?, self.bytes()?.1))
+    }
+
+    #[inline]
+    fn bytes(&self) -> Option<(Head, &[u8])> {
+        match self.found? {
+            Found::InFile { at, head, len } => Some((head, self.input.bytes().get(at..at + len)?)),
+            Found::Unpacked { head, from } => {
+                Some((head, self.unpacker.as_ref()?.buffer.get(from..from + head.size)?))
             }
-        };
-        let order = self.order;
-        Some(Record { at: at as u64, ty: head.ty, misc: head.misc, body, order, packed })
+        }
+    }
+
+    /// Where the record that it is at is in the file; `None` if it was compressed.
+    #[inline]
+    pub(super) fn place(&self) -> Option<(u64, u64)> {
+        match self.found? {
+            Found::InFile { at, len, .. } => Some((at as u64, (at + len) as u64)),
+            Found::Unpacked { .. } => None,
+        }
     }
 
     #[inline]
@@ -202,7 +229,7 @@ impl Walk {
             if let Some(unpacker) = &mut self.unpacker
                 && let Some((head, from)) = unpacker.next(self.input.bytes(), self.order)?
             {
-                return Ok(Some(Found::Unpacked { at: unpacker.packed_at, head, from }));
+                return Ok(Some(Found::Unpacked { head, from }));
             }
             let at = self.at;
             if at >= self.end {

@@ -153,8 +153,8 @@ fn records_of_switches_are_those_that_perf_prints() {
     check_mode("-e sched:sched_switch -a --switch-events -z", "perf.data, zstd", &switches);
 }
 
-// Streams of a compressed file share one pass over it. Read one after the other, the later ones are left behind by more
-// than waits for them; read side by side, in the order of time, they are not. Both ways give the same.
+// Streams of a compressed file share one pass over it. Read one after the other, the later ones wait, or are left behind
+// where that is too much; read side by side, in the order of time, they are not. Both ways give the same.
 #[test]
 fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -163,6 +163,16 @@ fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     let Some(path) = record_load(&dir, "-e raw_syscalls:* -a -m 8192 -z", &load) else { return };
     assert!(check(&path)["sys_enter"] > 60_000);
     let data = PerfData::open(&path).unwrap();
+    let side_by_side = side_by_side(&data);
+    let (after_each_other, _) = read(&data);
+    assert_eq!(side_by_side.len(), after_each_other.len());
+    for (cpu, events) in after_each_other {
+        assert!(events.iter().map(|event| (event.tick.0, event.kind)).eq(side_by_side[&cpu].iter().copied()));
+    }
+}
+
+/// Tick and kind of the events of each CPU, its streams read side by side in the order of time.
+fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
     let mut heads: Vec<_> = data.streams(None).into_iter().map(|stream| (stream, Event::default())).collect();
     heads.retain_mut(|(stream, event)| stream.next_into(event).unwrap());
     let mut side_by_side: BTreeMap<Option<Cpu>, Vec<(u64, u32)>> = BTreeMap::new();
@@ -173,11 +183,66 @@ fn streams_of_a_compressed_file_can_be_read_in_any_order() {
             heads.remove(at);
         }
     }
-    let (after_each_other, _) = read(&data);
-    assert_eq!(side_by_side.len(), after_each_other.len());
-    for (cpu, events) in after_each_other {
-        assert!(events.iter().map(|event| (event.tick.0, event.kind)).eq(side_by_side[&cpu].iter().copied()));
+    side_by_side
+}
+
+// | 42 MiB of cpu 0 | 42 MiB of cpu 1 | 42 MiB of cpu 2 |, one zstd stream, of the same time: 0, 3, 6, … | 1, 4, … | 2, 5, …
+//
+// Each holds more than may wait for all streams, so some are left behind, whoever is read first.
+#[test]
+fn a_stream_that_is_left_behind_reads_each_record_once() {
+    const EACH: u64 = 1300;
+    let mut records = Vec::new();
+    for cpu in 0..3 {
+        (0..EACH).for_each(|turn| records.extend(long_comm(cpu, 1 + 3 * turn + u64::from(cpu))));
     }
+    let dir = tempfile::tempdir().unwrap();
+    let data = PerfData::open(&fixture::file(&dir, "left.data", &compressed_pipe(&records))).unwrap();
+    let times = |cpu: u32| (0..EACH).map(move |turn| 1 + 3 * turn + u64::from(cpu));
+    for (cpu, events) in side_by_side(&data) {
+        assert!(events.into_iter().map(|(tick, _)| tick).eq(times(cpu.unwrap().0)), "{cpu:?}");
+    }
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut streams = data.streams(None);
+        for cpu in order {
+            assert_eq!(streams[cpu].cpu(), Some(Cpu(cpu as u32)));
+            let events = fixture::drain(&mut streams[cpu]);
+            assert!(events.iter().map(|event| event.tick.0).eq(times(cpu as u32)), "{cpu} of {order:?}");
+        }
+    }
+}
+
+/// COMM of 32 KiB: `type 3 | misc | size | pid | tid | name, zeros | pid, tid | time | cpu, 0 | identifier`
+fn long_comm(cpu: u32, time: u64) -> Vec<u8> {
+    let mut record = [3u32.to_le_bytes(), [0, 0, 0, 128], [7, 0, 0, 0], [7, 0, 0, 0]].concat();
+    record.resize((32 << 10) - 32, 0);
+    record.extend([7u32.to_le_bytes(), 7u32.to_le_bytes()].concat());
+    record.extend(time.to_le_bytes());
+    record.extend(u64::from(cpu).to_le_bytes());
+    record.extend(ID.to_le_bytes());
+    record
+}
+
+const ID: u64 = 5;
+
+/// A recording through a pipe: an attribute that asks for LWP, time, CPU and identifier of every record, and these.
+fn compressed_pipe(records: &[u8]) -> Vec<u8> {
+    let mut attr = [0; 128];
+    // A software event that counts nothing, by its size.
+    (attr[0], attr[4], attr[8]) = (1, 128, 9);
+    attr[24..32].copy_from_slice(&(1u64 << 1 | 1 << 2 | 1 << 7 | 1 << 16).to_le_bytes());
+    attr[40..48].copy_from_slice(&(1u64 << 18).to_le_bytes());
+    let mut bytes = [&b"PERFILE2"[..], &16u64.to_le_bytes()].concat();
+    let mut push = |ty: u32, body: &[u8]| {
+        bytes.extend(ty.to_le_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend((8 + body.len() as u16).to_le_bytes());
+        bytes.extend(body);
+    };
+    push(64, &[&attr[..], &ID.to_le_bytes()].concat());
+    let packed = zstd::stream::encode_all(records, 1).unwrap();
+    packed.chunks(60_000).for_each(|chunk| push(81, chunk));
+    bytes
 }
 
 // Each LWP has a ring of its own, so a CPU's records come from many rings: each round goes back in time.
