@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sigmund_model::{Event, EventType, FieldType, Level, Lwp, Thread};
+use sigmund_model::{Event, EventType, FieldType, Level, Lwp, Pid, Thread};
 
 use crate::{machine::Machine, source::Source};
 
@@ -17,6 +17,8 @@ pub(crate) struct Kinds {
 pub(crate) struct Kind {
     pub(crate) event_type: EventType,
     pub(crate) level: Level,
+    /// The process whose events these are, if its source has those of one only.
+    pub(crate) pid: Option<Pid>,
     /// File name of the input that declares it.
     pub(crate) source: String,
     pub(crate) events: u64,
@@ -31,7 +33,8 @@ impl Kinds {
         let mut kinds = Kinds { kinds: Vec::new(), starts: Vec::new() };
         for source in sources {
             kinds.starts.push(kinds.kinds.len());
-            kinds.kinds.extend(source.types.iter().map(|event_type| Kind::new(event_type, &source.path)));
+            let (path, pid) = (&source.path, source.process());
+            kinds.kinds.extend(source.types.iter().map(|event_type| Kind::new(event_type, path, pid)));
         }
         kinds
     }
@@ -52,7 +55,7 @@ impl Kinds {
 }
 
 impl Kind {
-    fn new(event_type: &EventType, source: &Path) -> Kind {
+    fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> Kind {
         let lwp_name_fields = match event_type.name.as_str() {
             "sched_switch" => event_type.field("next_pid").zip(event_type.field("next_comm")),
             "perf_comm" => event_type.field("tid").zip(event_type.field("comm")),
@@ -62,6 +65,7 @@ impl Kind {
         Kind {
             event_type: event_type.clone(),
             level: event_type.level,
+            pid,
             source: source.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
             events: 0,
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),

@@ -180,7 +180,7 @@ impl Merging {
         let (number, kind) = self.kinds.seen(source, event);
         let level = kind.level;
         kind.name_lwps(event, &mut self.machine);
-        let placed = self.machine.take(level, event, kind.declared_thread(event))?;
+        let placed = self.machine.take(level, kind.pid, event, kind.declared_thread(event))?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
         summary.span = Some((first, event.tick));

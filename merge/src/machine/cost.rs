@@ -112,5 +112,5 @@ fn cpu_time() -> u64 {
 fn event_at(machine: &mut Machine, level: Level, event: &Event, shift: u64) {
     let event =
         Event { tick: Ticks(event.tick.0 + shift), params: sigmund_model::Params::default(), ..*event };
-    machine.take(level, &event, None).unwrap();
+    machine.take(level, None, &event, None).unwrap();
 }

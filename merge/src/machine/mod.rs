@@ -57,8 +57,16 @@ pub(crate) struct Finished {
     pub(crate) witnesses: Witnesses,
 }
 
-/// The process of each LWP that a user trace has events of; `None` if several say that it is theirs.
-type Pids = HashMap<Lwp, Option<Pid>, RandomState>;
+/// An LWP that user traces have events of.
+#[derive(Clone, Copy, Debug)]
+struct Carrier {
+    /// Its process; `None` if several say that it is theirs.
+    pid: Option<Pid>,
+    /// The last event of the process that is done with it first.
+    first_end: Ticks,
+}
+
+type Carriers = HashMap<Lwp, Carrier, RandomState>;
 
 /// Who is on what, and for how long.
 pub(crate) struct Machine {
@@ -68,9 +76,9 @@ pub(crate) struct Machine {
     lwps: Roster<Lwp, LwpEntry>,
     threads: Roster<Thread, ThreadEntry>,
     gaps: Gaps,
-    pids: Pids,
+    carriers: Carriers,
     /// The last user event that there is of each LWP of a process.
-    carriers: HashMap<(Lwp, Pid), Ticks, RandomState>,
+    ends: HashMap<(Lwp, Pid), Ticks, RandomState>,
     /// Whether interrupts are counted: a source does not say with every event what the CPU was doing.
     counts_interrupts: bool,
     /// Whether a probe's CPU puts its LWP there, if nothing else is known. Not without switches of the kernel: then
@@ -93,8 +101,8 @@ impl Machine {
             lwps: Roster::new(),
             threads: Roster::new(),
             gaps: Gaps::default(),
-            pids: HashMap::default(),
             carriers: HashMap::default(),
+            ends: HashMap::default(),
             counts_interrupts: false,
             probes_place,
             others_unseen: false,
@@ -116,9 +124,10 @@ impl Machine {
 
     /// There are user events of this LWP of this process, the last at `last`.
     pub(crate) fn expect(&mut self, lwp: Lwp, pid: Pid, last: Ticks) {
-        self.carriers.entry((lwp, pid)).and_modify(|known| *known = last.max(*known)).or_insert(last);
-        let of_lwp = self.pids.entry(lwp).or_insert(Some(pid));
-        *of_lwp = of_lwp.filter(|known| *known == pid);
+        self.ends.entry((lwp, pid)).and_modify(|known| *known = last.max(*known)).or_insert(last);
+        let carrier = self.carriers.entry(lwp).or_insert(Carrier { pid: Some(pid), first_end: last });
+        carrier.pid = carrier.pid.filter(|known| *known == pid);
+        carrier.first_end = carrier.first_end.min(last);
     }
 
     /// An LWP could not record so many events.
@@ -132,11 +141,12 @@ impl Machine {
         self.intervals.thread_names.insert(thread, name.into());
     }
 
-    /// Says where an event happened, and changes the state by it. `declared` is the thread that one of its declared
-    /// fields names.
+    /// Says where an event happened, and changes the state by it. `pid` is the process that a user event is of, if its
+    /// source says so; `declared` is the thread that one of its declared fields names.
     pub(crate) fn take(
         &mut self,
         level: Level,
+        pid: Option<Pid>,
         event: &Event,
         declared: Option<Thread>,
     ) -> Result<Placed, Error> {
@@ -153,6 +163,9 @@ impl Machine {
             Level::Kern => self.kernel_place(event)?,
             Level::User => self.user_place(event)?,
         };
+        if let (Level::User, Some(lwp), Some(pid)) = (level, lwp, pid) {
+            self.belongs_to(lwp, pid)?;
+        }
         let context = self.context(level, event, cpu, lwp);
         let thread = self.thread_of(level, event, lwp, context)?;
         let (target_lwp, target_thread) = self.targets(event, declared);

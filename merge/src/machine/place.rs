@@ -3,7 +3,7 @@
 use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, Ticks};
 
 use super::{
-    Machine, Pids,
+    Carriers, Machine,
     contradictions::Contradiction,
     cpu::CpuEntry,
     lwp::{By, LwpEntry, Place},
@@ -16,8 +16,8 @@ impl Machine {
     }
 
     pub(super) fn lwp(&mut self, lwp: Lwp, tick: Ticks) -> &mut LwpEntry {
-        let Machine { lwps, pids, .. } = self;
-        lwps.entry(lwp, || new_lwp(pids, lwp, tick))
+        let Machine { lwps, carriers, .. } = self;
+        lwps.entry(lwp, || new_lwp(carriers, lwp, tick))
     }
 
     /// The CPU that an LWP is on.
@@ -220,8 +220,8 @@ impl Machine {
         if lwp == Lwp::IDLE {
             return Ok(());
         }
-        let Machine { lwps, pids, gaps, .. } = self;
-        let entry = lwps.entry(lwp, || new_lwp(pids, lwp, tick));
+        let Machine { lwps, carriers, gaps, .. } = self;
+        let entry = lwps.entry(lwp, || new_lwp(carriers, lwp, tick));
         let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
         let place = match place {
             Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps() => Place::Lost,
@@ -253,12 +253,23 @@ impl Machine {
         Ok(())
     }
 
+    /// The LWP has a user event of this process. If its number was last that of another process's LWP, that one has ended
+    /// unseen, and nobody is known to be mounted.
+    #[inline]
+    pub(super) fn belongs_to(&mut self, lwp: Lwp, pid: Pid) -> Result<(), Error> {
+        let entry = self.lwp(lwp, self.now);
+        match entry.pid.replace(pid) {
+            Some(before) if before != pid => self.lose_mounted(lwp),
+            _ => Ok(()),
+        }
+    }
+
     /// The process whose user threads an LWP of this number carries, if only one says that it does.
     pub(super) fn process_of(&self, lwp: Lwp) -> Option<Pid> {
-        self.pids.get(&lwp).copied().flatten()
+        self.carriers.get(&lwp)?.pid
     }
 }
 
-fn new_lwp(pids: &Pids, lwp: Lwp, tick: Ticks) -> LwpEntry {
-    LwpEntry::new(lwp, pids.get(&lwp).copied().flatten(), tick)
+fn new_lwp(carriers: &Carriers, lwp: Lwp, tick: Ticks) -> LwpEntry {
+    LwpEntry::new(lwp, carriers.get(&lwp).and_then(|carrier| carrier.pid), tick)
 }

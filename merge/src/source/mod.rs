@@ -55,6 +55,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// The process whose user events it has, if that is one.
+    pub(crate) fn process(&self) -> Option<Pid> {
+        let mut pids = self.carriers.iter().map(|(_, pid, _)| *pid);
+        let first = pids.next()?;
+        pids.all(|pid| pid == first).then_some(first)
+    }
+
     pub(crate) fn new(path: &Path) -> Source {
         Source {
             path: path.to_path_buf(),

@@ -236,10 +236,13 @@ impl Machine {
     /// Rule 7.
     pub(super) fn lose_mounted_of_ended(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
-        let ended = |pid| self.carriers.get(&(lwp, pid)).is_some_and(|last| *last <= self.now);
-        let Some(thread) = entry.mounted.thread().filter(|_| entry.pid.is_some_and(ended)) else {
-            return Ok(());
+        let end = match entry.pid {
+            Some(pid) => self.ends.get(&(lwp, pid)).copied(),
+            // Its number is that of LWPs of several processes, and which of them it is, is missing.
+            None => self.carriers.get(&lwp).map(|carrier| carrier.first_end),
         };
+        let has_ended = end.is_some_and(|end| end <= self.now);
+        let Some(thread) = entry.mounted.thread().filter(|_| has_ended) else { return Ok(()) };
         self.lose_mounted(lwp)?;
         if let Some(entry) = self.threads.get_mut(thread) {
             entry.may_be_mounted = true;
@@ -268,7 +271,7 @@ impl Machine {
     }
 
     /// It is not known any more whom an LWP carries, nor where the thread is that it carried.
-    fn lose_mounted(&mut self, lwp: Lwp) -> Result<(), Error> {
+    pub(super) fn lose_mounted(&mut self, lwp: Lwp) -> Result<(), Error> {
         let Some(entry) = self.lwps.get(lwp) else { return Ok(()) };
         let thread = entry.mounted.thread();
         self.change_mounted(lwp, Mounted::Unknown, self.now, EndReason::Lost)?;

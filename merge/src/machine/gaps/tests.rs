@@ -38,7 +38,7 @@ impl Case {
             effect,
             params: Params::default(),
         };
-        self.machine.take(Level::Kern, &event, None).unwrap()
+        self.machine.take(Level::Kern, None, &event, None).unwrap()
     }
 
     fn switch(&mut self, tick: u64, prev: u32, next: u32) -> Placed {
