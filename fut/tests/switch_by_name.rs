@@ -32,7 +32,7 @@ fn only_what_is_on_is_recorded_and_packets_name_the_mounted_thread_all_the_same(
     let recording = Recording::start(&path, Geometry::default()).unwrap();
     assert_eq!(switch_events("USER_CONTEXT_*", false).unwrap(), 1);
     kept(0);
-    scheduler::switch(Some(Thread(7)), LeaveReason::Yield, 0);
+    scheduler::switch(Some(Thread(7)), LeaveReason::Yield, 0, None);
     (1..MANY).for_each(kept);
     another_crate::kept(MANY);
     dropped(1);
