@@ -11,7 +11,9 @@ use std::{
 };
 
 use fut::{
-    Runtime, spawn,
+    Recording, Runtime, keys,
+    shm::Geometry,
+    spawn,
     sync::{Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
 };
 
@@ -23,6 +25,21 @@ fn main() {
     on_lwps(1, || ping_pong("1 LWP"));
     on_lwps(2, || ping_pong("2 LWPs"));
     on_lwps(2, contended);
+    recorded();
+}
+
+/// The same with every key on, and every record drained to a file.
+fn recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording =
+        Recording::start(&folder.path().join("user.fut"), Geometry::default()).expect("a recording");
+    keys::set(keys::ALL).expect("switched");
+    on_lwps(1, || {
+        let (mutex, rwlock) = (Mutex::new(0_u32), RwLock::new(0_u32));
+        row("Mutex: lock + unlock, recorded", each(|n| *black_box(&mutex).lock() += n), None);
+        row("RwLock: read + unlock, recorded", each(|_| _ = black_box(*black_box(&rwlock).read())), None);
+    });
+    println!("lost of these records: {}", recording.finish().expect("recorded").lost);
 }
 
 fn on_lwps(lwps: usize, body: fn()) {
