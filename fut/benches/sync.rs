@@ -7,7 +7,7 @@ use std::{
     hint::black_box,
     sync::{Arc, mpsc},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use fut::{
@@ -28,7 +28,7 @@ fn main() {
     recorded();
 }
 
-/// The same with every key on, and every record drained to a file.
+/// The same with every key on. What is measured fits into the rings, whose pages were written to before.
 fn recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let recording =
@@ -36,8 +36,17 @@ fn recorded() {
     keys::set(keys::ALL).expect("switched");
     on_lwps(1, || {
         let (mutex, rwlock) = (Mutex::new(0_u32), RwLock::new(0_u32));
-        row("Mutex: lock + unlock, recorded", each(|n| *black_box(&mutex).lock() += n), None);
-        row("RwLock: read + unlock, recorded", each(|_| _ = black_box(*black_box(&rwlock).read())), None);
+        let settled = |mut operation: Box<dyn FnMut(u32)>| {
+            for _ in 0..8 {
+                (0..10_000).for_each(&mut operation);
+                thread::sleep(Duration::from_millis(50));
+            }
+            measure(1000, |count| (0..count).for_each(&mut operation))
+        };
+        let lock = settled(Box::new(move |n| *black_box(&mutex).lock() += n));
+        row("Mutex: lock + unlock, recorded", lock, None);
+        let read = settled(Box::new(move |_| _ = black_box(*black_box(&rwlock).read())));
+        row("RwLock: read + unlock, recorded", read, None);
     });
     println!("lost of these records: {}", recording.finish().expect("recorded").lost);
 }

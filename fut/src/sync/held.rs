@@ -6,7 +6,8 @@
 //! 3. A thread that waits for a condition variable gives the mutex back, and takes it again.
 //!
 //! Both are switched by [`keys::LOCKS`](crate::keys::LOCKS), which is off unless somebody asks: a lock that nobody
-//! contends costs less than the two records.
+//! contends costs less than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 with (reading a
+//! read-write lock 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs that others used, too: `cargo bench -p fut --bench sync`).
 
 use super::rt::WaitKind;
 

@@ -148,7 +148,7 @@ fn a_schedule_shows_everything_that_it_is_about() {
     let size = Size { cpus: 4, carriers: 6, others: 3, threads: 12, events: 2000 };
     let (steps, answer) = schedule::run(1, size, Detail { kernel_states: true, reasons: true, exits: true });
     let states: BTreeSet<&str> =
-        answer.threads.values().flat_map(|t| t.states.keys().map(first_word)).collect();
+        answer.threads.values().flat_map(|t| t.states.keys().map(|state| first_word(state))).collect();
     assert_eq!(states, ["active", "blocked", "exited", "in-kernel", "ready", "stalled"].into());
     assert!(answer.threads.values().any(|t| t.migrations > 0));
     let intervals = || answer.threads.values().flat_map(|t| &t.active);
@@ -160,7 +160,7 @@ fn a_schedule_shows_everything_that_it_is_about() {
     assert!(steps.windows(2).any(|w| w[0].tick == w[1].tick && w[0].cpu != w[1].cpu));
 }
 
-fn first_word(text: &String) -> &str {
+fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or_default()
 }
 
