@@ -15,7 +15,7 @@ pub fn ticks() -> u64 {
 }
 
 /// What follows, a read of the clock too, begins when all that stands before is done.
-#[cfg(feature = "runtime")]
+#[cfg(all(feature = "runtime", not(loom)))]
 #[inline(always)]
 pub(crate) fn wait_for_what_was_before() {
     #[cfg(target_arch = "x86_64")]
