@@ -111,7 +111,7 @@ fn shown(path: &Path) -> String {
 
 /// What had to be put right, if anything.
 fn tell_repairs(told: &Told) {
-    let Told { ends_without_begin, begins_without_end, of_strangers, .. } = *told;
+    let Told { ends_without_begin, begins_without_end, broken_holds, of_strangers, .. } = *told;
     if ends_without_begin > 0 {
         let slices = counted(ends_without_begin, "slice");
         output::say(&format!("left out {slices} whose begin the trace does not hold"));
@@ -119,6 +119,10 @@ fn tell_repairs(told: &Told) {
     if begins_without_end > 0 {
         let slices = counted(begins_without_end, "slice");
         output::say(&format!("ended {slices} whose end the trace does not hold with what is around them"));
+    }
+    if broken_holds > 0 {
+        let holds = counted(broken_holds, "hold");
+        output::say(&format!("put right {holds} of locks whose begin or end the trace does not hold"));
     }
     if of_strangers > 0 {
         let rows = counted(of_strangers, "row");

@@ -115,6 +115,9 @@ impl<'w> Picture<'w> {
         let mut lines = Vec::new();
         if let Detail::Coarse(coarse) = &self.0 {
             let left = coarse.left_out();
+            if left.holds > 0 {
+                lines.push(format!("coarse: left out {} holds of locks, which is all", left.holds));
+            }
             lines.push(format!(
                 "coarse: merged {} short states; left out {} slices, {} events, {} wakeups, {} migrations and {} \
                  values of counters",

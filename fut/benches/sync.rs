@@ -7,11 +7,13 @@ use std::{
     hint::black_box,
     sync::{Arc, mpsc},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use fut::{
-    Runtime, spawn,
+    Recording, Runtime, keys,
+    shm::Geometry,
+    spawn,
     sync::{Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
 };
 
@@ -23,6 +25,30 @@ fn main() {
     on_lwps(1, || ping_pong("1 LWP"));
     on_lwps(2, || ping_pong("2 LWPs"));
     on_lwps(2, contended);
+    recorded();
+}
+
+/// The same with every key on. What is measured fits into the rings, whose pages were written to before.
+fn recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording =
+        Recording::start(&folder.path().join("user.fut"), Geometry::default()).expect("a recording");
+    keys::set(keys::ALL).expect("switched");
+    on_lwps(1, || {
+        let (mutex, rwlock) = (Mutex::new(0_u32), RwLock::new(0_u32));
+        let settled = |mut operation: Box<dyn FnMut(u32)>| {
+            for _ in 0..8 {
+                (0..10_000).for_each(&mut operation);
+                thread::sleep(Duration::from_millis(50));
+            }
+            measure(1000, |count| (0..count).for_each(&mut operation))
+        };
+        let lock = settled(Box::new(move |n| *black_box(&mutex).lock() += n));
+        row("Mutex: lock + unlock, recorded", lock, None);
+        let read = settled(Box::new(move |_| _ = black_box(*black_box(&rwlock).read())));
+        row("RwLock: read + unlock, recorded", read, None);
+    });
+    println!("lost of these records: {}", recording.finish().expect("recorded").lost);
 }
 
 fn on_lwps(lwps: usize, body: fn()) {

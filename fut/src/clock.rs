@@ -14,6 +14,17 @@ pub fn ticks() -> u64 {
     nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
 
+/// What follows, a read of the clock too, begins when all that stands before is done.
+#[cfg(all(feature = "runtime", not(loom)))]
+#[inline(always)]
+pub(crate) fn wait_for_what_was_before() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction (SSE2).
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+    }
+}
+
 /// The clocks that a snapshot of a recording holds.
 pub const SNAPSHOT_DOMAINS: [ClockDomain; 4] =
     [ClockDomain::MonotonicRaw, ClockDomain::Monotonic, ClockDomain::Boottime, ClockDomain::Realtime];

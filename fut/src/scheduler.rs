@@ -6,7 +6,7 @@
 
 use std::{ptr, sync::atomic::Ordering};
 
-use sigmund_model::{LeaveReason, Thread};
+use sigmund_model::{LeaveReason, Thread, WaitKind};
 
 use crate::{
     keys,
@@ -14,10 +14,11 @@ use crate::{
 };
 
 crate::__event!(
-    // The LWP goes on with another user thread (0: with none); why the one before left, and what it waits for.
-    Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const ()) in keys::SCHEDULER
-        => "next {next}, left because {reason}, on {on}",
-    || switch(Some(Thread(1)), LeaveReason::Yield, 0)
+    // The LWP goes on with another user thread (0: with none); why the one before left, what it waits for, and the
+    // number of what kind of thing that is (0: of none).
+    Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const (), blocked_for: u8) in keys::SCHEDULER
+        => "next {next}, left because {reason}, for {blocked_for} {on}",
+    || switch(Some(Thread(1)), LeaveReason::Yield, 0, None)
 );
 
 crate::events! {
@@ -30,13 +31,13 @@ crate::events! {
         => "{migrated} comes from LWP {from_lwp}";
 }
 
-/// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, and `on` the
-/// address of what it waits for (0: nothing).
+/// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, `on` the address
+/// of what it waits for (0: nothing; see [`Wait`](sigmund_model::Wait)), and `blocked_for` what kind of thing that is.
 #[inline(always)]
-pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
+pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize, blocked_for: Option<WaitKind>) {
     let next = next.unwrap_or(Thread(0));
     if is_on::<Switch>() {
-        record_switch(next, reason, on);
+        record_switch(next, reason, on, blocked_for);
     }
     // The heads of packets name the thread that is mounted, whether or not switches are recorded.
     if only_others_are_on::<Switch>() {
@@ -46,8 +47,9 @@ pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize) {
 
 #[cold]
 #[inline(never)]
-fn record_switch(next: Thread, reason: LeaveReason, on: usize) {
-    let params = (next, reason as u8, ptr::without_provenance::<()>(on));
+fn record_switch(next: Thread, reason: LeaveReason, on: usize, blocked_for: Option<WaitKind>) {
+    let kind = blocked_for.map_or(0, WaitKind::number);
+    let params = (next, reason as u8, ptr::without_provenance::<()>(on), kind);
     probe::record_and(Switch::event(), params, |ring| ring.mounted.store(next.0, Ordering::Relaxed));
 }
 

@@ -119,7 +119,7 @@ fn what_is_switched_is_recorded_or_not() -> (Vec<u64>, Vec<u64>) {
     ask(&Request::Enable("dropped".into())).unwrap();
     both(2);
     let reply = ask(&Request::Keys(Some(keys::ALL & !keys::SYNC))).unwrap();
-    assert_eq!(number(&reply, "key_mask_before"), keys::ALL);
+    assert_eq!(number(&reply, "key_mask_before"), keys::DEFAULT);
     assert_eq!(find(&reply, "key", &"sync".into())("state"), &"off".into());
     both(3);
     let reply = ask(&Request::Keys(Some(keys::ALL))).unwrap();

@@ -177,13 +177,18 @@ fn a_whole_trace_comes_out_whole() {
     let merged = merged(&small_trace().concat());
     assert_eq!(merged.events(), SMALL_TRACE);
     assert_eq!(merged.losses(), [""; 0]);
-    let states = merged.table("thread_states", &["ts_tick", "dur_tick", "thread", "state", "blocked_on"]);
+    // Traces of before do not tell of what kind it is.
+    let columns = ["ts_tick", "dur_tick", "thread", "state", "blocked_on", "blocked_for"];
+    let states = merged.table("thread_states", &columns);
     let of = |thread: &str| {
         let is_its = |line: &&String| line.split(' ').nth(2) == Some(thread);
         states.iter().filter(is_its).cloned().collect::<Vec<_>>()
     };
-    assert_eq!(of("5"), ["100 20 5 mounted ?", "120 5 5 ready ?", "125 25 5 mounted ?", "150 ? 5 exited ?"]);
-    assert_eq!(of("6"), ["120 20 6 mounted ?", "140 10 6 blocked 48879", "150 10 6 mounted ?"]);
+    assert_eq!(
+        of("5"),
+        ["100 20 5 mounted ? ?", "120 5 5 ready ? ?", "125 25 5 mounted ? ?", "150 ? 5 exited ? ?"]
+    );
+    assert_eq!(of("6"), ["120 20 6 mounted ? ?", "140 10 6 blocked 48879 ?", "150 10 6 mounted ? ?"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, Thread, Ticks, state::named};
+use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, Thread, Ticks, Wait, state::named};
 
 named! {
     /// Which of the two schedulers' sides recorded an event.
@@ -199,8 +199,8 @@ pub enum Effect {
         next: Option<Thread>,
         /// Why the one before left.
         reason: LeaveReason,
-        /// The address of what it waits for, if it blocked and the source says.
-        on: Option<u64>,
+        /// What it waits for, if it blocked and the source says.
+        wait: Wait,
     },
     /// This user thread was created.
     ThreadNew(Thread),

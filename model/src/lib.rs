@@ -27,6 +27,7 @@ mod params;
 mod state;
 #[cfg(feature = "tables")]
 pub mod tables;
+mod wait;
 
 pub use clock::{
     ClockDomain, ClockFit, ClockPair, Conversion, Hertz, Knot, Nanos, Reading, Snapshot, Ticks, Widen,
@@ -36,3 +37,4 @@ pub use ids::{Cpu, Lwp, Pid, Thread};
 pub use loss::{Loss, LossKind, Severity};
 pub use params::{Param, Params};
 pub use state::{EndReason, LwpState, ThreadState};
+pub use wait::{Wait, WaitKind};

@@ -4,6 +4,10 @@
 
 /// The user context switch; its first parameter is the user thread that comes next.
 pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
+/// A user thread has taken a lock: its address, and the [number](crate::WaitKind::number) of what waiting for it is called.
+pub const LOCK_ACQUIRE: &str = "LOCK_ACQUIRE";
+/// It is about to give the lock back; the same parameters.
+pub const LOCK_RELEASE: &str = "LOCK_RELEASE";
 /// The kernel's context switch, as a listing writes it; its parameter is the LWP that comes next.
 pub const KERN_CONTEXT_SWITCH: &str = "KERN_CONTEXT_SWITCH";
 /// Entry to an interrupt handler, as a listing writes it; its parameter is the interrupt's number.

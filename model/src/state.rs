@@ -1,10 +1,10 @@
 //! The states of user threads and LWPs, and what ends them.
 
 macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $(($number:literal))? = $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        pub enum $name { $($(#[$vdoc])* $variant $(= $number)?,)* }
 
         impl $name {
             /// Every value, in the order of declaration.

@@ -325,7 +325,7 @@ pub(crate) enum CtlVerb {
     /// Show the groups of events, or switch them: those in MASK on, all others off.
     #[command(after_help = "Example:\n  sigmund ctl 1234 keys scheduler,lwp")]
     Keys {
-        /// A number (0x101), or names: scheduler, lwp, sync, spans, program, functions, c (all of C programs), all, none.
+        /// A number (0x101), or names: scheduler, lwp, sync, locks, spans, program, functions, c (all of C programs), all, default (all but locks), none.
         #[arg(value_name = "MASK", value_parser = key_mask)]
         mask: Option<KeyMask>,
         /// How to print.
@@ -362,17 +362,19 @@ fn key_mask(text: &str) -> Result<KeyMask, String> {
             "scheduler" => Some(keys::SCHEDULER),
             "lwp" => Some(keys::LWP),
             "sync" => Some(keys::SYNC),
+            "locks" => Some(keys::LOCKS),
             "spans" => Some(keys::SPANS),
             "program" => Some(keys::PROGRAM),
             "functions" => Some(keys::FUNCTIONS),
             "c" => Some(keys::C_PROGRAM),
             "all" => Some(keys::ALL),
+            "default" => Some(keys::DEFAULT),
             "none" => Some(0),
             number => number.parse().ok(),
         },
     };
     text.split(',').try_fold(0, |mask, word| Some(mask | part(word)?)).map(KeyMask).ok_or_else(|| {
-        "expected a number as in 0x101, or names of scheduler, lwp, sync, spans, program, functions, c, all, none with commas"
+        "expected a number as in 0x101, or names of scheduler, lwp, sync, locks, spans, program, functions, c, all, default, none with commas"
             .into()
     })
 }

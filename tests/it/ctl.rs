@@ -125,7 +125,7 @@ fn status_and_threads_say_what_the_program_is_at() {
     let threads = recorded.table("threads");
     // The root waits for its left child until the end.
     assert_eq!(threads[0][..3], ["1", "main", "blocked"], "{:?}", threads[0]);
-    assert_eq!(threads[0][4..], ["end of thread", "thread 2", "2", "left/15"], "{:?}", threads[0]);
+    assert_eq!(threads[0][4..], ["join", "thread 2", "2", "left/15"], "{:?}", threads[0]);
     recorded.finish();
 }
 

@@ -1,7 +1,7 @@
 //! `sigmund export`: other people's programs read what it writes, and find there what SQL finds.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs::{self, File},
     process::{Command, Stdio},
@@ -23,11 +23,17 @@ const TABLES: [&str; 5] = ["csv", "tsv", "ndjson", "arrow", "parquet"];
 /// The paper's run, and a recording of the kernel without user threads.
 fn traces() -> Sigmund {
     let sigmund = Sigmund::with_listing("paper", &figure(2));
+    fs::write(sigmund.path("waits.tsv"), waits::listing()).unwrap();
+    sigmund.run(["merge", "waits.tsv", "-o", "waits.supertrace"]).found();
     let kernel = fixture("small-tsc-v7-zstd.dat");
     let kernel = kernel.to_str().unwrap();
     sigmund.run(["merge", kernel, "-o", "kernel.supertrace", "--hz", "2596.148MHz"]).found();
     sigmund
 }
+
+/// User threads that block for everything there is, and take locks.
+#[path = "../../export/tests/it/waits.rs"]
+mod waits;
 
 fn export(sigmund: &Sigmund, trace: &str, format: &str, out: &str, more: &[&str]) -> crate::sigmund::Said {
     let trace = format!("{trace}.supertrace");
@@ -59,22 +65,27 @@ fn states_by_pj_dump(dump: &str) -> BTreeMap<(String, String), (u64, u64)> {
 }
 
 #[test]
-fn pj_dump_finds_the_time_that_each_user_thread_spent_in_each_state() {
+fn pj_dump_finds_the_time_that_each_user_thread_spent_in_each_state_and_blocked_for_what() {
     let sigmund = traces();
-    export(&sigmund, "paper", "paje", "x.trace", &[]).found();
-    let Some(dump) = reads(&sigmund, "pj_dump", &["-l", "9", "x.trace"]) else { return };
-    let found = states_by_pj_dump(&dump);
-    // A clock whose rate nobody knows: one tick is one nanosecond.
-    let query = "SELECT CAST(thread AS VARCHAR), state, sum(dur_tick), count(*) FROM thread_states WHERE state <> \
-                 'exited' GROUP BY thread, state";
-    let rows = sigmund.sql("paper.supertrace", query);
-    assert!(!rows.is_empty());
-    let number = |text: &str| text.parse::<u64>().unwrap();
-    let truth: BTreeMap<_, _> = rows
-        .iter()
-        .map(|row| ((row[0].clone(), row[1].clone()), (number(&row[2]), number(&row[3]))))
-        .collect();
-    assert_eq!(found, truth);
+    for trace in ["paper", "waits"] {
+        export(&sigmund, trace, "paje", &format!("{trace}.trace"), &[]).found();
+        let Some(dump) = reads(&sigmund, "pj_dump", &["-l", "9", &format!("{trace}.trace")]) else { return };
+        let found = states_by_pj_dump(&dump);
+        // A clock whose rate nobody knows: one tick is one nanosecond.
+        let query = "SELECT CAST(thread AS VARCHAR), concat(CAST(state AS VARCHAR), CASE WHEN blocked_for IS NULL THEN \
+                     '' ELSE concat(' (', CAST(blocked_for AS VARCHAR), ')') END) AS doing, sum(dur_tick), count(*) \
+                     FROM thread_states WHERE state <> 'exited' GROUP BY thread, doing";
+        let rows = sigmund.sql(&format!("{trace}.supertrace"), query);
+        assert!(!rows.is_empty());
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let truth: BTreeMap<_, _> = rows
+            .iter()
+            .map(|row| ((row[0].clone(), row[1].clone()), (number(&row[2]), number(&row[3]))))
+            .collect();
+        assert_eq!(found, truth, "{trace}");
+        let reasons: BTreeSet<_> = truth.keys().filter(|(_, doing)| doing.starts_with("blocked (")).collect();
+        assert!(trace == "paper" || reasons.len() == 13, "{reasons:?}");
+    }
 }
 
 #[test]
@@ -91,10 +102,18 @@ fn babeltrace2_finds_every_event() {
 #[test]
 fn otf2_print_finds_no_fault_in_an_archive() {
     let sigmund = traces();
-    for trace in ["paper", "kernel"] {
+    for trace in ["paper", "kernel", "waits"] {
         export(&sigmund, trace, "otf2", trace, &[]).found();
         let Some(text) = reads(&sigmund, "otf2-print", &[&format!("{trace}/traces.otf2")]) else { return };
         assert!(!text.contains("INVALID") && text.contains("ENTER"), "{text}");
+        for (record, event) in
+            [("THREAD_ACQUIRE_LOCK ", "LOCK_ACQUIRE"), ("THREAD_RELEASE_LOCK ", "LOCK_RELEASE")]
+        {
+            let found = text.lines().filter(|line| line.starts_with(record)).count() as i64;
+            let query = format!("SELECT count(*) FROM events WHERE name = '{event}'");
+            let expected = sigmund.number(&format!("{trace}.supertrace"), &query);
+            assert_eq!((found, expected > 0), (expected, trace == "waits"), "{record}");
+        }
     }
 }
 

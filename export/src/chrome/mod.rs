@@ -22,7 +22,7 @@
 //! | LWPs on CPUs, user threads on CPUs, interrupts | rows of a process "CPUs" | |
 //! | states of LWPs | the row with their tid, in their process | which of two LWPs with one tid it was, and the second one's name |
 //! | their system calls, spans, events; user threads they carry | two more rows for each | |
-//! | states of user threads; their spans, functions, events | two rows for each; `lwp`, `cpu`, `blocked on` in `args` | |
+//! | states of user threads; their spans, functions, events | two rows for each; `blocked (mutex)` if it is known for what it is blocked; `lwp`, `cpu`, `blocked on` in `args` | |
 //! | wakeups, of LWPs and user threads | flows between rows of states | those by nobody known |
 //! | migrations | instants that say from where to where | |
 //! | ready and run queues | counters | |
@@ -53,7 +53,7 @@ use self::{
     json::Json,
     rows::{Row, Rows},
 };
-use crate::timeline::{Cast, Change, Counter, CpuId, Happening, LwpId, Sink, ThreadId, Track};
+use crate::timeline::{Cast, Change, Counter, CpuId, Doing, Happening, LwpId, Sink, ThreadId, Track};
 
 /// Bytes that are held before they are written.
 const BUFFER: usize = 64 << 10;
@@ -270,12 +270,10 @@ impl<W: Write> Sink for Chrome<W> {
                 let before = std::mem::replace(&mut self.lwps[lwp.index()], now);
                 self.state(Row::Lwp(lwp), before);
             }
-            Change::Thread { thread, state, lwp, cpu, blocked_on } => {
-                let now = state.map(|state| Interval {
-                    lwp,
-                    cpu,
-                    blocked_on,
-                    ..Interval::new(since, state.name())
+            Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
+                let now = state.map(|state| {
+                    let name = Doing::new(state, blocked_for).name();
+                    Interval { lwp, cpu, blocked_on, ..Interval::new(since, name) }
                 });
                 let before = std::mem::replace(&mut self.threads[thread.index()], now);
                 self.state(Row::Thread(thread), before);
@@ -288,6 +286,8 @@ impl<W: Write> Sink for Chrome<W> {
             Change::Wakeup { by: Some(by), of } => self.wakeup(by, of),
             Change::Migration { of, from, to } => self.migration(of, from, to),
             Change::Count(counter, value) => self.count(counter, value),
+            // Their events tell of them.
+            Change::Locked { .. } | Change::Unlocked { .. } => {}
             Change::Event(event) => self.happening(event),
         }
         if self.buffer.len() >= BUFFER { self.send() } else { Ok(()) }

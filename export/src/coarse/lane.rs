@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{LwpState, ThreadState, Ticks};
+use sigmund_model::{LwpState, Ticks};
 
 use super::held::{Held, Waiting};
 use super::{Buckets, Numbers};
-use crate::timeline::{Cast, Change, CpuId, LwpId, ThreadId};
+use crate::timeline::{Cast, Change, CpuId, Doing, LwpId, ThreadId};
 
 /// Which states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub(super) enum LaneId {
 /// One state, or one who is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
-    /// 0 is none; 1 more than the index of the state, or of who it is. What totals are kept of.
+    /// 0 is none; 1 more than the index of the state (with what a thread is blocked for), or of who it is. What totals
+    /// are kept of.
     key: u32,
     lwp: Option<LwpId>,
     cpu: Option<CpuId>,
@@ -52,9 +53,9 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
         Change::Lwp { lwp, state, cpu } => {
             (LaneId::Lwp(lwp), Value { cpu, ..who(state.map(|state| state as u32)) })
         }
-        Change::Thread { thread, state, lwp, cpu, blocked_on } => {
-            let state = who(state.map(|state| state as u32));
-            (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..state })
+        Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
+            let doing = who(state.map(|state| Doing::new(state, blocked_for).index() as u32));
+            (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..doing })
         }
         _ => return None,
     })
@@ -71,8 +72,9 @@ impl LaneId {
             LaneId::LwpThread(of) => Change::LwpThread(of, index.map(ThreadId)),
             LaneId::Lwp(lwp) => Change::Lwp { lwp, state: index.map(|i| LwpState::ALL[i as usize]), cpu },
             LaneId::Thread(thread) => {
-                let state = index.map(|i| ThreadState::ALL[i as usize]);
-                Change::Thread { thread, state, lwp, cpu, blocked_on }
+                let doing = index.map(|i| Doing::at(i as usize));
+                let (state, blocked_for) = (doing.map(Doing::state), doing.and_then(Doing::blocked_for));
+                Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
             }
         }
     }
@@ -234,7 +236,9 @@ struct Sum {
 }
 
 /// More than states there are.
-const FEW: usize = 16;
+const FEW: usize = 32;
+
+const _: () = assert!(FEW > Doing::COUNT);
 
 impl Sums {
     #[inline]

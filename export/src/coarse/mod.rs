@@ -17,6 +17,7 @@
 //! | a slice of at least a bucket | the same |
 //! | a shorter one | left out, and with it all inside of it |
 //! | an event, a wakeup, a migration | on each track, the first of each bucket (of each declared event; of wakeups; of migrations); the others are left out |
+//! | a hold of a lock | left out: those of one lock would not follow each other any more |
 //! | a counter | in each bucket its least, its greatest and its last value, at their instants |
 //!
 //! So the totals of each state on each track are exact, over the whole and over each bucket; and a track has at most as
@@ -95,6 +96,8 @@ pub struct LeftOut {
     pub migrations: u64,
     /// Values of counters.
     pub counts: u64,
+    /// Holds of locks, all of them.
+    pub holds: u64,
 }
 
 /// How time is cut.
@@ -195,6 +198,8 @@ impl<S: Sink> Coarse<S> {
                     left_out.migrations += 1;
                 }
             }
+            Change::Locked { .. } => left_out.holds += 1,
+            Change::Unlocked { .. } => {}
             // States are told above.
             Change::CpuLwp(..)
             | Change::CpuThread(..)

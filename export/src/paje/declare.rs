@@ -6,7 +6,7 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use sigmund_model::{Level, LwpState, ThreadState};
+use sigmund_model::{Level, LwpState, ThreadState, WaitKind};
 
 use super::{
     Paje,
@@ -16,11 +16,13 @@ use super::{
     name::Commas,
     palette::{self, Color},
 };
-use crate::timeline::{Counter, EventKind, Slice};
+use crate::timeline::{Counter, Doing, EventKind, Slice};
 
 /// What was declared in the course.
 pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
+    /// By [`WaitKind`]: whether its state is declared.
+    blocked: [bool; WaitKind::ALL.len()],
     /// By type: the names of slices, and the numbers of their values.
     slices: Vec<HashMap<Box<str>, u64>>,
     names: u64,
@@ -38,6 +40,7 @@ impl Default for Declared {
     fn default() -> Declared {
         Declared {
             aliases: HashSet::default(),
+            blocked: [false; WaitKind::ALL.len()],
             slices: (0..SLICE_TYPES).map(|_| HashMap::new()).collect(),
             names: 0,
             bytes: 0,
@@ -84,6 +87,19 @@ impl<W: Write> Paje<W> {
         }
         for state in ThreadState::ALL {
             self.define_state(Kind::Thread, *state as u32, state.name(), palette::of_thread_state(*state))?;
+        }
+        Ok(())
+    }
+
+    /// Declares what a thread is blocked for, before the first that is.
+    #[inline]
+    pub(super) fn blocked_value(&mut self, doing: Option<Doing>) -> io::Result<()> {
+        let Some((doing, blocked_for)) = doing.and_then(|doing| Some((doing, doing.blocked_for()?))) else {
+            return Ok(());
+        };
+        if !std::mem::replace(&mut self.declared.blocked[blocked_for.number() as usize - 1], true) {
+            let color = palette::of_blocked(blocked_for);
+            self.define_state(Kind::Thread, doing.index() as u32, doing.name(), color)?;
         }
         Ok(())
     }

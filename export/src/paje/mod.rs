@@ -33,10 +33,11 @@
 //! | who is on a CPU, mounted on an LWP | a state whose value is the name of the one carried | |
 //! | where an LWP or a user thread is | the rows of CPUs and LWPs | the CPU that an LWP left |
 //! | no state, idle | `PajePopState`: nothing is drawn. (ViTE 1.2 does not know `PajeResetState`.) | |
-//! | what a blocked thread waits for | field `WaitsFor` of its state: `pj_dump -u` | |
+//! | what a blocked thread waits for | its kind: a state of its own, `blocked (mutex)`, declared when it first occurs; the object: field `WaitsFor` of its state, `pj_dump -u` | |
 //! | span, function, system call, interrupt | `PajePushState` and `PajePopState`, a type for each; ViTE shows the innermost | |
 //! | wakeup | a link of no length; when nobody knows by whom, an event | |
 //! | migration | a link of no length from place to place; its value says who | |
+//! | lock that is taken, given back | the event of it: holds need not nest, and ViTE has one stack of states for a container | how long it is held |
 //! | counter | a variable of the process, or of the CPU | pj_dump keeps the last of one instant; it has no value before the first |
 //! | event | an event of the user thread, the LWP, the CPU or the machine; its parameters are a field, `Parameters` | code, key, format, the CPU that the probe saw; when it is drawn on a CPU, the LWP |
 //! | ticks | | what is below a nanosecond; the clock's rate, and the date |
@@ -81,7 +82,7 @@ use self::{
     lines::Lines,
     unique::Names,
 };
-use crate::timeline::{Cast, Change, Sink};
+use crate::timeline::{Cast, Change, Doing, Sink};
 
 pub use self::{
     check::{Fault, FaultKind, Report, check},
@@ -144,8 +145,10 @@ impl<W: Write> Sink for Paje<W> {
                 self.carry(Row::from(lwp).beside(Kind::LwpThread), thread.map(Row::from))
             }
             Change::Lwp { lwp, state, .. } => self.set(lwp.into(), state.map(|state| state as u32), None),
-            Change::Thread { thread, state, blocked_on, .. } => {
-                self.set(thread.into(), state.map(|state| state as u32), blocked_on)
+            Change::Thread { thread, state, blocked_on, blocked_for, .. } => {
+                let doing = state.map(|state| Doing::new(state, blocked_for));
+                self.blocked_value(doing)?;
+                self.set(thread.into(), doing.map(|doing| doing.index() as u32), blocked_on)
             }
             Change::Enter(track, slice) => self.enter(track, slice),
             Change::Leave(track, kind) => self.leave(track, kind),
@@ -153,6 +156,8 @@ impl<W: Write> Sink for Paje<W> {
             Change::Wakeup { by: None, of } => self.wakeup_by_nobody(of),
             Change::Migration { of, from, to } => self.migration(of, from, to),
             Change::Count(counter, value) => self.count(counter, value),
+            // Their events tell of them.
+            Change::Locked { .. } | Change::Unlocked { .. } => Ok(()),
             Change::Event(happening) => self.event(happening),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::timeline::SliceKind;
 
@@ -61,6 +61,12 @@ pub(super) fn of_thread_state(state: ThreadState) -> Color {
         ThreadState::Exited => BLACK,
         ThreadState::Unknown => WHITE,
     }
+}
+
+/// Greys with some blue in them, from dark to pale.
+pub(super) fn of_blocked(blocked_for: WaitKind) -> Color {
+    let grey = 250 + 40 * u16::from(blocked_for.number());
+    Color(grey, grey, grey + 150)
 }
 
 pub(super) fn of_lwp_state(state: LwpState) -> Color {
@@ -134,10 +140,14 @@ mod tests {
 
     #[test]
     fn no_two_states_of_a_thread_have_one_colour() {
-        for (index, state) in ThreadState::ALL.iter().enumerate() {
-            for other in &ThreadState::ALL[..index] {
-                assert_ne!(of_thread_state(*state), of_thread_state(*other), "{state:?} and {other:?}");
+        let states = ThreadState::ALL.iter().map(|state| (state.name(), of_thread_state(*state)));
+        let blocked = WaitKind::ALL.iter().map(|kind| (kind.name(), of_blocked(*kind)));
+        let all: Vec<_> = states.chain(blocked).collect();
+        for (index, (state, color)) in all.iter().enumerate() {
+            for (other, its) in &all[..index] {
+                assert_ne!(color, its, "{state} and {other}");
             }
+            assert!(color.2 <= 1000);
         }
     }
 }

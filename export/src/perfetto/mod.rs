@@ -24,13 +24,14 @@
 //! | states of LWPs | of the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown, when an LWP leaves a CPU: `SD`; otherwise the state before goes on, as it does where the timeline says that there is none |
 //! | who wakes an LWP | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (its LWP is named); wakeups of who is runnable already |
 //! | migrations of LWPs | `sched_migrate_task`, in the table `ftrace_event` | |
-//! | states of a user thread | slices on its own track, a child of its process's; `lwp`, `cpu`, `blocked on` as annotations | |
+//! | states of a user thread | slices on its own track, a child of its process's, `blocked (mutex)` if it is known for what it is blocked; `lwp`, `cpu`, `blocked on` as annotations | |
 //! | spans, functions | slices on a second track: they need not nest with states | |
 //! | system calls | slices on the LWP's track | |
 //! | interrupts | slices on a track for each CPU | |
 //! | user threads on LWPs, on CPUs | slices on a track of the LWP, and on a track for each CPU | |
 //! | wakeups of user threads | a flow from an instant on the waker's track to the slice that begins then | those by nobody known |
 //! | migrations of user threads | a flow between the tracks of the two LWPs | |
+//! | locks that are taken, given back | the instants of these events: slices of a track have to nest, holds need not | how long one is held |
 //! | ready and run queues | counter tracks | their zeros before the first change |
 //! | events | instants on the narrowest track they belong to, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
 //! | a tid that is used again | `sched_process_free`, then a new thread | |
@@ -61,7 +62,7 @@ use std::{
     sync::Arc,
 };
 
-use sigmund_model::{ThreadState, Ticks};
+use sigmund_model::Ticks;
 
 use self::{
     batch::BATCH,
@@ -72,7 +73,7 @@ use self::{
     tracks::Row,
     wire::Wire,
 };
-use crate::timeline::{Cast, Change, Counter, CpuId, Happening, LwpId, Sink, ThreadId, Track};
+use crate::timeline::{Cast, Change, Counter, CpuId, Doing, Happening, LwpId, Sink, ThreadId, Track};
 
 /// zlib's level: the fastest that compresses.
 const LEVEL: u32 = 1;
@@ -201,20 +202,20 @@ impl<W: Write> Perfetto<W> {
     fn thread(
         &mut self,
         thread: ThreadId,
-        state: Option<ThreadState>,
+        doing: Option<Doing>,
         lwp: Option<LwpId>,
         cpu: Option<CpuId>,
         blocked_on: Option<i64>,
     ) {
         let row = Row::Thread(thread);
         let open = &mut self.thread_open[thread.index()];
-        if std::mem::replace(open, state.is_some()) {
+        if std::mem::replace(open, doing.is_some()) {
             self.events.end(self.at, row);
         }
-        let Some(state) = state else { return };
+        let Some(doing) = doing else { return };
         let flow = std::mem::take(&mut self.flows.to[thread.index()]);
         let cast = &self.cast;
-        self.events.begin(self.at, row, Category::State, Strings::state(state), |out| {
+        self.events.begin(self.at, row, Category::State, Strings::state(doing), |out| {
             if let Some(lwp) = lwp {
                 events::note(out, Note::Lwp, u64::from(cast[lwp].lwp.0));
             }
@@ -327,8 +328,9 @@ impl<W: Write> Sink for Perfetto<W> {
                 let open = std::mem::replace(&mut self.mounted_open[lwp.index()], thread.is_some());
                 self.carry(Row::Mounted(lwp), open, Category::Mounted, thread);
             }
-            Change::Thread { thread, state, lwp, cpu, blocked_on } => {
-                self.thread(thread, state, lwp, cpu, blocked_on);
+            Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
+                let doing = state.map(|state| Doing::new(state, blocked_for));
+                self.thread(thread, doing, lwp, cpu, blocked_on);
             }
             Change::Enter(track, slice) => {
                 let name = self.events.strings.name(slice.name);
@@ -344,6 +346,8 @@ impl<W: Write> Sink for Perfetto<W> {
                 };
                 self.events.count(self.at, row, value);
             }
+            // Their events tell of them.
+            Change::Locked { .. } | Change::Unlocked { .. } => {}
             Change::Event(event) => self.happening(event),
         }
         self.send_full()

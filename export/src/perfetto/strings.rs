@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use sigmund_model::{EventType, Level, ThreadState};
+use sigmund_model::{EventType, Level};
 
 use super::{schema::interned, wire::Wire};
-use crate::timeline::{Cast, EventKind, SliceKind, ThreadId};
+use crate::timeline::{Cast, Doing, EventKind, SliceKind, ThreadId};
 
 /// Bytes of names that are known at one time.
 const LIMIT: usize = 4 << 20;
@@ -140,11 +140,11 @@ impl Strings {
         for (index, note) in NOTES.iter().enumerate() {
             self.define(interned::DEBUG_ANNOTATION_NAMES, index as Iid + 1, note);
         }
-        let states = ThreadState::ALL.iter().map(|state| state.name());
+        let states = Doing::all().map(Doing::name);
         for (index, name) in states.chain(FIXED_NAMES).enumerate() {
             self.define(interned::EVENT_NAMES, index as Iid + 1, name);
         }
-        self.next_name = (ThreadState::ALL.len() + FIXED_NAMES.len()) as Iid + 1;
+        self.next_name = (Doing::COUNT + FIXED_NAMES.len()) as Iid + 1;
         self.next_annotation = NOTES.len() as Iid + 1;
     }
 
@@ -176,13 +176,13 @@ impl Strings {
     }
 
     #[inline]
-    pub(super) fn state(state: ThreadState) -> Iid {
-        state as Iid + 1
+    pub(super) fn state(doing: Doing) -> Iid {
+        doing.index() as Iid + 1
     }
 
     #[inline]
     pub(super) fn fixed(name: Fixed) -> Iid {
-        ThreadState::ALL.len() as Iid + name as Iid + 1
+        Doing::COUNT as Iid + name as Iid + 1
     }
 
     /// The number of any name.

@@ -21,8 +21,8 @@ use std::{
 };
 
 use arrow::{
-    array::{Array, AsArray, Int32Array, Int64Array, RecordBatch},
-    datatypes::{Int32Type, Int64Type},
+    array::{Array, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch},
+    datatypes::{DataType, Int32Type, Int64Type},
 };
 use datafusion::{
     error::{DataFusionError, Result as PlanResult},
@@ -32,7 +32,7 @@ use datafusion::{
     scalar::ScalarValue,
 };
 use futures::StreamExt;
-use sigmund_model::tables::Table;
+use sigmund_model::{WaitKind, tables::Table};
 use sigmund_query::Window;
 use sigmund_sql::SuperTrace;
 
@@ -64,6 +64,8 @@ pub(super) struct Interval {
     pub(super) cpu: i32,
     /// What it waits for.
     pub(super) blocked_on: Option<i64>,
+    /// The number of what kind that is; 0 if it is not known.
+    pub(super) blocked_for: u8,
 }
 
 /// Which table, and which of its rows.
@@ -173,18 +175,15 @@ impl Intervals {
     fn rows_of<'b>(&self, batch: &'b RecordBatch) -> impl Iterator<Item = Interval> + use<'b> {
         let long = |column: usize| batch.column(column).as_primitive::<Int64Type>();
         let (from, dur, who) = (long(0), long(1), Whose::of(batch, 2));
-        let words = batch.column(3).as_dictionary::<Int32Type>();
-        let texts = words.values().as_string::<i32>();
-        let states: Vec<Option<u8>> = texts
-            .iter()
-            .map(|word| self.states.iter().position(|state| Some(*state) == word).map(|at| at as u8))
-            .collect();
+        let state_of = |word: &str| self.states.iter().position(|state| *state == word).map(|at| at as u8);
+        let states = Words::of(batch, 3, state_of);
+        let kinds = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
         let (lwp, cpu) =
             (batch.column(4).as_primitive::<Int32Type>(), batch.column(5).as_primitive::<Int32Type>());
         let blocked_on = long(6);
         let (first, last) = (self.window.from.unwrap_or(i64::MIN), self.window.to.unwrap_or(i64::MAX));
         (0..batch.num_rows()).filter_map(move |row| {
-            let state = words.key(row).and_then(|key| states[key])?;
+            let state = states.value(row)?;
             let begin = from.value(row);
             let end = if dur.is_valid(row) { begin.saturating_add(dur.value(row)) } else { i64::MAX };
             let (begin, end) = (begin.max(first), end.min(last));
@@ -196,8 +195,28 @@ impl Intervals {
                 lwp: if lwp.is_valid(row) { lwp.value(row) } else { NOBODY },
                 cpu: if cpu.is_valid(row) { cpu.value(row) } else { NOBODY },
                 blocked_on: blocked_on.is_valid(row).then(|| blocked_on.value(row)),
+                blocked_for: kinds.value(row).unwrap_or(0),
             })
         })
+    }
+}
+
+/// A column of words, as numbers.
+struct Words<'b> {
+    words: &'b DictionaryArray<Int32Type>,
+    /// By key; `None` of words that nobody knows.
+    numbers: Vec<Option<u8>>,
+}
+
+impl<'b> Words<'b> {
+    fn of(batch: &'b RecordBatch, column: usize, number: impl Fn(&str) -> Option<u8>) -> Words<'b> {
+        let words = batch.column(column).as_dictionary::<Int32Type>();
+        let texts = words.values().as_string::<i32>();
+        Words { words, numbers: texts.iter().map(|word| number(word?)).collect() }
+    }
+
+    fn value(&self, row: usize) -> Option<u8> {
+        self.words.key(row).and_then(|key| self.numbers[key])
     }
 }
 
@@ -223,7 +242,7 @@ impl Whose<'_> {
     }
 }
 
-/// `ts_tick, dur_tick, who, state, lwp, cpu, blocked_on` of the wanted rows; NULL where the table has no such column.
+/// `ts_tick, dur_tick, who, state, lwp, cpu, blocked_on, blocked_for` of the wanted rows; NULL where the table has no such column.
 fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
     let mut frame = frame;
     for condition in &wanted.conditions {
@@ -240,6 +259,7 @@ fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
     let or_null = |name: &'static str, null: ScalarValue| {
         if has(name) { ident(name) } else { lit(null).alias(format!("no_{name}")) }
     };
+    let no_word = ScalarValue::Dictionary(Box::new(DataType::Int32), Box::new(ScalarValue::Utf8(None)));
     frame.select(vec![
         ident("ts_tick"),
         ident("dur_tick"),
@@ -248,5 +268,6 @@ fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
         or_null("lwp", ScalarValue::Int32(None)),
         or_null("cpu", ScalarValue::Int32(None)),
         or_null("blocked_on", ScalarValue::Int64(None)),
+        or_null("blocked_for", no_word),
     ])
 }

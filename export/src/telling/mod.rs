@@ -19,12 +19,13 @@
 //! | events | all | all | all | these |
 //! | from, to | all are cut to the window | | | |
 //!
-//! It streams: memory grows with the number of tracks, not with the length of the trace.
+//! It streams: memory grows with the number of tracks and of locks, not with the length of the trace.
 
 mod cast;
 mod holding;
 mod intervals;
 mod kinds;
+mod locks;
 mod queues;
 mod roles;
 mod slices;
@@ -65,6 +66,9 @@ pub struct Told {
     pub ends_without_begin: u64,
     /// Slices whose end the trace does not hold: ended with what is around them.
     pub begins_without_end: u64,
+    /// Holds of locks without a begin: left out; and without an end: ended when the lock is taken the next time, or with the
+    /// trace.
+    pub broken_holds: u64,
     /// States and events whose number nobody has: left out.
     pub of_strangers: u64,
 }

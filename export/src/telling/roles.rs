@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sigmund_model::{EventType, Level, Params, names};
 
-use super::slices::Key;
+use super::{locks::Fields, slices::Key};
 use crate::timeline::SliceKind;
 
 /// What an event means.
@@ -20,6 +20,10 @@ pub(super) enum Role {
     Begins(SliceKind),
     /// One ends.
     Ends(SliceKind),
+    /// Somebody has taken a lock.
+    Takes(Fields),
+    /// Somebody gives one back.
+    GivesBack(Fields),
 }
 
 /// The roles of all declared events, and where their names are found.
@@ -90,6 +94,8 @@ fn role(ty: &EventType, has_waking: bool) -> Role {
             "SPAN_END" => Role::Ends(Span),
             "PROF_IN" => Role::Begins(Function),
             "PROF_OUT" => Role::Ends(Function),
+            names::LOCK_ACQUIRE => Fields::of(ty).map_or(Role::Event, Role::Takes),
+            names::LOCK_RELEASE => Fields::of(ty).map_or(Role::Event, Role::GivesBack),
             _ => Role::Event,
         };
     }

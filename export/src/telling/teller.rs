@@ -1,6 +1,6 @@
 //! Tells rows as changes: who is on what, what each is doing, and what had to be put right.
 
-use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Thread, ThreadState, Ticks};
+use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Thread, ThreadState, Ticks, WaitKind};
 use sigmund_query::{EventRow, Filter};
 use sigmund_sql::SuperTrace;
 
@@ -9,6 +9,7 @@ use super::{
     holding::{Holding, Slot},
     intervals::Interval,
     kinds::Kinds,
+    locks::Locks,
     queues::{Counts, Queues},
     roles::{self, Role, Roles},
     slices::OpenSlices,
@@ -16,7 +17,9 @@ use super::{
 };
 use crate::{
     Error,
-    timeline::{Cast, Change, CpuId, EventKind, Happening, LwpId, Sink, Slice, SliceKind, ThreadId, Track},
+    timeline::{
+        Cast, Change, CpuId, EventKind, Happening, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId, Track,
+    },
 };
 
 /// Turns rows, which come in the order of time, into changes.
@@ -27,6 +30,7 @@ pub(super) struct Teller<'a> {
     roles: Roles,
     holding: Holding,
     slices: OpenSlices,
+    locks: Locks,
     queues: Queues,
     /// Where each was last: LWPs on CPUs, user threads on LWPs.
     lwp_was_on: Vec<Option<CpuId>>,
@@ -55,6 +59,7 @@ impl<'a> Teller<'a> {
             roles: Roles::of(trace.event_types().iter().map(|event| (&event.ty, event.events))),
             holding: Holding::new(cast),
             slices: OpenSlices::default(),
+            locks: Locks::default(),
             queues: Queues::new(cast),
             lwp_was_on: vec![None; cast.lwps.len()],
             thread_was_on: vec![None; cast.threads.len()],
@@ -116,8 +121,9 @@ impl<'a> Teller<'a> {
             return self.gone(row.from, Slot::Thread(thread), Track::Thread(thread));
         }
         self.holding.hold(Slot::Thread(thread), row.state.into(), row.to);
-        let blocked_on = row.blocked_on;
-        self.change(row.from, &Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on })?;
+        let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
+        let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
+        self.change(row.from, &change)?;
         let waits = matches!(state, ThreadState::New | ThreadState::Ready);
         let counts = self.queues.thread_waits(thread, waits.then_some(self.cast[thread].process));
         self.count(row.from, counts)?;
@@ -189,6 +195,14 @@ impl<'a> Teller<'a> {
                 self.leave(tick, kind, event)?;
                 self.change(tick, &Change::Event(event))
             }
+            Role::Takes(fields) => {
+                self.change(tick, &Change::Event(event))?;
+                self.lock(tick, event, fields.read(event.params))
+            }
+            Role::GivesBack(fields) => {
+                self.unlock(tick, event, fields.read(event.params))?;
+                self.change(tick, &Change::Event(event))
+            }
             Role::WakesLwp | Role::WakesThread | Role::Event => {
                 self.change(tick, &Change::Event(event))?;
                 let lwp = row.target_lwp.filter(|_| role == Role::WakesLwp);
@@ -230,6 +244,41 @@ impl<'a> Teller<'a> {
             ends => self.told.begins_without_end += ends as u64 - 1,
         }
         ends.into_iter().try_for_each(|kind| self.change(tick, &Change::Leave(track, kind)))
+    }
+
+    fn lock(&mut self, tick: i64, event: &Happening<'_>, lock: Option<(u64, WaitKind)>) -> Result<(), Error> {
+        let (Some((by, process)), Some(lock)) = (self.locker(event), lock) else { return Ok(()) };
+        let (hold, before) = self.locks.take(process, by, lock);
+        if let Some((by, hold)) = before {
+            self.told.broken_holds += 1;
+            self.change(tick, &Change::Unlocked { by, hold })?;
+        }
+        self.change(tick, &Change::Locked { by, hold })
+    }
+
+    fn unlock(
+        &mut self,
+        tick: i64,
+        event: &Happening<'_>,
+        lock: Option<(u64, WaitKind)>,
+    ) -> Result<(), Error> {
+        let (Some((by, process)), Some(lock)) = (self.locker(event), lock) else { return Ok(()) };
+        match self.locks.give_back(process, by, lock) {
+            Some((by, hold)) => self.change(tick, &Change::Unlocked { by, hold }),
+            None => {
+                self.told.broken_holds += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Who takes a lock or gives it back, and the process whose lock it is.
+    fn locker(&self, event: &Happening<'_>) -> Option<(Track, ProcessId)> {
+        match (event.thread, event.lwp) {
+            (Some(thread), _) => Some((Track::Thread(thread), self.cast[thread].process)),
+            (None, Some(lwp)) => Some((Track::Lwp(lwp), self.cast[lwp].process)),
+            (None, None) => None,
+        }
     }
 
     /// Every slice that is open on a track ends here, for want of another end.
@@ -289,9 +338,14 @@ impl<'a> Teller<'a> {
                 Slot::CpuThread(cpu) => Change::CpuThread(cpu, None),
                 Slot::LwpThread(lwp) => Change::LwpThread(lwp, None),
                 Slot::Lwp(lwp) => Change::Lwp { lwp, state: None, cpu: None },
-                Slot::Thread(thread) => {
-                    Change::Thread { thread, state: None, lwp: None, cpu: None, blocked_on: None }
-                }
+                Slot::Thread(thread) => Change::Thread {
+                    thread,
+                    state: None,
+                    lwp: None,
+                    cpu: None,
+                    blocked_on: None,
+                    blocked_for: None,
+                },
             },
         )?;
         self.count(tick, counts)
@@ -309,6 +363,10 @@ impl<'a> Teller<'a> {
         let last = self.cast.clock.last.0 as i64;
         for track in self.slices.tracks() {
             self.leave_all(last, track)?;
+        }
+        for (by, hold) in self.locks.give_all_back() {
+            self.told.broken_holds += 1;
+            self.change(last, &Change::Unlocked { by, hold })?;
         }
         // What never ends, ends with the trace: every interval is cut to the window.
         self.pass(i64::MAX)?;

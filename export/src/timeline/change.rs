@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sigmund_model::{Context, Cpu, LwpState, Params, ThreadState, Ticks};
+use sigmund_model::{Context, Cpu, LwpState, Params, ThreadState, Ticks, WaitKind};
 
 use super::{CpuId, EventKind, LwpId, ProcessId, ThreadId};
 
@@ -82,6 +82,9 @@ pub enum Change<'a> {
         cpu: Option<CpuId>,
         /// The object it waits for, if it is blocked and the runtime said.
         blocked_on: Option<i64>,
+        /// What kind of thing that is, if it is blocked and the runtime said. With the state it is a
+        /// [`Doing`](super::Doing).
+        blocked_for: Option<WaitKind>,
     },
     /// A slice begins, inside of those that are open on its track.
     Enter(Track, Slice<'a>),
@@ -105,6 +108,20 @@ pub enum Change<'a> {
     },
     /// A counter has this value from now on.
     Count(Counter, u64),
+    /// Somebody has taken a lock.
+    Locked {
+        /// Who.
+        by: Track,
+        /// Which, and the number of this hold.
+        hold: Hold,
+    },
+    /// Somebody gives back a lock that was taken.
+    Unlocked {
+        /// Who has taken it.
+        by: Track,
+        /// As it was told when it was taken.
+        hold: Hold,
+    },
     /// An event, as it was recorded.
     Event(&'a Happening<'a>),
 }
@@ -157,6 +174,20 @@ pub enum Counter {
     ReadyQueue(ProcessId),
     /// Runnable LWPs that wait for a CPU, in the run queue of this one as far as the trace tells.
     RunQueue(CpuId),
+}
+
+/// A lock that somebody holds for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Holds are numbered from 1, in the order in which they begin.
+    pub number: u64,
+    /// Locks are numbered from 0, in the order in which they occur first. Those of two processes are two, whatever their
+    /// addresses are.
+    pub lock: u32,
+    /// Its address.
+    pub address: u64,
+    /// What kind of lock it is, and how it is held: what a thread that waits for it is blocked for.
+    pub kind: WaitKind,
 }
 
 /// An event, as it was recorded.

@@ -9,12 +9,15 @@
 //!    end every track that had a state has got its `None`.
 //! 4. Slices of a track nest: a `Leave` ends the innermost slice that is open on its track, and every slice is ended.
 //! 5. A counter counts from 0.
+//! 6. A hold of a lock begins once and ends once. Holds of one track need not nest; those of one mutex never overlap.
 //!
 //! What the trace did not hold in that way (an exit without its entry, a span that never ended) is already put right
 //! and counted.
 
 mod cast;
 mod change;
+mod doing;
 
 pub use cast::{Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, ThreadActor, ThreadId};
-pub use change::{Change, Counter, Happening, Sink, Slice, SliceKind, Track};
+pub use change::{Change, Counter, Happening, Hold, Sink, Slice, SliceKind, Track};
+pub use doing::Doing;

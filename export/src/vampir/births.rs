@@ -1,13 +1,22 @@
-//! Creations and ends of user threads. They are told by the cast, and come in between the changes.
+//! Creations and ends of user threads, and who waits for an end. The first two are told by the cast, and come in between
+//! the changes.
+//!
+//! ```text
+//! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it goes on, and the other has ended
+//! left/9        ThreadBegin ───── active ──── ThreadEnd ──┘             in whichever order these two are told
+//! ```
+//!
+//! A thread that ends first makes ready who waits for that, and is gone then: so the other may be seen to go on before.
 
-use std::{cmp::Ordering, io};
+use std::{cmp::Ordering, collections::HashMap, io};
 
-use sigmund_model::Ticks;
+use foldhash::fast::RandomState;
+use sigmund_model::{Thread, ThreadState, Ticks};
 
 use super::actors::{Actors, Lane};
 use crate::{
     otf2::{Archive, CommId, Event, GroupType, Paradigm, ParadigmClass, StringId, ThreadNumber},
-    timeline::{Cast, ProcessId, ThreadId, Track},
+    timeline::{Cast, Doing, ProcessId, ThreadId, Track},
 };
 
 /// Those that are to be told, in the order of time.
@@ -15,6 +24,18 @@ use crate::{
 pub(super) struct Births {
     all: Vec<Birth>,
     next: usize,
+    /// Of threads that are blocked until another ends: which.
+    waits_for: HashMap<ThreadId, ThreadId, RandomState>,
+    /// Of threads whose end another waits for: who, and what has happened of the two.
+    waits: HashMap<ThreadId, Wait, RandomState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    by: ThreadId,
+    goes_on: bool,
+    /// The end was told, in this contingent.
+    ended: Option<CommId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +76,7 @@ impl Births {
         }
         // Stable: those of one tick stay in the order of the cast, which is that of births.
         all.sort_by_key(|birth| (birth.tick, birth.what == What::End));
-        Ok(Births { all, next: 0 })
+        Ok(Births { all, next: 0, waits_for: HashMap::default(), waits: HashMap::default() })
     }
 
     /// Tells creations up to this tick, and ends before it.
@@ -75,36 +96,118 @@ impl Births {
             if !due {
                 break;
             }
-            birth.tell(archive, actors)?;
+            let birth = *birth;
+            self.tell(birth, archive, actors)?;
             self.next += 1;
         }
         Ok(())
     }
 
+    /// A user thread does something else from now on; `joins` is the number of the thread whose end it waits for.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "three of them are what every event needs")]
+    pub(super) fn does(
+        &mut self,
+        thread: ThreadId,
+        doing: Option<Doing>,
+        joins: Option<i64>,
+        tick: Ticks,
+        archive: &mut Archive,
+        actors: &Actors,
+        cast: &Cast,
+    ) -> io::Result<()> {
+        match (doing.map(Doing::state), joins) {
+            (Some(ThreadState::Blocked), Some(number)) => {
+                if let Some(other) = with_number(cast, Thread(number as u64), tick) {
+                    self.waits_for.insert(thread, other);
+                    self.waits.insert(other, Wait { by: thread, goes_on: false, ended: None });
+                }
+                Ok(())
+            }
+            // On its way.
+            (Some(ThreadState::Ready), _) => Ok(()),
+            (Some(ThreadState::Unknown | ThreadState::Unmounted) | None, _) => {
+                if let Some(other) = self.waits_for.remove(&thread) {
+                    self.waits.remove(&other);
+                }
+                Ok(())
+            }
+            _ => match self.waits_for.remove(&thread) {
+                Some(other) => self.goes_on(other, tick, archive, actors),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Whoever has waited for the end of this thread goes on.
+    #[cold]
+    fn goes_on(
+        &mut self,
+        other: ThreadId,
+        tick: Ticks,
+        archive: &mut Archive,
+        actors: &Actors,
+    ) -> io::Result<()> {
+        let Some(wait) = self.waits.get_mut(&other) else { return Ok(()) };
+        wait.goes_on = true;
+        let (by, Some(contingent)) = (wait.by, wait.ended) else { return Ok(()) };
+        self.waits.remove(&other);
+        tell(archive, actors, by, tick, Event::ThreadWait(contingent, number_of(other)))
+    }
+
+    fn tell(&mut self, birth: Birth, archive: &mut Archive, actors: &Actors) -> io::Result<()> {
+        let Birth { tick, thread, contingent, what } = birth;
+        let number = number_of(thread);
+        match what {
+            What::CreatedBy(by) => {
+                tell(archive, actors, by, tick, Event::ThreadCreate(contingent, number))?;
+                tell(archive, actors, thread, tick, Event::ThreadBegin(contingent, number))
+            }
+            What::End => {
+                let waits = self.waits.get_mut(&thread);
+                let awaited = waits.is_some().then_some(number);
+                tell(archive, actors, thread, tick, Event::ThreadEnd(contingent, awaited))?;
+                let Some(wait) = waits else { return Ok(()) };
+                wait.ended = Some(contingent);
+                let (by, true) = (wait.by, wait.goes_on) else { return Ok(()) };
+                self.waits.remove(&thread);
+                tell(archive, actors, by, tick, Event::ThreadWait(contingent, number))
+            }
+        }
+    }
+
     /// Tells what is left.
     pub(super) fn tell_all(&mut self, archive: &mut Archive, actors: &Actors) -> io::Result<()> {
-        let left = &self.all[self.next..];
-        self.next = self.all.len();
-        left.iter().try_for_each(|birth| birth.tell(archive, actors))
+        for at in std::mem::replace(&mut self.next, self.all.len())..self.all.len() {
+            self.tell(self.all[at], archive, actors)?;
+        }
+        Ok(())
     }
 }
 
-impl Birth {
-    fn tell(&self, archive: &mut Archive, actors: &Actors) -> io::Result<()> {
-        let number = ThreadNumber(self.thread.0.into());
-        let mut tell = |thread, event| match actors.own(Track::Thread(thread)) {
-            Some(location) => archive.write(location, self.tick.0, event, &[]),
-            None => Ok(()),
-        };
-        match self.what {
-            What::CreatedBy(by) => {
-                tell(by, Event::ThreadCreate(self.contingent, number))?;
-                tell(self.thread, Event::ThreadBegin(self.contingent, number))
-            }
-            // Nobody is known to wait for it.
-            What::End => tell(self.thread, Event::ThreadEnd(self.contingent, None)),
-        }
+fn number_of(thread: ThreadId) -> ThreadNumber {
+    ThreadNumber(thread.0.into())
+}
+
+/// Something happens to a user thread.
+fn tell(
+    archive: &mut Archive,
+    actors: &Actors,
+    thread: ThreadId,
+    tick: Ticks,
+    event: Event<'_>,
+) -> io::Result<()> {
+    match actors.own(Track::Thread(thread)) {
+        Some(location) => archive.write(location, tick.0, event, &[]),
+        None => Ok(()),
     }
+}
+
+/// The thread that has this number at an instant: the last that was born before.
+fn with_number(cast: &Cast, number: Thread, at: Ticks) -> Option<ThreadId> {
+    let behind = cast.threads.partition_point(|thread| (thread.thread, thread.born) <= (number, at));
+    let last = behind.checked_sub(1)?;
+    (cast.threads[last].thread == number).then_some(ThreadId(last as u32))
 }
 
 /// The contingent of each of these processes: its user threads, by their places among those of all processes.

@@ -18,7 +18,7 @@
 //!    ├─ sumtime (1235): user thread     which user thread is mounted on it
 //!    ├─ sumtime (1235): calls    system calls; spans and functions outside of user threads
 //!    ├─ sumtime (1235): events
-//!    ├─ 15 daemon                the user thread's state: active, stalled, ready, blocked…
+//!    ├─ 15 daemon                the user thread's state: active, stalled, ready, blocked (mutex)…
 //!    ├─ 15 daemon: spans         its spans and functions, one inside the other
 //!    ├─ 15 daemon: events        its events, wakeups and migrations
 //!    └─ sumtime (1234): ready queue     (metric)
@@ -32,19 +32,26 @@
 //! | time | ticks as they are; the clock's resolution is ticks per second | fractions of a Hertz; without a rate, a tick counts as a nanosecond |
 //! | CPU, LWP, user thread | a location, named | births and deaths of LWPs |
 //! | process | a location group | |
-//! | states | regions `active`, `running`…, one enter and leave each; attributes `lwp`, `cpu`, `blocked_on` of the enter | |
+//! | states | regions `active`, `running`, `blocked (mutex)`…, one enter and leave each; attributes `lwp`, `cpu`, `blocked_on` of the enter | |
 //! | what a CPU or LWP carries | a region for each LWP and user thread, of that name | |
 //! | spans, functions, system calls, interrupts | regions | |
-//! | creation of a user thread | ThreadCreate and ThreadBegin, if creation and creator are in the trace; ThreadEnd | who waits for its end |
+//! | creation of a user thread | ThreadCreate and ThreadBegin, if creation and creator are in the trace; ThreadEnd | |
+//! | wait for the end of a user thread | ThreadWait at whoever blocked for it, when both it has ended and the other goes on; with the number of its ThreadEnd | a wait that did not block: who comes later does not wait |
 //! | wakeup | a region `wakeup` of no length, at the woken; attribute `by` | the arrow |
 //! | migration | a region `migration` of no length, at whoever moves; attributes `from`, `to` | the arrow |
 //! | event | a region of no length with its name; its parameters and where it happened are attributes | its level and code |
 //! | queue lengths | metric instances, for a process and for a CPU; a value holds until the next | |
-//! | locks | not drawn: the timeline has none. The library has the records | |
+//! | lock that is taken, given back | ThreadAcquireLock and ThreadReleaseLock, at whoever takes it; acquisitions are numbered for all locks together. Its event, too | whether it is a mutex, or a lock had for reading or writing: its event says so |
 //! | names | UTF-8 | a NUL becomes `␀`; all after the first MiB |
 //!
-//! Wakeups could only be arrows as messages of MPI, which they are not. Teams and fork and join are for runtimes that fork
-//! all threads at once: this one creates each. Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
+//! Wakeups could only be arrows as messages of MPI, which they are not.
+//!
+//! Neither user threads nor LWPs are drawn as a team (ThreadFork, ThreadTeamBegin, ThreadTeamEnd, ThreadJoin). A team is
+//! forked by one of its members, which says how many it asks for, takes part, and joins all others in the end; its members
+//! are the same from fork to join. User threads are created one by one. LWPs are made by whoever builds the runtime, who
+//! need not be one of them and is in no trace; they attach when they first record, some (those for calls that block) long
+//! after the others, and nobody waits for them but the end of the process. So fork and join would be made up, and without
+//! them members are of no team that a reader could close. Which LWPs carry user threads, and when, is drawn. Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
 //!
 //! Vampir itself was not at hand: that regions of no length show there is not known. A group of CPUs that is of unknown
 //! type, with threads in it, is what lo2s writes for Vampir, which comes from the same house.
@@ -68,11 +75,11 @@ mod setting;
 
 use std::{io, path::Path, sync::Arc};
 
-use sigmund_model::{LwpState, ThreadState, Ticks};
+use sigmund_model::{LwpState, Ticks, WaitKind};
 
 use crate::{
-    otf2::{Archive, AttributeId, Options, RegionId, Value},
-    timeline::{Cast, Change, CpuId, LwpId, Sink, Slice, ThreadId, Track},
+    otf2::{Archive, AttributeId, Event, Lock, Options, Paradigm, RegionId, Value},
+    timeline::{Cast, Change, CpuId, Doing, Hold, LwpId, Sink, Slice, ThreadId, Track},
 };
 use actors::{Actors, Lane};
 use births::Births;
@@ -172,10 +179,22 @@ impl Otf2 {
         self.switch(tick, Track::Lwp(lwp), Lane::Own, region)
     }
 
+    fn lock(&mut self, tick: Ticks, by: Track, event: Event<'_>) -> io::Result<()> {
+        match self.actors.own(by) {
+            Some(location) => self.archive.write(location, tick.0, event, &[]),
+            None => Ok(()),
+        }
+    }
+
     fn enter(&mut self, tick: Ticks, track: Track, slice: Slice<'_>) -> io::Result<()> {
         let region = self.regions.slice(&mut self.archive, slice)?;
         self.actors.enter(&mut self.archive, &self.cast, tick, track, region)
     }
+}
+
+/// Acquisitions are counted for all locks together, which counts those of each one, too.
+fn lock(hold: Hold) -> Lock {
+    Lock { model: Paradigm::Pthread, lock: hold.lock, acquisition: hold.number as u32 }
 }
 
 impl Sink for Otf2 {
@@ -187,12 +206,14 @@ impl Sink for Otf2 {
             Change::CpuThread(cpu, thread) => self.carried(tick, Track::Cpu(cpu), thread),
             Change::LwpThread(lwp, thread) => self.carried(tick, Track::Lwp(lwp), thread),
             Change::Lwp { lwp, state, cpu } => self.lwp_state(tick, lwp, state, cpu),
-            Change::Thread { thread, state, lwp, cpu, blocked_on } => {
+            Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
                 self.add(self.attributes.lwp, lwp.map(Track::Lwp));
                 self.add(self.attributes.cpu, cpu.map(Track::Cpu));
                 self.values.extend(blocked_on.map(|object| (self.attributes.blocked_on, Value::I64(object))));
-                let region =
-                    state.map(|state: ThreadState| self.regions.thread_state(&mut self.archive, state));
+                let doing = state.map(|state| Doing::new(state, blocked_for));
+                let joins = blocked_on.filter(|_| blocked_for == Some(WaitKind::Join));
+                self.births.does(thread, doing, joins, tick, &mut self.archive, &self.actors, &self.cast)?;
+                let region = doing.map(|doing| self.regions.thread_state(&mut self.archive, doing));
                 self.switch(tick, Track::Thread(thread), Lane::Own, region.transpose()?)
             }
             Change::Enter(track, slice) => self.enter(tick, track, slice),
@@ -211,6 +232,8 @@ impl Sink for Otf2 {
             Change::Count(counter, value) => {
                 self.queues.count(&mut self.archive, &self.cast, &self.actors, tick, counter, value)
             }
+            Change::Locked { by, hold } => self.lock(tick, by, Event::ThreadAcquireLock(lock(hold))),
+            Change::Unlocked { by, hold } => self.lock(tick, by, Event::ThreadReleaseLock(lock(hold))),
             Change::Event(happening) => {
                 self.add(self.attributes.cpu, happening.cpu.map(Track::Cpu));
                 self.add(self.attributes.lwp, happening.lwp.map(Track::Lwp));

@@ -3,11 +3,11 @@
 use std::{collections::HashMap, io};
 
 use foldhash::fast::RandomState;
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::LwpState;
 
 use crate::{
     otf2::{Archive, GroupType, Paradigm, Region, RegionId, RegionRole, StringId},
-    timeline::{Cast, LwpId, Slice, SliceKind, ThreadId},
+    timeline::{Cast, Doing, LwpId, Slice, SliceKind, ThreadId},
 };
 
 /// So many names of slices are remembered, then forgotten.
@@ -59,7 +59,7 @@ impl Class {
 /// All regions.
 #[derive(Debug)]
 pub(super) struct Regions {
-    thread_states: [Option<RegionId>; ThreadState::ALL.len()],
+    thread_states: [Option<RegionId>; Doing::COUNT],
     lwp_states: [Option<RegionId>; LwpState::ALL.len()],
     lwps: Vec<Option<RegionId>>,
     threads: Vec<Option<RegionId>>,
@@ -72,7 +72,7 @@ pub(super) struct Regions {
 impl Regions {
     pub(super) fn new(cast: &Cast) -> Regions {
         Regions {
-            thread_states: [None; ThreadState::ALL.len()],
+            thread_states: [None; Doing::COUNT],
             lwp_states: [None; LwpState::ALL.len()],
             lwps: vec![None; cast.lwps.len()],
             threads: vec![None; cast.threads.len()],
@@ -83,10 +83,10 @@ impl Regions {
         }
     }
 
-    /// A user thread is in this state.
-    pub(super) fn thread_state(&mut self, archive: &mut Archive, state: ThreadState) -> io::Result<RegionId> {
-        let known = &mut self.thread_states[state as usize];
-        once(known, || define(&mut self.members, archive, Class::ThreadState, state.name()))
+    /// A user thread does this.
+    pub(super) fn thread_state(&mut self, archive: &mut Archive, doing: Doing) -> io::Result<RegionId> {
+        let known = &mut self.thread_states[doing.index()];
+        once(known, || define(&mut self.members, archive, Class::ThreadState, doing.name()))
     }
 
     /// An LWP is in this state.

@@ -178,7 +178,7 @@ fn perfettos_trace_processor_understands_it() {
         [main, "stalled", 1000, 1000],
         ["2 work/6 \"x\"", "ready", 1000, 1000],
         [second, "running", 2000, 2000],
-        [main, "blocked", 2000, 2000],
+        [main, "blocked (mutex)", 2000, 2000],
         ["2 work/6 \"x\"", "active", 2000, 2000],
     ]);
     assert_eq!(json!(answers[1]), states);

@@ -7,7 +7,7 @@ use sigmund_export::coarse::{Coarse, LeftOut};
 use sigmund_export::timeline::{
     Cast, Change, Counter, CpuId, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId, Track,
 };
-use sigmund_model::{LwpState, ThreadState, Ticks};
+use sigmund_model::{LwpState, ThreadState, Ticks, WaitKind};
 
 use crate::cpu_time;
 use crate::story::{self, Random};
@@ -186,7 +186,8 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
         (1031, ThreadState::Ready, None),
         (1033, ThreadState::Active, Some(CpuId(1))),
     ];
-    let change = |state, cpu| Change::Thread { thread, state, lwp: None, cpu, blocked_on: None };
+    let change =
+        |state, cpu| Change::Thread { thread, state, lwp: None, cpu, blocked_on: None, blocked_for: None };
     let tell = |sink: &mut dyn Sink| {
         for (tick, state, cpu) in states {
             sink.change(Ticks(tick), &change(Some(state), cpu)).unwrap();
@@ -282,7 +283,9 @@ fn the_number_of_changes_is_bounded_by_tracks_states_and_buckets() {
         // 64 buckets, whatever the number of changes.
         let least = (cast.clock.last.0 - cast.clock.first.0) / 64;
         let (exact, coarse, _) = both(cast, least, |sink| random.tell(sink).unwrap());
-        let per_track = 4 + 1 + 1 + 2;
+        // Active, stalled, ready, blocked, and blocked for each kind of thing.
+        let states = 4 + WaitKind::ALL.len() as u64;
+        let per_track = states + 1 + 1 + 2;
         assert!(coarse.changes < 65 * (cast.threads.len() as u64 * per_track + 3), "{}", coarse.changes);
         assert!(exact.changes > changes / 2);
     }

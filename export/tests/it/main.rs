@@ -20,3 +20,4 @@ mod tally;
 mod telling;
 mod tools;
 mod viewer;
+mod waits;

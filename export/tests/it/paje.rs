@@ -149,6 +149,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
         lwp: None,
         cpu: None,
         blocked_on,
+        blocked_for: None,
     };
     let file = written(&story::cast(11_000), |sink| {
         sink.change(Ticks(1000), &blocked(Some(0x7ffe_1234)))?;

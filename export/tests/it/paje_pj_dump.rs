@@ -343,7 +343,7 @@ fn the_small_story_row_by_row() {
             "1000-2000 1 main: stalled",
             "1000-2000 2 work/6 %22x%22: ready",
             "1000-4000 sumtime (70): runnable",
-            "2000-4000 1 main: blocked",
+            "2000-4000 1 main: blocked (mutex), 0xbeef",
             "2000-4000 2 work/6 %22x%22: active",
             "2000-4000 CPU 0: sumtime %222%22%0A (71)",
             "2000-4000 sumtime %222%22%0A (71): running",

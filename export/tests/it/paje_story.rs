@@ -6,7 +6,7 @@ use sigmund_export::timeline::{
     Cast, Change, Counter, CpuId, EventKind, Happening, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId,
     Track,
 };
-use sigmund_model::{Context, LwpState, Params, ThreadState, Ticks};
+use sigmund_model::{Context, LwpState, Params, ThreadState, Ticks, WaitKind};
 
 use crate::story::{HOSTILE_NAMES, Random};
 
@@ -83,7 +83,10 @@ impl Everything {
                 let state = dice.maybe(state).filter(|state| *state != ThreadState::Exited);
                 let state = remember(&mut now.threads, thread, state);
                 let blocked_on = (state == Some(ThreadState::Blocked)).then_some(-16);
-                Change::Thread { thread, state, lwp: dice.maybe(lwp), cpu: dice.maybe(cpu), blocked_on }
+                // It counts for nothing in another state.
+                let blocked_for = WaitKind::from_number(dice.0 % 16);
+                let (lwp, cpu) = (dice.maybe(lwp), dice.maybe(cpu));
+                Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
             }
             5 | 6 => {
                 let track = dice.one_of(&tracks);
@@ -172,7 +175,14 @@ impl Now {
             sink.change(last, &Change::Lwp { lwp, state: None, cpu: None })?;
         }
         for thread in self.threads.into_keys() {
-            let change = Change::Thread { thread, state: None, lwp: None, cpu: None, blocked_on: None };
+            let change = Change::Thread {
+                thread,
+                state: None,
+                lwp: None,
+                cpu: None,
+                blocked_on: None,
+                blocked_for: None,
+            };
             sink.change(last, &change)?;
         }
         Ok(())

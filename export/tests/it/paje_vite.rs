@@ -57,6 +57,7 @@ fn states_are_drawn_as_long_as_they_last() {
     let Some(states) = states(&story::cast(11_000), story::small) else { return };
     let drawn: Vec<(&str, u64)> = states.iter().map(|state| color_and_ns(state)).collect();
     let (green, red, orange, grey) = ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
+    let for_mutex = "rgb(74,74,112)";
     let total = |color| drawn.iter().filter(|(c, _)| *c == color).map(|(_, ns)| ns).sum::<u64>();
     // Running: LWP 70 for 1000 ns, LWP 71 for 2000; active: thread 1 for 1000, thread 2 for 2000.
     assert_eq!(total(green), 1000 + 2000 + 1000 + 2000, "{drawn:?}");
@@ -64,8 +65,8 @@ fn states_are_drawn_as_long_as_they_last() {
     assert_eq!(total(red), 1000, "{drawn:?}");
     // Runnable: LWP 70 for 3000 ns, LWP 71 for 1520; ready: thread 2 for 1000.
     assert_eq!(total(orange), 3000 + 1520 + 1000, "{drawn:?}");
-    // LWP 71 sleeps, thread 1 is blocked.
-    assert_eq!(total(grey), 480 + 2000, "{drawn:?}");
+    // LWP 71 sleeps, thread 1 is blocked for a mutex.
+    assert_eq!((total(grey), total(for_mutex)), (480, 2000), "{drawn:?}");
 }
 
 #[test]

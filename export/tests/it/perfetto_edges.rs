@@ -26,7 +26,7 @@ fn lwp<'a>(lwp: LwpId, state: Option<LwpState>, cpu: Option<CpuId>) -> Change<'a
 }
 
 fn thread<'a>(thread: ThreadId, state: Option<ThreadState>) -> Change<'a> {
-    Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None }
+    Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None, blocked_for: None }
 }
 
 /// Tells changes at ticks.

@@ -3,12 +3,12 @@
 use std::io;
 
 use sigmund_export::timeline::{
-    Cast, Change, Clock, Counter, CpuId, EventKind, Happening, LwpActor, LwpId, Process, ProcessId, Sink,
-    Slice, SliceKind, ThreadActor, ThreadId, Track,
+    Cast, Change, Clock, Counter, CpuId, EventKind, Happening, Hold, LwpActor, LwpId, Process, ProcessId,
+    Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
 };
 use sigmund_model::{
     Context, Cpu, EventType, Field, FieldType, Hertz, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState,
-    Ticks,
+    Ticks, WaitKind,
 };
 
 /// Names that formats stumble over.
@@ -145,7 +145,7 @@ pub(crate) fn small(sink: &mut dyn Sink) -> io::Result<()> {
     tell(3500, thread(main, Some(ThreadState::Stalled), Some(lwp70), None))?;
     tell(4000, Change::Leave(Track::Thread(main), SliceKind::Function))?;
     tell(6000, Change::LwpThread(lwp70, None))?;
-    tell(6000, thread(main, Some(ThreadState::Blocked), None, None))?;
+    tell(6000, blocked(main, WaitKind::Mutex, 0xbeef))?;
     tell(6000, lwp(lwp71, Some(LwpState::Running), Some(cpu0)))?;
     tell(6000, Change::CpuLwp(cpu0, Some(lwp71)))?;
     tell(6000, Change::Count(Counter::RunQueue(cpu0), 0))?;
@@ -179,7 +179,13 @@ fn thread<'a>(
     lwp: Option<LwpId>,
     cpu: Option<CpuId>,
 ) -> Change<'a> {
-    Change::Thread { thread, state, lwp, cpu, blocked_on: None }
+    Change::Thread { thread, state, lwp, cpu, blocked_on: None, blocked_for: None }
+}
+
+fn blocked<'a>(thread: ThreadId, kind: WaitKind, object: i64) -> Change<'a> {
+    let (blocked_on, blocked_for) = (Some(object), Some(kind));
+    let state = Some(ThreadState::Blocked);
+    Change::Thread { thread, state, lwp: None, cpu: None, blocked_on, blocked_for }
 }
 
 fn enter(track: Track, kind: SliceKind, name: &str) -> Change<'_> {
@@ -209,23 +215,27 @@ impl Random {
         let mut tick = self.cast.clock.first.0;
         let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.cast.threads.len()];
         let mut states = vec![None; self.cast.threads.len()];
+        let mut holds: Vec<Vec<Hold>> = vec![Vec::new(); self.cast.threads.len()];
+        let mut held = 0;
         let mut params = Params::default();
         for number in 0..self.changes {
             tick += dice.below(40);
             let at = Ticks(tick);
             let index = dice.below(self.cast.threads.len() as u64) as usize;
             let track = Track::Thread(ThreadId(index as u32));
-            match dice.below(8) {
+            match dice.below(9) {
                 0..3 => {
                     let state = STATES[dice.below(STATES.len() as u64) as usize];
                     states[index] = Some(state);
                     let (lwp, cpu) = (LwpId(dice.below(2) as u32), CpuId(dice.below(2) as u32));
                     let mounted = matches!(state, ThreadState::Active | ThreadState::Stalled);
                     let cpu = (state == ThreadState::Active).then_some(cpu);
-                    sink.change(
-                        at,
-                        &thread(ThreadId(index as u32), Some(state), mounted.then_some(lwp), cpu),
-                    )?;
+                    let id = ThreadId(index as u32);
+                    let change = match WaitKind::from_number(dice.0 >> 8 & 15) {
+                        Some(kind) if state == ThreadState::Blocked => blocked(id, kind, tick as i64),
+                        _ => thread(id, Some(state), mounted.then_some(lwp), cpu),
+                    };
+                    sink.change(at, &change)?;
                 }
                 3 => {
                     let kind = if dice.below(2) == 0 { SliceKind::Span } else { SliceKind::Function };
@@ -241,6 +251,24 @@ impl Random {
                 5 => {
                     let by = Some(Track::Thread(ThreadId(0)));
                     sink.change(at, &Change::Wakeup { by, of: track })?;
+                }
+                7 if dice.below(2) == 0 && !holds[index].is_empty() => {
+                    // Not always the last that was taken.
+                    let place = dice.below(holds[index].len() as u64) as usize;
+                    let hold = holds[index].remove(place);
+                    sink.change(at, &Change::Unlocked { by: track, hold })?;
+                }
+                7 => {
+                    held += 1;
+                    let lock = dice.below(5) as u32;
+                    let hold = Hold {
+                        number: held,
+                        lock,
+                        address: 16 * u64::from(lock),
+                        kind: WaitKind::RwLockRead,
+                    };
+                    holds[index].push(hold);
+                    sink.change(at, &Change::Locked { by: track, hold })?;
                 }
                 6 => sink.change(at, &Change::Count(Counter::ReadyQueue(ProcessId(0)), dice.below(100)))?,
                 _ => {
@@ -265,6 +293,9 @@ impl Random {
             let id = ThreadId(index as u32);
             while let Some(kind) = open.pop() {
                 sink.change(last, &Change::Leave(Track::Thread(id), kind))?;
+            }
+            for hold in holds[index].drain(..) {
+                sink.change(last, &Change::Unlocked { by: Track::Thread(id), hold })?;
             }
             if states[index].is_some() {
                 sink.change(last, &thread(id, None, None, None))?;

@@ -6,8 +6,8 @@ use std::{
     io,
 };
 
-use sigmund_export::timeline::{Change, Sink, Track};
-use sigmund_model::Ticks;
+use sigmund_export::timeline::{Change, Doing, Hold, Sink, Track};
+use sigmund_model::{Ticks, WaitKind};
 
 /// Sums of a story.
 #[derive(Debug, Default)]
@@ -24,8 +24,11 @@ pub(crate) struct Tally {
     pub(crate) wakeups: u64,
     pub(crate) migrations: u64,
     pub(crate) counts: u64,
+    /// Holds of locks, by track.
+    pub(crate) holds: BTreeMap<String, u64>,
     now: HashMap<Track, (&'static str, Ticks)>,
     open: HashMap<Track, Vec<String>>,
+    held: HashMap<u64, (Track, Hold)>,
 }
 
 impl Sink for Tally {
@@ -34,8 +37,9 @@ impl Sink for Tally {
         self.last = tick;
         match change {
             Change::Lwp { lwp, state, .. } => self.state(tick, Track::Lwp(*lwp), state.map(|s| s.name())),
-            Change::Thread { thread, state, .. } => {
-                self.state(tick, Track::Thread(*thread), state.map(|s| s.name()));
+            Change::Thread { thread, state, blocked_for, .. } => {
+                let doing = state.map(|state| Doing::new(state, *blocked_for).name());
+                self.state(tick, Track::Thread(*thread), doing);
             }
             Change::Enter(track, slice) => {
                 self.open.entry(*track).or_default().push(slice.name.into());
@@ -49,6 +53,18 @@ impl Sink for Tally {
             Change::Migration { .. } => self.migrations += 1,
             Change::Count(..) => self.counts += 1,
             Change::Event(_) => self.events += 1,
+            Change::Locked { by, hold } => {
+                let all = self.holds.values().sum::<u64>();
+                assert_eq!(hold.number, all + 1, "holds are numbered as they begin");
+                *self.holds.entry(label(*by)).or_default() += 1;
+                let excludes =
+                    |(_, other): &(Track, Hold)| other.lock == hold.lock && hold.kind == WaitKind::Mutex;
+                assert!(!self.held.values().any(excludes), "{hold:?} overlaps {:?}", self.held);
+                assert_eq!(self.held.insert(hold.number, (*by, *hold)), None);
+            }
+            Change::Unlocked { by, hold } => {
+                assert_eq!(self.held.remove(&hold.number), Some((*by, *hold)), "ends as it began");
+            }
             Change::CpuLwp(..) | Change::CpuThread(..) | Change::LwpThread(..) => {}
         }
         Ok(())
@@ -57,6 +73,7 @@ impl Sink for Tally {
     fn finish(&mut self) -> io::Result<()> {
         assert!(self.open.values().all(Vec::is_empty), "slices are open at the end: {:?}", self.open);
         assert_eq!(self.now, HashMap::new(), "states are open at the end");
+        assert_eq!(self.held, HashMap::new(), "locks are held at the end");
         Ok(())
     }
 }

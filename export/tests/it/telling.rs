@@ -1,6 +1,9 @@
 //! What is told of a super-trace is what its tables hold.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use arrow::{array::AsArray, datatypes::Int64Type};
 use sigmund_export::{
@@ -8,11 +11,11 @@ use sigmund_export::{
     timeline::{Cast, LwpId, ThreadId, Track},
 };
 use sigmund_merge::{MergeOptions, merge};
-use sigmund_model::Level;
+use sigmund_model::{Level, WaitKind};
 use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
 
-use crate::tally::Tally;
+use crate::{tally::Tally, waits};
 
 /// The paper's listing, and a kernel trace of a shell's loop.
 const INPUTS: [&str; 2] = ["paper/figure2.tsv", "small-tsc-v7-zstd.dat"];
@@ -64,6 +67,37 @@ fn told_sums(cast: &Cast, tally: &Tally, threads: bool) -> BTreeMap<(i64, String
     sums
 }
 
+/// Ticks of each user thread in each state, and what it was blocked for.
+const THREAD_STATES: &str = "SELECT thread, concat(CAST(state AS VARCHAR), CASE WHEN blocked_for IS NULL THEN '' ELSE \
+     concat(' (', CAST(blocked_for AS VARCHAR), ')') END) AS doing, CAST(sum(dur_tick) AS BIGINT) FROM \
+     raw_thread_states WHERE state <> 'exited' GROUP BY thread, doing";
+
+#[tokio::test]
+async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let listing = folder.path().join("waits.tsv");
+    std::fs::write(&listing, waits::listing()).unwrap();
+    let out = folder.path().join("t.supertrace");
+    merge(&[listing], &out, &MergeOptions::default(), |_| {}).unwrap();
+    let trace = SuperTrace::open(out).await.unwrap();
+    let (cast, tally, of_all) = told(&trace, &Filter::default()).await;
+    let by_threads = sums(&trace, THREAD_STATES).await;
+    assert_eq!(told_sums(&cast, &tally, true), by_threads);
+    let kinds: BTreeSet<&str> =
+        by_threads.keys().filter_map(|(_, doing)| doing.strip_prefix("blocked")).collect();
+    assert_eq!(kinds.len(), 1 + WaitKind::ALL.len(), "{kinds:?}");
+    assert_eq!(tally.holds.values().sum::<u64>(), 2 * waits::ROUNDS);
+    assert_eq!(of_all.broken_holds, 0);
+
+    // In the middle: one or two locks are held when it begins, and when it ends.
+    let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
+    let at = |tick: u64| Some(tick.to_string().parse().unwrap());
+    let filter = Filter { from: at(first + (last - first) / 3), to: at(last - 30), ..Filter::default() };
+    let (_, tally, of_some) = told(&trace, &filter).await;
+    let holds = tally.holds.values().sum::<u64>();
+    assert!(of_some.broken_holds <= 4 && holds < 2 * waits::ROUNDS, "{of_some:?}");
+}
+
 #[tokio::test]
 async fn every_state_has_its_ticks_and_every_event_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,7 +110,7 @@ async fn every_state_has_its_ticks_and_every_event_is_told() {
                  WHERE state <> 'exited' GROUP BY {who}, state"
             )
         };
-        let by_threads = sums(&trace, &states("raw_thread_states", "thread")).await;
+        let by_threads = sums(&trace, THREAD_STATES).await;
         assert_eq!(told_sums(&cast, &tally, true), by_threads, "{input}");
         let by_lwps = sums(&trace, &states("raw_lwp_states", "lwp")).await;
         assert_eq!(told_sums(&cast, &tally, false), by_lwps, "{input}");

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{Effect, LeaveReason, Lwp, Said, Thread};
+use sigmund_model::{Effect, LeaveReason, Lwp, Said, Thread, Wait};
 
 use super::codes::Entry;
 
@@ -133,7 +133,11 @@ impl Places {
 }
 
 fn user_switch(next: u64) -> Effect {
-    Effect::UserSwitch { next: Thread::from_switch(next), reason: LeaveReason::Unknown, on: None }
+    Effect::UserSwitch {
+        next: Thread::from_switch(next),
+        reason: LeaveReason::Unknown,
+        wait: Wait::default(),
+    }
 }
 
 /// LWP 0 is the idle task of a CPU.

@@ -5,7 +5,7 @@ use std::io;
 
 use sigmund_model::{
     Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
-    Said, Thread, Ticks, names,
+    Said, Thread, Ticks, Wait, WaitKind, names,
 };
 
 use super::params::ListedParam;
@@ -127,7 +127,10 @@ fn effect(row: &Row) -> Effect {
         (Level::User, names::USER_CONTEXT_SWITCH) => Effect::UserSwitch {
             next: param(0, "next").and_then(thread_of),
             reason: number(1, "reason").map_or(LeaveReason::Unknown, |n| LeaveReason::from_number(n as u64)),
-            on: number(2, "on").filter(|on| *on != 0).map(|on| on as u64),
+            wait: Wait {
+                kind: number(3, "blocked_for").and_then(|kind| WaitKind::from_number(kind as u64)),
+                on: number(2, "on").filter(|on| *on != 0).map(|on| on as u64),
+            },
         },
         (Level::User, "USER_THREAD_NEW") => {
             param(0, "new").and_then(thread_of).map_or(Effect::None, Effect::ThreadNew)

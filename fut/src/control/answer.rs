@@ -80,10 +80,11 @@ fn row(
 }
 
 /// Names of the groups, for people.
-const KEYS: [(&str, u64); 6] = [
+const KEYS: [(&str, u64); 7] = [
     ("scheduler", keys::SCHEDULER),
     ("lwp", keys::LWP),
     ("sync", keys::SYNC),
+    ("locks", keys::LOCKS),
     ("spans", keys::SPANS),
     ("program", keys::PROGRAM),
     ("functions", keys::FUNCTIONS),

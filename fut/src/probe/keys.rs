@@ -13,6 +13,8 @@ pub const SCHEDULER: u64 = 1;
 pub const LWP: u64 = 1 << 1;
 /// Synchronisation: who blocks on what.
 pub const SYNC: u64 = 1 << 2;
+/// Locks that are taken and given back. The one key that a recording begins without.
+pub const LOCKS: u64 = 1 << 3;
 /// Spans that the program names.
 pub const SPANS: u64 = 1 << 7;
 /// What the program declares itself, unless it says otherwise.
@@ -23,6 +25,10 @@ pub const FUNCTIONS: u64 = 1 << 61;
 pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
+/// What a recording begins with if nobody asks for anything else: everything but [`LOCKS`], since a lock may be taken
+/// more often than all else happens, and a lock that nobody contends for costs less than to record it. Who waits for one
+/// is told by [`SCHEDULER`].
+pub const DEFAULT: u64 = ALL & !LOCKS;
 
 /// Whether events of this key are recorded now, single ones excepted that were [switched off](super::switch_events).
 /// A load, a test and a branch; for programs that prepare something to record. The probes themselves do not ask.

@@ -3,76 +3,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use sigmund_model::Thread;
-
-/// The kinds of things that block a user thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum WaitKind {
-    /// A [`Mutex`](crate::sync::Mutex) that another holds.
-    Mutex = 1,
-    /// An `RwLock` that a writer holds.
-    RwLockRead = 2,
-    /// An `RwLock` that others hold.
-    RwLockWrite = 3,
-    /// A condition variable.
-    Condvar = 4,
-    /// Permits of a semaphore.
-    Semaphore = 5,
-    /// The others at a barrier.
-    Barrier = 6,
-    /// A message in a channel.
-    Channel = 7,
-    /// Room in a channel.
-    ChannelSpace = 8,
-    /// The value of a once cell, which another computes.
-    OnceCell = 9,
-    /// The end of another user thread.
-    Join = 10,
-    /// A point in time.
-    Sleep = 11,
-    /// A file descriptor that is ready.
-    Io = 12,
-    /// The end of all user threads of a scope.
-    Scope = 13,
-}
-
-impl WaitKind {
-    const ALL: [WaitKind; 13] = [
-        WaitKind::Mutex,
-        WaitKind::RwLockRead,
-        WaitKind::RwLockWrite,
-        WaitKind::Condvar,
-        WaitKind::Semaphore,
-        WaitKind::Barrier,
-        WaitKind::Channel,
-        WaitKind::ChannelSpace,
-        WaitKind::OnceCell,
-        WaitKind::Join,
-        WaitKind::Sleep,
-        WaitKind::Io,
-        WaitKind::Scope,
-    ];
-
-    /// For people: `mutex`, `room in a channel`.
-    pub fn name(self) -> &'static str {
-        match self {
-            WaitKind::Mutex => "mutex",
-            WaitKind::RwLockRead => "rwlock (read)",
-            WaitKind::RwLockWrite => "rwlock (write)",
-            WaitKind::Condvar => "condvar",
-            WaitKind::Semaphore => "semaphore",
-            WaitKind::Barrier => "barrier",
-            WaitKind::Channel => "channel",
-            WaitKind::ChannelSpace => "room in a channel",
-            WaitKind::OnceCell => "once cell",
-            WaitKind::Join => "end of thread",
-            WaitKind::Sleep => "time",
-            WaitKind::Io => "file descriptor",
-            WaitKind::Scope => "threads of a scope",
-        }
-    }
-}
+pub use sigmund_model::WaitKind;
 
 /// What the calling thread is about to wait for.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +41,7 @@ impl WaitSlot {
     /// By the thread itself, before it blocks.
     pub(super) fn set(&self, on: &WaitsFor<'_>, timed: bool) {
         let holder = on.holder.map_or(std::ptr::null(), std::ptr::from_ref);
-        self.kind.store(on.kind as u8, Ordering::Relaxed);
+        self.kind.store(on.kind.number(), Ordering::Relaxed);
         self.timed.store(u8::from(timed), Ordering::Relaxed);
         self.address.store(on.address, Ordering::Relaxed);
         self.holder.store(holder.cast_mut(), Ordering::Relaxed);
@@ -119,8 +50,7 @@ impl WaitSlot {
     }
 
     pub(super) fn kind(&self) -> Option<WaitKind> {
-        let number = self.kind.load(Ordering::Relaxed);
-        WaitKind::ALL.into_iter().find(|kind| *kind as u8 == number)
+        WaitKind::from_number(self.kind.load(Ordering::Relaxed).into())
     }
 
     pub(super) fn is_timed(&self) -> bool {

@@ -4,10 +4,11 @@
 //! commas or line ends between them; `#` begins a comment.
 //!
 //! ```text
-//! word := scheduler | lwp | sync | functions | spans | program | c | all
+//! word := scheduler | lwp | sync | locks | functions | spans | program | c | all | default
 //!       | FUT_KEYMASK0 … FUT_KEYMASK31 | FUT_KEYMASKALL      the keys of C programs
 //!       | 0x…                                                any of the 64 bits
 //! ```
+//! `all` is everything, `default` everything but `locks`: what a recording begins with if neither variable is set.
 //! `lwp` is always on: without it nobody knows whose LWPs these are. Text that is not like this changes nothing.
 
 use std::{
@@ -90,8 +91,8 @@ pub fn parse_keymask(text: &str, place: &str) -> Result<u64, KeymaskError> {
         for word in line.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty()) {
             let bits = key(word).ok_or_else(|| KeymaskError {
                 place: format!("{place}:{number}"),
-                expected: "a key (scheduler, lwp, sync, functions, spans, program, c, all, FUT_KEYMASK0 to \
-                           FUT_KEYMASK31, 0x…)",
+                expected: "a key (scheduler, lwp, sync, locks, functions, spans, program, c, all, default, \
+                           FUT_KEYMASK0 to FUT_KEYMASK31, 0x…)",
                 found: format!("{:?}", word.chars().take(64).collect::<String>()),
             })?;
             mask = Some(mask.unwrap_or(0) | bits);
@@ -110,11 +111,13 @@ fn key(word: &str) -> Option<u64> {
         "scheduler" => keys::SCHEDULER,
         "lwp" => keys::LWP,
         "sync" => keys::SYNC,
+        "locks" => keys::LOCKS,
         "functions" => keys::FUNCTIONS,
         "spans" => keys::SPANS,
         "program" => keys::PROGRAM,
         "c" | "fut_keymaskall" => keys::C_PROGRAM,
         "all" => keys::ALL,
+        "default" => keys::DEFAULT,
         other => {
             let digits =
                 other.strip_prefix("fut_keymask").filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
@@ -135,6 +138,8 @@ mod tests {
         let expected = keys::SCHEDULER | keys::SYNC | keys::LWP | 1 << 35 | 0x100;
         assert_eq!(parse_keymask(text, "keys").unwrap(), expected);
         assert_eq!(parse_keymask("all", "FUT_KEYMASK").unwrap(), u64::MAX);
+        assert_eq!(parse_keymask("default", "FUT_KEYMASK").unwrap(), !keys::LOCKS);
+        assert_eq!(parse_keymask("default locks", "FUT_KEYMASK").unwrap(), u64::MAX);
         assert_eq!(parse_keymask("FUT_KEYMASKALL", "keys").unwrap(), 0xffff_ffff << 32 | keys::LWP);
     }
 

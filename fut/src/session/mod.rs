@@ -200,7 +200,7 @@ fn install(session: Session) -> Result<(), StartError> {
     }
     // Release: pairs with the Acquire in `current`.
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
-    let mask = keymask::from_environment().unwrap_or(keys::ALL);
+    let mask = keymask::from_environment().unwrap_or(keys::DEFAULT);
     start_recording(mask).map_err(|error| {
         SESSION.store(ptr::null_mut(), Ordering::Release);
         StartError::from(error)

@@ -29,6 +29,7 @@
 mod barrier;
 pub mod channel;
 mod condvar;
+mod held;
 #[cfg(loom)]
 mod model;
 mod mutex;

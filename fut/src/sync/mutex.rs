@@ -25,7 +25,7 @@ use std::{
 };
 
 use super::{
-    deadline_after,
+    deadline_after, held,
     rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter},
@@ -169,8 +169,15 @@ impl<T: ?Sized> Mutex<T> {
     /// The guard for who has just set LOCKED, or was handed it.
     #[inline]
     fn guard(&self) -> MutexGuard<'_, T> {
+        held::taken(self.address(), WaitKind::Mutex);
         self.holder.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
         MutexGuard { mutex: self }
+    }
+
+    /// Its name in the trace.
+    #[inline]
+    fn address(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
     }
 
     /// Rule 1, for a mutex that nobody holds and nobody waits for.
@@ -210,7 +217,7 @@ impl<T: ?Sized> Mutex<T> {
         if self.take_or_queue(&waiter) {
             return true;
         }
-        let address = std::ptr::from_ref(self).cast::<()>().addr();
+        let address = self.address().addr();
         let on = WaitsFor { kind: WaitKind::Mutex, address, holder: Some(&self.holder) };
         loop {
             match waiter.wait(&on, deadline) {
@@ -278,7 +285,8 @@ impl<T: ?Sized> Mutex<T> {
 
     /// By who holds it.
     #[inline]
-    pub(super) fn unlock(&self) {
+    fn unlock(&self) {
+        held::given_back(self.address(), WaitKind::Mutex);
         self.holder.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of who takes it next.
         if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {

@@ -11,7 +11,7 @@ use std::{
 
 use sigmund_model::{
     Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, LossKind,
-    Pid, Said, Severity, Thread, Ticks, names,
+    Pid, Said, Severity, Thread, Ticks, Wait, WaitKind, names,
 };
 
 use super::{
@@ -31,6 +31,7 @@ enum Role {
     ThreadReady,
     LwpAttach,
     LwpDetach,
+    Lock,
 }
 
 impl Role {
@@ -41,6 +42,7 @@ impl Role {
             "USER_THREAD_READY" => Role::ThreadReady,
             "LWP_ATTACH" => Role::LwpAttach,
             "LWP_DETACH" => Role::LwpDetach,
+            names::LOCK_ACQUIRE | names::LOCK_RELEASE => Role::Lock,
             _ => Role::Plain,
         }
     }
@@ -52,13 +54,17 @@ impl Role {
             Role::UserSwitch => Effect::UserSwitch {
                 next: thread,
                 reason: LeaveReason::from_number(word(1).unwrap_or(0)),
-                on: word(2).filter(|on| *on != 0),
+                wait: Wait {
+                    // Traces of before have no fourth parameter.
+                    kind: word(3).and_then(WaitKind::from_number),
+                    on: word(2).filter(|on| *on != 0),
+                },
             },
             Role::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
             Role::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
             Role::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
             Role::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
-            Role::Plain => Effect::None,
+            Role::Plain | Role::Lock => Effect::None,
         }
     }
 }
@@ -325,6 +331,9 @@ impl UserStream {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
                 record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
+                if let (Role::Lock, Some(kind)) = (role, record.word(1).and_then(WaitKind::from_number)) {
+                    event.params.name(1, kind.name());
+                }
             }
             None => {
                 event.params.push_number(i64::from(code));
@@ -333,8 +342,11 @@ impl UserStream {
                 record.params(fields.chain(text_behind.map(|_| FieldType::Text)), &mut event.params);
             }
         }
-        if let Effect::UserSwitch { reason, .. } = event.effect {
+        if let Effect::UserSwitch { reason, wait, .. } = event.effect {
             event.params.name(1, reason.name());
+            if let Some(kind) = wait.kind {
+                event.params.name(3, kind.name());
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sigmund_model::{Cpu, Effect, Event, LeaveReason, Level, Lwp, LwpState, Thread, Ticks};
+use sigmund_model::{Cpu, Effect, Event, LeaveReason, Level, Lwp, LwpState, Thread, Ticks, Wait};
 
 use super::{Intervals, Machine};
 use crate::tables::Directory;
@@ -64,7 +64,7 @@ impl World {
             let next = if self.carries.contains(&next) { before } else { next };
             self.carries[lwp as usize] = next;
             let next = Some(Thread(next));
-            (Effect::UserSwitch { next, reason: LeaveReason::Yield, on: None }, Level::User)
+            (Effect::UserSwitch { next, reason: LeaveReason::Yield, wait: Wait::default() }, Level::User)
         } else if is(mix.user) {
             (Effect::None, Level::User)
         } else {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_model::{
-    EndReason, Lwp, LwpState, Thread, ThreadState, Ticks,
+    EndReason, Lwp, LwpState, Thread, ThreadState, Ticks, Wait, WaitKind,
     tables::{ACTIVE, LWP_STATES, LWPS, THREAD_STATES, THREADS},
 };
 
@@ -126,7 +126,6 @@ impl Intervals {
         entry: &mut ThreadEntry,
         state: ThreadState,
         carrier: Option<&LwpEntry>,
-        blocked_on: Option<u64>,
         tick: Ticks,
         reason: EndReason,
     ) -> Result<(), Error> {
@@ -136,7 +135,7 @@ impl Intervals {
         }
         entry.state = state;
         entry.state_since = tick;
-        entry.blocked_on = blocked_on.filter(|_| state == ThreadState::Blocked);
+        entry.wait = Wait::default();
         entry.lwp = carrier.map(|c| c.lwp);
         entry.cpu = match carrier.map(|c| c.place) {
             Some(Place::On(cpu, _)) => Some(cpu),
@@ -148,7 +147,7 @@ impl Intervals {
     /// It is not known any more what a user thread does.
     pub(super) fn lose_thread(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
         entry.unparked = false;
-        self.enter_thread_state(entry, ThreadState::Unknown, None, None, tick, EndReason::Lost)
+        self.enter_thread_state(entry, ThreadState::Unknown, None, tick, EndReason::Lost)
     }
 
     /// Writes the state of a user thread that ends.
@@ -163,8 +162,8 @@ impl Intervals {
         self.thread_states.row(|mut row| {
             row.count(entry.state_since.0).maybe_count((!gone).then_some(length)).count(entry.thread.0);
             row.text(entry.state.name()).maybe_int(entry.lwp.map(|l| l.0.into()));
-            row.maybe_int(entry.cpu.map(|c| c.0.into())).maybe_count(entry.blocked_on);
-            row.maybe_text((!gone).then_some(reason.name()));
+            row.maybe_int(entry.cpu.map(|c| c.0.into())).maybe_count(entry.wait.on);
+            row.maybe_text(entry.wait.kind.map(WaitKind::name)).maybe_text((!gone).then_some(reason.name()));
         })
     }
 

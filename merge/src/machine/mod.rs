@@ -352,8 +352,8 @@ impl Machine {
                 }
                 Ok(())
             }
-            Effect::UserSwitch { next, reason, on } => match placed.lwp {
-                Some(lwp) => self.mount(lwp, next, thread::Left::new(reason, on), tick),
+            Effect::UserSwitch { next, reason, wait } => match placed.lwp {
+                Some(lwp) => self.mount(lwp, next, thread::Left::new(reason, wait), tick),
                 None => Ok(()),
             },
             Effect::ThreadNew(thread) => self.thread_new(thread, event, placed),

@@ -243,7 +243,7 @@ impl Machine {
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(t)) {
             let state = place.thread_state();
             thread.stalls += u64::from(taken_off);
-            self.intervals.enter_thread_state(thread, state, Some(entry), None, tick, reason)?;
+            self.intervals.enter_thread_state(thread, state, Some(entry), tick, reason)?;
         }
         match place {
             Place::Off(_) => self.list_off_cpu(lwp),

@@ -1,6 +1,6 @@
 //! User threads come to LWPs and leave them.
 
-use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState, Ticks};
+use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState, Ticks, Wait};
 
 use super::{Machine, Placed, contradictions::Contradiction, lwp::Mounted};
 use crate::error::Error;
@@ -16,7 +16,8 @@ pub(super) struct ThreadEntry {
     pub(super) state_since: Ticks,
     pub(super) lwp: Option<Lwp>,
     pub(super) cpu: Option<sigmund_model::Cpu>,
-    pub(super) blocked_on: Option<u64>,
+    /// What it waits for, while it is blocked.
+    pub(super) wait: Wait,
     pub(super) last_lwp: Option<Lwp>,
     /// Unparked while it was still mounted, on its way to block.
     pub(super) unparked: bool,
@@ -43,7 +44,7 @@ impl ThreadEntry {
             state_since: first,
             lwp: None,
             cpu: None,
-            blocked_on: None,
+            wait: Wait::default(),
             last_lwp: None,
             unparked: false,
             may_be_mounted: false,
@@ -61,12 +62,12 @@ impl ThreadEntry {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     state: ThreadState,
-    on: Option<u64>,
+    wait: Wait,
     reason: EndReason,
 }
 
 impl Left {
-    pub(super) fn new(reason: LeaveReason, on: Option<u64>) -> Left {
+    pub(super) fn new(reason: LeaveReason, wait: Wait) -> Left {
         let (state, reason) = match reason {
             LeaveReason::Unknown => (ThreadState::Unmounted, EndReason::UserSwitch),
             LeaveReason::Yield => (ThreadState::Ready, EndReason::Yield),
@@ -74,12 +75,12 @@ impl Left {
             LeaveReason::Block => (ThreadState::Blocked, EndReason::Block),
             LeaveReason::Exit => (ThreadState::Exited, EndReason::Exit),
         };
-        Left { state, on: on.filter(|_| state == ThreadState::Blocked), reason }
+        Left { state, wait, reason }
     }
 
     /// Its own switch is missing.
     pub(super) fn resync() -> Left {
-        Left { state: ThreadState::Unmounted, on: None, reason: EndReason::Resync }
+        Left { state: ThreadState::Unmounted, wait: Wait::default(), reason: EndReason::Resync }
     }
 }
 
@@ -142,7 +143,10 @@ impl Machine {
             }
             state => state,
         };
-        self.intervals.enter_thread_state(entry, state, None, left.on, tick, left.reason)?;
+        self.intervals.enter_thread_state(entry, state, None, tick, left.reason)?;
+        if state == ThreadState::Blocked {
+            entry.wait = left.wait;
+        }
         if state == ThreadState::Exited {
             return self.thread_gone(thread, tick);
         }
@@ -167,7 +171,7 @@ impl Machine {
         entry.last_lwp = Some(lwp);
         entry.mounted_since = tick;
         entry.may_be_mounted = false;
-        self.intervals.enter_thread_state(entry, state, Some(carrier), None, tick, EndReason::Dispatched)
+        self.intervals.enter_thread_state(entry, state, Some(carrier), tick, EndReason::Dispatched)
     }
 
     /// A user thread is created.
@@ -203,7 +207,7 @@ impl Machine {
             return Ok(());
         }
         if entry.state != ThreadState::Unknown || !(is_hidden || entry.may_be_mounted) {
-            self.intervals.enter_thread_state(entry, state, None, None, tick, EndReason::Woken)?;
+            self.intervals.enter_thread_state(entry, state, None, tick, EndReason::Woken)?;
         }
         self.list_unmounted(thread);
         Ok(())

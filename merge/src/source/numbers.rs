@@ -2,7 +2,9 @@
 
 use std::io;
 
-use sigmund_model::{Effect, Event, EventStream, EventType, FieldType, Loss, Params, Said, Thread};
+use sigmund_model::{
+    Effect, Event, EventStream, EventType, FieldType, Loss, Params, Said, Thread, Wait, WaitKind,
+};
 
 /// Numbers of one process lie this far apart from those of the next.
 const PROCESS_SHIFT: u32 = 40;
@@ -27,13 +29,20 @@ impl Renumbered {
         Thread(self.first | thread.0)
     }
 
+    /// Who waits for the end of a thread names it by its number.
+    fn wait(&self, wait: Wait) -> Wait {
+        let is_thread = wait.kind == Some(WaitKind::Join);
+        Wait { on: wait.on.map(|on| if is_thread { self.thread(Thread(on)).0 } else { on }), ..wait }
+    }
+
     fn renumber(&mut self, event: &mut Event) {
         if let Said::Some(thread) = event.thread {
             event.thread = Said::Some(self.thread(thread));
         }
         event.effect = match event.effect {
-            Effect::UserSwitch { next, reason, on } => {
-                Effect::UserSwitch { next: next.map(|next| self.thread(next)), reason, on }
+            Effect::UserSwitch { next, reason, wait } => {
+                let next = next.map(|next| self.thread(next));
+                Effect::UserSwitch { next, reason, wait: self.wait(wait) }
             }
             Effect::ThreadNew(thread) => Effect::ThreadNew(self.thread(thread)),
             Effect::ThreadReady(thread) => Effect::ThreadReady(self.thread(thread)),

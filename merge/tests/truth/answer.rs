@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sigmund_model::WaitKind;
+
 use crate::schedule::{Machine, Off, Reason, Thread};
 
 /// A user thread executes on an LWP on a CPU.
@@ -19,7 +21,8 @@ pub(crate) struct ThreadAnswer {
     pub(crate) first: u64,
     pub(crate) end: Option<u64>,
     pub(crate) active: Vec<Interval>,
-    pub(crate) states: BTreeMap<&'static str, u64>,
+    /// The time in each state; of a blocked thread, in each with each object and kind that it waits for.
+    pub(crate) states: BTreeMap<String, u64>,
     pub(crate) dispatches: u64,
     pub(crate) migrations: u64,
     pub(crate) stalls: u64,
@@ -71,13 +74,22 @@ impl Answer {
         }
         for (number, answer) in &mut self.threads {
             let thread = &machine.threads[number];
-            *answer.states.entry(state(machine, thread)).or_default() += to - from;
+            *answer.states.entry(state_and_wait(machine, thread)).or_default() += to - from;
             let on = thread.lwp.and_then(|lwp| Some((lwp, machine.lwps[&lwp].cpu?)));
             if let Some((lwp, cpu)) = on {
                 join(&mut answer.active, Interval { start: from, end: to, lwp, cpu });
             }
         }
     }
+}
+
+/// The state of a thread, what it waits for, and of what kind that is, as the cells of a row.
+fn state_and_wait(machine: &Machine, thread: &Thread) -> String {
+    let state = state(machine, thread);
+    let waits = Some(thread.waits).filter(|_| state == "blocked").unwrap_or_default();
+    let on = if waits.on == 0 { "?".into() } else { waits.on.to_string() };
+    let kind = WaitKind::from_number(waits.kind).map_or("?", WaitKind::name);
+    format!("{state} {on} {kind}")
 }
 
 /// What a thread does now, in the words of the table `thread_states`.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     chance::Chance,
-    schedule::{Act, Detail, Off, Step},
+    schedule::{Act, Detail, Off, Step, Waits},
 };
 
 /// A listing, and what must come out for each of its lines.
@@ -167,9 +167,10 @@ fn params(act: Act, detail: Detail) -> String {
         Act::KernelSwitch { next, .. } => next.to_string(),
         Act::Wakeup { lwp, .. } => format!("pid={lwp}"),
         Act::Irq(irq) | Act::IrqExit(irq) => format!("{irq}(eth{irq})"),
-        Act::UserSwitch { next, reason } => {
+        Act::UserSwitch { next, reason, waits } => {
             let next = next.map_or("0".into(), |next| format!("{next}(work/{next})"));
-            if detail.reasons { format!("{next} {}", reason as u8) } else { next }
+            let Waits { on, kind } = waits;
+            if detail.reasons { format!("{next} {} {on} {kind}", reason as u8) } else { next }
         }
         Act::ThreadReady(thread) => thread.to_string(),
         Act::Kernel(_) => "142(select)".into(),

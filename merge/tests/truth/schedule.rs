@@ -62,6 +62,7 @@ pub(crate) enum Act {
     UserSwitch {
         next: Option<u64>,
         reason: Reason,
+        waits: Waits,
     },
     ThreadReady(u64),
     /// A user event that changes nothing.
@@ -86,6 +87,14 @@ pub(crate) enum Reason {
     Exit = 4,
 }
 
+/// What a user thread waits for that blocks: the address of the thing, and the number of its kind in a user trace; 0 is
+/// none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) on: u64,
+    pub(crate) kind: u64,
+}
+
 pub(crate) struct Cpu {
     /// Who is on it; 0 is the idle task.
     pub(crate) lwp: u32,
@@ -107,6 +116,7 @@ pub(crate) struct Thread {
     pub(crate) last_lwp: Option<u32>,
     /// Why it left its LWP; `None` before it was on one.
     pub(crate) left: Option<Reason>,
+    pub(crate) waits: Waits,
 }
 
 /// The machine, as it is now.
@@ -162,7 +172,7 @@ impl Machine {
         let lwp = |carrier| Lwp { cpu: None, off: Off::Runnable, thread: None, carrier };
         let carriers = (0..size.carriers).map(|i| (7000 + i, lwp(true)));
         let others = (0..size.others).map(|i| (300 + 11 * i, lwp(false)));
-        let thread = |_| Thread { lwp: None, last_lwp: None, left: None };
+        let thread = |_| Thread { lwp: None, last_lwp: None, left: None, waits: Waits::default() };
         Machine {
             cpus: (0..size.cpus).map(cpu).collect(),
             lwps: carriers.chain(others).collect(),
@@ -248,7 +258,11 @@ impl Machine {
             5..=8 => Reason::Block,
             _ => Reason::Exit,
         };
-        Act::UserSwitch { next, reason }
+        let waits = match self.detail.reasons {
+            true => Waits { on: chance.below(3), kind: chance.below(16) },
+            false => Waits::default(),
+        };
+        Act::UserSwitch { next, reason, waits }
     }
 
     fn thread_ready(&self, chance: &mut Chance) -> Option<Act> {
@@ -297,9 +311,9 @@ impl Machine {
             }
             Act::Irq(irq) if self.detail.exits => cpu.interrupts.push(irq),
             Act::IrqExit(_) => drop(cpu.interrupts.pop()),
-            Act::UserSwitch { next, reason } => {
+            Act::UserSwitch { next, reason, waits } => {
                 let lwp = cpu.lwp;
-                self.switch_threads(tick, lwp, next, reason, answer);
+                self.switch_threads(tick, lwp, next, (reason, waits), answer);
             }
             Act::ThreadReady(thread) => {
                 if let Some(thread) = self.threads.get_mut(&thread) {
@@ -315,13 +329,13 @@ impl Machine {
         tick: u64,
         number: u32,
         next: Option<u64>,
-        reason: Reason,
+        (reason, waits): (Reason, Waits),
         answer: &mut Answer,
     ) {
         let Some(lwp) = self.lwps.get_mut(&number).filter(|lwp| lwp.thread != next) else { return };
         let before = std::mem::replace(&mut lwp.thread, next);
         if let Some((before, thread)) = before.and_then(|b| Some((b, self.threads.get_mut(&b)?))) {
-            (thread.lwp, thread.left) = (None, Some(reason));
+            (thread.lwp, thread.left, thread.waits) = (None, Some(reason), waits);
             if reason == Reason::Exit {
                 answer.thread(before, tick).end = Some(tick);
             }

@@ -4,11 +4,16 @@ use super::{Column, ColumnType, Table};
 use ColumnType::{Bool, Float64, Int32, Int64, Numbers, Text, Texts, Word};
 
 const fn known(name: &'static str, ty: ColumnType, doc: &'static str) -> Column {
-    Column { name, ty, nullable: false, doc }
+    Column { name, ty, nullable: false, later: false, doc }
 }
 
 const fn maybe(name: &'static str, ty: ColumnType, doc: &'static str) -> Column {
-    Column { name, ty, nullable: true, doc }
+    Column { name, ty, nullable: true, later: false, doc }
+}
+
+/// One that was added to a table that there are already.
+const fn later(name: &'static str, ty: ColumnType, doc: &'static str) -> Column {
+    Column { name, ty, nullable: true, later: true, doc }
 }
 
 /// All tables.
@@ -97,7 +102,16 @@ pub const THREAD_STATES: Table = Table {
         ),
         maybe("lwp", Int32, "The LWP it is mounted on."),
         maybe("cpu", Int32, "The CPU, if it is active."),
-        maybe("blocked_on", Int64, "The object it waits for, if it is blocked and the runtime said."),
+        maybe(
+            "blocked_on",
+            Int64,
+            "The object it waits for, if it is blocked and the runtime said: its address; for join the user thread, for io the descriptor.",
+        ),
+        later(
+            "blocked_for",
+            Word,
+            "What kind of thing that is, if it is blocked and the runtime said: mutex, rwlock-read, rwlock-write, condvar, semaphore, barrier, channel, channel-space, once-cell, join, sleep, io or scope.",
+        ),
         maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],
 };

@@ -92,6 +92,8 @@ pub struct Column {
     pub ty: ColumnType,
     /// Whether it may be NULL, which always means "not known, or none".
     pub nullable: bool,
+    /// Whether there are super-traces of this [version](SCHEMA_VERSION) without it. It is NULL in all their rows.
+    pub later: bool,
     /// A sentence about it.
     pub doc: &'static str,
 }
@@ -132,6 +134,7 @@ mod tests {
         for table in ALL {
             for column in table.columns {
                 assert!(column.doc.ends_with('.'), "{}.{}", table.name, column.name);
+                assert!(column.nullable || !column.later, "{}.{}", table.name, column.name);
                 if column.name.ends_with("_tick") || column.name.ends_with("_ns") {
                     let wide = matches!(column.ty, ColumnType::Int64 | ColumnType::Float64);
                     assert!(wide, "{}.{}", table.name, column.name);

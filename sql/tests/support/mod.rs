@@ -23,6 +23,8 @@ pub struct Little {
     pub rows_per_group: usize,
     /// Words are written as plain texts, as a writer without dictionaries does.
     pub without_dictionaries: bool,
+    /// This column is in no file.
+    pub without: Option<&'static str>,
 }
 
 impl Little {
@@ -33,6 +35,7 @@ impl Little {
             parts,
             rows_per_group: 1 << 20,
             without_dictionaries: false,
+            without: None,
         };
         little.row("info", json!({"key": "schema_version", "value": "1"}));
         little
@@ -74,6 +77,10 @@ impl Little {
                 if self.without_dictionaries {
                     batch = with_types(&batch, &plain(&batch.schema()));
                 }
+                let kept = |f: &Arc<Field>| self.without != Some(f.name().as_str());
+                let columns: Vec<_> = batch.schema().fields().iter().map(kept).collect();
+                let columns: Vec<_> = (0..columns.len()).filter(|index| columns[*index]).collect();
+                let batch = batch.project(&columns).unwrap();
                 let file = fs::File::create(folder.join(format!("part-{number:05}.parquet"))).unwrap();
                 let properties = WriterProperties::builder()
                     .set_max_row_group_row_count(Some(self.rows_per_group))

@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc};
 use sigmund_export::{
     otf2::Options,
     timeline::{
-        Cast, Change, CpuId, EventKind, Happening, LwpId, Sink, Slice, SliceKind, ThreadActor, ThreadId,
-        Track,
+        Cast, Change, CpuId, EventKind, Happening, Hold, LwpId, Sink, Slice, SliceKind, ThreadActor,
+        ThreadId, Track,
     },
     vampir::Otf2,
 };
-use sigmund_model::{Params, Thread, ThreadState, Ticks};
+use sigmund_model::{Params, Thread, ThreadState, Ticks, WaitKind};
 
 use super::{
     read::{Read, can_read, read},
@@ -47,8 +47,8 @@ fn states_and_spans_of_a_thread_do_not_cut_each_other() {
         "3500 | Leave | active",
         "3500 | Enter | stalled | lwp=sumtime (70)",
         "6000 | Leave | stalled",
-        "6000 | Enter | blocked",
-        "11000 | Leave | blocked",
+        "6000 | Enter | blocked (mutex) | blocked_on=48879",
+        "11000 | Leave | blocked (mutex)",
     ];
     assert_eq!(of_location(&read, "1 main"), main);
     let spans = [
@@ -138,6 +138,7 @@ fn creations_and_ends_come_in_between_the_changes() {
         lwp: None,
         cpu: None,
         blocked_on: Some(-7).filter(|_| state == Some(ThreadState::Blocked)),
+        blocked_for: Some(WaitKind::Condvar),
     };
     let read = drawn(&cast, true, |sink| {
         sink.change(Ticks(1050), &state(0, Some(ThreadState::Ready))).unwrap();
@@ -152,8 +153,8 @@ fn creations_and_ends_come_in_between_the_changes() {
         "1100 | ThreadCreate | 1",
         "2000 | ThreadCreate | 4",
         "2500 | Leave | ready",
-        "2500 | Enter | blocked | blocked_on=-7",
-        "5000 | Leave | blocked",
+        "2500 | Enter | blocked (condvar) | blocked_on=-7",
+        "5000 | Leave | blocked (condvar)",
     ];
     assert_eq!(of_location(&read, "1 main"), main);
     let forever = u64::MAX;
@@ -163,6 +164,68 @@ fn creations_and_ends_come_in_between_the_changes() {
     assert_eq!(of_location(&read, "thread 3"), [""; 0]);
     assert_eq!(of_location(&read, "thread 4"), [""; 0]);
     assert_eq!(of_location(&read, "thread 5"), ["2000 | ThreadBegin | 4"]);
+}
+
+// thread 1   |-- lock 0 --|      blocked until 2 ends |-- goes on
+// thread 2      |-- lock 1 ---|  ends                         it is handed the LWP before 2 is gone
+// thread 3                       ends before anybody waits for it
+#[test]
+fn locks_and_waits_for_ends_are_read_back() {
+    if !can_read() {
+        return;
+    }
+    let mut cast = story::cast(5000);
+    let died = [None, Some(Ticks(3000)), Some(Ticks(1500))];
+    cast.threads.iter_mut().zip(died).for_each(|(thread, died)| thread.died = died);
+    let [main, work, _] = [0, 1, 2].map(ThreadId);
+    let hold = |number, lock| Hold { number, lock, address: 0x1000, kind: WaitKind::Mutex };
+    let state = |thread, state, joins: Option<i64>| {
+        let blocked_for = joins.map(|_| WaitKind::Join);
+        Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: joins, blocked_for }
+    };
+    let (one, two) = (Track::Thread(main), Track::Thread(work));
+    let told = [
+        (1100, Change::Locked { by: one, hold: hold(1, 0) }),
+        (1200, Change::Locked { by: two, hold: hold(2, 1) }),
+        (1300, Change::Unlocked { by: one, hold: hold(1, 0) }),
+        (1400, Change::Unlocked { by: two, hold: hold(2, 1) }),
+        (2000, state(main, Some(ThreadState::Blocked), Some(2))),
+        (2900, state(main, Some(ThreadState::Ready), None)),
+        (2950, state(main, Some(ThreadState::Mounted), None)),
+        (4000, state(main, Some(ThreadState::Blocked), Some(3))),
+        (4500, state(main, None, None)),
+    ];
+    let read = drawn(&cast, true, |sink| {
+        told.iter().for_each(|(tick, change)| sink.change(Ticks(*tick), change).unwrap());
+        sink.finish().unwrap();
+    });
+    let main = [
+        "1000 | ThreadCreate | 1",
+        "1000 | ThreadCreate | 2",
+        "1100 | ThreadAcquireLock | lock 0 acquisition 1",
+        "1300 | ThreadReleaseLock | lock 0 acquisition 1",
+        "2000 | Enter | blocked (join) | blocked_on=2",
+        "2900 | Leave | blocked (join)",
+        "2900 | Enter | ready",
+        "2950 | Leave | ready",
+        "2950 | Enter | mounted",
+        "3000 | ThreadWait | 1",
+        "4000 | Leave | mounted",
+        "4000 | Enter | blocked (join) | blocked_on=3",
+        "4500 | Leave | blocked (join)",
+    ];
+    assert_eq!(of_location(&read, "1 main"), main);
+    let work = [
+        "1000 | ThreadBegin | 1",
+        "1200 | ThreadAcquireLock | lock 1 acquisition 2",
+        "1400 | ThreadReleaseLock | lock 1 acquisition 2",
+        "3000 | ThreadEnd | 1",
+    ];
+    assert_eq!(of_location(&read, "2 work/6 \"x\""), work);
+    let forever = u64::MAX;
+    let third = ["1000 | ThreadBegin | 2".into(), format!("1500 | ThreadEnd | {forever}")];
+    assert_eq!(of_location(&read, "thread 3"), third);
+    assert_eq!(read.locks.values().copied().collect::<Vec<_>>(), [[1, 1], [1, 1]]);
 }
 
 #[test]
@@ -250,7 +313,8 @@ fn events_span_many_chunks() {
         for number in 0..30_000 {
             let state = (number < 29_999).then_some(ThreadState::ALL[number as usize % 9]);
             let (lwp, cpu, blocked_on) = (Some(LwpId(0)), Some(CpuId(1)), Some(i64::MAX));
-            let change = Change::Thread { thread, state, lwp, cpu, blocked_on };
+            let blocked_for = WaitKind::from_number(number % 16);
+            let change = Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for };
             sink.change(Ticks(1000 + number * 10), &change).unwrap();
         }
         sink.finish().unwrap();
@@ -311,7 +375,11 @@ fn many_locations_are_written_without_open_files() {
                 let tick = Ticks(1000 + round * 40_000 + u64::from(thread.0));
                 let state = if round == 19 { None } else { Some(ThreadState::ALL[round as usize % 9]) };
                 let (lwp, cpu) = (Some(LwpId(0)), Some(CpuId(1)));
-                sink.change(tick, &Change::Thread { thread, state, lwp, cpu, blocked_on: None }).unwrap();
+                sink.change(
+                    tick,
+                    &Change::Thread { thread, state, lwp, cpu, blocked_on: None, blocked_for: None },
+                )
+                .unwrap();
             }
         }
     };

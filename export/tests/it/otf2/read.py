@@ -4,6 +4,7 @@ Arguments: the anchor file, and `events` to be told each of them.
     event     location  time  kind  region or number or values  attributes…     (only if asked for; by location)
     region    number of the location  name  enters  leaves  ticks between them
     metric    number of the location  name  values  last value
+    lock      number of the location  taken  given back
     location  number  name  group  type  number of events
     group     name  type  number of members
     clock     ticks per second  offset  length  realtime
@@ -13,7 +14,7 @@ import sys
 
 import otf2
 from otf2.definitions import Location
-from otf2.events import Enter, Leave, Metric
+from otf2.events import Enter, Leave, Metric, ThreadAcquireLock, ThreadReleaseLock
 
 
 def word(value):
@@ -31,6 +32,8 @@ def details(event):
         yield event.region.name
     elif isinstance(event, Metric):
         yield from event.values
+    elif isinstance(event, (ThreadAcquireLock, ThreadReleaseLock)):
+        yield f"lock {event.lock_id} acquisition {event.acquisition_order}"
     else:
         yield event.sequence_count
     for attribute, value in (event.attributes or {}).items():
@@ -40,6 +43,7 @@ def details(event):
 class Sums:
     def __init__(self):
         self.open, self.regions, self.metrics, self.counts, self.last = {}, {}, {}, {}, {}
+        self.locks, self.held, self.acquisitions = {}, set(), {}
         self.lowest = self.highest = None
 
     def add(self, location, event):
@@ -58,6 +62,16 @@ class Sums:
             entry = self.regions[number, region.name]
             entry[1] += 1
             entry[2] += time - since
+        elif isinstance(event, ThreadAcquireLock):
+            self.locks.setdefault(number, [0, 0])[0] += 1
+            hold = (number, event.lock_id, event.acquisition_order)
+            assert hold not in self.held, "is taken twice"
+            self.held.add(hold)
+            assert event.acquisition_order > self.acquisitions.get(event.lock_id, 0), "acquisitions go back"
+            self.acquisitions[event.lock_id] = event.acquisition_order
+        elif isinstance(event, ThreadReleaseLock):
+            self.locks[number][1] += 1
+            self.held.remove((number, event.lock_id, event.acquisition_order))
         elif isinstance(event, Metric):
             entry = self.metrics.setdefault((number, event.metric.metric_class.members[0].name), [0, 0])
             entry[0] += 1
@@ -73,6 +87,7 @@ def main(path, telling):
                 words = (location, event.time, type(event).__name__, *details(event))
                 told.setdefault(location._ref, []).append(words)
         assert not any(sums.open.values()), "regions are open at the end"
+        assert not sums.held, "locks are held at the end"
         for number in sorted(told):
             for words in told[number]:
                 say("event", *words)
@@ -80,6 +95,8 @@ def main(path, telling):
             say("region", *key, *entry)
         for key, entry in sums.metrics.items():
             say("metric", *key, *entry)
+        for number, entry in sums.locks.items():
+            say("lock", number, *entry)
         definitions = trace.definitions
         for location in definitions.locations:
             number = location._ref

@@ -18,6 +18,8 @@ pub(crate) struct Read {
     pub(crate) regions: RegionSums,
     /// Values, and the last of them, by location.
     pub(crate) metrics: BTreeMap<u64, [u64; 2]>,
+    /// How often locks are taken and given back, by location.
+    pub(crate) locks: BTreeMap<u64, [u64; 2]>,
     /// Name, group and type, by number.
     pub(crate) locations: BTreeMap<u64, [String; 3]>,
     /// Name, type, number of members.
@@ -51,6 +53,8 @@ fn print(anchor: &Path, read: &Read) {
     let count = |word: &str| events.lines().filter(|line| line.starts_with(word)).count() as u64;
     let sum = |index: usize| read.regions.values().map(|sums| sums[index]).sum::<u64>();
     assert_eq!((count("ENTER "), count("LEAVE ")), (sum(0), sum(1)));
+    let locks = |index: usize| read.locks.values().map(|locks| locks[index]).sum::<u64>();
+    assert_eq!((count("THREAD_ACQUIRE_LOCK "), count("THREAD_RELEASE_LOCK ")), (locks(0), locks(1)));
     assert_eq!(count("METRIC "), read.metrics.values().map(|metric| metric[0]).sum::<u64>());
 }
 
@@ -67,6 +71,7 @@ fn parse(output: &str) -> Read {
                 assert_eq!(read.regions.insert((number(0), words[1].into()), sums), None);
             }
             "metric" => assert_eq!(read.metrics.insert(number(0), [number(2), number(3)]), None),
+            "lock" => assert_eq!(read.locks.insert(number(0), [number(1), number(2)]), None),
             "location" => {
                 let said = [words[1].into(), words[2].into(), words[3].into()];
                 assert_eq!(read.locations.insert(number(0), said), None);

@@ -73,7 +73,8 @@ fn a_hundred_thousand_threads() {
         for number in 0..10_000_000u64 {
             let thread = ThreadId((number % threads) as u32);
             let state = Some(ThreadState::ALL[(number / threads) as usize % 9]);
-            let change = Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None };
+            let change =
+                Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None, blocked_for: None };
             sink.change(Ticks(1000 + number * 100), &change).unwrap();
         }
     });

@@ -1,8 +1,11 @@
 //! What the archive of a story has to say, by the numbers of its locations; and the same as the tally says it.
 
-use std::{collections::HashMap, io};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+};
 
-use sigmund_export::timeline::{Cast, Change, Counter, Sink, Track};
+use sigmund_export::timeline::{Cast, Change, Counter, Doing, Sink, Track};
 use sigmund_model::Ticks;
 
 use super::read::{Read, RegionSums};
@@ -29,6 +32,8 @@ pub(crate) struct Truth {
     pub(crate) tally: Tally,
     regions: RegionSums,
     metrics: HashMap<u64, [u64; 2]>,
+    /// Locks taken, and given back.
+    locks: BTreeMap<u64, [u64; 2]>,
     now: HashMap<u64, (String, Ticks)>,
     open: HashMap<u64, Vec<(String, Ticks)>>,
 }
@@ -36,7 +41,15 @@ pub(crate) struct Truth {
 impl Truth {
     pub(crate) fn new(cast: &Cast) -> Truth {
         let (cast, tally, regions) = (cast.clone(), Tally::default(), RegionSums::new());
-        Truth { cast, tally, regions, metrics: HashMap::new(), now: HashMap::new(), open: HashMap::new() }
+        Truth {
+            cast,
+            tally,
+            regions,
+            metrics: HashMap::new(),
+            locks: BTreeMap::new(),
+            now: HashMap::new(),
+            open: HashMap::new(),
+        }
     }
 
     /// 4 × the number of the CPU, LWP or user thread, in this order.
@@ -55,6 +68,7 @@ impl Truth {
         assert_eq!(read.regions, self.regions);
         let metrics: HashMap<_, _> = read.metrics.iter().map(|(id, metric)| (*id, *metric)).collect();
         assert_eq!(metrics, self.metrics);
+        assert_eq!(read.locks, self.locks);
         self.check_tally(read);
     }
 
@@ -131,11 +145,11 @@ impl Sink for Truth {
             Change::Lwp { lwp, state, .. } => {
                 self.switch(self.location(Track::Lwp(lwp)), tick, state.map(|state| state.name().into()));
             }
-            Change::Thread { thread, state, .. } => {
+            Change::Thread { thread, state, blocked_for, .. } => {
                 self.switch(
                     self.location(Track::Thread(thread)),
                     tick,
-                    state.map(|state| state.name().into()),
+                    state.map(|state| Doing::new(state, blocked_for).name().into()),
                 );
             }
             Change::Enter(track, slice) => {
@@ -158,6 +172,8 @@ impl Sink for Truth {
                 let metric = self.metrics.entry((4 * actors + 1 + queue) as u64).or_default();
                 *metric = [metric[0] + 1, value];
             }
+            Change::Locked { by, .. } => self.locks.entry(self.location(by)).or_default()[0] += 1,
+            Change::Unlocked { by, .. } => self.locks.entry(self.location(by)).or_default()[1] += 1,
             Change::Event(happening) => {
                 let name = self.cast[happening.kind].name.clone();
                 self.flash(happening.track(), tick, name);

@@ -13,7 +13,7 @@ use std::{
 };
 
 use corosensei::CoroutineResult;
-use sigmund_model::LeaveReason;
+use sigmund_model::{LeaveReason, WaitKind};
 
 use super::{
     pool::{Policy, Priority, Shared},
@@ -69,7 +69,7 @@ pub(super) fn work(shared: &'static Shared, number: usize) {
     let lwp = Entered::new(&lwp);
     shared.desks[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
     while let Some(thread) = lwp.wait_for_thread(number) {
-        lwp.switch_to(thread, LeaveReason::Unknown, 0);
+        lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn serve(shared: &'static Shared, role: Role, body: impl FnOnce(&dyn 
     let lwp = Lwp::new(shared, role);
     let lwp = Entered::new(&lwp);
     body(&|thread| {
-        lwp.switch_to(thread, LeaveReason::Unknown, 0);
+        lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
     });
 }
@@ -139,7 +139,7 @@ impl Lwp {
                     let stack = unsafe { (*body).stack };
                     self.stacks.give_back(stack);
                     let next = self.handed_over.take().or_else(|| self.take_next());
-                    self.switch(next, LeaveReason::Exit, 0);
+                    self.switch(next, Left::because(LeaveReason::Exit));
                     if matches!(exit, Exit::Detached) {
                         thread.give_back();
                     }
@@ -153,8 +153,7 @@ impl Lwp {
                         // Nobody else wants the LWP: the thread goes on, which is no switch.
                         continue;
                     }
-                    let (reason, on) = reason(thread, leave);
-                    self.switch(next, reason, on);
+                    self.switch(next, Left::of(thread, leave));
                     self.let_go(thread, leave);
                     next
                 }
@@ -177,15 +176,15 @@ impl Lwp {
 
     /// Records the switch from the thread that leaves to `next`.
     #[inline]
-    fn switch(&self, next: Option<ThreadRef>, reason: LeaveReason, on: usize) {
+    fn switch(&self, next: Option<ThreadRef>, left: Left) {
         match next {
-            Some(next) => self.switch_to(next, reason, on),
-            None => scheduler::switch(None, reason, on),
+            Some(next) => self.switch_to(next, left),
+            None => scheduler::switch(None, left.reason, left.on, left.blocked_for),
         }
     }
 
     #[inline]
-    fn switch_to(&self, next: ThreadRef, reason: LeaveReason, on: usize) {
+    fn switch_to(&self, next: ThreadRef, left: Left) {
         if let Some(from) = next.carried_by(self.tid) {
             scheduler::thread_migrate(next.id(), from);
         }
@@ -196,7 +195,7 @@ impl Lwp {
             desk.dispatches.store(desk.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             desk.preempt.store(false, Ordering::Relaxed);
         }
-        scheduler::switch(Some(next.id()), reason, on);
+        scheduler::switch(Some(next.id()), left.reason, left.on, left.blocked_for);
     }
 
     /// Makes a thread that has left available to others.
@@ -240,13 +239,34 @@ impl Lwp {
     }
 }
 
-/// As the switch event says it: the reason, and what the thread waits for.
-fn reason(thread: ThreadRef, leave: Leave) -> (LeaveReason, usize) {
-    match leave {
-        Leave::Yield | Leave::ToBlocking | Leave::FromBlocking => (LeaveReason::Yield, 0),
-        Leave::Quantum => (LeaveReason::Quantum, 0),
-        Leave::Park => (LeaveReason::Block, thread.waits().address()),
-        Leave::Join(_) => (LeaveReason::Block, thread.waits().address()),
+/// How the thread before has left, as the switch event says it.
+#[derive(Clone, Copy)]
+struct Left {
+    reason: LeaveReason,
+    /// What it waits for.
+    on: usize,
+    blocked_for: Option<WaitKind>,
+}
+
+impl Left {
+    fn because(reason: LeaveReason) -> Left {
+        Left { reason, on: 0, blocked_for: None }
+    }
+
+    /// There was none.
+    fn unknown() -> Left {
+        Left::because(LeaveReason::Unknown)
+    }
+
+    fn of(thread: ThreadRef, leave: Leave) -> Left {
+        match leave {
+            Leave::Yield | Leave::ToBlocking | Leave::FromBlocking => Left::because(LeaveReason::Yield),
+            Leave::Quantum => Left::because(LeaveReason::Quantum),
+            Leave::Park | Leave::Join(_) => {
+                let waits = thread.waits();
+                Left { reason: LeaveReason::Block, on: waits.address(), blocked_for: waits.kind() }
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use super::RwLock;
+use super::{RwLock, raw::Access};
 
 /// The right to read, until it is dropped.
 #[must_use = "without its guard, the lock is released at once"]
@@ -29,6 +29,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     /// For who has just got the lock for reading.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
+        lock.raw.note_taken(Access::Read);
         RwLockReadGuard { lock }
     }
 }
@@ -37,6 +38,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// For who has just got the lock for writing.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
+        lock.raw.note_taken(Access::Write);
         lock.raw.note_writer();
         RwLockWriteGuard { lock }
     }
@@ -46,7 +48,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);
         lock.raw.downgrade();
-        RwLockReadGuard { lock }
+        RwLockReadGuard::new(lock)
     }
 }
 

@@ -15,6 +15,7 @@
 use std::{sync::atomic::AtomicU64, time::Instant};
 
 use super::super::{
+    held,
     rt::{WaitKind, WaitsFor, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
@@ -71,6 +72,18 @@ impl RawRwLock {
         }
     }
 
+    /// Its name in the trace.
+    #[inline]
+    pub(super) fn address(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Whoever has got it says so.
+    #[inline]
+    pub(super) fn note_taken(&self, access: Access) {
+        held::taken(self.address(), access.waits());
+    }
+
     /// Whoever has it for writing says so.
     #[inline]
     pub(super) fn note_writer(&self) {
@@ -95,7 +108,7 @@ impl RawRwLock {
         if self.take_or_queue(access, &waiter) {
             return true;
         }
-        let address = std::ptr::from_ref(self).addr();
+        let address = self.address().addr();
         let on = WaitsFor { kind: access.waits(), address, holder: Some(&self.writer) };
         waiter.wait(&on, deadline).is_some() || !self.leave_queue(&waiter)
     }
@@ -135,6 +148,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_read(&self) {
+        held::given_back(self.address(), WaitKind::RwLockRead);
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
@@ -144,6 +158,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_write(&self) {
+        held::given_back(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of whoever comes next.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
@@ -153,6 +168,7 @@ impl RawRwLock {
     }
 
     pub(super) fn downgrade(&self) {
+        held::given_back(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of other readers. Nobody reads while it writes, so this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);

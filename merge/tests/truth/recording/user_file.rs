@@ -57,7 +57,7 @@ impl Packet {
         let mut payload = Vec::new();
         for event in events {
             let words = match event.what {
-                What::UserSwitch { next, reason } => vec![next, reason, 0],
+                What::UserSwitch { next, reason, waits } => vec![next, reason, waits.on, waits.kind],
                 What::ThreadNew(thread) | What::ThreadReady(thread) => vec![thread],
                 What::Message => vec![8],
                 _ => vec![],
@@ -119,6 +119,7 @@ fn declarations() -> Vec<u8> {
                 field("next", FieldType::Thread),
                 field("reason", FieldType::U8),
                 field("on", FieldType::Pointer),
+                field("blocked_for", FieldType::U8),
             ],
             1 | 2 => vec![field("thread", FieldType::Thread)],
             5 => vec![field("len", FieldType::U64)],

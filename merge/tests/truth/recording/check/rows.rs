@@ -41,7 +41,12 @@ pub(super) struct Row {
     pub(super) state: String,
     pub(super) lwp: Option<i64>,
     pub(super) cpu: Option<i64>,
+    /// Of a user thread.
+    pub(super) waits: Waiting,
 }
+
+/// The object that a blocked thread waits for, and its kind.
+pub(super) type Waiting = (Option<i64>, Option<String>);
 
 pub(super) struct Rows {
     pub(super) by_number: BTreeMap<u64, Vec<Row>>,
@@ -53,6 +58,10 @@ impl Rows {
         let (starts, lengths, states) =
             (table.numbers("ts_tick"), table.numbers("dur_tick"), table.lines(&["state"]));
         let (numbers, lwps, cpus) = (table.numbers(number), table.numbers("lwp"), table.numbers("cpu"));
+        let waits = match number {
+            "thread" => (table.numbers("blocked_on"), table.lines(&["blocked_for"])),
+            _ => (vec![None; starts.len()], vec!["?".into(); starts.len()]),
+        };
         let mut by_number: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
         for row in 0..starts.len() {
             let start = starts[row].expect("a start") as u64;
@@ -62,6 +71,7 @@ impl Rows {
                 state: states[row].clone(),
                 lwp: lwps[row],
                 cpu: cpus[row],
+                waits: (waits.0[row], Some(waits.1[row].clone()).filter(|kind| kind != "?")),
             });
         }
         for rows in by_number.values_mut() {

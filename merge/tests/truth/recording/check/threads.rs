@@ -4,17 +4,41 @@ use std::{collections::BTreeMap, path::Path};
 
 use super::{
     Log, Oracle, merged_number, own_number,
-    rows::{Row, Rows, at, during, inside},
+    rows::{Row, Rows, Waiting, at, during, inside},
 };
 use crate::{
     equal,
     recording::{
         Told,
         losses::Gap,
-        world::{LwpIs, ThreadId, ThreadIs},
+        world::{LwpIs, ThreadId, ThreadIs, Waits},
     },
     supertrace::Table,
 };
+
+/// By their numbers.
+const KINDS: [&str; 13] = [
+    "mutex",
+    "rwlock-read",
+    "rwlock-write",
+    "condvar",
+    "semaphore",
+    "barrier",
+    "channel",
+    "channel-space",
+    "once-cell",
+    "join",
+    "sleep",
+    "io",
+    "scope",
+];
+
+/// As a row says it: the object and its kind. A thread that is waited for is named as everywhere.
+fn found(thread: ThreadId, waits: Waits) -> Waiting {
+    let kind = waits.kind.checked_sub(1).and_then(|place| KINDS.get(place as usize).copied());
+    let on = if kind == Some("join") { merged_number((thread.0, waits.on)) } else { waits.on };
+    ((waits.on != 0).then_some(on as i64), kind.map(String::from))
+}
 
 impl Oracle<'_> {
     pub(super) fn check_thread_states(&self, out: &Path, told: &mut Told) -> Result<(), String> {
@@ -55,11 +79,14 @@ impl Oracle<'_> {
             let is = at(log, row.start);
             return if is == Some(ThreadIs::Exited) { Ok(()) } else { Err(format!("{is:?}")) };
         };
+        if row.state != "blocked" && row.waits != (None, None) {
+            return Err("it waits for something and is not blocked".into());
+        }
         for (start, end, is) in during(log, row.start, end) {
             let fits = match is {
                 Some(ThreadIs::New) => row.state == "new",
                 Some(ThreadIs::Ready) => row.state == "ready",
-                Some(ThreadIs::Blocked) => row.state == "blocked",
+                Some(ThreadIs::Blocked(waits)) => row.state == "blocked" && row.waits == found(thread, waits),
                 Some(ThreadIs::Gone) => row.state == "unmounted",
                 Some(ThreadIs::On(lwp)) => {
                     row.lwp == Some(lwp.into()) && self.fits_carrier(lwp, row, start, end)
@@ -96,7 +123,7 @@ impl Oracle<'_> {
         let before = log.iter().rev().filter(|(t, _)| *t <= tick).take(2).collect::<Vec<_>>();
         match before.as_slice() {
             // It may have been made ready unseen before it blocked.
-            [(left, ThreadIs::Blocked | ThreadIs::Ready), (mounted, ThreadIs::On(_))] if *left == tick => {
+            [(left, ThreadIs::Blocked(_) | ThreadIs::Ready), (mounted, ThreadIs::On(_))] if *left == tick => {
                 let hides = |gap: &Gap| gap.to.is_none_or(|to| to > *mounted) && gap.from <= *left;
                 self.gaps_of(thread.0).any(hides)
             }

@@ -1,6 +1,6 @@
 //! What a CPU does next.
 
-use super::{Cpu, Lwp, LwpIs, What, World};
+use super::{Cpu, Lwp, LwpIs, Waits, What, World};
 use crate::recording::Sides;
 
 impl World<'_> {
@@ -136,10 +136,15 @@ impl World<'_> {
     fn user_switch(&mut self, lwp: u32) -> What {
         let process = self.lwps[&lwp].process;
         let before = self.lwps[&lwp].thread;
+        // Any will do. Of the kinds, 14 and 15 have no meaning yet.
+        let waits = Waits { on: self.tick / 16 % 4, kind: self.tick % 16 };
         let ready = &mut self.processes[process].ready;
         let next = match self.chance.below(12) {
             0 | 1 => None,
-            2 => return What::UserSwitch { next: before.unwrap_or(0), reason: u64::from(before.is_some()) },
+            2 => {
+                let reason = u64::from(before.is_some());
+                return What::UserSwitch { next: before.unwrap_or(0), reason, waits };
+            }
             _ if ready.is_empty() => None,
             _ => Some(ready.swap_remove(self.chance.below(ready.len() as u64) as usize)),
         };
@@ -150,7 +155,7 @@ impl World<'_> {
             5..=8 => 3,
             _ => 4,
         };
-        What::UserSwitch { next: next.unwrap_or(0), reason }
+        What::UserSwitch { next: next.unwrap_or(0), reason, waits }
     }
 
     fn thread_new(&mut self, lwp: u32) -> What {

@@ -33,10 +33,18 @@ pub(in crate::recording) enum What {
     SystemCall,
     Attach,
     Detach,
-    UserSwitch { next: u64, reason: u64 },
+    UserSwitch { next: u64, reason: u64, waits: Waits },
     ThreadNew(u64),
     ThreadReady(u64),
     Message,
+}
+
+/// What a thread waits for: the address of the thing, and the number of its kind; 0 is none. Only a reason to block makes
+/// it true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::recording) struct Waits {
+    pub(in crate::recording) on: u64,
+    pub(in crate::recording) kind: u64,
 }
 
 impl Event {
@@ -60,7 +68,7 @@ pub(in crate::recording) enum LwpIs {
 pub(in crate::recording) enum ThreadIs {
     New,
     Ready,
-    Blocked,
+    Blocked(Waits),
     On(u32),
     Exited,
     /// Its LWP was killed under it.

@@ -9,7 +9,7 @@ mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use self::history::{Event, History, LwpIs, ThreadId, ThreadIs, What};
+pub(super) use self::history::{Event, History, LwpIs, ThreadId, ThreadIs, Waits, What};
 use super::Sides;
 use crate::chance::Chance;
 

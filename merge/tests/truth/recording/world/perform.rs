@@ -1,6 +1,6 @@
 //! What becomes of a world by an event.
 
-use super::{Lwp, LwpIs, ThreadId, ThreadIs, What, World};
+use super::{Lwp, LwpIs, ThreadId, ThreadIs, Waits, What, World};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, number: u32, what: What) {
@@ -29,7 +29,9 @@ impl World<'_> {
             What::Exit => self.with(me, |lwp| lwp.exiting = true),
             What::Attach => self.with(me, |lwp| lwp.attached = true),
             What::Detach => self.with(me, |lwp| (lwp.attached, lwp.carrier) = (false, false)),
-            What::UserSwitch { next, reason } => self.switch_threads(me, (next != 0).then_some(next), reason),
+            What::UserSwitch { next, reason, waits } => {
+                self.switch_threads(me, (next != 0).then_some(next), reason, waits);
+            }
             What::ThreadNew(thread) => {
                 let process = self.lwps[&me].process;
                 self.processes[process].ready.push(thread);
@@ -68,7 +70,7 @@ impl World<'_> {
         self.with(number, |lwp| lwp.is = is);
     }
 
-    fn switch_threads(&mut self, number: u32, next: Option<u64>, reason: u64) {
+    fn switch_threads(&mut self, number: u32, next: Option<u64>, reason: u64, waits: Waits) {
         let lwp = self.lwps.get_mut(&number).expect("it runs");
         let process = lwp.process;
         let before = std::mem::replace(&mut lwp.thread, next);
@@ -80,12 +82,12 @@ impl World<'_> {
             of.mounted.retain(|thread| *thread != before);
             let unparked = of.unparked.remove(&before);
             let is = match reason {
-                3 if !unparked => ThreadIs::Blocked,
+                3 if !unparked => ThreadIs::Blocked(waits),
                 4 => ThreadIs::Exited,
                 _ => ThreadIs::Ready,
             };
             match is {
-                ThreadIs::Blocked => of.blocked.push(before),
+                ThreadIs::Blocked(_) => of.blocked.push(before),
                 ThreadIs::Exited => of.free.push(before),
                 _ => of.ready.push(before),
             }
