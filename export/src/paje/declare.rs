@@ -22,7 +22,7 @@ use crate::timeline::{Counter, EventKind, Slice};
 pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
     /// By type: the names of slices, and the numbers of their values.
-    slices: Vec<HashMap<Box<str>, u64>>,
+    slices: Vec<HashMap<Box<str>, u64, RandomState>>,
     names: u64,
     bytes: usize,
 }
@@ -38,7 +38,7 @@ impl Default for Declared {
     fn default() -> Declared {
         Declared {
             aliases: HashSet::default(),
-            slices: (0..SLICE_TYPES).map(|_| HashMap::new()).collect(),
+            slices: (0..SLICE_TYPES).map(|_| HashMap::default()).collect(),
             names: 0,
             bytes: 0,
         }

@@ -13,7 +13,7 @@ use super::{
     hierarchy::{LinkType, Row, SliceType},
     lines::{Alias, alias},
     name::Commas,
-    parameters, unique,
+    unique,
 };
 use crate::timeline::{Cast, Counter, Happening, Slice, SliceKind, Track};
 
@@ -159,8 +159,8 @@ impl<W: Write> Paje<W> {
         if happening.params.is_empty() {
             return self.happens(event::EVENT, ty, row).alias(value).end();
         }
-        let declaration = &self.cast[happening.kind];
-        self.lines.prepare_with(|text| parameters::write(text, declaration, happening.params))?;
+        let fields = &self.fields[happening.kind.index()];
+        self.lines.prepare_with(|text| fields.write(text, happening.params))?;
         self.happens(event::EVENT_WITH_PARAMETERS, ty, row).alias(value).text().end()
     }
 

@@ -58,6 +58,7 @@
 
 mod check;
 mod declare;
+mod digits;
 mod draw;
 mod header;
 mod hierarchy;
@@ -79,6 +80,7 @@ use self::{
     draw::Rows,
     hierarchy::{Kind, Row},
     lines::Lines,
+    parameters::Fields,
     unique::Names,
 };
 use crate::timeline::{Cast, Change, Sink};
@@ -95,6 +97,8 @@ pub struct Paje<W> {
     names: Names,
     declared: Declared,
     rows: Rows,
+    /// By event.
+    fields: Vec<Fields>,
     links: u64,
     tick: Ticks,
     now: Nanos,
@@ -111,6 +115,7 @@ impl<W: Write> Paje<W> {
             names: Names::new(&cast),
             declared: Declared::default(),
             rows: Rows::default(),
+            fields: cast.event_types.iter().map(Fields::of).collect(),
             links: 0,
             tick: cast.clock.first,
             now: Nanos(0),
