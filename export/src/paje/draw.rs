@@ -47,7 +47,7 @@ impl<W: Write> Paje<W> {
 
     /// Sees that a row that is beside its actor's is there.
     fn open(&mut self, row: Row) -> io::Result<()> {
-        if row == row.actor() || !self.declared.is_new(row.alias()) {
+        if row == row.actor() || !self.declared.rows.is_new(row.place()) {
             return Ok(());
         }
         self.rows.beside.push(row);
