@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::Path,
     sync::Arc,
 };
@@ -72,7 +72,7 @@ impl Viewer {
             Viewer::Otf2 => Format::Other(Box::new(Otf2::create(path, Arc::clone(cast))?)),
             Viewer::Ctf => Format::Ctf(Box::new(Ctf::create(path, Arc::clone(cast))?)),
             Viewer::Paje | Viewer::Perfetto | Viewer::Chrome => {
-                return self.write(BufWriter::with_capacity(1 << 16, File::create_new(path)?), cast, coarse);
+                return self.write(File::create_new(path)?, cast, coarse);
             }
         };
         Ok(Picture::new(format, cast, coarse))

@@ -23,8 +23,12 @@ pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
     /// By [`WaitKind`]: whether its state is declared.
     blocked: [bool; WaitKind::ALL.len()],
+    /// What nearly every line asks for, by places that lie close together.
+    pub(super) rows: Seen,
+    slice_types: Seen,
+    events: Seen,
     /// By type: the names of slices, and the numbers of their values.
-    slices: Vec<HashMap<Box<str>, u64>>,
+    slices: Vec<HashMap<Box<str>, u64, RandomState>>,
     names: u64,
     bytes: usize,
 }
@@ -41,10 +45,27 @@ impl Default for Declared {
         Declared {
             aliases: HashSet::default(),
             blocked: [false; WaitKind::ALL.len()],
-            slices: (0..SLICE_TYPES).map(|_| HashMap::new()).collect(),
+            rows: Seen::default(),
+            slice_types: Seen::default(),
+            events: Seen::default(),
+            slices: (0..SLICE_TYPES).map(|_| HashMap::default()).collect(),
             names: 0,
             bytes: 0,
         }
+    }
+}
+
+/// Which of many were there already.
+#[derive(Default)]
+pub(super) struct Seen(Vec<bool>);
+
+impl Seen {
+    /// Whether it was not there yet; from now on it is.
+    pub(super) fn is_new(&mut self, place: usize) -> bool {
+        if place >= self.0.len() {
+            self.0.resize(place + 1, false);
+        }
+        !std::mem::replace(&mut self.0[place], true)
     }
 }
 
@@ -139,7 +160,7 @@ impl<W: Write> Paje<W> {
 
     /// The type of a slice.
     pub(super) fn slice_type(&mut self, ty: &SliceType, row: Row) -> io::Result<Alias> {
-        if self.declared.is_new(ty.alias()) {
+        if self.declared.slice_types.is_new(ty.index) {
             self.define_type(event::STATE_TYPE, ty.alias(), row.ty(), &ty.name())?;
         }
         Ok(ty.alias())
@@ -176,8 +197,9 @@ impl<W: Write> Paje<W> {
     pub(super) fn event_value(&mut self, kind: EventKind, on: Kind) -> io::Result<(Alias, Alias)> {
         let declaration = &self.cast[kind];
         let ty = EventsOf { level: declaration.level, on };
-        let value = alias("ve", u64::from(kind.0) * KINDS.len() as u64 + on as u64);
-        if self.declared.is_new(value) {
+        let place = kind.index() * KINDS.len() + on as usize;
+        let value = alias("ve", place as u64);
+        if self.declared.events.is_new(place) {
             let color = match declaration.level {
                 Level::Kern => palette::KERNEL_EVENT,
                 Level::User => palette::USER_EVENT,

@@ -13,7 +13,7 @@ use super::{
     hierarchy::{LinkType, Row, SliceType},
     lines::{Alias, alias},
     name::Commas,
-    parameters, unique,
+    unique,
 };
 use crate::timeline::{Cast, Counter, Happening, Slice, SliceKind, Track};
 
@@ -47,7 +47,7 @@ impl<W: Write> Paje<W> {
 
     /// Sees that a row that is beside its actor's is there.
     fn open(&mut self, row: Row) -> io::Result<()> {
-        if row == row.actor() || !self.declared.is_new(row.alias()) {
+        if row == row.actor() || !self.declared.rows.is_new(row.place()) {
             return Ok(());
         }
         self.rows.beside.push(row);
@@ -159,8 +159,8 @@ impl<W: Write> Paje<W> {
         if happening.params.is_empty() {
             return self.happens(event::EVENT, ty, row).alias(value).end();
         }
-        let declaration = &self.cast[happening.kind];
-        self.lines.prepare_with(|text| parameters::write(text, declaration, happening.params))?;
+        let fields = &self.fields[happening.kind.index()];
+        self.lines.prepare_with(|text| fields.write(text, happening.params))?;
         self.happens(event::EVENT_WITH_PARAMETERS, ty, row).alias(value).text().end()
     }
 

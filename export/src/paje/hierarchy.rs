@@ -113,6 +113,11 @@ impl Row {
         alias(self.kind.of().prefix, self.index)
     }
 
+    /// Its place among all that there may be.
+    pub(super) fn place(self) -> usize {
+        self.index as usize * KINDS.len() + self.kind as usize
+    }
+
     pub(super) fn ty(self) -> Alias {
         self.kind.of().ty
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use sigmund_model::Nanos;
 
 use super::{
+    digits::{Short, decimal, seconds},
     header::event,
     name::{self, Commas},
     palette::{self, Color},
@@ -13,18 +14,39 @@ use super::{
 /// What a definition, a container, a type, a value or a link is called where others refer to it: `t17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Alias {
-    prefix: &'static str,
+    prefix: Prefix,
     number: Option<u64>,
+}
+
+/// A space and up to three letters, and zeros behind them: hashed and compared as a number, copied as four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Prefix(u32);
+
+impl Prefix {
+    const fn new(letters: &'static str) -> Prefix {
+        let (mut word, mut at) = ([b' ', 0, 0, 0], 0);
+        while at < letters.len() {
+            word[at + 1] = letters.as_bytes()[at];
+            at += 1;
+        }
+        Prefix(u32::from_le_bytes(word))
+    }
+
+    fn append_to(self, out: &mut Vec<u8>) {
+        let end = out.len() + 4 - (self.0.leading_zeros() / 8) as usize;
+        out.extend_from_slice(&self.0.to_le_bytes());
+        out.truncate(end);
+    }
 }
 
 /// One of many: `t17`.
 pub(super) fn alias(prefix: &'static str, number: impl Into<u64>) -> Alias {
-    Alias { prefix, number: Some(number.into()) }
+    Alias { prefix: Prefix::new(prefix), number: Some(number.into()) }
 }
 
 /// The only one: `ST`.
 pub(super) const fn only(alias: &'static str) -> Alias {
-    Alias { prefix: alias, number: None }
+    Alias { prefix: Prefix::new(alias), number: None }
 }
 
 /// Writes lines, many at once.
@@ -36,9 +58,22 @@ pub(super) struct Lines<W> {
 }
 
 /// The text of the last time that was written: many changes share an instant.
+#[derive(Default)]
 struct Time {
     nanos: Nanos,
-    text: Vec<u8>,
+    /// With a space before it.
+    text: Short,
+    written: Vec<u8>,
+}
+
+impl Time {
+    fn set(&mut self, nanos: Nanos) {
+        self.nanos = nanos;
+        self.written.clear();
+        self.written.push(b' ');
+        seconds(&mut self.written, nanos);
+        self.text.set(&self.written);
+    }
 }
 
 /// A text in its written form ([`name`]), for the next line.
@@ -61,8 +96,8 @@ const CHUNK: usize = 64 << 10;
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(out: W) -> Lines<W> {
-        let mut time = Time { nanos: Nanos(0), text: Vec::new() };
-        seconds(&mut time.text, time.nanos);
+        let mut time = Time::default();
+        time.set(Nanos(0));
         Lines { out, buffer: Vec::with_capacity(CHUNK + (CHUNK >> 3)), time, text: Text::default() }
     }
 
@@ -80,13 +115,10 @@ impl<W: Write> Lines<W> {
     /// Begins the line of an event.
     pub(super) fn at(&mut self, nanos: Nanos, event: &'static str) -> &mut Self {
         if self.time.nanos != nanos {
-            self.time.nanos = nanos;
-            self.time.text.clear();
-            seconds(&mut self.time.text, nanos);
+            self.time.set(nanos);
         }
         self.define(event);
-        self.buffer.push(b' ');
-        self.buffer.extend_from_slice(&self.time.text);
+        self.time.text.append_to(&mut self.buffer);
         self
     }
 
@@ -97,7 +129,7 @@ impl<W: Write> Lines<W> {
     }
 
     pub(super) fn alias(&mut self, alias: Alias) -> &mut Self {
-        self.word(alias.prefix);
+        alias.prefix.append_to(&mut self.buffer);
         if let Some(number) = alias.number {
             decimal(&mut self.buffer, number);
         }
@@ -200,35 +232,6 @@ impl<W: Write> Lines<W> {
         self.buffer.clear();
         Ok(())
     }
-}
-
-/// `12.000000400`.
-fn seconds(text: &mut Vec<u8>, nanos: Nanos) {
-    decimal(text, nanos.0 / 1_000_000_000);
-    text.push(b'.');
-    let mut rest = nanos.0 % 1_000_000_000;
-    let from = text.len();
-    text.resize(from + 9, b'0');
-    for digit in text[from..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-}
-
-/// The digits of a number.
-pub(super) fn decimal(text: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    let mut rest = number;
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    text.extend_from_slice(&digits[from..]);
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@
 
 mod check;
 mod declare;
+mod digits;
 mod draw;
 mod header;
 mod hierarchy;
@@ -80,6 +81,7 @@ use self::{
     draw::Rows,
     hierarchy::{Kind, Row},
     lines::Lines,
+    parameters::Fields,
     unique::Names,
 };
 use crate::timeline::{Cast, Change, Doing, Sink};
@@ -96,6 +98,8 @@ pub struct Paje<W> {
     names: Names,
     declared: Declared,
     rows: Rows,
+    /// By event.
+    fields: Vec<Fields>,
     links: u64,
     tick: Ticks,
     now: Nanos,
@@ -112,6 +116,7 @@ impl<W: Write> Paje<W> {
             names: Names::new(&cast),
             declared: Declared::default(),
             rows: Rows::default(),
+            fields: cast.event_types.iter().map(Fields::of).collect(),
             links: 0,
             tick: cast.clock.first,
             now: Nanos(0),

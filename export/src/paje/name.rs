@@ -18,17 +18,33 @@ pub(super) fn write(out: &mut Vec<u8>, name: &str, commas: Commas) {
     if name.is_empty() {
         out.extend_from_slice(EMPTY.as_bytes());
     }
-    for c in name.chars() {
-        let mut bytes = [0; 4];
-        let bytes = c.encode_utf8(&mut bytes).as_bytes();
-        let replaced = matches!(c, '"' | '%') || c.is_control() || (c == ',' && commas == Commas::Replaced);
-        if !replaced {
-            out.extend_from_slice(bytes);
-            continue;
-        }
-        for byte in bytes {
-            out.extend_from_slice(&[b'%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
-        }
+    let mut rest = name;
+    while let Some(at) = rest.bytes().position(|byte| stops(byte, commas)) {
+        let (before, after) = rest.split_at(at);
+        out.extend_from_slice(before.as_bytes());
+        let mut chars = after.chars();
+        let Some(c) = chars.next() else { break };
+        rest = chars.as_str();
+        write_char(out, c, commas);
+    }
+    out.extend_from_slice(rest.as_bytes());
+}
+
+/// Whether a character that begins with this byte may be one to replace.
+fn stops(byte: u8, commas: Commas) -> bool {
+    // U+0080 to U+009F begin with 0xC2.
+    matches!(byte, 0..0x20 | b'"' | b'%' | 0x7f | 0xc2) || (byte == b',' && commas == Commas::Replaced)
+}
+
+fn write_char(out: &mut Vec<u8>, c: char, commas: Commas) {
+    let mut bytes = [0; 4];
+    let bytes = c.encode_utf8(&mut bytes).as_bytes();
+    let replaced = matches!(c, '"' | '%') || c.is_control() || (c == ',' && commas == Commas::Replaced);
+    if !replaced {
+        return out.extend_from_slice(bytes);
+    }
+    for byte in bytes {
+        out.extend_from_slice(&[b'%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
     }
 }
 

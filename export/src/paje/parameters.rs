@@ -4,21 +4,49 @@ use std::io::Write;
 
 use sigmund_model::{EventType, FieldType, Param, Params};
 
-use super::name::{self, Commas};
+use super::{
+    digits::{Short, decimal},
+    name::{self, Commas},
+};
 
-/// Appends all of them, in their written form. There is a comma between two of them and nowhere else.
-pub(super) fn write(out: &mut Vec<u8>, event: &EventType, params: &Params) {
-    for (index, param) in params.iter().enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b", ");
-        }
-        let field = event.fields.get(index);
-        if let Some(field) = field {
-            name::write(out, &field.name, Commas::Replaced);
-            out.push(b'=');
-        }
-        value(out, field.map_or(FieldType::I64, |field| field.ty), param);
+/// What the parameters of an event are.
+pub(super) struct Fields {
+    fields: Vec<Field>,
+}
+
+struct Field {
+    /// `, from=`; the first field has no comma.
+    label: Short,
+    ty: FieldType,
+}
+
+impl Fields {
+    pub(super) fn of(event: &EventType) -> Fields {
+        let field = |(index, field): (usize, &sigmund_model::Field)| {
+            let mut label = separator(index).to_vec();
+            name::write(&mut label, &field.name, Commas::Replaced);
+            label.push(b'=');
+            Field { label: Short::new(&label), ty: field.ty }
+        };
+        Fields { fields: event.fields.iter().enumerate().map(field).collect() }
     }
+
+    /// Appends all of them, in their written form. There is a comma between two of them and nowhere else.
+    pub(super) fn write(&self, out: &mut Vec<u8>, params: &Params) {
+        for (index, param) in params.iter().enumerate() {
+            let Some(field) = self.fields.get(index) else {
+                out.extend_from_slice(separator(index));
+                value(out, FieldType::I64, param);
+                continue;
+            };
+            field.label.append_to(out);
+            value(out, field.ty, param);
+        }
+    }
+}
+
+fn separator(index: usize) -> &'static [u8] {
+    if index == 0 { b"" } else { b", " }
 }
 
 fn value(out: &mut Vec<u8>, ty: FieldType, param: Param<'_>) {
@@ -39,14 +67,14 @@ fn number(out: &mut Vec<u8>, ty: FieldType, value: i64) {
     let bits = value as u64;
     let written = match ty {
         FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 | FieldType::Thread => {
-            super::lines::decimal(out, bits);
+            decimal(out, bits);
             return;
         }
         FieldType::I64 | FieldType::Bool | FieldType::Text => {
             if value < 0 {
                 out.push(b'-');
             }
-            super::lines::decimal(out, value.unsigned_abs());
+            decimal(out, value.unsigned_abs());
             return;
         }
         FieldType::F64 => write!(out, "{}", f64::from_bits(bits)),
@@ -91,7 +119,7 @@ mod tests {
         params.push_unknown();
         params.push_number(7);
         let mut out = Vec::new();
-        write(&mut out, &event, &params);
+        Fields::of(&event).write(&mut out, &params);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "len=18446744073709551615, delta=-9223372036854775808, load=0.5, at=0x7ffe, irq=24(eth0), \

@@ -4,6 +4,7 @@ mod chrome;
 mod coarse;
 mod cpu_time;
 mod ctf;
+mod hostile;
 mod machine;
 mod otf2;
 mod paje;

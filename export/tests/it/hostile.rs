@@ -1,0 +1,119 @@
+//! Names that no format likes, from a recorded form to the program that reads each format: quotes, percent signs, commas,
+//! bytes that are no UTF-8, and 10 kB.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use sigmund_export::{
+    Viewer,
+    telling::{cast, tell},
+};
+use sigmund_merge::{MergeOptions, merge};
+use sigmund_query::Filter;
+use sigmund_sql::SuperTrace;
+
+use crate::{tools, viewer};
+
+/// What is short of it; the merge puts U+FFFD for the byte 0xff.
+const NAME: &str = "say \"hi\" 100% \u{fffd} Ünï";
+
+/// Two user threads with hostile names, one of 10 kB, that take turns; and an event of a hostile name, with a text.
+fn listing() -> Vec<u8> {
+    let name = NAME.replace('\u{fffd}', "\x01");
+    let long = "long".repeat(2500);
+    let lines = [
+        "type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams".to_string(),
+        format!("USER\t1000\t70\t0\t1({name})\t1\tUSER_CONTEXT_SWITCH\t2({long})"),
+        format!("USER\t2000\t70\t0\t2({long})\t9\tevent {name}\t1"),
+        format!("USER\t3000\t70\t0\t2({long})\t1\tUSER_CONTEXT_SWITCH\t1({name})"),
+        format!("USER\t4000\t70\t0\t1({name})\t9\tevent {name}\t2\n"),
+    ];
+    lines.join("\n").bytes().map(|byte| if byte == 1 { 0xff } else { byte }).collect()
+}
+
+async fn exported(folder: &Path, viewer: Viewer) -> PathBuf {
+    let (input, super_trace) = (folder.join("hostile.tsv"), folder.join("t.supertrace"));
+    std::fs::write(&input, listing()).unwrap();
+    merge(&[input], &super_trace, &MergeOptions { force: true, ..MergeOptions::default() }, |_| {}).unwrap();
+    let trace = SuperTrace::open(super_trace).await.unwrap();
+    let cast = Arc::new(cast(&trace, &Filter::default()).await.unwrap());
+    let out = folder.join("out");
+    let mut picture = viewer.create(&out, &cast, None).unwrap();
+    tell(&trace, &Filter::default(), &cast, &mut picture, |_, _| Ok(())).await.unwrap();
+    out
+}
+
+fn assert_has(text: &str, what: &str) {
+    assert!(text.contains(what), "{what:?} is not in {}", text.chars().take(5000).collect::<String>());
+}
+
+#[tokio::test]
+async fn pj_dump_tells_recorded_hostile_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = exported(folder.path(), Viewer::Paje).await;
+    let report = sigmund_export::paje::check(std::fs::read(&out).unwrap().as_slice()).unwrap();
+    assert_eq!(report.faults, []);
+    if tools::all_there(&["pj_dump"]) {
+        let table = tools::quiet_output(Command::new("pj_dump").arg(&out));
+        assert_has(&table, "1 say %22hi%22 100%25 \u{fffd} Ünï");
+        assert_has(&table, "event say %22hi%22 100%25 \u{fffd} Ünï");
+        assert_has(&table, &format!("2 {}", "long".repeat(700)));
+        // The name of 10 kB goes on elsewhere: it is cut at 3000 bytes.
+        assert_has(&table, &format!("2 {}lo%+", "long".repeat(749)));
+    }
+}
+
+#[tokio::test]
+async fn otf2_print_tells_recorded_hostile_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = exported(folder.path(), Viewer::Otf2).await;
+    if tools::all_there(&["otf2-print"]) {
+        let anchor = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+        let anchor =
+            anchor.into_iter().find(|path| path.extension().is_some_and(|ext| ext == "otf2")).unwrap();
+        let definitions = tools::quiet_output(Command::new("otf2-print").arg("-G").arg(anchor));
+        assert_has(&definitions, &format!("1 {NAME}"));
+        assert_has(&definitions, &format!("event {NAME}"));
+        assert_has(&definitions, &"long".repeat(2500));
+    }
+}
+
+#[tokio::test]
+async fn babeltrace_tells_recorded_hostile_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = exported(folder.path(), Viewer::Ctf).await;
+    if tools::all_there(&["babeltrace2"]) {
+        let events = tools::quiet_output(Command::new("babeltrace2").arg(out));
+        assert_has(&events, &format!("event {NAME}"));
+    }
+}
+
+#[tokio::test]
+async fn python_reads_recorded_hostile_names_from_chromes_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = exported(folder.path(), Viewer::Chrome).await;
+    if tools::all_there(&["python3"]) {
+        let print = "import json, sys; print(json.dumps(json.load(open(sys.argv[1])), ensure_ascii=False))";
+        let json = tools::quiet_output(Command::new(tools::PYTHON).args(["-c", print]).arg(out));
+        let name = NAME.replace('"', "\\\"");
+        assert_has(&json, &format!("1 {name}"));
+        assert_has(&json, &format!("event {name}"));
+        assert_has(&json, &"long".repeat(2500));
+    }
+}
+
+#[tokio::test]
+async fn perfettos_trace_processor_tells_recorded_hostile_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = exported(folder.path(), Viewer::Perfetto).await;
+    let query = "select name from track union select name from slice";
+    if let Some(answers) = viewer::trace_processor(&out, &[query]) {
+        let names: String = answers[0].iter().filter_map(|row| row[0].as_str()).collect();
+        assert_has(&names, &format!("1 {NAME}"));
+        assert_has(&names, &format!("event {NAME}"));
+        assert_has(&names, &"long".repeat(2500));
+    }
+}
