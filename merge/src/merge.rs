@@ -165,7 +165,7 @@ impl Merging {
             source.lwp_names.iter().for_each(|(lwp, name)| self.machine.name_lwp(*lwp, name));
             source.thread_names.iter().for_each(|(thread, name)| self.machine.name_thread(*thread, name));
             source.lost.iter().for_each(|(lwp, lost)| self.machine.lost(*lwp, *lost));
-            source.carriers.iter().for_each(|(lwp, pid, last)| self.machine.expect(*lwp, *pid, *last));
+            source.carriers.iter().for_each(|recorded| self.machine.expect(recorded));
             let gaps = source.losses.iter().filter(|loss| loss.from.is_some());
             gaps.into_iter().try_for_each(|loss| self.machine.missing(loss))?;
             losses.append(&mut source.losses);

@@ -351,6 +351,16 @@ fn records_that_found_no_room_are_rows() {
     assert!(!merged.summary().is_damaged(), "what was recorded is all there");
 }
 
+// LWP 70   9 records lost, then one packet, which is damaged
+#[test]
+fn records_that_found_no_room_are_a_row_also_where_no_packet_can_be_read() {
+    let only = Packet { lwp: 70, sequence: 0, thread: 0, lost: 9, events: &[(100, MESSAGE, &[1])] };
+    let mut damaged = only.encode();
+    *damaged.last_mut().unwrap() ^= 1;
+    let merged = merged(&[file_head().to_vec(), declarations(), damaged, lwp_end(70, 9)].concat());
+    assert_eq!(merged.losses(), ["damaged 70 100 100 ?", "dropped 70 ? ? 9"]);
+}
+
 #[test]
 fn a_packet_that_was_never_finished_is_a_note() {
     let unfinished = PacketHead { flags: PacketFlags::UNFINISHED, ..head(PacketKind::EVENTS, 70) };

@@ -84,7 +84,7 @@ fn by_uptime(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String
 fn by_rate(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
     let jiffies = time.stop_jiffies.checked_sub(time.start_jiffies).filter(|j| *j >= 50)?;
     // The count may be short by one.
-    let seconds = (jiffies + 1) as f64 / 100.0;
+    let seconds = (jiffies as f64 + 1.0) / 100.0;
     let rate = span.last.checked_sub(span.first)? as f64 / seconds;
     let says = format!("{} ticks in {seconds:.2} s by the jiffies", span.last - span.first);
     let hz = hz?.per_second();
@@ -129,6 +129,12 @@ mod tests {
         assert!(decided(9_990_000_000).because.contains("10.01 s"));
         assert!(decided(2_000_000_000).because.starts_with("assumed"));
         assert!(decide(None, None).because.starts_with("assumed"));
+    }
+
+    #[test]
+    fn times_at_their_limits_decide_nothing() {
+        let clock = decide(Some(&time(0, u64::MAX)), span(0, u64::MAX));
+        assert!(clock.because.starts_with("assumed"), "{}", clock.because);
     }
 
     #[test]

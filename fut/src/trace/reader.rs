@@ -57,6 +57,8 @@ pub struct LwpPackets {
     pub lost: u64,
     /// Whether the trace holds its end, or where a snapshot was taken of it.
     pub ended: bool,
+    /// How often it does: more than once, of a number that several LWPs had, or of which snapshots were taken.
+    pub ends: u32,
     /// Packets that a flight recorder has overwritten.
     pub overwritten_packets: u64,
     /// Bytes of records that were in them.
@@ -212,6 +214,7 @@ impl UserTrace {
                 lwp: head.lwp,
                 lost: 0,
                 ended: false,
+                ends: 0,
                 overwritten_packets: 0,
                 overwritten_bytes: 0,
                 source: Arc::clone(&self.source),
@@ -296,6 +299,7 @@ impl LwpPackets {
     fn end(&mut self, packet: &Packet) {
         self.lost = self.lost.max(packet.head.lost);
         self.ended = true;
+        self.ends = self.ends.saturating_add(1);
         [self.overwritten_packets, self.overwritten_bytes] = packet.words();
     }
 

@@ -102,8 +102,8 @@ pub struct UserStream {
     straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
-    /// Whether it has been said that there is no packet at all.
-    all_lost: bool,
+    /// Whether it has been said what was lost behind the last packet.
+    is_over: bool,
 }
 
 /// One record that waits in the queue.
@@ -151,7 +151,7 @@ impl UserStream {
             straightened: 0,
             losses: Vec::new(),
             last: None,
-            all_lost: false,
+            is_over: false,
         }
     }
 
@@ -277,26 +277,28 @@ impl UserStream {
 
     /// Records lost after the last packet: nothing but the final count tells of them.
     fn note_final_losses(&mut self) {
-        if self.packets.is_empty() && self.packets.lost > 0 && !self.all_lost {
-            self.all_lost = true;
-            let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
-            let detail = format!("{path}: LWP {lwp}: no free packet from its start to its end");
-            let advice = "record with a larger --user-buffer";
-            let (lwp, count) = (Some(lwp), Some(self.packets.lost));
-            let loss = Loss::new(LossKind::Dropped, Level::User, detail);
-            self.losses.push(Loss { lwp, count, advice, ..loss });
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
         }
-        if let Some(last) = self.last.take()
-            && self.packets.lost > last.lost
-        {
-            let count = self.packets.lost - last.lost;
-            let detail =
-                format!("{}: LWP {}: no free packet at its end", self.packets.path().display(), last.lwp);
-            let end = PacketHead { first_tick: last.last_tick, ..last };
-            let loss =
-                self.loss(LossKind::Dropped, &end, Some(count), detail, "record with a larger --user-buffer");
-            self.losses.push(Loss { from: Some(last.last_tick), to: None, ..loss });
+        let last = self.last.take();
+        let lost_before = last.map_or(0, |last| last.lost);
+        if self.packets.lost <= lost_before {
+            return;
         }
+        let what = match last {
+            Some(_) => "no free packet at its end",
+            None if self.packets.is_empty() => "no free packet from its start to its end",
+            None => "no free packet, and none of those that it had can be read",
+        };
+        let (path, lwp) = (self.packets.path().display(), self.packets.lwp);
+        let loss = Loss::new(LossKind::Dropped, Level::User, format!("{path}: LWP {lwp}: {what}"));
+        self.losses.push(Loss {
+            lwp: Some(lwp),
+            from: last.map(|last| last.last_tick),
+            count: Some(self.packets.lost - lost_before),
+            advice: "record with a larger --user-buffer",
+            ..loss
+        });
     }
 
     /// No writer's packets are earlier than the ones before the last.

@@ -35,7 +35,7 @@ use self::{
     thread::ThreadEntry,
 };
 pub(crate) use self::{cpu::CpuEntry, intervals::Intervals, witness::Witnesses};
-use crate::error::Error;
+use crate::{error::Error, source::Recorded};
 
 /// Where an event was put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub(crate) struct Finished {
 struct Carrier {
     /// Its process; `None` if several say that it is theirs.
     pid: Option<Pid>,
+    /// Whether there may have been several with its number.
+    several: bool,
     /// The last event of the process that is done with it first.
     first_end: Ticks,
 }
@@ -122,11 +124,14 @@ impl Machine {
         self.intervals.name_lwp(lwp, name);
     }
 
-    /// There are user events of this LWP of this process, the last at `last`.
-    pub(crate) fn expect(&mut self, lwp: Lwp, pid: Pid, last: Ticks) {
+    /// There are user events of this LWP, or it has lost them all.
+    pub(crate) fn expect(&mut self, recorded: &Recorded) {
+        let Recorded { lwp, pid, last, several } = *recorded;
         self.ends.entry((lwp, pid)).and_modify(|known| *known = last.max(*known)).or_insert(last);
-        let carrier = self.carriers.entry(lwp).or_insert(Carrier { pid: Some(pid), first_end: last });
+        let new = Carrier { pid: Some(pid), several, first_end: last };
+        let carrier = self.carriers.entry(lwp).or_insert(new);
         carrier.pid = carrier.pid.filter(|known| *known == pid);
+        carrier.several |= several || carrier.pid.is_none();
         carrier.first_end = carrier.first_end.min(last);
     }
 

@@ -200,11 +200,11 @@ impl Machine {
         {
             self.mount(lwp, None, super::thread::Left::resync(), tick)?;
         }
-        // Of a number that several processes had, the gap may be another's.
-        if self.process_of(lwp).is_some() {
+        let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
+        // Of a number that several LWPs had, the gap may be another's; and of one that has shown no user event, too.
+        if entry.carries_threads && self.carriers.get(&lwp).is_some_and(|carrier| !carrier.several) {
             self.gaps.end_lwp(lwp, tick);
         }
-        let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         self.intervals.lwp(&entry, Some(tick))
     }

@@ -23,7 +23,7 @@ pub(super) struct ThreadEntry {
     pub(super) unparked: bool,
     /// Its state is not known, and it may be mounted on an LWP that has no more user events to tell.
     pub(super) may_be_mounted: bool,
-    /// When it was mounted last.
+    /// When it was mounted last; 0 if that switch is missing.
     mounted_since: Ticks,
     /// Whether it is in the list of whom the next gap of an LWP concerns.
     pub(super) is_listed: bool,
@@ -108,7 +108,8 @@ impl Machine {
         if let Some(thread) = before.thread() {
             self.unmounted(thread, left, tick)?;
         }
-        next.map_or(Ok(()), |next| self.mounted(next, lwp, tick))
+        let since = if left.reason == EndReason::Resync { Ticks(0) } else { tick };
+        next.map_or(Ok(()), |next| self.mounted(next, lwp, since, tick))
     }
 
     /// The LWP's side of a user context switch.
@@ -161,7 +162,7 @@ impl Machine {
     }
 
     /// The side of the thread that comes.
-    fn mounted(&mut self, thread: Thread, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+    fn mounted(&mut self, thread: Thread, lwp: Lwp, since: Ticks, tick: Ticks) -> Result<(), Error> {
         let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
         let state = carrier.place.thread_state();
         let entry = self.threads.entry(thread, || ThreadEntry::new(thread, state, tick));
@@ -169,7 +170,7 @@ impl Machine {
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
         entry.last_lwp = Some(lwp);
-        entry.mounted_since = tick;
+        entry.mounted_since = since;
         entry.may_be_mounted = false;
         self.intervals.enter_thread_state(entry, state, Some(carrier), tick, EndReason::Dispatched)
     }

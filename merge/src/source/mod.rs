@@ -26,6 +26,17 @@ use crate::{
     symbols::{self, Symbols},
 };
 
+/// An LWP of a process, by the user events that there are of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) lwp: Lwp,
+    pub(crate) pid: Pid,
+    /// The last of them.
+    pub(crate) last: Ticks,
+    /// Whether it may have been several, one after the other, with the same number.
+    pub(crate) several: bool,
+}
+
 /// One opened input: a file with events of one side, or a listing of both.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -39,8 +50,8 @@ pub(crate) struct Source {
     pub(crate) thread_names: Vec<(Thread, String)>,
     /// User events that LWPs could not record.
     pub(crate) lost: Vec<(Lwp, u64)>,
-    /// LWPs that recorded user events, with their process and the last event.
-    pub(crate) carriers: Vec<(Lwp, Pid, Ticks)>,
+    /// LWPs that recorded user events.
+    pub(crate) carriers: Vec<Recorded>,
     /// Kernel events that were lost on CPUs.
     pub(crate) cpus_lost: Vec<(u32, u64)>,
     pub(crate) losses: Vec<Loss>,
@@ -57,7 +68,7 @@ pub(crate) struct Source {
 impl Source {
     /// The process whose user events it has, if that is one.
     pub(crate) fn process(&self) -> Option<Pid> {
-        let mut pids = self.carriers.iter().map(|(_, pid, _)| *pid);
+        let mut pids = self.carriers.iter().map(|recorded| recorded.pid);
         let first = pids.next()?;
         pids.all(|pid| pid == first).then_some(first)
     }
@@ -149,7 +160,7 @@ fn user_trace(path: &Path) -> Result<Source, Error> {
     source.losses = trace.losses().iter().chain(trace.notes()).cloned().collect();
     source.losses.extend(trace.lwps().iter().filter(|lwp| !lwp.ended).map(|lwp| not_ended(path, lwp)));
     source.lost = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.lost)).collect();
-    source.carriers = trace.lwps().iter().map(|lwp| (lwp.lwp, lwp.pid, last_tick(lwp))).collect();
+    source.carriers = trace.lwps().iter().map(recorded).collect();
     source.facts = trace.processes().iter().map(|p| (format!("process_{}", p.pid), p.name.clone())).collect();
     source.facts.extend(trace.costs().iter().flat_map(|(pid, costs)| cost_facts(*pid, costs)));
     let boxed = |stream| Box::new(stream) as Box<dyn EventStream + Send>;
@@ -169,8 +180,9 @@ fn cost_facts(pid: Pid, costs: &ProbeCosts) -> [(String, String); 3] {
 }
 
 /// When an LWP has recorded its last event, as far as heads can be trusted.
-fn last_tick(lwp: &LwpPackets) -> Ticks {
-    lwp.heads().map(|head| head.last_tick).max().unwrap_or(Ticks(0))
+fn recorded(lwp: &LwpPackets) -> Recorded {
+    let last = lwp.heads().map(|head| head.last_tick).max().unwrap_or(Ticks(0));
+    Recorded { lwp: lwp.lwp, pid: lwp.pid, last, several: lwp.ends > 1 }
 }
 
 /// A trace that was cut between two packets: only the missing end of its LWPs tells.

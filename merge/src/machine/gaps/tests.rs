@@ -1,11 +1,14 @@
 //! Of what a gap hides, the cases that no simulated machine has: sources that do not say what a CPU was doing, and CPUs
 //! with several streams.
 
-use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Said, Ticks};
+use sigmund_model::{
+    Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Said, Ticks,
+};
 use tempfile::TempDir;
 
 use crate::{
     machine::{Intervals, Machine, Placed},
+    source::Recorded,
     tables::Directory,
 };
 
@@ -90,4 +93,27 @@ fn an_event_of_another_buffer_in_a_gap_says_who_is_there_at_that_instant_and_no_
     assert_eq!(case.take(130, None, Effect::None).lwp, None);
     assert_eq!(case.take(150, Some(70), Effect::None).lwp, Some(Lwp(70)), "the first event behind the gap");
     assert_eq!(case.take(160, None, Effect::None).lwp, Some(Lwp(70)));
+}
+
+// CPU 0   |==70==x   exit     the gap of user events of an LWP with number 70 may be that of another one
+#[test]
+fn an_exit_ends_a_gap_of_user_events_only_if_no_other_lwp_of_that_number_may_have_them() {
+    let pid = Pid(60);
+    // Whether the LWP has recorded an event, whether its number had several LWPs, and whether the gap is still open.
+    for (recorded, several, is_open) in [(true, false, false), (false, false, true), (true, true, true)] {
+        let mut case = Case::begin();
+        case.machine.expect(&Recorded { lwp: Lwp(70), pid, last: Ticks(105), several });
+        if recorded {
+            let event = Event { tick: Ticks(105), lwp: Some(Lwp(70)), ..Event::default() };
+            case.machine.take(Level::User, Some(pid), &event, None).unwrap();
+        }
+        let loss = Loss::new(LossKind::Dropped, Level::User, String::new());
+        case.machine.missing(&Loss { lwp: Some(Lwp(70)), ..loss }).unwrap();
+        assert!(case.machine.gaps.hide_threads(Some(pid)));
+        case.take(110, Some(70), Effect::LwpExit);
+        let (prev, prev_state) = (Some(Lwp(70)), Some(LwpState::Exited));
+        case.take(111, Some(70), Effect::KernelSwitch { prev, prev_state, next: Lwp(0) });
+        let found = case.machine.gaps.hide_threads(Some(pid));
+        assert_eq!(found, is_open, "recorded {recorded}, several {several}");
+    }
 }

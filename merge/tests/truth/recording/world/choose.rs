@@ -137,7 +137,7 @@ impl World<'_> {
         let process = self.lwps[&lwp].process;
         let before = self.lwps[&lwp].thread;
         // Any will do. Of the kinds, 14 and 15 have no meaning yet.
-        let waits = Waits { on: self.tick / 16 % 4, kind: self.tick % 16 };
+        let waits = Waits { on: self.chance.below(4), kind: self.chance.below(16) };
         let ready = &mut self.processes[process].ready;
         let next = match self.chance.below(12) {
             0 | 1 => None,
