@@ -50,7 +50,7 @@ pub(crate) enum ExportFormat {
     Paje,
     /// An archive (a folder) for Vampir and the Score-P tools.
     Otf2,
-    /// For https://ui.perfetto.dev and trace_processor.
+    /// For ui.perfetto.dev and trace_processor.
     Perfetto,
     /// Chrome's JSON, which much else reads.
     Chrome,

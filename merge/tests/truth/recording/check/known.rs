@@ -63,7 +63,9 @@ impl Oracle<'_> {
             Some(LwpIs::On(cpu)) if during(log, *settled, tick).count() <= 1 => Some(cpu),
             _ => None,
         };
-        let hides = |gap: &Gap| gap.from <= tick && gap.to.is_none_or(|to| to > *settled);
+        // At a tick that two CPUs share, the gap may end behind the event that settles.
+        let hides =
+            |gap: &Gap| gap.from <= tick && (gap.to.is_none_or(|to| to > *settled) || gap.is_open(*settled));
         let concerns = |gap: &Gap| stays_on.is_none_or(|cpu| cpu == gap.of);
         !self.recording.cpu_gaps.iter().any(|gap| hides(gap) && concerns(gap))
     }
