@@ -268,19 +268,24 @@ impl Plan {
                 Some(bytes) => push_text(bytes, params),
                 None => params.push_unknown(),
             },
-            Plan::Numbers(place) => match place.bytes(record) {
-                Some(bytes) => params.push_text(&numbers(bytes, place)),
-                None => params.push_unknown(),
-            },
-            Plan::Mask(place) => match place.bytes(record) {
-                Some(bytes) => params.push_text(&bit_mask(bytes, place.machine)),
-                None => params.push_unknown(),
-            },
-            Plan::CpuList(place) => match place.bytes(record) {
-                Some(bytes) => params.push_text(&bit_list(bytes, place.machine)),
-                None => params.push_unknown(),
-            },
-            Plan::Unknown => params.push_unknown(),
+            Plan::Numbers(_) | Plan::Mask(_) | Plan::CpuList(_) | Plan::Unknown => {
+                self.push_rare(record, params)
+            }
+        }
+    }
+
+    /// What few events have.
+    #[inline(never)]
+    fn push_rare(&self, record: &[u8], params: &mut Params) {
+        let text = match self {
+            Plan::Numbers(place) => place.bytes(record).map(|bytes| numbers(bytes, place)),
+            Plan::Mask(place) => place.bytes(record).map(|bytes| bit_mask(bytes, place.machine)),
+            Plan::CpuList(place) => place.bytes(record).map(|bytes| bit_list(bytes, place.machine)),
+            Plan::Number(_) | Plan::Text(_) | Plan::Unknown => None,
+        };
+        match text {
+            Some(text) => params.push_text(&text),
+            None => params.push_unknown(),
         }
     }
 }

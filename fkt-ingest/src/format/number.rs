@@ -119,7 +119,9 @@ impl Run {
     }
 
     /// Adds its numbers to `params`; those that are not in the record are unknown.
-    #[inline]
+    ///
+    /// Inlined, and what is rare is not: with a call for each step, decoding a trace took 6 % longer.
+    #[inline(always)]
     pub(super) fn push(self, record: &[u8], params: &mut Params) {
         let len = self.count as usize * self.first.shape.size();
         let bytes = record.get(self.first.offset as usize..).and_then(|bytes| bytes.get(..len));
@@ -135,6 +137,7 @@ impl Run {
         }
     }
 
+    #[inline(never)]
     fn push_each(self, record: &[u8], params: &mut Params) {
         let Run { first, count } = self;
         for index in 0..count {
