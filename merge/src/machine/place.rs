@@ -224,7 +224,7 @@ impl Machine {
         let entry = lwps.entry(lwp, || new_lwp(carriers, lwp, tick));
         let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
         let place = match place {
-            Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps() => Place::Lost,
+            Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps(tick) => Place::Lost,
             place => place,
         };
         if entry.place == place {

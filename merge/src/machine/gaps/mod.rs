@@ -9,9 +9,10 @@
 //!    LWP again, where the source does not say them with every event.
 //! 2. An LWP that is on no CPU may be put on a CPU with an open gap, and taken off again. So where it is, is not known: from
 //!    the opening of the gap, or from when it leaves another CPU meanwhile, until an event shows it, or wakes it when no
-//!    gap is open.
+//!    gap is open. (For that a gap is over at the first instant behind it, also if nobody has said yet who is there.)
 //! 3. An LWP that is on another CPU is there until that CPU's own events take it off.
-//! 4. Whom an LWP carries is not known while a gap of that LWP is open.
+//! 4. Whom an LWP carries is not known while a gap of that LWP is open. Its exit closes it, unless the gap may be that of
+//!    another LWP with the same number.
 //! 5. A user thread that is mounted on no LWP may be mounted on an LWP of its process with an open gap, and go on
 //!    anywhere. So its state is not known: from the opening of the gap, or from when it leaves another LWP meanwhile,
 //!    until it is mounted, or made ready when no gap is open.
@@ -51,8 +52,8 @@ pub(super) struct Gaps {
     to_come: BinaryHeap<Reverse<(Ticks, Stream, Ticks)>>,
     /// When the first of them opens: before the first event that is later.
     pub(super) next: Option<Ticks>,
-    /// CPUs with an open gap.
-    cpus: usize,
+    /// The first instant behind all gaps of CPUs so far.
+    cpus_until: Ticks,
     /// LWPs with an open gap: their process, and the first instant behind.
     lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
     /// How many of them each process has.
@@ -85,9 +86,10 @@ impl Stream {
 }
 
 impl Gaps {
-    /// Whether an LWP that is on no CPU it knows of may be on one all the same.
-    pub(super) fn hide_lwps(&self) -> bool {
-        self.cpus > 0
+    /// Whether an LWP that leaves its CPU at this tick may be put on another one unseen. Behind a gap none is, although
+    /// nobody may know yet who is on that CPU.
+    pub(super) fn hide_lwps(&self, tick: Ticks) -> bool {
+        tick < self.cpus_until
     }
 
     /// Whether a thread of this process that is mounted nowhere may be mounted all the same.
@@ -189,8 +191,8 @@ impl Machine {
         entry.set_current(None, now);
         entry.interrupts.clear();
         entry.interrupts_unknown = true;
-        self.gaps.cpus += usize::from(entry.gap.is_none());
         entry.gap = entry.gap.max(Some(to));
+        self.gaps.cpus_until = self.gaps.cpus_until.max(to);
         let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
         for lwp in current.into_iter().chain(off_cpu) {
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
@@ -215,7 +217,6 @@ impl Machine {
             Some(to) if tick < to => false,
             Some(_) => {
                 entry.gap = None;
-                self.gaps.cpus -= 1;
                 true
             }
         }
@@ -224,7 +225,9 @@ impl Machine {
     /// An LWP has recorded a user event. If that was its last, and nobody knows where it is, it may have ended since.
     pub(super) fn watch_end(&mut self, lwp: Lwp) -> Result<(), Error> {
         match self.lwps.get(lwp).map(|entry| entry.place) {
-            Some(Place::Lost | Place::Unknown) if self.gaps.hide_lwps() => self.lose_mounted_of_ended(lwp),
+            Some(Place::Lost | Place::Unknown) if self.gaps.hide_lwps(self.now) => {
+                self.lose_mounted_of_ended(lwp)
+            }
             Some(Place::Unknown) => {
                 self.list_off_cpu(lwp);
                 Ok(())

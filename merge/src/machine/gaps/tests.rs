@@ -7,7 +7,7 @@ use sigmund_model::{
 use tempfile::TempDir;
 
 use crate::{
-    machine::{Intervals, Machine, Placed},
+    machine::{Intervals, Machine, Placed, lwp::Place},
     source::Recorded,
     tables::Directory,
 };
@@ -50,8 +50,12 @@ impl Case {
     }
 
     fn missing(&mut self, from: u64, to: u64) {
+        self.missing_of(CPU, from, to);
+    }
+
+    fn missing_of(&mut self, cpu: Cpu, from: u64, to: u64) {
         let loss = Loss::new(LossKind::Dropped, Level::Kern, String::new());
-        let loss = Loss { cpu: Some(CPU), from: Some(Ticks(from)), to: Some(Ticks(to)), ..loss };
+        let loss = Loss { cpu: Some(cpu), from: Some(Ticks(from)), to: Some(Ticks(to)), ..loss };
         self.machine.missing(&loss).unwrap();
     }
 }
@@ -93,6 +97,18 @@ fn an_event_of_another_buffer_in_a_gap_says_who_is_there_at_that_instant_and_no_
     assert_eq!(case.take(130, None, Effect::None).lwp, None);
     assert_eq!(case.take(150, Some(70), Effect::None).lwp, Some(Lwp(70)), "the first event behind the gap");
     assert_eq!(case.take(160, None, Effect::None).lwp, Some(Lwp(70)));
+}
+
+// CPU 0   |==70==x                   70 leaves before the gap ends, or at that very tick
+// CPU 1   |=====    gap    ?         nobody has said yet who is there
+#[test]
+fn behind_a_gap_an_lwp_that_leaves_another_cpu_is_known_before_anybody_is_seen_there() {
+    for (leaves, place) in [(119, Place::Lost), (120, Place::Off(LwpState::Runnable))] {
+        let mut case = Case::begin();
+        case.missing_of(Cpu(1), 110, 120);
+        case.switch(leaves, 70, 99);
+        assert_eq!(case.machine.lwps.get(Lwp(70)).map(|entry| entry.place), Some(place), "at {leaves}");
+    }
 }
 
 // CPU 0   |==70==x   exit     the gap of user events of an LWP with number 70 may be that of another one

@@ -35,7 +35,9 @@ impl Oracle<'_> {
         match event.what {
             What::Switch { next, .. } => settles.push(next),
             What::Wakeup { lwp, .. } => {
-                let is_open = self.recording.cpu_gaps.iter().any(|gap| gap.is_open(event.tick));
+                // The merge knows when a gap ends, also if another CPU has the first event of that tick.
+                let hides = |gap: &Gap| gap.from <= event.tick && gap.to.is_none_or(|to| event.tick < to);
+                let is_open = self.recording.cpu_gaps.iter().any(hides);
                 settles.extend(Some(lwp).filter(|lwp| !is_open && self.places.contains_key(lwp)));
             }
             _ => {}
@@ -63,9 +65,7 @@ impl Oracle<'_> {
             Some(LwpIs::On(cpu)) if during(log, *settled, tick).count() <= 1 => Some(cpu),
             _ => None,
         };
-        // At a tick that two CPUs share, the gap may end behind the event that settles.
-        let hides =
-            |gap: &Gap| gap.from <= tick && (gap.to.is_none_or(|to| to > *settled) || gap.is_open(*settled));
+        let hides = |gap: &Gap| gap.from <= tick && gap.to.is_none_or(|to| to > *settled);
         let concerns = |gap: &Gap| stays_on.is_none_or(|cpu| cpu == gap.of);
         !self.recording.cpu_gaps.iter().any(|gap| hides(gap) && concerns(gap))
     }
