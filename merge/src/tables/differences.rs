@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   page    varint block, varint miniblocks, varint values | zigzag first value | block | block | …
-//!   block   zigzag least difference | width of each miniblock | 64 differences, less the least | … of 4 miniblocks
+//!   block   zigzag least difference | width of each miniblock | 32 differences, less the least | … of 4 miniblocks
 //! ```
 
 use parquet::{
@@ -18,12 +18,13 @@ use parquet::{
 use super::{
     chunk::{Chunk, EncodedChunk, Ending},
     column::Filled,
-    packing::pack,
+    packing::{aligned, pack},
     varint::{varint, zigzag},
 };
 
-/// Values of a miniblock, and miniblocks of a block: as Arrow's writer has them for 64-bit numbers.
-const MINIBLOCK: usize = 64;
+/// Values of a miniblock, and miniblocks of a block: the fewest that the format allows, since one long wait widens all of
+/// a miniblock.
+const MINIBLOCK: usize = 32;
 const MINIBLOCKS: usize = 4;
 const BLOCK: usize = MINIBLOCK * MINIBLOCKS;
 
@@ -111,7 +112,8 @@ fn encode_block(block: &[i64], mut before: i64, out: &mut Vec<u8>) {
     out.extend([0; MINIBLOCKS]);
     for (number, miniblock) in differences.chunks(MINIBLOCK).take(block.len().div_ceil(MINIBLOCK)).enumerate()
     {
-        let width = u64::BITS - miniblock.iter().fold(0, |all, d| all | d).leading_zeros();
+        let bits = u64::BITS - miniblock.iter().fold(0, |all, d| all | d).leading_zeros();
+        let width = aligned(bits);
         out[widths + number] = width as u8;
         pack(miniblock, width, out);
     }
@@ -142,10 +144,10 @@ mod tests {
     fn differences_stand_as_the_specification_draws_them() {
         let mut out = Vec::new();
         encode(&[7, 5, 3, 1, 2, 3, 4, 5], &mut out);
-        assert_eq!(out[..5], [0x80, 2, 4, 8, 14]);
+        assert_eq!(out[..5], [0x80, 1, 4, 8, 14]);
         assert_eq!(out[5..10], [3, 2, 0, 0, 0]);
         assert_eq!(out[10..12], [0b1100_0000, 0b0011_1111]);
-        assert_eq!(out.len(), 10 + 16);
+        assert_eq!(out.len(), 10 + 8);
     }
 
     #[test]

@@ -7,16 +7,16 @@
 
 use super::{
     bits::{self, Bits},
-    packing::{GROUP, pack},
+    packing::{GROUP, aligned, pack},
     varint::varint,
 };
 
 /// Shorter runs are cheaper as literals.
 const SHORTEST_RUN: usize = 16;
 
-/// Bits that hold all numbers up to `most`; one at least.
+/// A width that holds all numbers up to `most`; one bit at least.
 pub(super) fn width_of(most: u32) -> u32 {
-    (u32::BITS - most.leading_zeros()).max(1)
+    aligned((u32::BITS - most.leading_zeros()).max(1))
 }
 
 /// Appends the values, none of which needs more than `width` bits.
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_width_holds_the_largest() {
-        assert_eq!([0, 1, 2, 255, 256, u32::MAX].map(width_of), [1, 1, 2, 8, 9, 32]);
+        assert_eq!([0, 1, 2, 4, 16, 255, 256, 1 << 16].map(width_of), [1, 1, 2, 4, 8, 8, 16, 17]);
     }
 
     /// Reads a whole encoding back, as the specification says.

@@ -7,6 +7,20 @@
 /// Numbers in a group.
 pub(super) const GROUP: usize = 8;
 
+/// The width to pack numbers of so many bits in: one that does not split bytes among numbers, as long as that adds few bits.
+///
+/// zstd finds what repeats, and what is frequent, by whole bytes. Of system calls and switches (hackbench, 8.1 M events)
+/// a super-trace has 2.59 bytes an event so, 2.79 with the narrowest widths.
+pub(super) fn aligned(bits: u32) -> u32 {
+    match bits {
+        0..=2 => bits,
+        3..=4 => 4,
+        5..=8 => 8,
+        9..=16 => 16,
+        _ => bits,
+    }
+}
+
 /// Appends the values, none of which needs more than `width` bits, at most 64. The last group is filled up with zeros.
 pub(super) fn pack<T: Copy + Default + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let from = out.len();
@@ -22,7 +36,7 @@ pub(super) fn pack<T: Copy + Default + Into<u64>>(values: &[T], width: u32, out:
             }
         };
     }
-    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);
+    by_width!(1 2 4 8 16 17 18 19 20 21 22 23 24);
 }
 
 #[inline(always)]
@@ -58,6 +72,15 @@ fn pack_group<T: Copy + Into<u64>>(group: &[T; GROUP], width: usize, out: &mut [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_aligned_width_holds_the_bits_and_divides_bytes_or_is_made_of_them() {
+        for bits in 0..=64 {
+            let width = aligned(bits);
+            assert!(width >= bits && (bits <= 16 || width == bits), "{bits} bits in {width}");
+            assert!(bits > 16 || [0, 1, 2, 4, 8, 16].contains(&width), "{bits} bits in {width}");
+        }
+    }
 
     /// The number at a place, bit by bit.
     fn number(bytes: &[u8], width: usize, place: usize) -> u64 {
