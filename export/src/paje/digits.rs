@@ -1,5 +1,5 @@
-//! Short texts and numbers at the end of a line, with copies of a length that the compiler knows: a call of `memcpy` for
-//! each of them was a seventh of the time that an export of system calls took.
+//! Short texts and numbers at the end of a line. Texts are copied in blocks of a length that the compiler knows: a call of
+//! `memcpy` for each of them was a seventh of the time that an export of system calls took.
 
 use sigmund_model::Nanos;
 

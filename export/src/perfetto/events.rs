@@ -37,11 +37,7 @@ impl Events {
         name: Iid,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.event(at, track_event::SLICE_BEGIN, row, |out| {
-            out.number(track_event::CATEGORY_IIDS, Strings::category(category));
-            out.number(track_event::NAME_IID, name);
-            more(out);
-        });
+        self.event(at, track_event::SLICE_BEGIN, row, named(category, name, more));
     }
 
     /// The innermost slice of this row ends.
@@ -60,11 +56,7 @@ impl Events {
         name: Iid,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.event(at, track_event::INSTANT, row, |out| {
-            out.number(track_event::CATEGORY_IIDS, Strings::category(category));
-            out.number(track_event::NAME_IID, name);
-            more(out);
-        });
+        self.event(at, track_event::INSTANT, row, named(category, name, more));
     }
 
     /// A counter has this value from now on.
@@ -93,6 +85,16 @@ impl Events {
                 more(out);
             });
         });
+    }
+}
+
+/// What slices and instants begin with, and more.
+#[inline]
+fn named(category: Category, name: Iid, more: impl FnOnce(&mut Vec<u8>)) -> impl FnOnce(&mut Vec<u8>) {
+    move |out| {
+        out.number(track_event::CATEGORY_IIDS, Strings::category(category));
+        out.number(track_event::NAME_IID, name);
+        more(out);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Names that no format likes, from a recorded form to the program that reads each format: quotes, percent signs, commas,
-//! bytes that are no UTF-8, and 10 kB.
+//! Names that no format likes, from a recorded form to the program that reads each format: quotes, percent signs, newlines,
+//! tabs, bytes that are no UTF-8, and 10 kB.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,17 +19,27 @@ use crate::{tools, viewer};
 
 /// What is short of it; the merge puts U+FFFD for the byte 0xff.
 const NAME: &str = "say \"hi\" 100% \u{fffd} Ünï";
+/// Where a name may have them: of user threads, LWPs and spans.
+const LINES: &str = "say \"hi\" 100% \u{fffd} Ünï\n\tnext";
 
-/// Two user threads with hostile names, one of 10 kB, that take turns; and an event of a hostile name, with a text.
+/// Two user threads with hostile names, one of 10 kB, that take turns on an LWP with a hostile name; a span and an event
+/// of hostile names.
 fn listing() -> Vec<u8> {
+    let quoted = format!("{LINES:?}").replace('\u{fffd}', "\x01");
     let name = NAME.replace('\u{fffd}', "\x01");
     let long = "long".repeat(2500);
     let lines = [
         "type\tdate_tick\tpid\tcpu\tthr\tcode\tname\tparams".to_string(),
-        format!("USER\t1000\t70\t0\t1({name})\t1\tUSER_CONTEXT_SWITCH\t2({long})"),
-        format!("USER\t2000\t70\t0\t2({long})\t9\tevent {name}\t1"),
-        format!("USER\t3000\t70\t0\t2({long})\t1\tUSER_CONTEXT_SWITCH\t1({name})"),
-        format!("USER\t4000\t70\t0\t1({name})\t9\tevent {name}\t2\n"),
+        format!(
+            "KERN\t900\t0\t0\t-\t5\tsched_switch\tprev_pid=0 prev_state=0 next_comm={quoted} next_pid=70"
+        ),
+        format!("USER\t1000\t70\t0\t?\t1\tUSER_CONTEXT_SWITCH\t1({quoted})"),
+        format!("USER\t1100\t70\t0\t1\t20\tSPAN_BEGIN\tplace=7({quoted})"),
+        format!("USER\t1900\t70\t0\t1\t21\tSPAN_END\tplace=7({quoted})"),
+        format!("USER\t1950\t70\t0\t1\t1\tUSER_CONTEXT_SWITCH\t2({long})"),
+        format!("USER\t2000\t70\t0\t2\t9\tevent {name}\t1"),
+        format!("USER\t3000\t70\t0\t2\t1\tUSER_CONTEXT_SWITCH\t1({quoted})"),
+        format!("USER\t4000\t70\t0\t1\t9\tevent {name}\t2\n"),
     ];
     lines.join("\n").bytes().map(|byte| if byte == 1 { 0xff } else { byte }).collect()
 }
@@ -50,6 +60,11 @@ fn assert_has(text: &str, what: &str) {
     assert!(text.contains(what), "{what:?} is not in {}", text.chars().take(5000).collect::<String>());
 }
 
+/// As C and JSON write it.
+fn escaped(text: &str) -> String {
+    text.replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
+}
+
 #[tokio::test]
 async fn pj_dump_tells_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +73,13 @@ async fn pj_dump_tells_recorded_hostile_names() {
     assert_eq!(report.faults, []);
     if tools::all_there(&["pj_dump"]) {
         let table = tools::quiet_output(Command::new("pj_dump").arg(&out));
-        assert_has(&table, "1 say %22hi%22 100%25 \u{fffd} Ünï");
+        let lines = "say %22hi%22 100%25 \u{fffd} Ünï%0A%09next";
+        assert_has(&table, &format!("LWP, 0, 3.1e-06, 3.1e-06, {lines} (70)"));
+        assert_has(&table, &format!("1 {lines}"));
+        assert_has(
+            &table,
+            &format!("span of a user thread, 0.000000, 0.000001, 0.000001, 0.000000, {lines}"),
+        );
         assert_has(&table, "event say %22hi%22 100%25 \u{fffd} Ünï");
         assert_has(&table, &format!("2 {}", "long".repeat(700)));
         // The name of 10 kB goes on elsewhere: it is cut at 3000 bytes.
@@ -75,7 +96,9 @@ async fn otf2_print_tells_recorded_hostile_names() {
         let anchor =
             anchor.into_iter().find(|path| path.extension().is_some_and(|ext| ext == "otf2")).unwrap();
         let definitions = tools::quiet_output(Command::new("otf2-print").arg("-G").arg(anchor));
-        assert_has(&definitions, &format!("1 {NAME}"));
+        for name in [format!("{LINES} (70)"), format!("1 {LINES}"), LINES.into()] {
+            assert_has(&definitions, &format!("  \"{name}\""));
+        }
         assert_has(&definitions, &format!("event {NAME}"));
         assert_has(&definitions, &"long".repeat(2500));
     }
@@ -88,6 +111,9 @@ async fn babeltrace_tells_recorded_hostile_names() {
     if tools::all_there(&["babeltrace2"]) {
         let events = tools::quiet_output(Command::new("babeltrace2").arg(out));
         assert_has(&events, &format!("event {NAME}"));
+        for before in ["next_comm = \"", "thread = ( \"1 ", "place = ( \""] {
+            assert_has(&events, &format!("{before}{}\"", escaped(LINES)));
+        }
     }
 }
 
@@ -98,9 +124,9 @@ async fn python_reads_recorded_hostile_names_from_chromes_json() {
     if tools::all_there(&["python3"]) {
         let print = "import json, sys; print(json.dumps(json.load(open(sys.argv[1])), ensure_ascii=False))";
         let json = tools::quiet_output(Command::new(tools::PYTHON).args(["-c", print]).arg(out));
-        let name = NAME.replace('"', "\\\"");
-        assert_has(&json, &format!("1 {name}"));
-        assert_has(&json, &format!("event {name}"));
+        for name in [format!("{LINES} (70)"), format!("1 {LINES}"), LINES.into(), format!("event {NAME}")] {
+            assert_has(&json, &format!("\"name\": \"{}\"", escaped(&name)));
+        }
         assert_has(&json, &"long".repeat(2500));
     }
 }
@@ -111,9 +137,11 @@ async fn perfettos_trace_processor_tells_recorded_hostile_names() {
     let out = exported(folder.path(), Viewer::Perfetto).await;
     let query = "select name from track union select name from slice";
     if let Some(answers) = viewer::trace_processor(&out, &[query]) {
-        let names: String = answers[0].iter().filter_map(|row| row[0].as_str()).collect();
-        assert_has(&names, &format!("1 {NAME}"));
-        assert_has(&names, &format!("event {NAME}"));
+        let names: Vec<&str> = answers[0].iter().filter_map(|row| row[0].as_str()).collect();
+        for name in [format!("1 {LINES}"), LINES.into(), format!("event {NAME}")] {
+            assert!(names.contains(&name.as_str()), "{name:?} is not among them");
+        }
+        let names = names.concat();
         assert_has(&names, &"long".repeat(2500));
     }
 }

@@ -38,6 +38,12 @@ fn compare(cast: &Cast, tell: impl FnOnce(&mut dyn Sink)) -> usize {
     told.iter().zip(&lines).map(|(told, line)| told.assert_is(line)).sum()
 }
 
+/// An event of the second kind, of nobody.
+fn on_the_first_cpu(params: &Params) -> Happening<'_> {
+    let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
+    Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params }
+}
+
 #[test]
 fn babeltrace_reads_the_small_story() {
     if babeltrace::is_there() {
@@ -102,16 +108,7 @@ fn streams_of_many_packets_keep_every_event_in_order() {
             params.clear();
             params.push_number(number as i64);
             params.push_text(if number == 30_000 { &long } else { &long[..400 + number as usize % 100] });
-            let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event = Happening {
-                kind,
-                cpu,
-                lwp: None,
-                thread: None,
-                context: None,
-                cpu_seen: None,
-                params: &params,
-            };
+            let event = on_the_first_cpu(&params);
             // Several of each instant.
             sink.change(Ticks(1000 + number / 3), &Change::Event(&event)).unwrap();
         }
@@ -173,16 +170,7 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
                     _ => params.push_unknown(),
                 }
             }
-            let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-            let event = Happening {
-                kind,
-                cpu,
-                lwp: None,
-                thread: None,
-                context: None,
-                cpu_seen: None,
-                params: &params,
-            };
+            let event = on_the_first_cpu(&params);
             sink.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
         }
         sink.finish().unwrap();
