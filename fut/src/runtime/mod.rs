@@ -40,6 +40,7 @@ pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
 pub(crate) use reactor::{Direction, Limit, Source};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};
+#[cfg(not(loom))]
 pub(crate) use thread::ThreadRef;
 pub use waits::WaitKind;
 pub(crate) use waits::WaitsFor;
