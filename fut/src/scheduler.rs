@@ -29,6 +29,12 @@ crate::events! {
     /// A user thread that is about to be dispatched here ran on another LWP the time before.
     fn USER_THREAD_MIGRATE(migrated: Thread, from_lwp: u32) in keys::SCHEDULER
         => "{migrated} comes from LWP {from_lwp}";
+    /// The current user thread forks a team, whose number no other has: user threads that all end before it goes on.
+    fn USER_TEAM_FORK(team: u64) in keys::SCHEDULER => "forks team {team}";
+    /// A user thread was created for a team.
+    fn USER_TEAM_MEMBER(team: u64, member: Thread) in keys::SCHEDULER => "{member} is of team {team}";
+    /// All threads of a team have ended; the user thread that forked it goes on.
+    fn USER_TEAM_JOIN(team: u64) in keys::SCHEDULER => "team {team} has ended";
 }
 
 /// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, `on` the address
@@ -77,4 +83,22 @@ pub fn thread_ready(ready: Thread) {
 #[inline]
 pub fn thread_migrate(migrated: Thread, from_lwp: u32) {
     USER_THREAD_MIGRATE(migrated, from_lwp);
+}
+
+/// The user thread that is mounted here forks a team. No other of the process has this number.
+#[inline]
+pub fn team_fork(team: u64) {
+    USER_TEAM_FORK(team);
+}
+
+/// A user thread that was created, and is not ready yet, is of this team.
+#[inline]
+pub fn team_member(team: u64, member: Thread) {
+    USER_TEAM_MEMBER(team, member);
+}
+
+/// All threads of a team have ended; the user thread that forked it, which is mounted here, goes on.
+#[inline]
+pub fn team_join(team: u64) {
+    USER_TEAM_JOIN(team);
 }

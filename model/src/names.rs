@@ -8,6 +8,12 @@ pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
 pub const LOCK_ACQUIRE: &str = "LOCK_ACQUIRE";
 /// It is about to give the lock back; the same parameters.
 pub const LOCK_RELEASE: &str = "LOCK_RELEASE";
+/// A user thread forks a team: its number, which no other team of the process has.
+pub const USER_TEAM_FORK: &str = "USER_TEAM_FORK";
+/// A user thread is created for a team: the team's number, and the thread's.
+pub const USER_TEAM_MEMBER: &str = "USER_TEAM_MEMBER";
+/// All threads of a team have ended, and who forked it goes on without them: its number.
+pub const USER_TEAM_JOIN: &str = "USER_TEAM_JOIN";
 /// The kernel's context switch, as a listing writes it; its parameter is the LWP that comes next.
 pub const KERN_CONTEXT_SWITCH: &str = "KERN_CONTEXT_SWITCH";
 /// Entry to an interrupt handler, as a listing writes it; its parameter is the interrupt's number.

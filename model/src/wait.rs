@@ -63,7 +63,7 @@ pub struct Wait {
     /// Its kind.
     pub kind: Option<WaitKind>,
     /// The address of the thing; for [`WaitKind::Join`] the number of the user thread, for [`WaitKind::Io`] that of the
-    /// descriptor.
+    /// descriptor, for [`WaitKind::Scope`] that of the team.
     pub on: Option<u64>,
 }
 

@@ -11,4 +11,5 @@ mod questions;
 mod record;
 mod scope;
 mod sigmund;
+mod teams;
 mod tracing;

@@ -9,6 +9,10 @@ const ATTRIBUTE_LIST: u8 = 6;
 const ENTER: u8 = 12;
 const LEAVE: u8 = 13;
 const METRIC: u8 = 31;
+const THREAD_FORK: u8 = 53;
+const THREAD_JOIN: u8 = 54;
+const THREAD_TEAM_BEGIN: u8 = 55;
+const THREAD_TEAM_END: u8 = 56;
 const THREAD_ACQUIRE_LOCK: u8 = 57;
 const THREAD_RELEASE_LOCK: u8 = 58;
 const THREAD_CREATE: u8 = 62;
@@ -26,6 +30,14 @@ pub enum Event<'a> {
     Leave(RegionId),
     /// These are the values of the members of a metric; at most 255.
     Metric(MetricId, &'a [MetricValue]),
+    /// This location forks a team of so many threads.
+    ThreadFork(Paradigm, u32),
+    /// The team that it forked last is joined: it goes on alone.
+    ThreadJoin(Paradigm),
+    /// This location works in this team from now on.
+    ThreadTeamBegin(CommId),
+    /// It does no longer.
+    ThreadTeamEnd(CommId),
     /// A lock is taken.
     ThreadAcquireLock(Lock),
     /// A lock is given back.
@@ -123,6 +135,17 @@ impl Event<'_> {
             }
             Event::Metric(metric, values) => {
                 encode::record(out, METRIC, |out| metric_body(metric, values, out))
+            }
+            Event::ThreadFork(model, threads) => encode::record(out, THREAD_FORK, |out| {
+                out.push(model.into());
+                encode::u32(out, threads);
+            }),
+            Event::ThreadJoin(model) => encode::record(out, THREAD_JOIN, |out| out.push(model.into())),
+            Event::ThreadTeamBegin(team) => {
+                encode::record(out, THREAD_TEAM_BEGIN, |out| encode::u32(out, team.0))
+            }
+            Event::ThreadTeamEnd(team) => {
+                encode::record(out, THREAD_TEAM_END, |out| encode::u32(out, team.0))
             }
             Event::ThreadAcquireLock(lock) => {
                 encode::record(out, THREAD_ACQUIRE_LOCK, |out| lock_body(lock, out))

@@ -60,6 +60,8 @@ kinds! {
         User = 1,
         /// Marked by the compiler.
         Compiler = 2,
+        /// Threads that are forked and joined.
+        OpenMp = 3,
         /// Of the software that measured.
         MeasurementSystem = 6,
         /// Threads that are created and waited for.

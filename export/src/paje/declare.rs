@@ -293,6 +293,7 @@ mod tests {
             processes: Vec::new(),
             lwps: Vec::new(),
             threads: Vec::new(),
+            teams: Vec::new(),
             event_types: Vec::new(),
         };
         let mut file = Vec::new();

@@ -18,6 +18,7 @@ use sigmund_model::{
 use sigmund_query::{Filter, Window, number_in};
 use sigmund_sql::SuperTrace;
 
+use super::teams::teams;
 use crate::{
     Error,
     timeline::{Cast, Clock, LwpActor, Process, ProcessId, ThreadActor, ThreadId},
@@ -45,7 +46,7 @@ pub async fn cast(trace: &SuperTrace, filter: &Filter) -> Result<Cast, Error> {
     let ids: BTreeMap<Thread, ThreadId> =
         threads.iter().enumerate().map(|(at, thread)| (thread.thread, ThreadId(at as u32))).collect();
     let name = trace.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Cast {
+    let mut cast = Cast {
         clock,
         name,
         cpus: cpus(trace, filter).await?,
@@ -73,7 +74,10 @@ pub async fn cast(trace: &SuperTrace, filter: &Filter) -> Result<Cast, Error> {
             })
             .collect(),
         processes,
-    })
+        teams: Vec::new(),
+    };
+    cast.teams = teams(trace, &cast).await?;
+    Ok(cast)
 }
 
 /// The window, as far as the trace reaches.

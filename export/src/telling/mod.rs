@@ -29,6 +29,7 @@ mod locks;
 mod queues;
 mod roles;
 mod slices;
+mod teams;
 mod teller;
 mod who;
 

@@ -57,6 +57,8 @@ pub struct Cast {
     pub lwps: Vec<LwpActor>,
     /// The user threads, by their numbers and births.
     pub threads: Vec<ThreadActor>,
+    /// The teams of user threads that were forked and joined, by their forks.
+    pub teams: Vec<Team>,
     /// The declared events of both sides.
     pub event_types: Vec<EventType>,
 }
@@ -125,6 +127,19 @@ pub struct ThreadActor {
     pub died: Option<Ticks>,
     /// The user thread that created it, if it is of the cast.
     pub created_by: Option<ThreadId>,
+}
+
+/// User threads that were created for one scope of another, which went on when all had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// Who forked and joined it.
+    pub by: ThreadId,
+    /// When it was forked.
+    pub forked: Ticks,
+    /// When it was joined.
+    pub joined: Ticks,
+    /// The threads that were created for it, as far as they are of the cast, by their creations.
+    pub members: Vec<ThreadId>,
 }
 
 impl Cast {

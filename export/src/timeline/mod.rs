@@ -18,6 +18,8 @@ mod cast;
 mod change;
 mod doing;
 
-pub use cast::{Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, ThreadActor, ThreadId};
+pub use cast::{
+    Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
+};
 pub use change::{Change, Counter, Happening, Hold, Sink, Slice, SliceKind, Track};
 pub use doing::Doing;

@@ -1,22 +1,29 @@
-//! Creations and ends of user threads, and who waits for an end. The first two are told by the cast, and come in between
-//! the changes.
+//! Creations and ends of user threads, who waits for an end, and teams. All but the waits are told by the cast, and come in
+//! between the changes.
 //!
 //! ```text
 //! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it goes on, and the other has ended
 //! left/9        ThreadBegin ───── active ──── ThreadEnd ──┘             in whichever order these two are told
+//!
+//! main     ──ThreadFork TeamBegin ───────── blocked (scope) ─ ready ─── TeamEnd ThreadJoin
+//! part 1          ThreadBegin TeamBegin ─── active ──── TeamEnd ThreadEnd
 //! ```
 //!
-//! A thread that ends first makes ready who waits for that, and is gone then: so the other may be seen to go on before.
+//! A thread that ends first makes ready who waits for that, and is gone then: so the other may be seen to go on before. Whom
+//! a team has joined has left it by then, even if its end comes later.
 
 use std::{cmp::Ordering, collections::HashMap, io};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{Thread, ThreadState, Ticks};
 
-use super::actors::{Actors, Lane};
+use super::{
+    actors::Actors,
+    comms::{TEAMS, contingents, team_comms},
+};
 use crate::{
-    otf2::{Archive, CommId, Event, GroupType, Paradigm, ParadigmClass, StringId, ThreadNumber},
-    timeline::{Cast, Doing, ProcessId, ThreadId, Track},
+    otf2::{Archive, CommId, Event, ThreadNumber},
+    timeline::{Cast, Doing, ThreadId, Track},
 };
 
 /// Those that are to be told, in the order of time.
@@ -42,44 +49,57 @@ struct Wait {
 struct Birth {
     tick: Ticks,
     thread: ThreadId,
-    contingent: CommId,
+    /// The contingent or the team.
+    comm: CommId,
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum What {
     /// Before all that the thread does.
     CreatedBy(ThreadId),
+    /// It works in the team from now on.
+    TeamBegin,
+    /// It forks the team, of so many threads.
+    Fork(u32),
+    /// It goes on without the team.
+    Join,
+    /// After all that it does in the team.
+    TeamEnd,
     /// After all that it does.
     End,
 }
 
-impl Births {
-    /// Creations whose creators are known. The threads of a process that has some become a contingent.
-    pub(super) fn new(archive: &mut Archive, cast: &Cast, actors: &Actors) -> io::Result<Births> {
-        let created = |id: ThreadId| {
-            let thread = &cast[id];
-            let by = thread.created_by.filter(|by| cast[*by].process == thread.process)?;
-            (cast.clock.first <= thread.born && thread.born <= cast.clock.last).then_some((id, by))
-        };
-        let created: Vec<(ThreadId, ThreadId)> = cast.thread_ids().filter_map(created).collect();
-        let contingents =
-            contingents(archive, cast, actors, created.iter().map(|(id, _)| cast[*id].process))?;
-        let mut all = Vec::new();
-        for (thread, by) in created {
-            let Some(contingent) = contingents[cast[thread].process.index()] else { continue };
-            let actor = &cast[thread];
-            all.push(Birth { tick: actor.born, thread, contingent, what: What::CreatedBy(by) });
-            if let Some(tick) = actor.died.filter(|died| actor.born <= *died && *died <= cast.clock.last) {
-                all.push(Birth { tick, thread, contingent, what: What::End });
-            }
+impl What {
+    /// The order of those of one tick.
+    fn rank(self) -> u8 {
+        match self {
+            What::CreatedBy(_) => 0,
+            What::TeamBegin => 1,
+            What::Fork(_) => 2,
+            What::Join => 3,
+            What::TeamEnd => 4,
+            What::End => 5,
         }
-        // Stable: those of one tick stay in the order of the cast, which is that of births.
-        all.sort_by_key(|birth| (birth.tick, birth.what == What::End));
+    }
+
+    /// Whether it comes behind what changes at its tick.
+    fn is_end(self) -> bool {
+        matches!(self, What::TeamEnd | What::End)
+    }
+}
+
+impl Births {
+    /// What the cast tells.
+    pub(super) fn new(archive: &mut Archive, cast: &Cast, actors: &Actors) -> io::Result<Births> {
+        let mut all = creations(archive, cast, actors)?;
+        all.extend(teams(archive, cast, actors)?);
+        // Stable: creations of one tick stay in the order of the cast, which is that of births.
+        all.sort_by_key(|birth| (birth.tick, birth.what.rank()));
         Ok(Births { all, next: 0, waits_for: HashMap::default(), waits: HashMap::default() })
     }
 
-    /// Tells creations up to this tick, and ends before it.
+    /// Tells what begins up to this tick, and ends before it.
     #[inline]
     pub(super) fn tell_until(
         &mut self,
@@ -90,7 +110,7 @@ impl Births {
         while let Some(birth) = self.all.get(self.next) {
             let due = match birth.tick.cmp(&tick) {
                 Ordering::Less => true,
-                Ordering::Equal => birth.what != What::End,
+                Ordering::Equal => !birth.what.is_end(),
                 Ordering::Greater => false,
             };
             if !due {
@@ -156,22 +176,33 @@ impl Births {
     }
 
     fn tell(&mut self, birth: Birth, archive: &mut Archive, actors: &Actors) -> io::Result<()> {
-        let Birth { tick, thread, contingent, what } = birth;
+        let Birth { tick, thread, comm, what } = birth;
         let number = number_of(thread);
+        let mut tell = |thread, event| tell(archive, actors, thread, tick, event);
         match what {
             What::CreatedBy(by) => {
-                tell(archive, actors, by, tick, Event::ThreadCreate(contingent, number))?;
-                tell(archive, actors, thread, tick, Event::ThreadBegin(contingent, number))
+                tell(by, Event::ThreadCreate(comm, number))?;
+                tell(thread, Event::ThreadBegin(comm, number))
             }
+            What::Fork(threads) => {
+                tell(thread, Event::ThreadFork(TEAMS, threads))?;
+                tell(thread, Event::ThreadTeamBegin(comm))
+            }
+            What::Join => {
+                tell(thread, Event::ThreadTeamEnd(comm))?;
+                tell(thread, Event::ThreadJoin(TEAMS))
+            }
+            What::TeamBegin => tell(thread, Event::ThreadTeamBegin(comm)),
+            What::TeamEnd => tell(thread, Event::ThreadTeamEnd(comm)),
             What::End => {
                 let waits = self.waits.get_mut(&thread);
                 let awaited = waits.is_some().then_some(number);
-                tell(archive, actors, thread, tick, Event::ThreadEnd(contingent, awaited))?;
+                tell(thread, Event::ThreadEnd(comm, awaited))?;
                 let Some(wait) = waits else { return Ok(()) };
-                wait.ended = Some(contingent);
+                wait.ended = Some(comm);
                 let (by, true) = (wait.by, wait.goes_on) else { return Ok(()) };
                 self.waits.remove(&thread);
-                tell(archive, actors, by, tick, Event::ThreadWait(contingent, number))
+                tell(by, Event::ThreadWait(comm, number))
             }
         }
     }
@@ -183,6 +214,47 @@ impl Births {
         }
         Ok(())
     }
+}
+
+/// Creations whose creators are known, and the ends of these threads. The threads of a process that has some become a
+/// contingent.
+fn creations(archive: &mut Archive, cast: &Cast, actors: &Actors) -> io::Result<Vec<Birth>> {
+    let created = |id: ThreadId| {
+        let thread = &cast[id];
+        let by = thread.created_by.filter(|by| cast[*by].process == thread.process)?;
+        (cast.clock.first <= thread.born && thread.born <= cast.clock.last).then_some((id, by))
+    };
+    let created: Vec<(ThreadId, ThreadId)> = cast.thread_ids().filter_map(created).collect();
+    let contingents = contingents(archive, cast, actors, created.iter().map(|(id, _)| cast[*id].process))?;
+    let mut all = Vec::new();
+    for (thread, by) in created {
+        let Some(comm) = contingents[cast[thread].process.index()] else { continue };
+        let actor = &cast[thread];
+        all.push(Birth { tick: actor.born, thread, comm, what: What::CreatedBy(by) });
+        if let Some(tick) = actor.died.filter(|died| actor.born <= *died && *died <= cast.clock.last) {
+            all.push(Birth { tick, thread, comm, what: What::End });
+        }
+    }
+    Ok(all)
+}
+
+/// Forks and joins, and when members are at work in between.
+fn teams(archive: &mut Archive, cast: &Cast, actors: &Actors) -> io::Result<Vec<Birth>> {
+    let mut all = Vec::new();
+    for (team, comm) in cast.teams.iter().zip(team_comms(archive, cast, actors)?) {
+        let size = team.members.len() as u32 + 1;
+        let mut add = |tick, thread, what| all.push(Birth { tick, thread, comm, what });
+        add(team.forked, team.by, What::Fork(size));
+        add(team.joined, team.by, What::Join);
+        for &member in &team.members {
+            let actor = &cast[member];
+            let begin = actor.born.clamp(team.forked, team.joined);
+            let end = actor.died.map_or(team.joined, |died| died.clamp(begin, team.joined));
+            add(begin, member, What::TeamBegin);
+            add(end, member, What::TeamEnd);
+        }
+    }
+    Ok(all)
 }
 
 fn number_of(thread: ThreadId) -> ThreadNumber {
@@ -208,37 +280,4 @@ fn with_number(cast: &Cast, number: Thread, at: Ticks) -> Option<ThreadId> {
     let behind = cast.threads.partition_point(|thread| (thread.thread, thread.born) <= (number, at));
     let last = behind.checked_sub(1)?;
     (cast.threads[last].thread == number).then_some(ThreadId(last as u32))
-}
-
-/// The contingent of each of these processes: its user threads, by their places among those of all processes.
-fn contingents(
-    archive: &mut Archive,
-    cast: &Cast,
-    actors: &Actors,
-    processes: impl Iterator<Item = ProcessId>,
-) -> io::Result<Vec<Option<CommId>>> {
-    let mut members: Vec<Option<Vec<u64>>> = vec![None; cast.processes.len()];
-    for process in processes {
-        members[process.index()].get_or_insert_default();
-    }
-    if members.iter().all(Option::is_none) {
-        return Ok(vec![None; members.len()]);
-    }
-    for (place, thread) in cast.threads.iter().enumerate() {
-        if let Some(members) = &mut members[thread.process.index()] {
-            members.push(place as u64);
-        }
-    }
-    let definitions = archive.definitions();
-    let name = definitions.string("user threads")?;
-    let (paradigm, class) = (Paradigm::Pthread, ParadigmClass::ThreadCreateWait);
-    definitions.paradigm(paradigm, name, class)?;
-    let all: Vec<u64> =
-        cast.thread_ids().map(|id| actors.location_id(Track::Thread(id), Lane::Own).0).collect();
-    definitions.group(StringId::EMPTY, GroupType::CommLocations, paradigm, &all)?;
-    let mut contingent = |members: Vec<u64>| {
-        let group = definitions.group(name, GroupType::CommGroup, paradigm, &members)?;
-        definitions.comm(name, group)
-    };
-    members.into_iter().map(|members| members.map(&mut contingent).transpose()).collect()
 }

@@ -36,6 +36,7 @@
 //! | what a CPU or LWP carries | a region for each LWP and user thread, of that name | |
 //! | spans, functions, system calls, interrupts | regions | |
 //! | creation of a user thread | ThreadCreate and ThreadBegin, if creation and creator are in the trace; ThreadEnd | |
+//! | team of user threads: those of one scope | ThreadFork and ThreadTeamBegin, ThreadTeamEnd and ThreadJoin at whoever opened the scope; ThreadTeamBegin and ThreadTeamEnd at those who were created for it, from creation to end. They are created, too: the lines above and below hold for them. Of a paradigm whose number is that of OpenMP, since OTF2 has none for others that fork and join | a team whose fork or join is not in the trace |
 //! | wait for the end of a user thread | ThreadWait at whoever blocked for it, when both it has ended and the other goes on; with the number of its ThreadEnd | a wait that did not block: who comes later does not wait |
 //! | wakeup | a region `wakeup` of no length, at the woken; attribute `by` | the arrow |
 //! | migration | a region `migration` of no length, at whoever moves; attributes `from`, `to` | the arrow |
@@ -46,12 +47,11 @@
 //!
 //! Wakeups could only be arrows as messages of MPI, which they are not.
 //!
-//! Neither user threads nor LWPs are drawn as a team (ThreadFork, ThreadTeamBegin, ThreadTeamEnd, ThreadJoin). A team is
-//! forked by one of its members, which says how many it asks for, takes part, and joins all others in the end; its members
-//! are the same from fork to join. User threads are created one by one. LWPs are made by whoever builds the runtime, who
-//! need not be one of them and is in no trace; they attach when they first record, some (those for calls that block) long
-//! after the others, and nobody waits for them but the end of the process. So fork and join would be made up, and without
-//! them members are of no team that a reader could close. Which LWPs carry user threads, and when, is drawn. Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
+//! LWPs are no team. They are made by whoever builds the runtime, who need not be one of them and is in no trace; they attach
+//! when they first record, some (those for calls that block) long after the others, and nobody waits for them but the end
+//! of the process. So fork and join would be made up. Which LWPs carry user threads, and when, is drawn.
+//!
+//! Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
 //!
 //! Vampir itself was not at hand: that regions of no length show there is not known. A group of CPUs that is of unknown
 //! type, with threads in it, is what lo2s writes for Vampir, which comes from the same house.
@@ -68,6 +68,7 @@
 
 mod actors;
 mod births;
+mod comms;
 mod happenings;
 mod queues;
 mod regions;

@@ -71,6 +71,7 @@ pub(crate) fn cast(last: u64) -> Cast {
             thread(2, Some("work/6 \"x\""), Some(0)),
             thread(3, None, Some(0)),
         ],
+        teams: Vec::new(),
         event_types: vec![
             event(
                 Level::Kern,

@@ -8,7 +8,7 @@ use std::{
 use arrow::{array::AsArray, datatypes::Int64Type};
 use sigmund_export::{
     telling::{Told, cast, tell},
-    timeline::{Cast, LwpId, ThreadId, Track},
+    timeline::{Cast, LwpId, Team, ThreadId, Track},
 };
 use sigmund_merge::{MergeOptions, merge};
 use sigmund_model::{Level, WaitKind};
@@ -96,6 +96,64 @@ async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_told() {
     let (_, tally, of_some) = told(&trace, &filter).await;
     let holds = tally.holds.values().sum::<u64>();
     assert!(of_some.broken_holds <= 4 && holds < 2 * waits::ROUNDS, "{of_some:?}");
+}
+
+// thread 1   |-fork 7------ member 2 -- member 3 -------------- join 7-|  fork 9 …
+// thread 2                       |-fork 8-- member 4 -- join 8-|
+#[tokio::test]
+async fn teams_that_were_forked_and_joined_are_of_the_cast() {
+    let lines = [
+        "100\tUSER_CONTEXT_SWITCH\tnext=1",
+        "110\tUSER_TEAM_FORK\tteam=7",
+        "120\tUSER_THREAD_NEW\tnew=2",
+        "130\tUSER_TEAM_MEMBER\tteam=7 member=2",
+        "140\tUSER_CONTEXT_SWITCH\tnext=2",
+        "150\tUSER_TEAM_FORK\tteam=8",
+        "160\tUSER_THREAD_NEW\tnew=4",
+        "170\tUSER_TEAM_MEMBER\tteam=8 member=4",
+        // Of a team whose fork is missing.
+        "172\tUSER_TEAM_MEMBER\tteam=6 member=4",
+        "180\tUSER_TEAM_JOIN\tteam=8",
+        "190\tUSER_TEAM_JOIN\tteam=6",
+        "200\tUSER_CONTEXT_SWITCH\tnext=1",
+        "210\tUSER_THREAD_NEW\tnew=3",
+        "220\tUSER_TEAM_MEMBER\tteam=7 member=3",
+        "300\tUSER_TEAM_JOIN\tteam=7",
+        // One whose join is missing.
+        "310\tUSER_TEAM_FORK\tteam=9",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (listing, out) = (folder.path().join("teams.tsv"), folder.path().join("t.supertrace"));
+    let line = |line: &str| {
+        let (tick, rest) = line.split_once('\t').unwrap();
+        format!("USER\t{tick}\t70\t0\t{rest}\n")
+    };
+    let text: String = lines.into_iter().map(line).collect();
+    std::fs::write(&listing, format!("type\tdate_tick\tpid\tcpu\tname\tparams\n{text}")).unwrap();
+    merge(&[listing], &out, &MergeOptions::default(), |_| {}).unwrap();
+    let trace = SuperTrace::open(out).await.unwrap();
+
+    let teams = |cast: &Cast| {
+        let number = |id: &ThreadId| cast[*id].thread.0;
+        let row = |team: &Team| {
+            let members: Vec<u64> = team.members.iter().map(number).collect();
+            (number(&team.by), team.forked.0, team.joined.0, members)
+        };
+        cast.teams.iter().map(row).collect::<Vec<_>>()
+    };
+    let of = async |filter| teams(&cast(&trace, &filter).await.unwrap());
+    let (outer, inner) = ((1, 110, 300, vec![2, 3]), (2, 150, 180, vec![4]));
+    assert_eq!(of(Filter::default()).await, [outer, inner.clone()]);
+    // The outer one is not joined in this time.
+    let at = |tick: u64| Some(tick.to_string().parse().unwrap());
+    assert_eq!(of(Filter { from: at(145), to: at(250), ..Filter::default() }).await, [inner]);
+    let of_some = |threads: [&str; 2]| Filter {
+        threads: threads.iter().map(|thread| thread.parse().unwrap()).collect(),
+        ..Filter::default()
+    };
+    assert_eq!(of(of_some(["1", "3"])).await, [(1, 110, 300, vec![3])]);
+    assert_eq!(of(of_some(["3", "4"])).await, []);
+    assert_eq!(of(Filter { level: Some(Level::Kern), ..Filter::default() }).await, []);
 }
 
 #[tokio::test]

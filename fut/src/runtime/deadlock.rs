@@ -28,7 +28,7 @@ pub struct BlockedThread {
     pub name: String,
     /// What it waits for.
     pub kind: WaitKind,
-    /// Where that is; for [`WaitKind::Join`] the number of the thread.
+    /// Where that is; for [`WaitKind::Join`] the number of the thread, for [`WaitKind::Scope`] that of the team.
     pub address: usize,
     /// The user thread that it waits for, if it waits for one.
     pub holder: Option<Thread>,

@@ -33,7 +33,8 @@ pub enum LiveState {
     Blocked {
         /// On what.
         kind: WaitKind,
-        /// Where that is; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor.
+        /// Where that is; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor, for
+        /// [`WaitKind::Scope`] of a team.
         address: usize,
         /// The user thread that held it when this one began to wait.
         holder: Option<Thread>,

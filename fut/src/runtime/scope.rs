@@ -8,6 +8,8 @@
 //!    then counts the thread as ended.
 //! 3. [`scope`] does not return, by a panic neither, before all are counted. A runtime that is dropped leaks the
 //!    stacks of threads that have not ended; the one in `scope` is then among those.
+//!
+//! Its threads are a team, forked and joined by the one in `scope`: traces tell that.
 
 use std::{
     cell::UnsafeCell,
@@ -16,7 +18,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -29,6 +31,10 @@ use super::{
     thread::ThreadRef,
     waits::{WaitKind, WaitsFor},
 };
+use crate::scheduler;
+
+/// The number of the next team.
+static NEXT_TEAM: AtomicU64 = AtomicU64::new(1);
 
 /// Where user threads are created that end before [`scope`] returns.
 pub struct Scope<'scope, 'env: 'scope> {
@@ -46,6 +52,8 @@ pub struct ScopedJoinHandle<'scope, T> {
 
 /// The threads of a scope.
 struct Count {
+    /// Their number as a team.
+    team: u64,
     running: AtomicUsize,
     /// One whose result nobody has taken.
     one_panicked: AtomicBool,
@@ -89,11 +97,15 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let owner = here("fut::scope");
-    let count = Arc::new(Count { running: AtomicUsize::new(0), one_panicked: AtomicBool::new(false), owner });
+    let team = NEXT_TEAM.fetch_add(1, Ordering::Relaxed);
+    let (running, one_panicked) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let count = Arc::new(Count { team, running, one_panicked, owner });
     let scope = Scope { count, scope: PhantomData, env: PhantomData };
+    scheduler::team_fork(team);
     // A panic must wait for the threads, too.
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     scope.count.wait_for_all();
+    scheduler::team_join(team);
     match result {
         Err(panic) => resume_unwind(panic),
         Ok(_) if scope.count.one_panicked.load(Ordering::Relaxed) => panic!("a scoped user thread panicked"),
@@ -127,7 +139,7 @@ impl Builder {
         let count = Arc::clone(&scope.count);
         // Relaxed: the owner, or a thread that is counted, does this; so it does not get to 0 meanwhile.
         count.running.fetch_add(1, Ordering::Relaxed);
-        let shared = count.owner.shared();
+        let (shared, team) = (count.owner.shared(), count.team);
         let packet = Arc::new(Packet { count, result: UnsafeCell::new(None), _scope: PhantomData });
         let theirs = Arc::clone(&packet);
         let thread = self.begin(shared, move || {
@@ -136,6 +148,7 @@ impl Builder {
             unsafe { *theirs.result.get() = Some(result) };
             drop(theirs);
         });
+        scheduler::team_member(team, thread.id());
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
         ScopedJoinHandle { thread: handle, packet }
@@ -195,8 +208,8 @@ impl Count {
         }
     }
 
-    fn wait_for_all(self: &Arc<Count>) {
-        let address = Arc::as_ptr(self).addr();
+    fn wait_for_all(&self) {
+        let address = self.team as usize;
         // Acquire: pairs with the Release in `one_has_ended`.
         while self.running.load(Ordering::Acquire) != 0 {
             park(&WaitsFor { kind: WaitKind::Scope, address, holder: None });

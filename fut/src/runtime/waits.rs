@@ -9,7 +9,7 @@ pub use sigmund_model::WaitKind;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
-    /// Where the thing is. For `Join` the number of the thread, for `Io` that of the descriptor.
+    /// Where the thing is. For `Join` the number of the thread, for `Io` that of the descriptor, for `Scope` of the team.
     pub(crate) address: usize,
     /// Where the number of the user thread that holds it stands, if somebody can hold it; 0 is nobody.
     pub(crate) holder: Option<&'a AtomicU64>,

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use sigmund_export::{
     otf2::Options,
     timeline::{
-        Cast, Change, CpuId, EventKind, Happening, Hold, LwpId, Sink, Slice, SliceKind, ThreadActor,
+        Cast, Change, CpuId, EventKind, Happening, Hold, LwpId, Sink, Slice, SliceKind, Team, ThreadActor,
         ThreadId, Track,
     },
     vampir::Otf2,
@@ -226,6 +226,77 @@ fn locks_and_waits_for_ends_are_read_back() {
     let third = ["1000 | ThreadBegin | 2".into(), format!("1500 | ThreadEnd | {forever}")];
     assert_eq!(of_location(&read, "thread 3"), third);
     assert_eq!(read.locks.values().copied().collect::<Vec<_>>(), [[1, 1], [1, 1]]);
+}
+
+// main       |--fork--- team of 3 ---------------------join--|    in it, work forks another
+// work          |--new--- fork - join ---|  ends
+// third               |--new--|                                   created for the inner one
+// fourth            |--new------------------------------------|   is gone for the team, and ends later
+#[test]
+fn teams_are_forked_and_joined_one_inside_the_other() {
+    if !can_read() {
+        return;
+    }
+    let mut cast = story::cast(5000);
+    let lives = [(1000, None), (1200, Some(3000)), (1400, Some(1600)), (1300, Some(4100))];
+    cast.threads.push(ThreadActor { thread: Thread(4), ..cast.threads[2].clone() });
+    for (thread, (born, died)) in cast.threads.iter_mut().zip(lives) {
+        (thread.born, thread.died, thread.created_by) = (Ticks(born), died.map(Ticks), None);
+    }
+    let [main, work, third, fourth] = [0, 1, 2, 3].map(ThreadId);
+    cast.teams = vec![
+        Team { by: main, forked: Ticks(1100), joined: Ticks(4000), members: vec![work, fourth] },
+        Team { by: work, forked: Ticks(1350), joined: Ticks(1650), members: vec![third] },
+        Team { by: main, forked: Ticks(4500), joined: Ticks(4500), members: vec![] },
+    ];
+    let read = drawn(&cast, true, |sink| sink.finish().unwrap());
+    let told = [
+        (
+            "1 main",
+            vec![
+                "1100 | ThreadFork | 3",
+                "1100 | ThreadTeamBegin | team of 1 main",
+                "4000 | ThreadTeamEnd | team of 1 main",
+                "4000 | ThreadJoin",
+                "4500 | ThreadFork | 1",
+                "4500 | ThreadTeamBegin | team of 1 main",
+                "4500 | ThreadTeamEnd | team of 1 main",
+                "4500 | ThreadJoin",
+            ],
+        ),
+        (
+            "2 work/6 \"x\"",
+            vec![
+                "1200 | ThreadTeamBegin | team of 1 main",
+                "1350 | ThreadFork | 2",
+                "1350 | ThreadTeamBegin | team of 2 work/6 \"x\"",
+                "1650 | ThreadTeamEnd | team of 2 work/6 \"x\"",
+                "1650 | ThreadJoin",
+                "3000 | ThreadTeamEnd | team of 1 main",
+            ],
+        ),
+        (
+            "thread 3",
+            vec![
+                "1400 | ThreadTeamBegin | team of 2 work/6 \"x\"",
+                "1600 | ThreadTeamEnd | team of 2 work/6 \"x\"",
+            ],
+        ),
+        (
+            "thread 4",
+            vec!["1300 | ThreadTeamBegin | team of 1 main", "4000 | ThreadTeamEnd | team of 1 main"],
+        ),
+    ];
+    for (location, events) in told {
+        assert_eq!(of_location(&read, location), events, "{location}");
+    }
+    let groups = [
+        " | COMM_LOCATIONS | 4",
+        "team of 1 main | COMM_GROUP | 3",
+        "team of 2 work/6 \"x\" | COMM_GROUP | 2",
+        "team of 1 main | COMM_GROUP | 1",
+    ];
+    assert_eq!(read.groups[..4], groups);
 }
 
 #[test]

@@ -14,7 +14,9 @@ import sys
 
 import otf2
 from otf2.definitions import Location
-from otf2.events import Enter, Leave, Metric, ThreadAcquireLock, ThreadReleaseLock
+from otf2.events import (
+    Enter, Leave, Metric, ThreadAcquireLock, ThreadFork, ThreadJoin, ThreadReleaseLock, ThreadTeamBegin, ThreadTeamEnd,
+)
 
 
 def word(value):
@@ -34,7 +36,11 @@ def details(event):
         yield from event.values
     elif isinstance(event, (ThreadAcquireLock, ThreadReleaseLock)):
         yield f"lock {event.lock_id} acquisition {event.acquisition_order}"
-    else:
+    elif isinstance(event, ThreadFork):
+        yield event.number_of_requested_threads
+    elif isinstance(event, (ThreadTeamBegin, ThreadTeamEnd)):
+        yield event.thread_team.name
+    elif not isinstance(event, ThreadJoin):
         yield event.sequence_count
     for attribute, value in (event.attributes or {}).items():
         yield f"{attribute.name}={value.name if isinstance(value, Location) else value}"
@@ -44,6 +50,7 @@ class Sums:
     def __init__(self):
         self.open, self.regions, self.metrics, self.counts, self.last = {}, {}, {}, {}, {}
         self.locks, self.held, self.acquisitions = {}, set(), {}
+        self.forks, self.teams = {}, {}
         self.lowest = self.highest = None
 
     def add(self, location, event):
@@ -72,6 +79,16 @@ class Sums:
         elif isinstance(event, ThreadReleaseLock):
             self.locks[number][1] += 1
             self.held.remove((number, event.lock_id, event.acquisition_order))
+        elif isinstance(event, ThreadFork):
+            self.forks.setdefault(number, []).append(len(self.teams.get(number, [])))
+        elif isinstance(event, ThreadTeamBegin):
+            group = event.thread_team.group
+            assert location in group.members, "works in a team that it is not of"
+            self.teams.setdefault(number, []).append(event.thread_team._ref)
+        elif isinstance(event, ThreadTeamEnd):
+            assert self.teams[number].pop() == event.thread_team._ref, "leaves another team than the innermost"
+        elif isinstance(event, ThreadJoin):
+            assert self.forks[number].pop() == len(self.teams[number]), "joins what it has not forked"
         elif isinstance(event, Metric):
             entry = self.metrics.setdefault((number, event.metric.metric_class.members[0].name), [0, 0])
             entry[0] += 1
@@ -88,6 +105,7 @@ def main(path, telling):
                 told.setdefault(location._ref, []).append(words)
         assert not any(sums.open.values()), "regions are open at the end"
         assert not sums.held, "locks are held at the end"
+        assert not any(sums.forks.values()) and not any(sums.teams.values()), "teams are not joined"
         for number in sorted(told):
             for words in told[number]:
                 say("event", *words)

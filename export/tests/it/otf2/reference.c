@@ -38,6 +38,10 @@ events( OTF2_Archive* archive )
     CHECK( OTF2_EvtWriter_ThreadReleaseLock( w, NULL, 2700, OTF2_PARADIGM_PTHREAD, 9, 1 ) );
     CHECK( OTF2_EvtWriter_ThreadCreate( w, NULL, 2800, 0, 8 ) );
     CHECK( OTF2_EvtWriter_ThreadWait( w, NULL, 2900, 0, 8 ) );
+    CHECK( OTF2_EvtWriter_ThreadFork( w, NULL, 2900, OTF2_PARADIGM_OPENMP, 70000 ) );
+    CHECK( OTF2_EvtWriter_ThreadTeamBegin( w, NULL, 2900, 0 ) );
+    CHECK( OTF2_EvtWriter_ThreadTeamEnd( w, NULL, 2950, 0 ) );
+    CHECK( OTF2_EvtWriter_ThreadJoin( w, NULL, 2950, OTF2_PARADIGM_OPENMP ) );
     CHECK( OTF2_EvtWriter_Leave( w, NULL, 3000, 0 ) );
     CHECK( OTF2_EvtWriter_ThreadEnd( w, NULL, 3000, 0, OTF2_UNDEFINED_UINT64 ) );
 
@@ -117,7 +121,7 @@ definitions( OTF2_Archive* archive )
     CHECK( OTF2_GlobalDefWriter_WriteMetricClass( g, 0, 2, members, OTF2_METRIC_ASYNCHRONOUS,
                                                   OTF2_RECORDER_KIND_ABSTRACT ) );
 
-    CHECK( OTF2_GlobalDefWriter_WriteLocation( g, 0, 1, OTF2_LOCATION_TYPE_CPU_THREAD, 11, 0 ) );
+    CHECK( OTF2_GlobalDefWriter_WriteLocation( g, 0, 1, OTF2_LOCATION_TYPE_CPU_THREAD, 15, 0 ) );
     CHECK( OTF2_GlobalDefWriter_WriteLocation( g, 5, 2, OTF2_LOCATION_TYPE_CPU_THREAD, 200000, 0 ) );
     CHECK( OTF2_GlobalDefWriter_WriteLocation( g, 6, 3, OTF2_LOCATION_TYPE_METRIC, 2, 0 ) );
     CHECK( OTF2_GlobalDefWriter_WriteLocation( g, 8, 4, OTF2_LOCATION_TYPE_UNKNOWN, 0, 0 ) );

@@ -61,6 +61,10 @@ fn events(archive: &mut Archive) -> io::Result<()> {
     tell(2700, Event::ThreadReleaseLock(lock))?;
     tell(2800, Event::ThreadCreate(comm, ThreadNumber(8)))?;
     tell(2900, Event::ThreadWait(comm, ThreadNumber(8)))?;
+    tell(2900, Event::ThreadFork(Paradigm::OpenMp, 70_000))?;
+    tell(2900, Event::ThreadTeamBegin(comm))?;
+    tell(2950, Event::ThreadTeamEnd(comm))?;
+    tell(2950, Event::ThreadJoin(Paradigm::OpenMp))?;
     tell(3000, Event::Leave(RegionId(0)))?;
     tell(3000, Event::ThreadEnd(comm, None))?;
 
