@@ -1,9 +1,10 @@
 //! User traces that lie, with checksums that are right: whoever makes one can make those, too. An error or a part with its
 //! losses; never a panic, never much memory, never more than linear time.
 
+#[path = "common/memory.rs"]
+mod memory;
+
 use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
     os::unix::fs::FileExt,
     time::{Duration, Instant},
 };
@@ -17,42 +18,6 @@ use sigmund_model::{
 };
 use tempfile::NamedTempFile;
 
-/// Counts what a thread has allocated.
-struct Counting;
-
-thread_local! {
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    // A thread that ends has no counters any more.
-    let _ = LIVE.try_with(|live| {
-        live.set(live.get() + bytes);
-        let _ = MOST.try_with(|most| most.set(most.get().max(live.get())));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above; `at` came from the system's allocator.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-const MEMORY: isize = 100 << 20;
-
 /// Events and losses; `None` if the trace is refused.
 fn read(bytes: &[u8]) -> Option<(Vec<Event>, Vec<Loss>)> {
     thread_local! {
@@ -63,11 +28,7 @@ fn read(bytes: &[u8]) -> Option<(Vec<Event>, Vec<Loss>)> {
         file.as_file().write_all_at(bytes, 0).unwrap();
         file.path().to_owned()
     });
-    let before = LIVE.get();
-    MOST.set(before);
-    let read = UserTrace::open(&path).ok().map(|trace| drain(&trace));
-    assert!(MOST.get() - before < MEMORY, "{} bytes of memory", MOST.get() - before);
-    read
+    memory::bounded(|| UserTrace::open(&path).ok().map(|trace| drain(&trace)))
 }
 
 /// All streams are open at once, as those of a merge are.

@@ -1,59 +1,18 @@
 //! Files that were cut anywhere, whose bits were flipped, or that promise more than there is: an error, or a part with
 //! its losses; never a panic, and never more memory than such a file is worth.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use fkt_ingest::{Listing, TraceStream, from_bytes};
 use sigmund_model::{Event, Loss, LossKind, Ticks};
 
 use crate::generator::Random;
+use crate::memory;
 use crate::tiny::{self, Tiny};
-
-/// Counts what a thread has allocated.
-struct Counting;
-
-thread_local! {
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    // A thread that ends has no counters any more.
-    let _ = LIVE.try_with(|live| {
-        live.set(live.get() + bytes);
-        let _ = MOST.try_with(|most| most.set(most.get().max(live.get())));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above; `at` came from the system's allocator.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-const MEMORY: isize = 100 << 20;
 
 /// Opens and reads all; how many events, and how many losses that are not the recorder's own. `None` if the head is
 /// refused.
 fn read_all(bytes: &[u8]) -> Option<(usize, usize)> {
-    MOST.set(LIVE.get());
-    let before = LIVE.get();
     // As a merge does: what is no trace may be a listing.
-    let read = read_trace(bytes).or_else(|| read_listing(bytes));
-    assert!(MOST.get() - before < MEMORY, "{} bytes of memory", MOST.get() - before);
+    let read = memory::bounded(|| read_trace(bytes).or_else(|| read_listing(bytes)));
     read.map(|(events, losses)| (events, losses.iter().filter(|loss| loss.kind != LossKind::Dropped).count()))
 }
 

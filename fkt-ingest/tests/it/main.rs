@@ -12,6 +12,8 @@ mod generated;
 mod generator;
 mod hostile;
 mod live;
+#[path = "../../../fut/tests/common/memory.rs"]
+mod memory;
 mod perf;
 mod perf_big_endian;
 mod perf_damage;
