@@ -19,7 +19,7 @@
 //! | events | all | all | all | these |
 //! | from, to | all are cut to the window | | | |
 //!
-//! It streams: memory grows with the number of tracks and of locks, not with the length of the trace.
+//! It streams: memory grows with the number of tracks, locks and teams, not with the length of the trace.
 
 mod cast;
 mod holding;

@@ -14,7 +14,8 @@ use crate::{
 /// Of threads that are created, and waited for.
 const CONTINGENTS: Paradigm = Paradigm::Pthread;
 
-/// Of threads that are forked, and joined: the only paradigm of that kind that is not one library's.
+/// Of threads that are forked, and joined. OTF2 has no paradigm of that kind in general; this is the one that is best
+/// known, and it is defined under a name of our own.
 pub(super) const TEAMS: Paradigm = Paradigm::OpenMp;
 
 /// The contingent of each of these processes: its user threads.
