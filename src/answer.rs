@@ -1,7 +1,7 @@
 //! Questions in the paper's manner: filters and a measure, as flags on a super-trace.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use crate::{
     Found,
     cli::{FilterArgs, FormatArg, LevelArg, Question, Unit},
     output::{Cell, print_table},
+    terminal,
 };
 
 pub(crate) async fn run(question: Question) -> Result<Found> {
@@ -25,7 +26,7 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
     if !question.reactivity.is_empty() {
         return print_reactivity(&trace, &filter, &question).await;
     }
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = terminal::data();
     let rows = list(&trace, &filter, question.format.into(), &mut out).await?;
     out.flush()?;
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
@@ -80,7 +81,7 @@ async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Quest
         if let Some(unit) = question.unit {
             text += &format!(", {:.6} {}", unit.of(one.active, trace.tick_hz())?, unit.name());
         }
-        writeln!(io::stdout(), "{text}")?;
+        terminal::line(text)?;
         return Ok(Found::Something);
     }
     let in_unit = question.unit.map(|unit| format!("active_{}", unit.name()));

@@ -1,6 +1,6 @@
 //! `sigmund ctl`: looks at a program that is being recorded, and changes what it records, while it runs.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use fut::control::{self, Process, Reply, Request};
@@ -9,6 +9,7 @@ use crate::{
     Found,
     cli::{CtlArgs, CtlVerb, FormatArg, KeyMask},
     output::{self, Cell, print_table},
+    terminal,
 };
 
 pub(crate) fn run(args: &CtlArgs) -> Result<Found> {
@@ -59,11 +60,10 @@ fn switched(pid: u32, pattern: &str, to: &str, reply: &Reply) -> Result<Found> {
 fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
     match format {
         FormatArg::Human => {
-            let out = &mut io::stdout();
             for (name, value) in &reply.facts {
-                writeln!(out, "{:<18} {}", printable(name), shown(value))?;
+                terminal::line(format_args!("{name:<18} {}", shown(value)))?;
             }
-            writeln!(out)?;
+            terminal::line("")?;
         }
         FormatArg::Json | FormatArg::Ndjson => {
             let mut object = serde_json::Map::new();
@@ -73,13 +73,14 @@ fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
                 serde_json::Value::Object(cells.collect())
             };
             object.insert("lwps".into(), reply.rows.iter().map(row).collect());
-            let out = &mut io::stdout().lock();
+            let out = &mut terminal::data();
             if format == FormatArg::Json {
                 serde_json::to_writer_pretty(&mut *out, &object)?;
             } else {
                 serde_json::to_writer(&mut *out, &object)?;
             }
             writeln!(out)?;
+            out.flush()?;
             return Ok(Found::Something);
         }
         FormatArg::Tsv | FormatArg::Csv => {}
@@ -88,19 +89,13 @@ fn status(reply: &Reply, format: FormatArg) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// The table of an answer. For people, columns without a value are left out, and control characters that a program put
-/// into its names do nothing to the terminal.
+/// The table of an answer. For people, columns without a value are left out.
 fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
     let for_people = format == FormatArg::Human;
     let has_values = |column: usize| reply.rows.iter().any(|row| row[column] != control::Cell::Nothing);
     let kept: Vec<usize> = (0..reply.columns.len()).filter(|c| !for_people || has_values(*c)).collect();
-    let columns: Vec<String> = kept.iter().map(|column| printable(&reply.columns[*column])).collect();
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let value = |value: &control::Cell| match cell(value) {
-        Cell::Text(text) if for_people => Cell::Text(printable(&text)),
-        other => other,
-    };
-    let row = |row: &Vec<control::Cell>| kept.iter().map(|column| value(&row[*column])).collect();
+    let columns: Vec<&str> = kept.iter().map(|column| reply.columns[*column].as_str()).collect();
+    let row = |row: &Vec<control::Cell>| kept.iter().map(|column| cell(&row[*column])).collect();
     let rows: Vec<Vec<Cell>> = reply.rows.iter().map(row).collect();
     print_table(&columns, &rows, format)?;
     if let Some(more) = reply.number("not_shown").filter(|more| *more > 0) {
@@ -124,18 +119,6 @@ fn shown(value: &control::Cell) -> String {
         control::Cell::Nothing => "-".into(),
         control::Cell::Number(number) => number.to_string(),
         control::Cell::Fraction(fraction) => fraction.to_string(),
-        control::Cell::Text(text) => printable(text),
+        control::Cell::Text(text) => text.clone(),
     }
-}
-
-fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
 }

@@ -3,11 +3,7 @@
 #[path = "../examples/sumtime/tree.rs"]
 mod tree;
 
-use std::{
-    ffi::OsString,
-    io::{self, Write},
-    path::Path,
-};
+use std::{ffi::OsString, io, path::Path};
 
 use anyhow::{Context, Result};
 use arrow::{array::AsArray, datatypes::Int64Type};
@@ -18,7 +14,9 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found, answer,
     cli::{DemoArgs, RecordArgs, SumtimeArgs},
-    output, record, wait_for,
+    output, record,
+    terminal::{block, line},
+    wait_for,
 };
 
 /// Steps that each leaf computes: about 0.1 ms.
@@ -37,7 +35,7 @@ const TRY_NEXT: &str = "SELECT state, count(*) AS times, sum(dur_ns) / 1e6 AS to
 /// The bundled program.
 pub(crate) fn sumtime(args: &SumtimeArgs) -> Result<Found> {
     let sum = tree::run(args.height, args.lwps, args.work).context("running Sumtime")?;
-    writeln!(io::stdout(), "sumtime: {sum} leaves")?;
+    line(format_args!("sumtime: {sum} leaves"))?;
     Ok(Found::Something)
 }
 
@@ -57,7 +55,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Found> {
 
 async fn show(path: &Path) -> Result<Found> {
     let trace = SuperTrace::open(path).await?;
-    let out = &mut io::stdout();
     let name = path.display();
 
     heading("The run in numbers", &format!("sigmund info {name}"))?;
@@ -68,24 +65,27 @@ async fn show(path: &Path) -> Result<Found> {
         (SELECT count(*) FROM cpus) AS cpus, \
         (SELECT sum(migrations) FROM threads) AS migrations, \
         (SELECT sum(stalls) FROM threads) AS stalls";
-    writeln!(out, "{}", trace.sql(numbers).await?.to_text().await?)?;
+    block(&trace.sql(numbers).await?.to_text().await?)?;
 
     match interesting(&trace).await? {
         Some(thread) => show_thread(&trace, thread, path).await?,
-        None => writeln!(out, "\nNo thread was stalled or moved this time.")?,
+        None => {
+            line("")?;
+            line("No thread was stalled or moved this time.")?;
+        }
     }
 
     heading("Do the two witnesses agree?", &format!("sigmund check {name}"))?;
     let report = check(&trace, Listed::first(0)).await?;
     if let Some(witnesses) = report.items.first() {
         let figures: Vec<String> = witnesses.figures.iter().map(crate::check::figure).collect();
-        writeln!(out, "{}: {}", witnesses.verdict, figures.join(", "))?;
+        line(format_args!("{}: {}", witnesses.verdict, figures.join(", ")))?;
     }
     let holds = if report.is_broken() { "are broken: see there" } else { "hold" };
-    writeln!(out, "The {} promises of this super-trace {holds}.", report.items.len())?;
+    line(format_args!("The {} promises of this super-trace {holds}.", report.items.len()))?;
 
     heading("To try next", &format!("sigmund sql {name} \"{TRY_NEXT}\""))?;
-    writeln!(out, "{}", trace.sql(TRY_NEXT).await?.to_text().await?)?;
+    block(&trace.sql(TRY_NEXT).await?.to_text().await?)?;
     Ok(Found::Something)
 }
 
@@ -96,7 +96,6 @@ async fn interesting(trace: &SuperTrace) -> Result<Option<Thread>> {
 }
 
 async fn show_thread(trace: &SuperTrace, thread: Thread, path: &Path) -> Result<()> {
-    let out = &mut io::stdout();
     let label = answer::thread_label(trace, thread);
     let question = format!("sigmund --trace-file {} --thread {thread}", path.display());
     heading(&format!("What thread {label} lived through"), &format!("{question} --list-events"))?;
@@ -104,11 +103,11 @@ async fn show_thread(trace: &SuperTrace, thread: Thread, path: &Path) -> Result<
     let mut listing = Vec::new();
     let rows = list(trace, &filter, Format::Human, &mut listing).await?;
     let listing = String::from_utf8_lossy(&listing);
-    for line in listing.lines().take(LINES_SHOWN) {
-        writeln!(out, "{}", line.trim_end())?;
+    for event in listing.lines().take(LINES_SHOWN) {
+        line(event.trim_end())?;
     }
     if rows as usize >= LINES_SHOWN {
-        writeln!(out, "… {} more", rows as usize + 1 - LINES_SHOWN)?;
+        line(format_args!("… {} more", rows as usize + 1 - LINES_SHOWN))?;
     }
 
     heading("Its active time against its life", &format!("{question} --active-time"))?;
@@ -119,13 +118,15 @@ async fn show_thread(trace: &SuperTrace, thread: Thread, path: &Path) -> Result<
         let (active, life) = (number(0), number(1));
         let percent = 100.0 * active.0 as f64 / life.0.max(1) as f64;
         let hz = trace.tick_hz();
-        writeln!(out, "{} cycles", active.0)?;
+        line(format_args!("{} cycles", active.0))?;
         let (active, life) = (output::length(active, hz), output::length(life, hz));
-        writeln!(out, "{active} of a life of {life}: {percent:.3} %")?;
+        line(format_args!("{active} of a life of {life}: {percent:.3} %"))?;
     }
     Ok(())
 }
 
 fn heading(what: &str, command: &str) -> io::Result<()> {
-    writeln!(io::stdout(), "\n{what}\n$ {command}")
+    line("")?;
+    line(what)?;
+    line(format_args!("$ {command}"))
 }

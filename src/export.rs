@@ -1,7 +1,6 @@
 //! `sigmund export`: a super-trace for a viewer, or a table of it for a program.
 
 use std::{
-    fs::File,
     io::{self, BufWriter},
     path::Path,
     sync::{
@@ -11,13 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use sigmund_export::{
-    Destination, Viewer,
+    Viewer,
     tables::{TableFormat, write_table},
     telling::{self, Told},
     timeline::Cast,
 };
+use sigmund_files::Destination;
 use sigmund_model::Ticks;
 use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
@@ -26,7 +26,8 @@ use crate::{
     Found, answer,
     cli::{ExportArgs, ExportKind},
     output::{self, Progress, counted},
-    signals,
+    owner::owner,
+    signals, terminal,
 };
 
 pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
@@ -51,16 +52,16 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
         bail!("--output -: this format is a folder: expected a name for it");
     }
     let (told, left_out) = if to_stdout {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let mut sink = viewer.write(out, &cast, args.coarse)?;
+        let mut sink = viewer.write(terminal::data(), &cast, args.coarse)?;
         (telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?, sink.left_out())
     } else {
-        let destination = Destination::new(&args.output, args.force)?;
-        let mut sink = viewer.create(destination.path(), &cast, args.coarse)?;
+        let mut destination = destination(args)?;
+        let created = viewer.create(&mut destination, &cast, args.coarse);
+        let mut sink = created.with_context(|| shown(&args.output))?;
         let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?;
         let left_out = sink.left_out();
         drop(sink);
-        destination.finish()?;
+        destination.finish().with_context(|| shown(&args.output))?;
         (told, left_out)
     };
     progress.clear();
@@ -86,19 +87,25 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
         stop.ask()
     };
     let rows = if is_stdout(&args.output) {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        write_table(trace, args.table, filter, format, out, &mut follow).await?
+        write_table(trace, args.table, filter, format, terminal::data(), &mut follow).await?
     } else {
-        let destination = Destination::new(&args.output, args.force)?;
-        let out = BufWriter::with_capacity(1 << 16, File::create(destination.path())?);
+        let mut destination = destination(args)?;
+        let file = destination.file().with_context(|| shown(&args.output))?;
+        let out = BufWriter::with_capacity(1 << 16, file);
         let rows = write_table(trace, args.table, filter, format, out, &mut follow).await?;
-        destination.finish()?;
+        destination.finish().with_context(|| shown(&args.output))?;
         rows
     };
     progress.clear();
     let empty = if rows == 0 { ": nothing matched, it is empty" } else { "" };
     output::say(&format!("{}: {}{empty}", shown(&args.output), counted(rows, "row")));
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+}
+
+/// Where the export goes.
+fn destination(args: &ExportArgs) -> Result<Destination> {
+    let replaceable = args.force.then_some(Viewer::REPLACEABLE);
+    Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }
 
 fn is_stdout(path: &Path) -> bool {

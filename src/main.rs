@@ -1,7 +1,10 @@
 //! The `sigmund` command: one file a subcommand. What it knows, the crates beside it know; here is only how a person
 //! asks, and how the answer looks.
 
-#![forbid(unsafe_code)]
+// Forbidden but for one promise: that of Sumtime to its runtime (examples/sumtime/tree.rs).
+#![deny(unsafe_code)]
+// `terminal` prints, nothing else does.
+#![warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
 
 mod answer;
 mod check;
@@ -12,10 +15,12 @@ mod export;
 mod info;
 mod merge;
 mod output;
+mod owner;
 mod record;
 mod signals;
 mod snapshot;
 mod sql;
+mod terminal;
 
 use std::{io::Write, process::ExitCode};
 
@@ -36,7 +41,15 @@ pub(crate) enum Found {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and versions are our own words.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            terminal::usage(&error);
+            return ExitCode::from(2);
+        }
+    };
     match run(cli) {
         Ok(Found::Something) => ExitCode::SUCCESS,
         Ok(Found::Nothing) => ExitCode::from(1),
@@ -44,7 +57,7 @@ fn main() -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&output::reasons(&error));
+            terminal::complain(&output::reasons(&error));
             ExitCode::from(2)
         }
     }
@@ -67,11 +80,15 @@ fn run(cli: Cli) -> Result<Found> {
             // Into memory first: it panics when the reader of our output has gone.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "sigmund", &mut script);
-            std::io::stdout().write_all(&script)?;
+            let out = &mut terminal::data();
+            out.write_all(&script)?;
+            out.flush()?;
             Ok(Found::Something)
         }
         Some(Command::Man) => {
-            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            let out = &mut terminal::data();
+            clap_mangen::Man::new(Cli::command()).render(out)?;
+            out.flush()?;
             Ok(Found::Something)
         }
         None => wait_for(answer::run(cli.question)),

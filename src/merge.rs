@@ -15,6 +15,7 @@ use crate::{
     Found,
     cli::MergeArgs,
     output::{self, Progress, counted},
+    owner::owner,
     signals,
 };
 
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
 /// Merges, and tells what came out. A signal that ends programs ends the merge, and nothing of it stays.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
     let (stop, signals) = signals::stop_at_signals()?;
-    let options = MergeOptions { stop: Some(stop), ..options.clone() };
+    let options = MergeOptions { stop: Some(stop), owner: owner(), ..options.clone() };
     let (progress, started) = (Progress::new(), Instant::now());
     let merged = sigmund_merge::merge(inputs, out, &options, |so_far| {
         let rate = so_far.events as f64 / started.elapsed().as_secs_f64() / 1e6;
@@ -45,6 +46,7 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
         low_level::unregister(signal);
     }
     let summary = merged?;
+    summary.finished.iter().for_each(|finished| output::say(finished));
     tell_losses(&summary);
     summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));
     output::say(&describe(out, &summary));
@@ -72,7 +74,8 @@ fn describe(out: &Path, summary: &Summary) -> String {
         0 => "; no event is lost".to_string(),
         lost => format!("; {} lost", counted(lost, "event")),
     };
-    if summary.losses.iter().any(|loss| loss.kind != LossKind::Dropped) {
+    let is_usual = |kind| matches!(kind, LossKind::Dropped | LossKind::BeforeFirstSwitch);
+    if summary.losses.iter().any(|loss| !is_usual(loss.kind)) {
         text += "; see its table `losses`";
     }
     text

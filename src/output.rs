@@ -1,24 +1,18 @@
-//! How answers look: tables, figures, complaints. Data goes to stdout, everything else to stderr.
+//! How answers look: tables, figures, lengths. Nothing is opened here; see [`crate::terminal`].
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Error, Result, bail};
 use comfy_table::{CellAlignment, presets};
 use serde_json::{Map, Value};
-use sigmund_model::{Hertz, Ticks};
+use sigmund_model::{Hertz, Printable, Ticks};
 
-use crate::cli::{FormatArg, Unit};
+use crate::{
+    cli::{FormatArg, Unit},
+    terminal,
+};
 
-/// Says something on stderr.
-pub(crate) fn say(text: &str) {
-    // If stderr is gone, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "sigmund: {text}");
-}
-
-/// Says what went wrong on stderr.
-pub(crate) fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "sigmund: error: {text}");
-}
+pub(crate) use crate::terminal::{Progress, complain, say};
 
 /// An error and its causes; those that it tells itself are not told again.
 pub(crate) fn reasons(error: &Error) -> String {
@@ -128,21 +122,24 @@ impl Table {
 
 /// Prints one object, for programs.
 pub(crate) fn print_json(object: &Value) -> Result<()> {
-    let out = &mut io::stdout().lock();
+    let out = &mut terminal::data();
     serde_json::to_writer_pretty(&mut *out, object)?;
-    Ok(writeln!(out)?)
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// Prints a small table in any format.
 pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatArg) -> Result<()> {
-    let out = &mut io::stdout().lock();
+    if format == FormatArg::Human {
+        return Ok(terminal::block(&human(columns, rows).to_string())?);
+    }
+    let out = &mut terminal::data();
     let object = |row: &Vec<Cell>| -> Map<String, Value> {
         columns.iter().zip(row).map(|(name, cell)| ((*name).to_string(), cell.json())).collect()
     };
     match format {
-        FormatArg::Human => writeln!(out, "{}", human(columns, rows))?,
         FormatArg::Tsv => separated(out, columns, rows, '\t')?,
-        FormatArg::Csv => separated(out, columns, rows, ',')?,
+        FormatArg::Csv | FormatArg::Human => separated(out, columns, rows, ',')?,
         FormatArg::Json => {
             serde_json::to_writer_pretty(&mut *out, &rows.iter().map(object).collect::<Vec<_>>())?;
             writeln!(out)?;
@@ -154,18 +151,19 @@ pub(crate) fn print_table(columns: &[&str], rows: &[Vec<Cell>], format: FormatAr
             }
         }
     }
-    Ok(())
+    Ok(out.flush()?)
 }
 
+/// Cells are escaped before the table is drawn: a line break in a name must not begin a row.
 fn human(columns: &[&str], rows: &[Vec<Cell>]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    table.load_style(presets::NOTHING).set_header(columns);
+    table.load_style(presets::NOTHING).set_header(columns.iter().map(|name| Printable(name).to_string()));
     for row in rows {
         table.add_row(row.iter().map(|cell| {
             let align =
                 if matches!(cell, Cell::Text(_)) { CellAlignment::Left } else { CellAlignment::Right };
             let text = if let Cell::Fraction(x) = cell { format!("{x:.3}") } else { cell.plain() };
-            comfy_table::Cell::new(text).set_alignment(align)
+            comfy_table::Cell::new(Printable(text).to_string()).set_alignment(align)
         }));
     }
     table
@@ -233,27 +231,4 @@ pub(crate) fn length(length: Ticks, tick_hz: Option<Hertz>) -> String {
 /// `1 LWP`, `2 LWPs`.
 pub(crate) fn counted(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// A line that is written over and over, on a terminal; nothing elsewhere.
-pub(crate) struct Progress {
-    on: bool,
-}
-
-impl Progress {
-    pub(crate) fn new() -> Progress {
-        Progress { on: io::stderr().is_terminal() }
-    }
-
-    pub(crate) fn show(&self, text: &str) {
-        if self.on {
-            let _ = write!(io::stderr(), "\r\x1b[Ksigmund: {text}");
-        }
-    }
-
-    pub(crate) fn clear(&self) {
-        if self.on {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
-    }
 }

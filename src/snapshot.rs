@@ -1,43 +1,45 @@
 //! `sigmund snapshot`: the last events of a flight recorder, in a user trace of ours. The file is opened here, and its
 //! descriptor is passed: the program needs no right to the place, and the file is the one's who asked.
 
-use std::{
-    fs::{self, File},
-    io::{self, ErrorKind, Write},
-    path::PathBuf,
-};
+use std::{ffi::OsString, fs::File, io::ErrorKind};
 
 use anyhow::{Context, Result};
 use fut::control::{Process, Reply};
+use sigmund_files::Folder;
 
-use crate::{Found, cli::SnapshotArgs, output};
+use crate::{Found, cli::SnapshotArgs, output, owner::owner, terminal};
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
     // Before the file: if there is no such process, none is made.
     let process = Process::find(args.pid)?;
-    let (path, file) = create(args)?;
+    let (folder, name, file) = create(args)?;
+    let path = folder.path_of(&name);
     let reply = match process.snapshot(&file) {
         Ok(reply) => reply,
         Err(error) => {
             // It is ours, and was made just now.
-            let _ = fs::remove_file(&path);
+            let _ = folder.remove_file(&name);
             return Err(error.into());
         }
     };
-    writeln!(io::stdout(), "{}", path.display())?;
+    terminal::line(path.display())?;
     output::say(&summary(args.pid, &reply));
     Ok(if reply.number("records") == Some(0) { Found::Nothing } else { Found::Something })
 }
 
 /// The file that was asked for, or the first of `snapshot-PID.fut`, `snapshot-PID-2.fut`, … that is free.
-fn create(args: &SnapshotArgs) -> Result<(PathBuf, File)> {
+fn create(args: &SnapshotArgs) -> Result<(Folder, OsString, File)> {
     let mut number = 1;
     loop {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let path = args.output.clone().unwrap_or_else(|| format!("snapshot-{}{suffix}.fut", args.pid).into());
-        match File::create_new(&path) {
+        let (folder, name) = Folder::parent_of(&path, owner()).with_context(|| path.display().to_string())?;
+        match folder.create_file(&name) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists && args.output.is_none() => number += 1,
-            made => return made.map(|file| (path.clone(), file)).with_context(|| path.display().to_string()),
+            made => {
+                let file = made.with_context(|| path.display().to_string())?;
+                return Ok((folder, name, file));
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ fn every_contender_has_a_row_in_every_table() {
     let on_two = usize::from(std::thread::available_parallelism().unwrap().get() > 1);
     let sumtimes = 1 + on_two;
     let expected = [
-        ("fut", 3 * (4 + sumtimes)),
+        ("fut", 4 * (4 + sumtimes)),
         ("may ", 4 + sumtimes),
         ("tokio ", 2 * (4 + sumtimes) - on_two),
         ("async-executor ", 4 + sumtimes),

@@ -14,7 +14,6 @@
 pub mod chrome;
 pub mod coarse;
 pub mod ctf;
-mod destination;
 mod error;
 pub mod otf2;
 pub mod paje;
@@ -25,6 +24,5 @@ pub mod timeline;
 pub mod vampir;
 mod viewer;
 
-pub use destination::Destination;
 pub use error::{Error, ErrorKind};
 pub use viewer::{Picture, Viewer};

@@ -1,12 +1,11 @@
 //! The formats of viewers, by name; and what is said of a picture that left something out.
 
 use std::{
-    fs::File,
     io::{self, Write},
-    path::Path,
     sync::Arc,
 };
 
+use sigmund_files::{Destination, Replaceable};
 use sigmund_model::{Nanos, Ticks};
 
 use crate::{
@@ -58,21 +57,33 @@ impl Viewer {
         matches!(self, Viewer::Otf2 | Viewer::Ctf)
     }
 
-    /// Begins a picture at a path where nothing is yet; `coarse` is what is too short to be seen.
+    /// What `--force` may overwrite: a file, or a folder that is empty or that one of the formats begins in this way.
+    pub const REPLACEABLE: Replaceable = Replaceable {
+        expected: "a file, an OTF2 archive (with traces.otf2) or a CTF trace (with metadata)",
+        files: true,
+        folder: |folder| {
+            let is_empty = folder.names().is_ok_and(|names| names.is_empty());
+            is_empty || folder.has("traces.otf2") || folder.has("metadata")
+        },
+    };
+
+    /// Begins a picture at its destination; `coarse` is what is too short to be seen.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn create(
         self,
-        path: &Path,
+        destination: &mut Destination,
         cast: &Arc<Cast>,
         coarse: Option<Nanos>,
     ) -> io::Result<Picture<'static>> {
         let format = match self {
-            Viewer::Otf2 => Format::Other(Box::new(Otf2::create(path, Arc::clone(cast))?)),
-            Viewer::Ctf => Format::Ctf(Box::new(Ctf::create(path, Arc::clone(cast))?)),
+            Viewer::Otf2 => {
+                Format::Other(Box::new(Otf2::create_in(destination.folder()?, Arc::clone(cast))?))
+            }
+            Viewer::Ctf => Format::Ctf(Box::new(Ctf::create_in(destination.folder()?, Arc::clone(cast))?)),
             Viewer::Paje | Viewer::Perfetto | Viewer::Chrome => {
-                return self.write(File::create_new(path)?, cast, coarse);
+                return self.write(destination.file()?, cast, coarse);
             }
         };
         Ok(Picture::new(format, cast, coarse))

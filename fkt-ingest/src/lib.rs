@@ -63,4 +63,6 @@ pub use fxt::Fxt;
 pub use listing::Listing;
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
-pub use trace_file::{OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_with};
+pub use trace_file::{
+    OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_file, open_with,
+};

@@ -1,6 +1,7 @@
 //! What every trace file offers, whatever its format, and how a format is recognised: by its content.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use sigmund_model::{ClockDomain, ClockPair, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
@@ -110,16 +111,26 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
         if !traces.is_empty() {
             return Ok(traces);
         }
-        // A folder that `perf record --threads` wrote.
-        let is_perf = |data: Input| PerfData::is_perf_data(data.bytes());
-        if Input::open(&path.join("data")).is_ok_and(is_perf) {
+        if PerfData::is_perf_directory(path) {
             return Ok(vec![Box::new(PerfData::open(path)?)]);
         }
         let expected = "a CTF trace, or a perf.data of several files".to_owned();
         let misfit = Misfit { at: 0, part: "folder", expected, found: "none".to_owned() };
         return Err(Error::at(ErrorKind::NotThisFormat, path, misfit));
     }
-    let input = Input::open(path)?;
+    open_mapped(Input::open(path)?, path, options)
+}
+
+/// Opens the trace in a file that is open already; `path` is said in messages, and of a CTF metadata it leads to the
+/// streams.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn open_file(path: &Path, file: File, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
+    open_mapped(Input::of_file(path, file)?, path, options)
+}
+
+fn open_mapped(input: Input, path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     if ctf::is_metadata(input.bytes()) {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return Ok(vec![Box::new(ctf::CtfTrace::open(folder)?)]);

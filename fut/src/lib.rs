@@ -20,6 +20,16 @@
 //! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
 //! the last events in memory until somebody wants them.
 //!
+//! # What the runtime promises
+//!
+//! - A user thread that has begun stays on its LWP, so what belongs to that LWP (a borrowed thread-local, an `Rc` in one, a
+//!   guard of `std`) is good across calls that block or yield. Threads that have not begun go to whichever LWP has time.
+//! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So it is not promised that
+//!   a thread-local stays as it was across such a call: its initialiser must not switch, nor may code that sets one for the
+//!   time of a call and puts the old value back, as `scoped_tls` does.
+//! - User threads that move are not promised what belongs to an LWP: [`RuntimeBuilder::migrating`], which is unsafe, asks
+//!   for those.
+//!
 //! | feature | what it adds |
 //! |---|---|
 //! | (none) | [`trace`](mod@trace): the format of user traces, and its reader |
@@ -28,12 +38,21 @@
 //! | `runtime` | [`Runtime`], [`spawn`], [`sync`], [`net`] |
 //! | `drain` | [`drain`], [`Recording`], [`FlightRecorder`] |
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 #[cfg(feature = "shm")]
 pub mod clock;
+#[cfg(feature = "probes")]
+mod complaint;
 #[cfg(feature = "probes")]
 pub mod control;
 #[cfg(feature = "drain")]
 pub mod drain;
+#[cfg(feature = "probes")]
+#[doc(hidden)]
+pub mod environment;
+#[cfg(any(feature = "probes", feature = "drain"))]
+mod handover;
 #[cfg(feature = "runtime")]
 mod model_check;
 #[cfg(feature = "runtime")]
@@ -74,8 +93,8 @@ pub use probe::{
 };
 #[cfg(feature = "runtime")]
 pub use runtime::{
-    BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority, Runtime,
-    RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
+    AccessError, BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority,
+    Runtime, RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
     live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
@@ -89,6 +108,9 @@ pub use sigmund_model as model;
 #[cfg(feature = "probes")]
 pub use span::{Place, Span};
 
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use complaint::complain as __complain;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use linkme as __linkme;

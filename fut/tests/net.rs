@@ -1,5 +1,8 @@
 //! Sockets that block the user thread and not the LWP. Loopback only.
 
+#[path = "common/kind.rs"]
+pub(crate) mod kind;
+
 use std::{
     io::{self, ErrorKind, IoSlice, Read, Write},
     net::{Shutdown, SocketAddr},
@@ -16,9 +19,10 @@ use fut::{
     net::{Readiness, TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream},
     spawn, yield_now,
 };
+use kind::builder;
 
 fn runtime(lwps: usize) -> Runtime {
-    Runtime::builder().lwps(lwps).build().unwrap()
+    builder().lwps(lwps).build().unwrap()
 }
 
 fn join_all<T>(threads: Vec<JoinHandle<T>>) -> Vec<T> {
@@ -53,7 +57,7 @@ fn a_server_echoes_to_100_clients() {
     for (lwps, policy) in
         [(1, Policy::WorkStealing), (4, Policy::WorkStealing), (4, Policy::SharedFifo), (4, Policy::Affinity)]
     {
-        let runtime = Runtime::builder().lwps(lwps).policy(policy).build().unwrap();
+        let runtime = builder().lwps(lwps).policy(policy).build().unwrap();
         runtime.run(|| {
             let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
             let address = listener.local_addr().unwrap();
@@ -161,7 +165,7 @@ fn connecting_where_nobody_listens_is_refused() {
 
 #[test]
 fn a_listener_accepts_while_others_compute() {
-    let runtime = Runtime::builder().lwps(2).quantum(Duration::from_millis(1)).build().unwrap();
+    let runtime = builder().lwps(2).quantum(Duration::from_millis(1)).build().unwrap();
     runtime.run(|| {
         let done = Arc::new(AtomicBool::new(false));
         let computes = |_| {

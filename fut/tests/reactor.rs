@@ -1,5 +1,8 @@
 //! The reactor: descriptors of all kinds, urgent threads, and that nobody waits for what has come already.
 
+#[path = "common/kind.rs"]
+pub(crate) mod kind;
+
 use std::{
     fs::File,
     io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write},
@@ -16,9 +19,10 @@ use fut::{
     net::{Interest, Readiness, UnixStream},
     spawn, yield_now,
 };
+use kind::builder;
 
 fn runtime(lwps: usize) -> Runtime {
-    Runtime::builder().lwps(lwps).build().unwrap()
+    builder().lwps(lwps).build().unwrap()
 }
 
 fn join_all<T>(threads: Vec<JoinHandle<T>>) -> Vec<T> {
@@ -269,7 +273,7 @@ fn threads_that_yield_for_ever_do_not_keep_back_one_that_was_readied_from_outsid
 /// Whether the kernel allows a real-time reactor or not, the runtime is there, and says which.
 #[test]
 fn a_realtime_reactor_is_an_offer() {
-    let runtime = Runtime::builder().lwps(1).realtime_reactor(true).build().unwrap();
+    let runtime = builder().lwps(1).realtime_reactor(true).build().unwrap();
     match runtime.is_reactor_realtime() {
         Ok(realtime) => assert!(realtime),
         Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
@@ -285,5 +289,5 @@ fn a_realtime_reactor_is_an_offer() {
         urgent.join().unwrap()
     });
     assert_eq!(policy, libc::SCHED_OTHER);
-    assert!(!Runtime::builder().lwps(1).build().unwrap().is_reactor_realtime().unwrap());
+    assert!(!builder().lwps(1).build().unwrap().is_reactor_realtime().unwrap());
 }

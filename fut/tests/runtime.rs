@@ -1,5 +1,8 @@
 //! User threads: results, panics, yielding, the mutex.
 
+#[path = "common/kind.rs"]
+pub(crate) mod kind;
+
 use std::{
     io::{Read, Write},
     sync::{
@@ -11,9 +14,10 @@ use std::{
 };
 
 use fut::{Builder, LiveState, Policy, Priority, Runtime, WaitKind, spawn, sync::Mutex, yield_now};
+use kind::{MIGRATING, builder};
 
 fn runtime(lwps: usize) -> Runtime {
-    Runtime::builder().lwps(lwps).build().unwrap()
+    builder().lwps(lwps).build().unwrap()
 }
 
 #[test]
@@ -28,7 +32,7 @@ fn join_gives_the_result_or_what_the_thread_panicked_with() {
 
 #[test]
 fn a_thread_that_yields_lets_the_others_go_first() {
-    let fifo = Runtime::builder().lwps(1).policy(Policy::SharedFifo).build().unwrap();
+    let fifo = builder().lwps(1).policy(Policy::SharedFifo).build().unwrap();
     let order = fifo.run(|| {
         let order = Arc::new(Mutex::new(Vec::new()));
         let threads: Vec<_> = (0..3)
@@ -106,6 +110,34 @@ fn a_runtime_that_is_dropped_leaves_blocked_threads_behind() {
     assert!(mutex.try_lock().is_none());
 }
 
+/// They yield to each other and to nobody else, so that the LWP never looks for another thread.
+#[test]
+fn a_runtime_that_is_dropped_does_not_wait_for_threads_that_yield_for_ever() {
+    for policy in [Policy::WorkStealing, Policy::SharedFifo, Policy::Affinity] {
+        let runtime = builder().lwps(1).policy(policy).build().unwrap();
+        let begun = Arc::new(AtomicUsize::new(0));
+        for _ in 0..2 {
+            let begun = Arc::clone(&begun);
+            drop(runtime.spawn(move || {
+                begun.fetch_add(1, Ordering::Relaxed);
+                loop {
+                    yield_now();
+                }
+            }));
+        }
+        while begun.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(runtime);
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(Duration::from_secs(20))
+            .unwrap_or_else(|_| panic!("{policy:?}: it waits for them"));
+    }
+}
+
 #[test]
 fn sleeping_blocks_the_thread_not_the_lwp() {
     let order = runtime(1).run(|| {
@@ -126,7 +158,7 @@ fn sleeping_blocks_the_thread_not_the_lwp() {
 
 #[test]
 fn a_thread_leaves_at_a_safe_point_when_its_quantum_is_over() {
-    let runtime = Runtime::builder().lwps(1).quantum(Duration::from_millis(1)).build().unwrap();
+    let runtime = builder().lwps(1).quantum(Duration::from_millis(1)).build().unwrap();
     let rounds = runtime.run(|| {
         let done = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&done);
@@ -166,7 +198,7 @@ fn a_blocking_call_leaves_the_lwp_to_the_others() {
 #[test]
 fn threads_of_all_policies_run_and_those_with_an_lwp_keep_to_it() {
     for policy in [Policy::WorkStealing, Policy::SharedFifo, Policy::Affinity] {
-        let runtime = Runtime::builder().lwps(3).policy(policy).build().unwrap();
+        let runtime = builder().lwps(3).policy(policy).build().unwrap();
         let moved = runtime.run(move || {
             let thread = |n: usize| {
                 Builder::new().lwp(n).spawn(move || {
@@ -201,15 +233,17 @@ fn background_threads_run_when_nothing_else_is_ready() {
         [background, normal, urgent].into_iter().for_each(|t| t.join().unwrap());
         Arc::into_inner(order).unwrap().into_inner()
     });
-    assert_eq!(order, ["urgent", "normal", "background"]);
+    // Pinned, the urgent one is on the reactor's LWP, beside these.
+    let on_workers: Vec<_> = order.iter().filter(|what| **what != "urgent").collect();
+    assert_eq!((on_workers, order.len()), (vec![&"normal", &"background"], 3));
+    assert!(!MIGRATING || order[0] == "urgent", "{order:?}");
 }
 
 /// Two threads that each hold what the other wants, told by the handler.
 #[test]
 fn a_deadlock_is_told_with_who_waits_for_whom() {
     let (tell, told) = mpsc::sync_channel(1);
-    let builder =
-        Runtime::builder().lwps(2).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
+    let builder = builder().lwps(2).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
     let runtime = builder.build().unwrap();
     let main = runtime.spawn(|| {
         let (a, b) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));

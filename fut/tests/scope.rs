@@ -1,5 +1,8 @@
 //! User threads that borrow from the one that creates them.
 
+#[path = "common/kind.rs"]
+pub(crate) mod kind;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -10,9 +13,10 @@ use std::{
 };
 
 use fut::{Builder, Policy, Runtime, scope, yield_now};
+use kind::builder;
 
 fn runtime(lwps: usize) -> Runtime {
-    Runtime::builder().lwps(lwps).build().unwrap()
+    builder().lwps(lwps).build().unwrap()
 }
 
 fn said(panic: Box<dyn std::any::Any + Send>) -> String {
@@ -143,7 +147,7 @@ fn scopes_nest_and_threads_of_a_scope_create_others_in_it() {
 fn scoped_threads_have_names_and_move_between_lwps() {
     let tid = || std::fs::read_link("/proc/thread-self").unwrap();
     for policy in [Policy::WorkStealing, Policy::SharedFifo, Policy::Affinity] {
-        let runtime = Runtime::builder().lwps(4).policy(policy).build().unwrap();
+        let runtime = builder().lwps(4).policy(policy).build().unwrap();
         let lwps = runtime.run(move || {
             let seen = fut::sync::Mutex::new(std::collections::HashSet::new());
             let own = vec![7_u64; 1000];
@@ -172,8 +176,7 @@ fn scoped_threads_have_names_and_move_between_lwps() {
 #[test]
 fn a_scope_that_cannot_end_is_told_as_a_deadlock() {
     let (tell, told) = std::sync::mpsc::sync_channel(1);
-    let builder =
-        Runtime::builder().lwps(1).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
+    let builder = builder().lwps(1).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
     let runtime = builder.build().unwrap();
     let main = runtime.spawn(|| {
         let mutex = Arc::new(fut::sync::Mutex::new(()));
@@ -190,4 +193,38 @@ fn a_scope_that_cannot_end_is_told_as_a_deadlock() {
 fn a_scope_outside_of_a_runtime_panics_with_its_name() {
     let panic = catch_unwind(|| scope(|_| ())).unwrap_err();
     assert!(said(panic).starts_with("fut::scope was called outside of a runtime"));
+}
+
+/// A handle that is forgotten keeps nobody waiting, and what its thread panicked with is not lost.
+#[test]
+fn a_scope_does_not_wait_for_handles_that_were_forgotten() {
+    let runtime = runtime(2);
+    let main = runtime.spawn(|| {
+        let (ended, kept) = (AtomicUsize::new(0), String::from("borrowed"));
+        let lens = scope(|s| {
+            let thread = || {
+                s.spawn(|| {
+                    yield_now();
+                    ended.fetch_add(1, Ordering::Relaxed);
+                    kept.as_str()
+                })
+            };
+            std::mem::forget(thread());
+            // One whose result has a handle of another that is forgotten with it.
+            std::mem::forget(s.spawn(thread));
+            thread().join().unwrap().len()
+        });
+        assert_eq!((ended.into_inner(), lens), (3, 8));
+        drop(kept);
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            scope(|s| std::mem::forget(s.spawn(|| panic!("nobody joins it"))));
+        }));
+        said(panic.unwrap_err())
+    });
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while !main.is_finished() {
+        assert!(std::time::Instant::now() < deadline, "the scope waits for ever");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(main.join().unwrap(), "a scoped user thread panicked");
 }

@@ -205,8 +205,10 @@ fn watch(stop: &AtomicBool, seed: u64) {
     }
 }
 
-fn stress(policy: Policy, for_how_long: Duration, seed: u64) -> u64 {
+fn stress(policy: Policy, migrating: bool, for_how_long: Duration, seed: u64) -> u64 {
     let builder = Runtime::builder().lwps(4).policy(policy).quantum(Duration::from_micros(200));
+    // SAFETY: nothing here keeps anything of an LWP across a call that can switch.
+    let builder = if migrating { unsafe { builder.migrating() } } else { builder };
     let runtime = builder.build().unwrap();
     let ended = runtime.run(move || {
         let (until, mut chance) = (Instant::now() + for_how_long, Chance(seed | 1));
@@ -246,11 +248,18 @@ fn every_thread_comes_to_its_end() {
     let stopped = Arc::clone(&stop);
     let watchdog = thread::spawn(move || watch(&stopped, seed));
     let mut ended = 0;
-    for policy in [Policy::WorkStealing, Policy::SharedFifo, Policy::Affinity] {
-        let round = || stress(policy, Duration::from_millis(seconds * 1000 / 3), seed);
+    let kinds = [
+        (Policy::WorkStealing, false),
+        (Policy::WorkStealing, true),
+        (Policy::SharedFifo, false),
+        (Policy::SharedFifo, true),
+        (Policy::Affinity, false),
+    ];
+    for (policy, migrating) in kinds {
+        let round = || stress(policy, migrating, Duration::from_millis(seconds * 1000 / 5), seed);
         match catch_unwind(AssertUnwindSafe(round)) {
             Ok(round) => ended += round,
-            Err(_) => panic!("under {policy:?}, seed {seed}"),
+            Err(_) => panic!("under {policy:?}, migrating: {migrating}, seed {seed}"),
         }
     }
     stop.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sigmund_model::{
-    Cpu, Level, Loss, LossKind, Severity,
+    Cpu, Level, Loss, LossKind, Severity, sum_of_counts,
     tables::{SCHEMA_VERSION, info_keys},
 };
 
@@ -20,10 +20,11 @@ use crate::{
 pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss> {
     let mut by_cpu: BTreeMap<u32, u64> = BTreeMap::new();
     for (cpu, lost) in sources.iter().flat_map(|s| &s.cpus_lost) {
-        *by_cpu.entry(*cpu).or_default() += lost;
+        let of_cpu = by_cpu.entry(*cpu).or_default();
+        *of_cpu = of_cpu.saturating_add(*lost);
     }
     let rest = |(cpu, lost): (u32, u64)| {
-        let told: u64 = lost_on(losses, Cpu(cpu)).sum();
+        let told = sum_of_counts(lost_on(losses, Cpu(cpu)));
         let count = lost.checked_sub(told).filter(|rest| *rest > 0)?;
         let detail =
             format!("{count} events lost in the kernel's buffer of cpu {cpu}; its pages do not say where");
@@ -53,7 +54,7 @@ pub(crate) fn write_cpus(
     losses: &[Loss],
 ) -> Result<(), Error> {
     for (cpu, entry) in cpus {
-        let lost = lost_on(losses, *cpu).sum();
+        let lost = sum_of_counts(lost_on(losses, *cpu));
         table.row(|mut row| {
             row.int(cpu.0).count(entry.events).count(lost).count(entry.busy).count(entry.idle);
         })?;
@@ -81,7 +82,7 @@ pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<()
             row.text(loss.kind.name()).text(loss.level.name()).text(loss.severity.name());
             row.maybe_int(loss.cpu.map(|c| c.0.into())).maybe_int(loss.lwp.map(|l| l.0.into()));
             row.maybe_count(loss.from.map(|t| t.0)).maybe_count(loss.to.map(|t| t.0)).maybe_count(loss.count);
-            row.text(&loss.detail).text(loss.advice);
+            row.text(&loss.detail).text(loss.advice).maybe_count(loss.unknown);
         })?;
     }
     table.finish()

@@ -63,6 +63,12 @@ pub enum Error {
     /// The output is there already.
     #[error("{}: is there already; --force overwrites it", .0.display())]
     OutputExists(PathBuf),
+    /// A run whose recorder was killed, in a folder that is not the caller's own.
+    #[error("{}: its recorder was killed, and finishing it writes into the folder: {}", .0.display(), .1)]
+    Unfinished(PathBuf, io::Error),
+    /// A run that is being recorded.
+    #[error("{}: is being recorded; merge it when that has ended", .0.display())]
+    StillRecording(PathBuf),
     /// The merge was told to stop.
     #[error("interrupted; nothing was written")]
     Interrupted,

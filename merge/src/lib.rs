@@ -35,5 +35,8 @@ mod tables;
 
 pub use error::Error;
 pub use merge::{MergeOptions, Progress, merge};
-pub use run::{KernelSide, Manifest, ManifestSnapshot, UserSide};
+pub use run::{
+    CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot, SnapshotLog,
+    UserSide, is_of_a_run,
+};
 pub use summary::Summary;

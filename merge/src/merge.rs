@@ -11,6 +11,7 @@ use std::{
 };
 
 use fkt_ingest::{EventNames, TraceStream};
+use sigmund_files::Owner;
 use sigmund_model::{
     ClockDomain, Event, Hertz, Level, Loss, Ticks,
     tables::{CLOCKS, CPUS, EVENT_TYPES, INFO, LOSSES},
@@ -48,6 +49,8 @@ pub struct MergeOptions {
     pub align_cpus: bool,
     /// Threads to use; as many as there are CPUs for this process, if not given. What is written is always the same.
     pub threads: Option<NonZeroUsize>,
+    /// To whom the super-trace is given, and whose folders count as the caller's own: the user who called sudo, say.
+    pub owner: Option<Owner>,
     /// Set from outside, it ends the merge with [`Error::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -75,15 +78,20 @@ pub fn merge(
     let mut sources = source::open(inputs, options)?;
     let clock = MainClock::choose(&mut sources, options)?;
     let helpers = helpers(options);
-    let directory = Directory::create(out, options.force, helpers.clone())?;
+    let directory = Directory::create(out, options, helpers.clone())?;
     let probes_place = sources.iter().any(|s| s.probes_place);
     let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);
     if sources.iter().any(|s| s.others_unseen) {
         machine.others_are_unseen();
     }
+    if sources.iter().filter(|s| s.probes_place).all(|s| s.followed_from_start) {
+        machine.follow_from_start();
+    }
     let kinds = Kinds::of(&sources);
     let rows = EventRows::create(&directory, kinds.iter().map(|kind| &kind.event_type))?;
-    let summary = Summary { tick_hz: clock.tick_hz, assumed: assumed(options), ..Summary::default() };
+    let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
+    let assumed = assumed(options);
+    let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, ..Summary::default() };
     let mut merging = Merging { machine, kinds, rows, summary };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
@@ -108,11 +116,11 @@ pub fn merge(
     let Merging { machine, kinds, rows, mut summary } = merging;
     rows.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
-    let Finished { intervals, cpus, mut contradictions, witnesses } = machine.finish(end)?;
+    let Finished { intervals, cpus, losses: mut doubts, witnesses } = machine.finish(end)?;
     summary.threads = intervals.threads_written;
     summary.carriers = intervals.carriers_written;
     intervals.finish()?;
-    losses.append(&mut contradictions);
+    losses.append(&mut doubts);
     summary.witness_agree = witnesses.agree;
     summary.witness_disagree = witnesses.disagree;
     summary.losses = losses;

@@ -1,6 +1,6 @@
 //! What a merge came to, in numbers.
 
-use sigmund_model::{Hertz, Loss, LossKind, Ticks};
+use sigmund_model::{Hertz, Loss, LossKind, Ticks, sum_of_counts};
 
 /// What a merge came to.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Summary {
     pub witness_disagree: u64,
     /// What was taken for granted because no input says it, a sentence each.
     pub assumed: Vec<String>,
+    /// Runs that were finished because their recorder had not, a sentence each.
+    pub finished: Vec<String>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }
@@ -30,7 +32,8 @@ pub struct Summary {
 impl Summary {
     /// Events that no buffer had room for, as far as they were counted.
     pub fn lost_events(&self) -> u64 {
-        self.losses.iter().filter(|loss| loss.kind == LossKind::Dropped).filter_map(|loss| loss.count).sum()
+        let dropped = self.losses.iter().filter(|loss| loss.kind == LossKind::Dropped);
+        sum_of_counts(dropped.filter_map(|loss| loss.count))
     }
 
     /// Whether an input was damaged: what was readable is in the super-trace, and the rest is not.

@@ -78,10 +78,93 @@ fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
         ["110 30 5 0", "200 30 5 0"]
     );
     let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
-    // LWP 99 was there at its own last event; how long it stayed, nobody knows.
-    for row in ["99 140 10 running", "99 150 80 off-cpu", "70 140 60 runnable", "70 200 30 running"] {
+    // LWP 99 was there at its own last event; how long it stayed, and what came then, nobody knows.
+    for row in [
+        "99 140 10 running",
+        "99 150 80 unknown",
+        "70 140 10 runnable",
+        "70 150 50 unknown",
+        "70 200 30 running",
+    ] {
         assert!(states.iter().any(|state| state == row), "{row}: {states:?}");
     }
+}
+
+// CPU 0   |=70=|=75=|·· ? ··|u=70=|     nothing says when LWP 75 left; LWP 70 may have been there ever since
+// LWP 70  |5555| 5: |·· ? ··|55555|     ':' stalled
+#[test]
+fn a_preempted_lwp_is_runnable_only_as_long_as_somebody_else_is_seen_on_its_cpu() {
+    let merged = merged(
+        "KERN 170 99 0 sched_switch prev_state=1,next_pid=75
+         KERN 180 75 0 SYSTEM_CALL 142
+         USER 5100180 70 0 USER_EVENT first
+         KERN 5100200 70 0 sched_switch prev_state=1,next_pid=0",
+    );
+    let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
+    let of = |lwp: &str| states.iter().filter(|row| row.starts_with(lwp)).cloned().collect::<Vec<_>>();
+    let of_70 = [
+        "70 100 40 running",
+        "70 140 40 runnable",
+        "70 180 5100000 unknown",
+        "70 5100180 20 running",
+        "70 5100200 0 sleeping",
+    ];
+    assert_eq!(of("70 "), of_70);
+    assert_eq!(of("75 "), ["75 170 10 running", "75 180 5100020 unknown"]);
+    let states = merged.table("thread_states", &["ts_tick", "dur_tick", "state"]);
+    let of_5 = [
+        "110 30 active",
+        "140 40 stalled",
+        "180 5100000 mounted",
+        "5100180 20 active",
+        "5100200 0 in-kernel",
+    ];
+    assert_eq!(states, of_5);
+    assert_eq!(merged.table("cpus", &["cpu", "busy_tick", "idle_tick"])[0], "0 100 0");
+    assert_eq!(merged.table("losses", &["kind", "count", "unknown_tick"]), ["contradiction 1 10200020"]);
+}
+
+// CPU 0   |idle|·· ? ··|=70=|     the CPU was idle, and LWP 70 in its run queue: when it was taken, nothing says
+#[test]
+fn nobody_knows_when_an_idle_cpu_took_an_lwp_unless_a_switch_says_so() {
+    let merged = merged(
+        "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
+         KERN 180 0 0 cpu_idle _
+         USER 300 70 0 USER_EVENT first
+         KERN 320 70 0 sched_switch prev_state=1,next_pid=0",
+    );
+    let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
+    for row in ["70 140 40 runnable", "70 180 120 unknown", "70 300 20 running"] {
+        assert!(states.iter().any(|state| state == row), "{row}: {states:?}");
+    }
+    assert_eq!(merged.table("cpus", &["cpu", "busy_tick", "idle_tick"])[0], "0 90 10");
+    assert_eq!(merged.table("losses", &["kind", "count", "unknown_tick"]), ["contradiction 1 120"]);
+}
+
+// CPU 0   |   i             r |=99=|=70=      i: a side-band event of LWP 70, 44 ms before the first switch of the
+// LWP 70       ·· ? ·· |=98=|:::::            CPU; r: what the kernel says that it ran: 0.19 ms
+#[test]
+fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_knows_for_how_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("trace.txt"), folder.path().join("out.supertrace"));
+    let text = "# tracer: nop\n\
+        prog-70 [000] d..2. 1000000: sys_enter: NR 142 (0, 0, 0, 0, 0, 0)\n\
+        prog-70 [000] d..2. 1000050: sys_enter: NR 142 (0, 0, 0, 0, 0, 0)\n\
+        a-99 [000] d..2. 45000000: sched_switch: prev_comm=a prev_pid=99 prev_prio=120 prev_state=S ==> next_comm=prog next_pid=70 next_prio=120\n\
+        prog-70 [000] d..2. 45000100: sched_switch: prev_comm=prog prev_pid=70 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
+    std::fs::write(&path, text).unwrap();
+    let summary = merge(&[path], &out, &MergeOptions::default(), |_| {}).unwrap();
+    let merged = Merged { folder, summary };
+    // The events say themselves who recorded them, and where.
+    assert_eq!(merged.table("events", &["cpu", "lwp"])[..2], ["0 70", "0 70"]);
+    let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
+    let expected = ["99 45000000 0 running", "70 45000000 100 running", "70 45000100 0 sleeping"];
+    for row in expected {
+        assert!(states.iter().any(|state| state == row), "{row}: {states:?}");
+    }
+    assert!(!states.iter().any(|row| row.starts_with("70 1000")), "{states:?}");
+    let losses = merged.table("losses", &["kind", "severity", "cpu", "from_tick", "to_tick", "unknown_tick"]);
+    assert_eq!(losses, ["before-first-switch note 0 1000000 45000000 44000000"]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod ids;
 mod loss;
 pub mod names;
 mod params;
+mod printable;
 mod state;
 #[cfg(feature = "tables")]
 pub mod tables;
@@ -34,7 +35,8 @@ pub use clock::{
 };
 pub use event::{Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Said};
 pub use ids::{Cpu, Lwp, Pid, Thread};
-pub use loss::{Loss, LossKind, Severity};
+pub use loss::{Loss, LossKind, Severity, sum_of_counts};
 pub use params::{Param, Params};
+pub use printable::Printable;
 pub use state::{EndReason, LwpState, ThreadState};
 pub use wait::{Wait, WaitKind};

@@ -17,6 +17,8 @@ named! {
         Unfinished = "unfinished",
         /// A whole source that was not recorded.
         NotRecorded = "not-recorded",
+        /// The events of a CPU before its first switch: who was on it in between is not known.
+        BeforeFirstSwitch = "before-first-switch",
         /// An event whose place contradicts what is known.
         Contradiction = "contradiction",
     }
@@ -53,10 +55,17 @@ pub struct Loss {
     pub to: Option<Ticks>,
     /// Events lost, where somebody counted them.
     pub count: Option<u64>,
+    /// For how long states are unknown because of it, in ticks, summed over those concerned; `None` where nobody measured.
+    pub unknown: Option<u64>,
     /// File and place, what was expected and what was there.
     pub detail: String,
     /// What a user can do about it next time; empty if nothing.
     pub advice: &'static str,
+}
+
+/// The sum of counts that files state. They need not be true, so it stays at the largest number rather than overflow.
+pub fn sum_of_counts(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
 
 impl Loss {
@@ -71,6 +80,7 @@ impl Loss {
             from: None,
             to: None,
             count: None,
+            unknown: None,
             detail: detail.into(),
             advice: "",
         }

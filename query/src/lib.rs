@@ -35,7 +35,7 @@ mod tracing_cost;
 
 pub use active_time::{ActiveTime, active_time};
 pub use check::{
-    Cause, Clock, Disagreement, Figure, Gap, Item, Listed, LossSource, LwpWitnesses, Neighbour,
+    Cause, Clock, Disagreement, Figure, Gap, Item, Listed, LossSource, LwpTime, LwpWitnesses, Neighbour,
     Neighbourhood, Report, Stay, Touched, Trust, Verdict, check,
 };
 pub use error::{Error, ErrorKind};

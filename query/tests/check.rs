@@ -359,3 +359,70 @@ async fn a_clock_that_is_off_is_a_gap() {
         r.clocks.iter().map(|c| (c.domain.as_str(), c.snapshots, c.bracket, c.residual_ns)).collect();
     assert_eq!(clocks, [("monotonic", 2, Ticks(4), Some(0.5)), ("realtime", 1, Ticks(4), Some(35_000.0))]);
 }
+
+// LWP 10     |==running==| sleeps |==running==|      at 1 tick a nanosecond; `s` are events sched_stat_runtime
+// by kernel  s           s                    s      20 ms, and 30 or 34.1 ms
+#[tokio::test]
+async fn an_lwp_whose_time_on_cpus_is_not_the_kernels_own_sum_is_listed() {
+    let ms = 1_000_000_i64;
+    // What the kernel says of the second stay, for how long it is unknown what the LWP did, and the verdict.
+    let cases = [
+        (30 * ms, 0, Verdict::Ok),
+        (33 * ms, 0, Verdict::Ok),
+        (36 * ms, 0, Verdict::Gaps),
+        (36 * ms, 5 * ms, Verdict::Ok),
+        (20 * ms, 5 * ms, Verdict::Gaps),
+    ];
+    for (second, unknown, expected) in cases {
+        let mut little = Little::new();
+        little.info("first_tick", 0).info("last_tick", 200 * ms).info("tick_hz", 1_000_000_000);
+        little.row(
+            "event_types",
+            json!({"level": "KERN", "name": "sched_stat_runtime", "source": "kernel", "events": 3,
+            "field_names": ["pid", "runtime"], "field_types": ["i64", "u64"]}),
+        );
+        for (tick, runtime) in [(0, 77 * ms), (20 * ms, 20 * ms), (100 * ms, second)] {
+            little.row(
+                "events",
+                json!({"ts_tick": tick, "level": "KERN", "name": "sched_stat_runtime", "lwp": 10,
+                "args": [10, runtime]}),
+            );
+        }
+        for (from, to, state) in [
+            (0, 20 * ms, "running"),
+            (20 * ms, 20 * ms + unknown, "unknown"),
+            (20 * ms + unknown, 70 * ms, "sleeping"),
+            (70 * ms, 150 * ms, "running"),
+        ] {
+            little.row(
+                "lwp_states",
+                json!({"ts_tick": from, "dur_tick": to - from, "lwp": 10, "state": state}),
+            );
+        }
+        little.row("lwps", json!({"lwp": 10, "name": "worker", "on_cpu_tick": 100 * ms}));
+        let report = report(&little).await;
+        assert_eq!(report.item("cpu-times").map(|item| item.verdict), Some(expected), "{second} {unknown}");
+        let listed: Vec<_> =
+            report.cpu_times.iter().map(|t| (t.lwp, t.kernel_ns as i64, t.on_cpu_ns as i64)).collect();
+        let all = [(Lwp(10), 20 * ms + second, 50 * ms)];
+        assert_eq!(listed, if expected == Verdict::Ok { &all[..0] } else { &all[..] }, "{second} {unknown}");
+    }
+}
+
+#[tokio::test]
+async fn the_recorders_readings_of_cpu_time_are_compared_too() {
+    let ms = 1_000_000_i64;
+    for (read, expected) in [(100 * ms, Verdict::Ok), (109 * ms, Verdict::Ok), (111 * ms, Verdict::Gaps)] {
+        let mut little = Little::new();
+        little.info("first_tick", 0).info("last_tick", 200 * ms).info("tick_hz", 1_000_000_000);
+        little.info("main_clock", "tsc").info("lwp_cpu_time_10", format!("0 {} {read}", 150 * ms));
+        little.info("lwp_cpu_time_11", "no numbers at all");
+        little.row("lwp_states", json!({"ts_tick": 0, "dur_tick": 100 * ms, "lwp": 10, "state": "running"}));
+        little.row(
+            "lwp_states",
+            json!({"ts_tick": 100 * ms, "dur_tick": 100 * ms, "lwp": 10, "state": "sleeping"}),
+        );
+        let report = report(&little).await;
+        assert_eq!(report.item("cpu-times").map(|item| item.verdict), Some(expected), "{read}");
+    }
+}

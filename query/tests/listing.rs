@@ -179,3 +179,43 @@ async fn an_empty_trace_lists_nothing() {
     assert_eq!(list(&trace, &Filter::default(), Format::Tsv, &mut Vec::new()).await.unwrap(), 0);
     assert_eq!(printed(&trace, &Filter::default(), Format::Json).await, "[]\n");
 }
+
+#[tokio::test]
+async fn a_listing_for_people_cannot_steer_a_terminal() {
+    let mut little = Little::new();
+    let hostile = "\x1b[2J\u{9b}\u{7f}\u{202e}\nforged\té";
+    let ty = json!({"level": "USER", "code": 1, "name": hostile, "field_names": [hostile], "field_types": ["text"]});
+    little.row("event_types", ty);
+    little.row("threads", json!({"thread": 1, "name": hostile}));
+    little.row(
+        "events",
+        json!({"level": "USER", "code": 1, "name": hostile, "thread": 1, "texts": ["\u{9b}2J\u{202e}"]}),
+    );
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let text = printed(&trace, &Filter::default(), Format::Human).await;
+    assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.contains(r"\u{9b}2J\u{202e}") && text.contains('é'), "{text}");
+    // For programs the names are what they are.
+    let json = printed(&trace, &Filter::default(), Format::Ndjson).await;
+    let event: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(event["name"], hostile);
+}
+
+#[tokio::test]
+async fn each_of_many_types_of_one_name_is_found_by_its_number() {
+    let mut little = Little::new();
+    for code in 0..5000 {
+        let field = format!("of_{code}");
+        let ty = json!({"level": "USER", "code": code, "name": "many", "field_names": [field], "field_types": ["i64"]});
+        little.row("event_types", ty);
+        little.row(
+            "events",
+            json!({"ts_tick": code, "level": "USER", "code": code, "name": "many", "args": [1]}),
+        );
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let text = printed(&trace, &Filter::default(), Format::Human).await;
+    assert!(text.contains("of_0=1") && text.contains("of_4999=1"));
+    assert_eq!(text.matches("of_").count(), 5000);
+}

@@ -2,44 +2,132 @@
 //!
 //! Columns: `ts_tick`, `ts_ns`, `level`, `cpu`, `lwp`, `thread`, then the fields. Several types of one name
 //! (a kernel and a user event, or two programs) share a view that has the fields of all; a field that an event
-//! has not is NULL there. Names come from strangers: a view whose name is taken by a table is called
-//! `event_NAME`, a field whose name is taken `field_NAME`.
+//! has not is NULL there. Names were chosen by others: a view whose name is taken by a table is called
+//! `event_NAME`, a field whose name is taken `field_NAME`, then `field_NAME_2` and so on.
+//!
+//! A view is made when a query names it: a trace may declare 100 000 events, and a query names few of them. It has at
+//! most [`MOST_COLUMNS`] columns of fields; what is left out is noted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use async_trait::async_trait;
 use datafusion::{
-    common::TableReference,
-    error::Result,
-    logical_expr::{ident, lit},
-    prelude::SessionContext,
+    catalog::{SchemaProvider, TableProvider},
+    datasource::{TableType, ViewTable},
+    error::{DataFusionError, Result},
+    logical_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit},
 };
-use sigmund_model::{
-    EventType,
-    tables::{ALL, EVENTS},
+use sigmund_model::{EventType, tables::ALL};
+
+use crate::{
+    DeclaredEvent, Info,
+    field_columns::{self, MOST_COLUMNS},
+    nanos, perfetto,
+    tables::raw_name,
 };
 
-use crate::{DeclaredEvent, Info, field_columns, nanos, perfetto, tables::raw_name};
+/// Notes that are kept.
+const MOST_NOTES: usize = 20;
 
-/// Registers all of them. Returns the name of the view of each event name.
-pub(crate) async fn register(
-    context: &SessionContext,
-    declared: &[DeclaredEvent],
-    info: &Info,
-) -> Result<BTreeMap<String, String>> {
-    let mut by_name: BTreeMap<&str, Vec<&EventType>> = BTreeMap::new();
-    for event in declared {
-        by_name.entry(&event.ty.name).or_default().push(&event.ty);
+/// The tables of a session, and a view for each event name.
+#[derive(Debug)]
+pub(crate) struct EventViews {
+    tables: Arc<dyn SchemaProvider>,
+    /// Reads all events.
+    events: LogicalPlan,
+    declared: Arc<[DeclaredEvent]>,
+    info: Info,
+    /// The types of the events in each view, as places in `declared`; never empty.
+    types: HashMap<String, Vec<usize>>,
+    /// The view of each event name.
+    views: BTreeMap<String, String>,
+    notes: Mutex<BTreeMap<String, String>>,
+}
+
+impl EventViews {
+    /// Views of these events beside the tables that are there.
+    pub(crate) fn new(
+        tables: Arc<dyn SchemaProvider>,
+        events: LogicalPlan,
+        declared: Arc<[DeclaredEvent]>,
+        info: &Info,
+    ) -> EventViews {
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, event) in declared.iter().enumerate() {
+            by_name.entry(&event.ty.name).or_default().push(place);
+        }
+        let views = view_names(by_name.keys().copied());
+        let types = by_name.into_iter().map(|(name, places)| (views[name].clone(), places)).collect();
+        EventViews { tables, events, declared, info: info.clone(), types, views, notes: Mutex::default() }
     }
-    let views = view_names(by_name.keys().copied());
-    let events = context.table(TableReference::bare(raw_name(&EVENTS))).await?;
-    for (name, types) in &by_name {
-        let mut columns = vec![ident("ts_tick"), nanos::instant("ts_tick", info).alias("ts_ns")];
+
+    /// The view of an event name.
+    pub(crate) fn of(&self, event: &str) -> Option<&str> {
+        self.views.get(event).map(String::as_str)
+    }
+
+    /// What the views that queries have named so far leave out.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    fn view(&self, name: &str, places: &[usize]) -> Result<ViewTable> {
+        let types: Vec<&EventType> = places.iter().map(|place| &self.declared[*place].ty).collect();
+        let event = types[0].name.as_str();
+        let mut columns = vec![ident("ts_tick"), nanos::instant("ts_tick", &self.info).alias("ts_ns")];
         columns.extend(["level", "cpu", "lwp", "thread"].map(ident));
-        columns.extend(field_columns::of(types)?);
-        let view = events.clone().filter(ident("name").eq(lit(*name)))?.select(columns)?;
-        context.register_table(TableReference::bare(views[*name].as_str()), view.into_view())?;
+        let fields = field_columns::of(&types);
+        if fields.left_out > 0 {
+            self.note(name, event, fields.columns.len(), fields.left_out);
+        }
+        columns.extend(fields.columns);
+        let plan = LogicalPlanBuilder::from(self.events.clone())
+            .filter(ident("name").eq(lit(event)))?
+            .project(columns)?
+            .build()?;
+        Ok(ViewTable::new(plan, None))
     }
-    Ok(views)
+
+    fn note(&self, view: &str, event: &str, columns: usize, left_out: usize) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < MOST_NOTES {
+            let note = format!(
+                "the view {view} has {columns} columns of fields, and {left_out} fields of {event} are in none: \
+                 no view has more than {MOST_COLUMNS}. args and texts of the table events have all"
+            );
+            notes.insert(view.to_string(), note);
+        }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for EventViews {
+    fn table_names(&self) -> Vec<String> {
+        let mut names = self.tables.table_names();
+        names.extend(self.views.values().cloned());
+        names
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match self.types.get(name) {
+            Some(places) => Ok(Some(Arc::new(self.view(name, places)?))),
+            None => self.tables.table(name).await,
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        match self.types.contains_key(name) {
+            true => Ok(Some(TableType::View)),
+            false => self.tables.table_type(name).await,
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.types.contains_key(name) || self.tables.table_exist(name)
+    }
 }
 
 /// The names of the views. Events whose name is free keep it; the others are prefixed until theirs is free.
@@ -54,18 +142,18 @@ fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, Str
         views.insert(name.to_string(), name.to_string());
     }
     for name in displaced {
-        let view = free_name("event_", name, &taken);
+        let view = free_name(name, &taken);
         taken.insert(view.clone());
         views.insert(name.to_string(), view);
     }
     views
 }
 
-/// `name` if it is free, else with as many prefixes as it takes.
-pub(crate) fn free_name(prefix: &str, name: &str, taken: &BTreeSet<String>) -> String {
-    let mut free = name.to_string();
-    while free.is_empty() || taken.contains(&free) {
-        free.insert_str(0, prefix);
+/// `event_NAME`, with as many prefixes as it takes. Only the names of tables are displaced, so few need it.
+fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
+    let mut free = format!("event_{name}");
+    while taken.contains(&free) {
+        free.insert_str(0, "event_");
     }
     free
 }

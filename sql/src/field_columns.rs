@@ -1,20 +1,32 @@
 //! The columns of an event's view: its parameters, by name, with the type they were declared with.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, hash_map::Entry};
 
 use arrow::datatypes::DataType;
 use datafusion::{
-    error::Result,
     functions::core::expr_fn::nullif,
     functions_nested::expr_fn::array_element,
-    logical_expr::{Expr, cast, ident, lit, when},
+    logical_expr::{Case, Expr, cast, ident, lit},
 };
 use sigmund_model::{EventType, FieldType};
 
-use crate::{event_views::free_name, functions};
+use crate::{column_names::ColumnNames, functions};
 
 /// What every event view has before the fields.
 const PLACE: &[&str] = &["ts_tick", "ts_ns", "level", "cpu", "lwp", "thread"];
+
+/// A view has no more columns of fields. Real events have 60 at most; a plan is made of all columns of a view, and a
+/// file may declare as many fields as it likes.
+pub(crate) const MOST_COLUMNS: usize = 1000;
+/// All columns of a view take their values from no more fields, where types of different fields share a name.
+const MOST_FIELDS: usize = 4000;
+
+/// The columns of a view.
+pub(crate) struct FieldColumns {
+    pub(crate) columns: Vec<Expr>,
+    /// Fields of all types that have no column here.
+    pub(crate) left_out: usize,
+}
 
 /// Where a column's value lies in the events of one type.
 struct Slot<'a> {
@@ -56,54 +68,65 @@ impl Slot<'_> {
 }
 
 /// The columns of the view of these types, which have one name.
-pub(crate) fn of(types: &[&EventType]) -> Result<Vec<Expr>> {
-    let shape = |ty: &EventType| ty.fields.iter().map(|f| (f.name.clone(), f.ty)).collect::<Vec<_>>();
-    let one_shape = types.iter().all(|ty| shape(ty) == shape(types[0]));
+pub(crate) fn of(types: &[&EventType]) -> FieldColumns {
+    let one_shape = types.iter().all(|ty| ty.fields == types[0].fields);
     let types = if one_shape { &types[..1] } else { types };
     let mut columns: Vec<(String, Vec<Slot<'_>>)> = Vec::new();
-    for (name, slot) in types.iter().flat_map(|ty| named_slots(ty)) {
-        match columns.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, slots)) => slots.push(slot),
-            None => columns.push((name, vec![slot])),
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let (mut slots, mut left_out) = (0, 0);
+    for ty in types {
+        let room = MOST_FIELDS.saturating_sub(slots).min(MOST_COLUMNS);
+        let (named, used) = named_slots(ty, room);
+        slots += named.len();
+        left_out += ty.fields.len() - used;
+        for (name, slot) in named {
+            match places.entry(name) {
+                Entry::Occupied(place) => columns[*place.get()].1.push(slot),
+                Entry::Vacant(_) if columns.len() >= MOST_COLUMNS => left_out += usize::from(!slot.text),
+                Entry::Vacant(place) => {
+                    columns.push((place.key().clone(), vec![slot]));
+                    place.insert(columns.len() - 1);
+                }
+            }
         }
     }
-    columns.into_iter().map(|(name, slots)| Ok(column(&slots, one_shape)?.alias(name))).collect()
+    let columns = columns.into_iter().map(|(name, slots)| column(&slots, one_shape).alias(name));
+    FieldColumns { columns: columns.collect(), left_out }
 }
 
-/// A type's parameters with unique names. Those of listings have none: `param1`, and `param1_text`.
-fn named_slots(ty: &EventType) -> Vec<(String, Slot<'_>)> {
-    let mut taken: BTreeSet<String> = PLACE.iter().map(|p| p.to_string()).collect();
+/// A type's first parameters with unique names, at most `room` (or one more), and how many that are. Those of listings
+/// have none: `param1`, and `param1_text`.
+fn named_slots(ty: &EventType, room: usize) -> (Vec<(String, Slot<'_>)>, usize) {
+    let mut names = ColumnNames::without(PLACE);
     let mut slots = Vec::new();
+    let mut used = 0;
     for (position, field) in ty.fields.iter().enumerate() {
+        if slots.len() >= room {
+            break;
+        }
+        used += 1;
         let unnamed = field.name.is_empty();
         let wanted = if unnamed { format!("param{}", position + 1) } else { field.name.clone() };
-        let name = free_name("field_", &wanted, &taken);
-        taken.insert(name.clone());
+        slots.push((names.take(&wanted), Slot { ty, position, text: false }));
         if unnamed && field.ty != FieldType::Text {
-            let text = free_name("field_", &format!("{wanted}_text"), &taken);
-            taken.insert(text.clone());
-            slots.push((name, Slot { ty, position, text: false }));
+            let text = names.take(&format!("{wanted}_text"));
             slots.push((text, Slot { ty, position, text: true }));
-        } else {
-            slots.push((name, Slot { ty, position, text: false }));
         }
     }
-    slots
+    (slots, used)
 }
 
 /// One column from the slots that share its name; texts where their types differ.
-fn column(slots: &[Slot<'_>], one_shape: bool) -> Result<Expr> {
+fn column(slots: &[Slot<'_>], one_shape: bool) -> Expr {
     let first = &slots[0];
     if one_shape {
-        return Ok(first.value());
+        return first.value();
     }
     let same = slots.iter().all(|s| s.data_type() == first.data_type());
     let value = |s: &Slot<'_>| if same { s.value() } else { cast(s.value(), DataType::Utf8) };
-    let mut cases = when(is_of(first.ty), value(first));
-    for slot in &slots[1..] {
-        cases = cases.when(is_of(slot.ty), value(slot));
-    }
-    cases.end()
+    // Not built by `when`, which copies all cases for each that is added.
+    let cases = slots.iter().map(|slot| (Box::new(is_of(slot.ty)), Box::new(value(slot))));
+    Expr::Case(Case::new(None, cases.collect(), None))
 }
 
 /// Whether a row of `events` is of this type, among those of its name. Two types of one level and one code

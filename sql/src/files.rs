@@ -3,12 +3,13 @@
 //! Only footers are read. A page that is damaged behind a good footer shows when a query reaches it.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
 use arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use sigmund_files::open_regular;
 use sigmund_model::tables::Table;
 
 use crate::{Error, ErrorKind};
@@ -61,7 +62,7 @@ fn read_schema(path: &Path) -> Result<Schema, Error> {
     let unreadable = |e: String| {
         Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {e}"))
     };
-    let file = File::open(path).map_err(|e| unreadable(e.to_string()))?;
+    let file = open_regular(path).map_err(|e| unreadable(e.to_string()))?;
     let metadata =
         ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(e.to_string()))?;
     Ok(metadata.schema().as_ref().clone())

@@ -24,7 +24,9 @@
 
 #![forbid(unsafe_code)]
 
+mod column_names;
 mod declared;
+mod drawing;
 mod error;
 mod event_views;
 mod field_columns;
@@ -39,6 +41,7 @@ mod tables;
 mod threads;
 
 pub use declared::DeclaredEvent;
+pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
 pub use info::Info;
 pub use result::QueryResult;

@@ -1,9 +1,12 @@
 //! What a query gives: rows that are computed when they are asked for.
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
-use datafusion::{execution::SendableRecordBatchStream, prelude::DataFrame};
+use datafusion::{
+    error::DataFusionError, execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
+    prelude::DataFrame,
+};
 
-use crate::Error;
+use crate::{Drawn, Error, drawing};
 
 /// The answer to one query, not computed yet.
 #[derive(Debug)]
@@ -40,13 +43,24 @@ impl QueryResult {
         self.frame.collect().await.map_err(|e| Error::from_datafusion(query, e))
     }
 
-    /// Runs the query and draws all rows as a table.
+    /// Runs the query and draws all rows as a table for people, in which names cannot steer a terminal.
+    ///
+    /// # Errors
+    /// When it fails, for instance on a damaged file.
+    pub async fn draw(self) -> Result<Drawn, Error> {
+        let is_plan = matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let (schema, query) = (self.schema(), self.query.clone());
+        let batches = self.collect().await?;
+        drawing::draw(&schema, &batches, is_plan)
+            .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
+    }
+
+    /// The lines of [`QueryResult::draw`].
     ///
     /// # Errors
     /// When it fails, for instance on a damaged file.
     pub async fn to_text(self) -> Result<String, Error> {
-        let query = self.query;
-        self.frame.to_string().await.map_err(|e| Error::from_datafusion(query, e))
+        Ok(self.draw().await?.text)
     }
 
     /// The DataFusion plan, to build on.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use arrow::array::AsArray;
@@ -14,12 +15,12 @@ use datafusion::{
 };
 use sigmund_model::{
     Hertz, Ticks,
-    tables::{ALL, INFO, Table},
+    tables::{ALL, EVENTS, INFO, Table},
 };
 
 use crate::{
-    DeclaredEvent, Error, ErrorKind, Info, QueryResult, ThreadNames, declared, event_views, files, functions,
-    perfetto, tables,
+    DeclaredEvent, Error, ErrorKind, Info, QueryResult, ThreadNames, declared, event_views::EventViews,
+    files, functions, perfetto, tables,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -27,8 +28,8 @@ pub struct SuperTrace {
     path: PathBuf,
     context: SessionContext,
     info: Info,
-    event_types: Vec<DeclaredEvent>,
-    event_views: BTreeMap<String, String>,
+    event_types: Arc<[DeclaredEvent]>,
+    event_views: Arc<EventViews>,
     threads: ThreadNames,
 }
 
@@ -59,9 +60,9 @@ impl SuperTrace {
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
-        let event_types = declared::read(&context, path).await?;
-        let event_views = event_views::register(&context, &event_types, &info).await.map_err(in_path)?;
+        let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
         let threads = ThreadNames::read(&context).await.map_err(in_path)?;
+        let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace { path: path.to_path_buf(), context, info, event_types, event_views, threads })
     }
 
@@ -97,7 +98,13 @@ impl SuperTrace {
 
     /// The view that holds the events of this name. It has the event's name, unless that was taken.
     pub fn event_view(&self, event: &str) -> Option<&str> {
-        self.event_views.get(event).map(String::as_str)
+        self.event_views.of(event)
+    }
+
+    /// What the event views that queries have named so far leave out, a sentence each: a view has not more than 1000
+    /// columns of fields.
+    pub fn notes(&self) -> Vec<String> {
+        self.event_views.notes()
     }
 
     /// The user threads and their names.
@@ -167,6 +174,22 @@ fn session() -> SessionContext {
         context.register_udf(function);
     }
     context
+}
+
+/// From here on the session has the views of the events, too.
+async fn event_views(
+    context: &SessionContext,
+    event_types: &Arc<[DeclaredEvent]>,
+    info: &Info,
+) -> Result<Arc<EventViews>, DataFusionError> {
+    let (state, events) = context.table(TableReference::bare(tables::raw_name(&EVENTS))).await?.into_parts();
+    let names = &state.config_options().catalog;
+    let missing = |what: &str| DataFusionError::Internal(format!("the session has no {what}"));
+    let catalog = context.catalog(&names.default_catalog).ok_or_else(|| missing("catalog"))?;
+    let tables = catalog.schema(&names.default_schema).ok_or_else(|| missing("schema"))?;
+    let views = Arc::new(EventViews::new(tables, events, Arc::clone(event_types), info));
+    catalog.register_schema(&names.default_schema, views.clone())?;
+    Ok(views)
 }
 
 async fn facts(context: &SessionContext) -> Result<BTreeMap<String, String>, DataFusionError> {

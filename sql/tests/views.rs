@@ -207,3 +207,88 @@ async fn in_file_order_reads_file_by_file_without_a_sort() {
     let plan = trace.in_file_order(window).to_string().await.unwrap();
     assert!(plan.contains("BoundedWindowAggExec") && !plan.contains("SortExec"), "{plan}");
 }
+
+#[tokio::test]
+async fn many_fields_of_one_name_have_columns_up_to_a_limit_that_is_told() {
+    let mut little = Little::new();
+    let fields = vec![("x", "i64"); 8000];
+    little.row("event_types", event_type("USER", 1, "wide", &fields));
+    little.row("event_types", event_type("USER", 2, "narrow", &[("x", "i64"), ("x", "i64")]));
+    let args: Vec<i64> = (1..=8000).collect();
+    little.row("events", json!({"ts_tick": 1, "level": "USER", "code": 1, "name": "wide", "args": args}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT count(field_x) FROM narrow").await, ["0"]);
+    assert_eq!(trace.notes(), Vec::<String>::new());
+    let query = "SELECT x, field_x, field_x_2, field_x_999 FROM wide";
+    assert_eq!(answer(&trace, query).await, ["1 2 3 1000"]);
+    let notes = trace.notes();
+    let [note] = notes.as_slice() else { panic!("{notes:?}") };
+    assert!(note.contains("the view wide has 1000 columns of fields, and 7000 fields"), "{note}");
+    // What the note says is true.
+    assert_eq!(answer(&trace, "SELECT args[8000] FROM events WHERE name = 'wide'").await, ["8000"]);
+    assert!(trace.sql("SELECT field_x_1000 FROM wide").await.is_err());
+}
+
+#[tokio::test]
+async fn many_types_of_one_name_share_a_view_of_limited_size() {
+    let mut little = Little::new();
+    for code in 0..5000 {
+        let own = format!("only_{code}");
+        little.row("event_types", event_type("USER", code, "many", &[("x", "i64"), (&own, "i64")]));
+    }
+    little.row("events", json!({"level": "USER", "code": 7, "name": "many", "args": [3, 4]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT x, only_7, only_8 FROM many").await, ["3 4 "]);
+    assert!(trace.notes()[0].contains("fields of many are in none"), "{:?}", trace.notes());
+}
+
+#[tokio::test]
+async fn a_trace_of_many_event_types_opens_and_answers_about_one_of_them() {
+    let mut little = Little::new();
+    for code in 0..20_000 {
+        little.row("event_types", event_type("USER", code, &format!("event_{code}"), &[("a", "i64"); 3]));
+    }
+    little.row("events", json!({"level": "USER", "code": 19_999, "name": "event_19999", "args": [1, 2, 3]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    assert_eq!(answer(&trace, "SELECT a, field_a, field_a_2 FROM event_19999").await, ["1 2 3"]);
+    let views = "SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'event_1%'";
+    assert_eq!(answer(&trace, views).await, ["11111"]);
+    assert!(answer(&trace, "SELECT 1 FROM event_0").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_drawn_table_cannot_steer_a_terminal_and_has_a_line_for_each_row() {
+    let mut little = Little::new();
+    let hostile = "\x1b[2J\u{9b}\u{202e}\nforged\té";
+    little.row("event_types", event_type("USER", 1, hostile, &[(hostile, "text")]));
+    little.row("threads", json!({"thread": 1, "name": hostile}));
+    little.row("events", json!({"level": "USER", "code": 1, "name": hostile, "texts": [hostile]}));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let of_event = format!("SELECT * FROM \"{hostile}\"");
+    for query in ["SELECT * FROM threads", "SELECT name, texts FROM events", &of_event] {
+        let text = trace.sql(query).await.unwrap().to_text().await.unwrap();
+        assert!(text.contains(r"\u{1b}[2J\u{9b}\u{202e}\nforged\té"), "{query}: {text}");
+        assert!(
+            !text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+            "{query}: {text:?}"
+        );
+        assert_eq!(text.lines().count(), 5, "{query}: {text}");
+    }
+    let drawn = trace.sql("SELECT * FROM active").await.unwrap().draw().await.unwrap();
+    assert!(drawn.rows == 0 && drawn.text.contains("end_reason"), "{drawn:?}");
+}
+
+#[tokio::test]
+async fn one_long_name_does_not_make_every_row_of_a_table_as_long() {
+    let mut little = Little::new();
+    little.row("threads", json!({"thread": 0, "name": "x".repeat(1 << 20)}));
+    for thread in 1..5000 {
+        little.row("threads", json!({"thread": thread, "name": "short"}));
+    }
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let text = trace.sql("SELECT thread, name FROM threads").await.unwrap().to_text().await.unwrap();
+    assert!(text.len() < 256 << 20, "{} bytes", text.len());
+    // Alone it is shown whole.
+    let one = trace.sql("SELECT name FROM threads WHERE thread = 0").await.unwrap().to_text().await.unwrap();
+    assert!(one.contains(&"x".repeat(1 << 20)));
+}

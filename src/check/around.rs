@@ -8,16 +8,15 @@
 //!        0      USER  node_begin         CPU 0  LWP 4711
 //! ```
 
-use std::io::{self, Write};
+use std::io;
 
 use sigmund_model::{Hertz, Level, Lwp, Ticks};
 use sigmund_query::{Disagreement, Neighbour, Stay};
 use sigmund_sql::SuperTrace;
 
-use crate::output;
+use crate::{output, terminal};
 
 pub(super) fn print(trace: &SuperTrace, all: &[Disagreement]) -> io::Result<()> {
-    let out = &mut io::stdout();
     let hz = trace.tick_hz();
     for one in all {
         let first = trace.first_tick().unwrap_or_default();
@@ -25,17 +24,17 @@ pub(super) fn print(trace: &SuperTrace, all: &[Disagreement]) -> io::Result<()> 
         let thread = one.thread.map_or(String::new(), |thread| format!(" (thread {thread})"));
         let by_switches =
             one.cpu.map_or("no CPU by the switches".into(), |cpu| format!("CPU {cpu} by the switches"));
-        writeln!(
-            out,
-            "\n{} of LWP {}{thread}, at {at}: {by_switches}, the probe saw CPU {}",
+        terminal::line("")?;
+        terminal::line(format_args!(
+            "{} of LWP {}{thread}, at {at}: {by_switches}, the probe saw CPU {}",
             one.name, one.lwp, one.cpu_seen
-        )?;
+        ))?;
         let left =
             one.left_after.map(|ticks| format!("; it left {} after the stamp", output::length(ticks, hz)));
-        writeln!(out, "  {}{}", one.cause.sentence(), left.unwrap_or_default())?;
-        writeln!(out, "    LWP {}: {}", one.lwp, states(&one.around.states, one.tick, hz))?;
+        terminal::line(format_args!("  {}{}", one.cause.sentence(), left.unwrap_or_default()))?;
+        terminal::line(format_args!("    LWP {}: {}", one.lwp, states(&one.around.states, one.tick, hz)))?;
         for event in &one.around.events {
-            writeln!(out, "    {}", line(event, one.lwp, one.tick, hz))?;
+            terminal::line(format_args!("    {}", line(event, one.lwp, one.tick, hz)))?;
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 mod around;
 mod tables;
 
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -14,6 +14,7 @@ use crate::{
     Found, answer,
     cli::{CheckArgs, CheckPart, FormatArg},
     output::{Table, counted, print_json},
+    terminal::line,
 };
 
 /// LWPs that a person is shown, unless all are wanted.
@@ -41,12 +42,12 @@ fn table(trace: &SuperTrace, report: &Report, part: CheckPart) -> Table {
         CheckPart::Disagreements => tables::disagreements(trace, &report.disagreements),
         CheckPart::Losses => tables::losses(trace, &report.losses),
         CheckPart::Gaps => tables::gaps(trace, &report.gaps),
+        CheckPart::CpuTimes => tables::cpu_times(trace, &report.cpu_times),
         CheckPart::Clocks => tables::clocks(trace, &report.clocks),
     }
 }
 
 fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
-    let out = &mut io::stdout();
     for item in &report.items {
         print_item(item)?;
     }
@@ -55,7 +56,8 @@ fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
         if table.rows.is_empty() {
             continue;
         }
-        writeln!(out, "\n{}", table.heading)?;
+        line("")?;
+        line(table.heading)?;
         let left = table.rows.len().saturating_sub(LWPS_SHOWN);
         let shortened = part == CheckPart::Witnesses && !all && left > 0;
         if shortened {
@@ -63,25 +65,23 @@ fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
         }
         table.print(FormatArg::Human)?;
         if shortened {
-            writeln!(out, "and {}; --all shows them", counted(left as u64, "more LWP"))?;
+            line(format_args!("and {}; --all shows them", counted(left as u64, "more LWP")))?;
         }
         if part == CheckPart::Disagreements {
             around::print(trace, &report.disagreements)?;
         }
     }
-    writeln!(out, "{}: {}", trace.path().display(), conclusion(report))?;
-    Ok(())
+    Ok(line(format_args!("{}: {}", trace.path().display(), conclusion(report)))?)
 }
 
 fn print_item(item: &Item) -> io::Result<()> {
-    let out = &mut io::stdout();
-    writeln!(out, "{:<15} {}", item.verdict, item.promise)?;
+    line(format_args!("{:<15} {}", item.verdict, item.promise))?;
     let figures: Vec<String> = item.figures.iter().map(figure).collect();
     let detail = Some(item.detail.clone()).filter(|detail| !detail.is_empty());
     let more: Vec<String> =
         (!figures.is_empty()).then(|| figures.join(", ")).into_iter().chain(detail).collect();
     if item.verdict != Verdict::NotApplicable && !more.is_empty() {
-        writeln!(out, "{:<15} {}", "", more.join("; "))?;
+        line(format_args!("{:<15} {}", "", more.join("; ")))?;
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
-use sigmund_query::{Clock, Disagreement, Gap, Item, LossSource, LwpWitnesses, Neighbour, Stay, Touched};
+use sigmund_query::{
+    Clock, Disagreement, Gap, Item, LossSource, LwpTime, LwpWitnesses, Neighbour, Stay, Touched,
+};
 use sigmund_sql::SuperTrace;
 
 use crate::output::{Cell, Table};
@@ -57,8 +59,19 @@ pub(super) fn disagreements(trace: &SuperTrace, all: &[Disagreement]) -> Table {
 
 pub(super) fn losses(trace: &SuperTrace, all: &[LossSource]) -> Table {
     let columns = [
-        "severity", "kind", "level", "cpu", "lwp", "losses", "events", "time_us", "from_us", "to_us",
-        "detail", "advice",
+        "severity",
+        "kind",
+        "level",
+        "cpu",
+        "lwp",
+        "losses",
+        "events",
+        "time_us",
+        "from_us",
+        "to_us",
+        "detail",
+        "advice",
+        "unknown_us",
     ];
     Table::new("What is missing, by source", &columns, all, |one| {
         vec![
@@ -74,6 +87,7 @@ pub(super) fn losses(trace: &SuperTrace, all: &[LossSource]) -> Table {
             one.to.map_or(Cell::Nothing, |t| since_start(trace, t)),
             one.example.as_str().into(),
             one.advice.as_str().into(),
+            one.unknown.map_or(Cell::Nothing, |t| micros(trace, t.0 as f64)),
         ]
     })
 }
@@ -115,6 +129,23 @@ pub(super) fn gaps(trace: &SuperTrace, all: &[Gap]) -> Table {
             touched(&one.threads, |Thread(thread)| thread),
             one.cpus.count.into(),
             touched(&one.cpus, |Cpu(cpu)| cpu),
+        ]
+    })
+}
+
+pub(super) fn cpu_times(trace: &SuperTrace, all: &[LwpTime]) -> Table {
+    let columns = ["lwp", "name", "source", "from_us", "to_us", "kernel_us", "on_cpu_us", "unknown_us"];
+    let us = |ns: f64| Cell::Fraction(ns.round() / 1e3);
+    Table::new("LWPs whose time on CPUs is not the kernel's own sum", &columns, all, |one| {
+        vec![
+            one.lwp.0.into(),
+            one.name.as_deref().into(),
+            one.source.into(),
+            since_start(trace, one.from),
+            since_start(trace, one.to),
+            us(one.kernel_ns),
+            us(one.on_cpu_ns),
+            us(one.unknown_ns),
         ]
     })
 }

@@ -7,8 +7,9 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use export::{ExportArgs, ExportKind};
-pub(crate) use record::{KernelArgs, RecordArgs};
+pub(crate) use record::{KernelArgs, RecordArgs, Witness};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
+use sigmund_user::Ids;
 
 /// Records user threads and the kernel under one clock, and answers who ran where.
 #[derive(Debug, Parser)]
@@ -243,17 +244,20 @@ pub(crate) enum CheckPart {
     Losses,
     /// Gaps one by one, and who was at work across them.
     Gaps,
+    /// LWPs whose time on CPUs is not the kernel's own sum.
+    CpuTimes,
     /// How well other clocks fit the main one.
     Clocks,
 }
 
 impl CheckPart {
     /// All behind the promises.
-    pub(crate) const TABLES: [CheckPart; 5] = [
+    pub(crate) const TABLES: [CheckPart; 6] = [
         CheckPart::Witnesses,
         CheckPart::Disagreements,
         CheckPart::Losses,
         CheckPart::Gaps,
+        CheckPart::CpuTimes,
         CheckPart::Clocks,
     ];
 
@@ -265,6 +269,7 @@ impl CheckPart {
             CheckPart::Disagreements => "disagreements",
             CheckPart::Losses => "losses",
             CheckPart::Gaps => "gaps",
+            CheckPart::CpuTimes => "cpu-times",
             CheckPart::Clocks => "clocks",
         }
     }
@@ -405,6 +410,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HoldArgs {
+    /// The user to become.
+    #[arg(long = "become", value_name = "UID:GID:GROUPS")]
+    pub(crate) ids: Option<Ids>,
     /// The recorder's socket.
     pub(crate) gate: PathBuf,
     /// The program and its arguments.

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use fkt_ingest::live::EventFilter;
 
 /// KiB for each LWP: 1.3 ms of probes that do nothing else.
@@ -13,11 +13,13 @@ const USER_BUFFER: u32 = 4096;
     override_usage = "sigmund record [OPTIONS] [--] PROGRAM [ARGS…]\n       sigmund record [OPTIONS] --pid PID\n       \
     sigmund record [OPTIONS] --all",
     after_help = "Examples:\n  sigmund record -- ./server --port 80\n  sigmund record --pid $(pidof server) --for 10s\n  \
-    sigmund record --all --for 500ms -o busy.run\n\nExit status: 0 recorded, 2 error. How the program itself ended is \
+    sigmund record --all --for 500ms -o busy.run\n  sudo sigmund record --user $USER -- ./server\n\nCtrl-C asks the program \
+    to end (or ends the recording), once more kills it, and once more ends the recorder at once.\n\nExit status: 0 recorded, 2 error. How the program itself ended is \
     said on stderr, and kept."
 )]
 pub(crate) struct RecordArgs {
-    /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given.
+    /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given. A folder that
+    /// exists must be empty, your own, and writable by nobody else; only you can read what is recorded.
     #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite what is at RUN and RUN.supertrace.
@@ -26,7 +28,8 @@ pub(crate) struct RecordArgs {
     /// Record only; `sigmund merge RUN` can follow later.
     #[arg(long)]
     pub(crate) no_merge: bool,
-    /// Stop after this time (10s, 500ms, 2m). A program that was started is asked to end, as by Ctrl-C.
+    /// Stop after this time (10s, 500ms, 2m). A program that was started is asked to end, as by Ctrl-C; one that has not
+    /// ended 3 s later goes on, and is not recorded any more.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) length: Option<Duration>,
     /// Record a process that runs already, and its children, until it ends or Ctrl-C. What it records itself is there
@@ -46,6 +49,10 @@ pub(crate) struct RecordArgs {
     /// however it ends. The kernel is recorded as ever.
     #[arg(long)]
     pub(crate) flight: bool,
+    /// Run the program as this user (name or number), with their groups, HOME, USER, LOGNAME and SHELL, and none of the
+    /// rights and open files of root, who alone may ask for it. Other variables are passed on.
+    #[arg(long, value_name = "USER", conflicts_with_all = ["pid", "all"])]
+    pub(crate) user: Option<String>,
     /// Do not record the kernel, even if that is allowed.
     #[arg(long)]
     pub(crate) user_only: bool,
@@ -71,6 +78,7 @@ impl RecordArgs {
             kernel: KernelArgs::default(),
             user_buffer: USER_BUFFER,
             flight: false,
+            user: None,
             user_only: false,
             program,
         }
@@ -84,6 +92,10 @@ pub(crate) struct KernelArgs {
     /// One more tracepoint, as in sched:sched_stat_runtime.
     #[arg(long, value_name = "SYSTEM:EVENT")]
     pub(crate) kernel_event: Vec<String>,
+    /// One more witness of who was on a CPU. `runtime` is what the kernel itself adds to each LWP's time on CPUs
+    /// (sched_stat_runtime): an event more for each switch, timer tick and wakeup of the machine.
+    #[arg(long, value_enum, value_name = "WITNESS", conflicts_with_all = ["only", "user_only"])]
+    pub(crate) witness: Vec<Witness>,
     /// Record an event only where this holds, as in 'raw_syscalls:sys_enter: id == 202'. The kernel checks it.
     #[arg(long, value_name = "SYSTEM:EVENT: CONDITION", value_parser = event_filter)]
     pub(crate) filter: Vec<EventFilter>,
@@ -99,10 +111,18 @@ pub(crate) struct KernelArgs {
     pub(crate) kernel_clock: String,
 }
 
+/// What the kernel can be asked for to confirm the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Witness {
+    /// Time on CPUs, as the kernel adds it up.
+    Runtime,
+}
+
 impl Default for KernelArgs {
     fn default() -> KernelArgs {
         KernelArgs {
             kernel_event: Vec::new(),
+            witness: Vec::new(),
             filter: Vec::new(),
             kernel_buffer: 16384,
             kernel_sub_buffer: None,

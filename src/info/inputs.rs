@@ -1,14 +1,16 @@
 //! Which traces a path holds: a file of any format that `merge` takes, or a run.
 
 use std::{
-    fs::{self, File},
-    io::Read,
+    ffi::OsString,
+    fs::File,
+    io::{self, Read, Seek},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
-use fkt_ingest::{ErrorKind, Listing, TraceFile, TraceStream};
+use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream};
 use fut::trace::UserTrace;
+use sigmund_files::{Folder, open_regular};
 use sigmund_merge::Manifest;
 use sigmund_model::ClockDomain;
 
@@ -29,44 +31,41 @@ pub(super) struct Inputs {
 /// # Errors
 /// When it cannot be read, or is of no known format.
 pub(super) fn open(path: &Path) -> Result<Option<Inputs>> {
+    let shown = || path.display().to_string();
     if !path.is_dir() {
-        return Ok(Some(Inputs {
-            path: path.into(),
-            manifest: None,
-            is_run: false,
-            traces: open_file(path)?,
-        }));
+        let traces = open_file(path, open_regular(path).with_context(shown)?)?;
+        return Ok(Some(Inputs { path: path.into(), manifest: None, is_run: false, traces }));
     }
-    let manifest = if path.join("run.json").exists() { Some(Manifest::read(path)?) } else { None };
+    let folder = Folder::open(path).with_context(shown)?;
+    let manifest = if folder.has("run.json") { Some(Manifest::read_in(&folder)?) } else { None };
     let files = match &manifest {
-        Some(manifest) => files_of(path, manifest),
-        None => files_in(path)?,
+        Some(manifest) if !manifest.unfinished => files_of(manifest),
+        _ => files_in(&folder).with_context(shown)?,
     };
     if manifest.is_none() && files.is_empty() {
         return open_folder(path);
     }
     let mut traces = Vec::new();
-    for file in files {
-        traces.append(&mut open_file(&file)?);
+    for name in files {
+        let path = folder.path_of(&name);
+        let file = folder.open_file(&name).with_context(|| path.display().to_string())?;
+        traces.append(&mut open_file(&path, file)?);
     }
     Ok(Some(Inputs { path: path.into(), manifest, is_run: true, traces }))
 }
 
-fn files_of(run: &Path, manifest: &Manifest) -> Vec<PathBuf> {
+fn files_of(manifest: &Manifest) -> Vec<OsString> {
     let user = manifest.user_side.iter().map(|side| &side.file);
-    manifest.kernel_side.file.iter().chain(user).map(|file| run.join(file)).collect()
+    manifest.kernel_side.file.iter().chain(user).map(OsString::from).collect()
 }
 
-/// A run whose recorder was killed has no manifest.
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let is_one = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
+/// Those of a run that goes on, or whose recorder was killed.
+fn files_in(folder: &Folder) -> io::Result<Vec<OsString>> {
+    let is_one = |name: &OsString| {
+        let extension = Path::new(name).extension();
+        !folder.has_folder(name) && extension.is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
     };
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_one).collect();
-    files.sort();
-    Ok(files)
+    Ok(folder.names()?.into_iter().filter(is_one).collect())
 }
 
 /// A trace that is a folder, as those of LTTng are.
@@ -81,16 +80,16 @@ fn open_folder(path: &Path) -> Result<Option<Inputs>> {
     }
 }
 
-fn open_file(path: &Path) -> Result<Vec<(Held, Vec<TraceStream>)>> {
+fn open_file(path: &Path, mut file: File) -> Result<Vec<(Held, Vec<TraceStream>)>> {
     let mut head = Vec::new();
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    file.take(64).read_to_end(&mut head).with_context(|| path.display().to_string())?;
+    let read = file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind());
+    let again = read.and_then(|()| file.try_clone()).with_context(|| path.display().to_string())?;
     if UserTrace::is_user_trace(&head) {
-        return Ok(vec![of_user_trace(path)?]);
+        return Ok(vec![of_user_trace(path, file)?]);
     }
-    match fkt_ingest::open(path) {
+    match fkt_ingest::open_file(path, again, &OpenOptions::default()) {
         Ok(traces) => Ok(traces.iter().map(|trace| of_trace_file(path, trace.as_ref())).collect()),
-        Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::open(path)? {
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::of_file(path, file)? {
             Some(listing) => Ok(vec![of_listing(path, listing)]),
             None => {
                 bail!("{error}; it is a file, so not a super-trace, and neither a user trace nor a listing")
@@ -112,8 +111,8 @@ fn of_trace_file(path: &Path, trace: &dyn TraceFile) -> (Held, Vec<TraceStream>)
     (held, streams)
 }
 
-fn of_user_trace(path: &Path) -> Result<(Held, Vec<TraceStream>)> {
-    let trace = UserTrace::open(path)?;
+fn of_user_trace(path: &Path, file: File) -> Result<(Held, Vec<TraceStream>)> {
+    let trace = UserTrace::of_file(path, file)?;
     let format = format!("user trace version {}", fut::trace::VERSION);
     let mut held = Held::new(path, format, trace.event_types());
     held.facts = trace.processes().iter().map(|p| (format!("process {}", p.pid), p.name.clone())).collect();

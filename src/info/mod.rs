@@ -14,7 +14,7 @@ mod supertrace;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use sigmund_model::tables::INFO;
 
 use crate::{Found, cli::InfoArgs};
@@ -23,8 +23,11 @@ pub(crate) async fn run(args: InfoArgs) -> Result<Found> {
     match args.file.as_deref() {
         Some(path) if path.exists() && !is_super_trace(path) => match inputs::open(path)? {
             Some(inputs) => show::run(inputs, &args),
-            // Neither is it a super-trace: what is missing of one is said best by who opens one.
-            None => supertrace::run(&args).await,
+            None => bail!(
+                "{path}: expected a super-trace ({path}/info is missing), a run (run.json, kernel.dat or kernel.perf, \
+                user-PID.fut), a CTF trace (metadata) or a perf.data of several files (data); found none of these",
+                path = path.display()
+            ),
         },
         _ => supertrace::run(&args).await,
     }

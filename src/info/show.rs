@@ -1,6 +1,6 @@
 //! What traces hold, as tables for people and as one object for programs.
 
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -12,6 +12,7 @@ use crate::{
     Found,
     cli::{FormatArg, InfoArgs},
     output::{self, Cell, Progress, Table, print_json},
+    terminal::line,
 };
 
 /// Reads what is to be counted, and shows it.
@@ -57,7 +58,9 @@ pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
 
 fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
     let lost = |(cpu, lost): &(u32, u64)| format!("{lost} on CPU {cpu}");
+    let unfinished = "its recorder runs, or was killed: `sigmund merge` finishes it then";
     let facts = [
+        ("unfinished", if manifest.unfinished { unfinished.to_string() } else { String::new() }),
         ("command", manifest.command.join(" ")),
         ("ended", manifest.ended.clone()),
         ("host", manifest.host.clone()),
@@ -74,23 +77,21 @@ fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
 }
 
 fn print_run(path: &str, facts: &[(String, String)]) -> io::Result<()> {
-    let out = &mut io::stdout();
-    writeln!(out, "{path}")?;
+    line(path)?;
     let none = facts.is_empty().then_some("run: its recorder did not end properly, there is no run.json");
-    line("format", none.unwrap_or("run"))?;
-    facts.iter().try_for_each(|(key, value)| line(key, value))?;
-    writeln!(out)
+    fact("format", none.unwrap_or("run"))?;
+    facts.iter().try_for_each(|(key, value)| fact(key, value))?;
+    line("")
 }
 
-fn line(key: &str, value: &str) -> io::Result<()> {
-    writeln!(io::stdout(), "  {key:<24} {value}")
+fn fact(key: &str, value: &str) -> io::Result<()> {
+    line(format_args!("  {key:<24} {value}"))
 }
 
 fn print(held: &Held, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) -> Result<()> {
-    let out = &mut io::stdout();
-    writeln!(out, "{}", held.path.display())?;
+    line(held.path.display())?;
     for (key, value) in summary(held, snapshots) {
-        line(&key, &value)?;
+        fact(&key, &value)?;
     }
     let top = |mut table: Table| {
         let more = table.rows.len().saturating_sub(args.top);
@@ -101,13 +102,14 @@ fn print(held: &Held, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) ->
         if table.rows.is_empty() {
             continue;
         }
-        writeln!(out, "\n{}", table.heading)?;
+        line("")?;
+        line(table.heading)?;
         table.print(FormatArg::Human)?;
         if more > 0 {
-            writeln!(out, "and {more} more")?;
+            line(format_args!("and {more} more"))?;
         }
     }
-    Ok(writeln!(out)?)
+    Ok(line("")?)
 }
 
 /// What there is to say in a line each.

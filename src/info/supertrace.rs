@@ -1,6 +1,6 @@
 //! What a super-trace is, and what it holds.
 
-use std::io::{self, Write};
+use std::{fmt::Display, io};
 
 use anyhow::Result;
 use arrow::{array::AsArray, datatypes::Int64Type};
@@ -13,6 +13,7 @@ use crate::{
     Found, answer,
     cli::{FormatArg, InfoArgs},
     output::{self, Cell, Table, print_json, print_table},
+    terminal::{block, line},
 };
 
 /// Those who spent most on recording that are shown.
@@ -29,20 +30,19 @@ pub(super) async fn run(args: &InfoArgs) -> Result<Found> {
 }
 
 async fn print(trace: &SuperTrace, top: usize) -> Result<()> {
-    let out = &mut io::stdout();
-    writeln!(out, "{}", trace.path().display())?;
+    line(trace.path().display())?;
     if let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) {
         let span = output::length(Ticks(last.0 - first.0), trace.tick_hz());
-        writeln!(out, "  {:<24} {span}, ticks {first} to {last}", "time", first = first.0, last = last.0)?;
+        fact("time", format_args!("{span}, ticks {} to {}", first.0, last.0))?;
     }
     for (key, value) in trace.info().iter() {
-        writeln!(out, "  {key:<24} {value}")?;
+        fact(key, value)?;
     }
-    writeln!(out)?;
+    line("")?;
     tables_of(trace).await?.print(FormatArg::Human)?;
-    writeln!(out)?;
+    line("")?;
     let query = format!("{EVENTS} LIMIT {top}");
-    writeln!(out, "{}", trace.sql(&query).await?.to_text().await?)?;
+    block(&trace.sql(&query).await?.to_text().await?)?;
     print_tracing(trace).await
 }
 
@@ -87,18 +87,16 @@ async fn object(trace: &SuperTrace) -> Result<Value> {
 }
 
 async fn print_tracing(trace: &SuperTrace) -> Result<()> {
-    let out = &mut io::stdout();
-    writeln!(out, "\ntracing")?;
+    line("")?;
+    line("tracing")?;
     let Some(cost) = tracing_cost(trace, RECORDERS_SHOWN).await? else {
-        let line = "is not known: no user trace in it says";
-        writeln!(out, "  {:<24} {line}", "cost of recording")?;
-        return Ok(());
+        return Ok(fact("cost of recording", "is not known: no user trace in it says")?);
     };
     print_sums(trace, &cost)?;
     if cost.top.is_empty() {
         return Ok(());
     }
-    writeln!(out)?;
+    line("")?;
     let in_time = trace.tick_hz().map_or("cost_cycles", |_| "cost_us");
     let columns = ["thr", "lwp", "name", "events", in_time, "percent"];
     let rows: Vec<_> = cost.top.iter().map(|one| recorder_row(one, trace.tick_hz())).collect();
@@ -125,11 +123,11 @@ fn print_sums(trace: &SuperTrace, cost: &TracingCost) -> Result<()> {
         ("not in it", "kernel tracepoints, caches that records displaced, the drain, lost events".into()),
         ("percent", "of a thread's active time; of an LWP's time on CPUs without a user thread".into()),
     ];
-    let out = &mut io::stdout();
-    for (what, value) in lines {
-        writeln!(out, "  {what:<24} {value}")?;
-    }
-    Ok(())
+    Ok(lines.into_iter().try_for_each(|(what, value)| fact(what, value))?)
+}
+
+fn fact(key: &str, value: impl Display) -> io::Result<()> {
+    line(format_args!("  {key:<24} {value}"))
 }
 
 fn recorder_row(one: &RecorderCost, hz: Option<Hertz>) -> Vec<Cell> {

@@ -1,64 +1,98 @@
 //! The user side: the arenas of the recorded processes, drained into the run directory.
 
-use std::{
-    fs::{self, File},
-    io::ErrorKind,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::{fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result};
 use fut::{
-    drain::{Drain, DrainSummary},
-    shm::Arena,
+    drain::{ArenaServer, Drain, DrainSummary, ProcessArena, Unrecorded},
+    shm::{Geometry, Mode},
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sigmund_files::Folder;
 use sigmund_merge::UserSide;
 use sigmund_model::Pid;
 
-use crate::output;
+use super::{folder::SocketFolder, user};
+use crate::{cli::RecordArgs, output};
 
-/// Folders of recorders, on tmpfs.
-const SHARED_MEMORY: &str = "/dev/shm";
-const PREFIX: &str = "sigmund-arenas-";
+/// After so many polls, the processes are looked at: which of them have ended.
+const LOOK_EVERY: u32 = 8;
 
-/// The folder in which the recorded processes make their arenas, and the drains of those found so far.
+/// The arenas that the recorded processes have been given, and the drains of those that record.
 pub(super) struct Arenas {
-    folder: PathBuf,
-    run: PathBuf,
-    drains: Vec<Drain<Arena>>,
-    /// Polls until the folder is looked at again.
+    server: ArenaServer,
+    run: Arc<Folder>,
+    /// Of processes that have not begun to record.
+    waiting: Vec<ProcessArena>,
+    drains: Vec<Drain<ProcessArena>>,
+    /// Of processes that have ended.
+    finished: Vec<UserSide>,
+    finished_bytes: u64,
+    /// Processes whose events had no file, and why the first had none.
+    without_file: u64,
+    why_without_file: Option<String>,
+    /// Polls until the processes are looked at again.
     look_in: u32,
     failed: bool,
+    limit_is_raised: bool,
+    /// Dropped after the server, whose socket is in it.
+    folder: Arc<SocketFolder>,
+}
+
+/// What the processes have recorded, and which of them could not be recorded.
+#[derive(Debug, Default)]
+pub(super) struct UserSides {
+    pub(super) sides: Vec<UserSide>,
+    pub(super) unrecorded: Unrecorded,
 }
 
 impl Arenas {
-    /// Makes the folder. Those of recorders that were killed are removed.
-    pub(super) fn create(run: &Path) -> Result<Arenas> {
-        let base = if Path::new(SHARED_MEMORY).is_dir() {
-            PathBuf::from(SHARED_MEMORY)
-        } else {
-            std::env::temp_dir()
-        };
-        remove_leftovers(&base);
-        let folder = base.join(format!("{PREFIX}{}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&folder).with_context(|| folder.display().to_string())?;
-        Ok(Arenas { folder, run: run.to_path_buf(), drains: Vec::new(), look_in: 0, failed: false })
+    /// Begins to hand out arenas: to processes of the user whom the program runs as, and of root. What recorders that were
+    /// killed have left is removed.
+    pub(super) fn create(run: &Arc<Folder>, args: &RecordArgs) -> Result<Arenas> {
+        let owner = args.user.as_deref().map(user::find).transpose()?.map(|user| user.ids().uid);
+        let folder = SocketFolder::create(owner.is_some())?;
+        let geometry = Geometry { packets: args.user_buffer / 64, ..Geometry::default() };
+        let mode = if args.flight { Mode::Overwrite } else { Mode::Discard };
+        let server = ArenaServer::start(folder.path(), geometry, mode, owner)
+            .with_context(|| folder.path().display().to_string())?;
+        Ok(Arenas {
+            server,
+            run: Arc::clone(run),
+            waiting: Vec::new(),
+            drains: Vec::new(),
+            finished: Vec::new(),
+            finished_bytes: 0,
+            without_file: 0,
+            why_without_file: None,
+            look_in: 0,
+            failed: false,
+            limit_is_raised: false,
+            folder: Arc::new(folder),
+        })
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    /// Where the program finds the socket; the only thing that it needs to be told.
+    pub(super) fn folder(&self) -> Arc<SocketFolder> {
+        Arc::clone(&self.folder)
     }
 
     /// Bytes written so far.
     pub(super) fn bytes(&self) -> u64 {
-        self.drains.iter().map(|drain| drain.summary().bytes).sum()
+        self.finished_bytes + self.drains.iter().map(|drain| drain.summary().bytes).sum::<u64>()
     }
 
     /// Takes what is finished; gives the number of packets.
     pub(super) fn poll(&mut self) -> usize {
+        if !self.limit_is_raised {
+            // Only now: the program has been started, and must not inherit it.
+            raise_descriptor_limit();
+            self.limit_is_raised = true;
+        }
+        self.find();
         if self.look_in == 0 {
-            self.find();
-            self.look_in = 4;
+            self.finish_ended();
+            self.look_in = LOOK_EVERY;
         }
         self.look_in -= 1;
         let mut taken = 0;
@@ -78,53 +112,82 @@ impl Arenas {
         taken
     }
 
-    /// The program has ended: takes everything, and gives what there is.
-    pub(super) fn finish(mut self) -> Vec<UserSide> {
+    /// The recording ends: takes everything, and says what there is. Processes that go on are recorded no more.
+    pub(super) fn finish(mut self) -> UserSides {
+        self.server.stop();
         self.find();
-        let mut sides = Vec::new();
         for drain in std::mem::take(&mut self.drains) {
-            let (pid, path) = (drain.pid(), drain.path().to_path_buf());
-            let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            let (summary, written) = drain.close();
-            if let Err(error) = written {
-                output::complain(&format!("{}: {error}", path.display()));
-            }
-            let DrainSummary { lost, unfinished, unwritten, .. } = summary;
-            if unwritten > 0 {
-                output::complain(&format!("{}: {unwritten} events could not be written", path.display()));
-            }
-            sides.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten });
+            self.close(drain);
         }
-        sides
+        let (refused, foreign) = (self.server.unrecorded(), self.folder.foreign_arenas());
+        let processes = refused.processes + self.without_file + foreign;
+        let foreign = (foreign > 0)
+            .then(|| "it was built with a version of fut that this recorder does not know".into());
+        let why = refused.why.or(self.why_without_file.take()).or(foreign);
+        if let Some(why) = &why {
+            output::complain(&format!("{processes} processes were not recorded, the first because {why}"));
+        }
+        UserSides { sides: std::mem::take(&mut self.finished), unrecorded: Unrecorded { processes, why } }
     }
 
-    /// Opens arenas that are new in the folder.
+    /// Begins to drain the arenas of processes that have begun to record.
     fn find(&mut self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let is_new = path.extension().is_some_and(|e| e == "arena");
-            if is_new && let Err(error) = self.open(&path) {
-                output::complain(&format!("{error:#}"));
+        self.waiting.extend(self.server.take());
+        for arena in std::mem::take(&mut self.waiting) {
+            // In this order: a process that begins and ends between the two is found to have begun.
+            let has_ended = arena.has_ended();
+            if arena.has_begun() {
+                self.begin(arena);
+            } else if !has_ended {
+                self.waiting.push(arena);
             }
         }
     }
 
-    fn open(&mut self, path: &Path) -> Result<()> {
-        let arena = Arena::open(path);
-        // Both sides have it mapped; nobody else needs the name.
-        fs::remove_file(path).with_context(|| path.display().to_string())?;
-        let arena = arena?;
-        let (trace, file) = self.new_trace(arena.pid())?;
-        self.drains.push(Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())?);
-        Ok(())
+    fn begin(&mut self, arena: ProcessArena) {
+        let pid = arena.pid();
+        let begun = self.new_trace(pid).and_then(|(trace, file)| {
+            Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())
+        });
+        match begun {
+            Ok(drain) => self.drains.push(drain),
+            Err(error) => {
+                self.without_file += 1;
+                self.why_without_file.get_or_insert_with(|| format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Takes the rest of processes that have ended, and gives their memory and descriptors back.
+    fn finish_ended(&mut self) {
+        let has_ended = |drain: &mut Drain<ProcessArena>| drain.arena().has_ended();
+        for drain in self.drains.extract_if(.., has_ended).collect::<Vec<_>>() {
+            self.close(drain);
+        }
+    }
+
+    fn close(&mut self, drain: Drain<ProcessArena>) {
+        let (pid, path) = (drain.pid(), drain.path().to_path_buf());
+        let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let (summary, written) = drain.close();
+        if let Err(error) = written {
+            output::complain(&format!("{}: {error}", path.display()));
+        }
+        let DrainSummary { lost, unfinished, unwritten, .. } = summary;
+        if unwritten > 0 {
+            output::complain(&format!("{}: {unwritten} events could not be written", path.display()));
+        }
+        self.finished_bytes += summary.bytes;
+        self.finished.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten });
     }
 
     /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`.
     fn new_trace(&self, pid: Pid) -> Result<(PathBuf, File)> {
         for number in 1.. {
             let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-            let trace = self.run.join(format!("user-{pid}{suffix}.fut"));
-            match File::create_new(&trace) {
+            let name = format!("user-{pid}{suffix}.fut");
+            let trace = self.run.path_of(&name);
+            match self.run.create_file(&name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 made => return Ok((trace.clone(), made.with_context(|| trace.display().to_string())?)),
             }
@@ -133,20 +196,8 @@ impl Arenas {
     }
 }
 
-impl Drop for Arenas {
-    fn drop(&mut self) {
-        // Left behind, it is removed by the next recorder.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn remove_leftovers(base: &Path) {
-    let Ok(entries) = fs::read_dir(base) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|n| n.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+/// A process that is recorded costs three descriptors. If there may not be more of them, fewer processes are recorded.
+fn raise_descriptor_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -2,7 +2,10 @@
 //!
 //! The recorder has to know the program's pid before its first instruction, to follow it. So it starts itself as
 //! `sigmund hold GATE PROGRAM …`, which connects to the recorder's socket, waits for a byte, and becomes the program:
-//! same pid, nothing left of it.
+//! same pid, nothing left of it. Where the program is to run as another user, `hold` becomes that user first.
+//!
+//! Nothing here waits without listening to signals: a program may be stopped at the gate, or lie on a disk that does not
+//! answer.
 
 use std::{
     ffi::OsStr,
@@ -13,56 +16,108 @@ use std::{
     },
     path::Path,
     process::{Child, Command, ExitStatus},
-    thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::process::{Pid as KernelPid, Signal, kill_process};
+use rustix::process::{Pid as KernelPid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use sigmund_model::Pid;
+use sigmund_user::Ids;
 
-use super::signals::Asked;
+use super::{
+    signals::{Asked, Signals},
+    user,
+};
 use crate::{
     Found,
     cli::{HoldArgs, RecordArgs},
     output,
 };
 
+/// How long a process of ours may take to reach the gate.
+const AT_THE_GATE_WITHIN: Duration = Duration::from_secs(10);
+/// What `hold` says at most when it cannot become the program.
+const MAX_REASON: usize = 4096;
+
 /// A program at the gate, or behind it.
 pub(super) struct Held {
     name: String,
     child: Child,
+    /// Until the program begins.
     gate: Option<UnixStream>,
-    interrupted: bool,
+    /// What came through the gate: why the program cannot begin.
+    reason: Vec<u8>,
+    asked: u32,
+}
+
+/// What a signal came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupted {
+    /// The program was asked to end, or killed: its end is near.
+    Told,
+    /// It was killed before, and has not ended.
+    KilledBefore,
 }
 
 impl Held {
-    /// Starts the program; it stops at the gate.
-    pub(super) fn start(args: &RecordArgs, arenas: &Path) -> Result<Held> {
+    /// Starts the program; it stops at the gate. A signal ends the waiting for it.
+    pub(super) fn start(args: &RecordArgs, arenas: &Path, signals: &Signals) -> Result<Held> {
+        let run_as = args.user.as_deref().map(user::find).transpose()?;
         let path = arenas.join("gate");
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
         listener.set_nonblocking(true)?;
         let myself = std::env::current_exe().context("finding the sigmund program")?;
         let mut command = Command::new(myself);
-        command.arg("hold").arg(&path).arg("--").args(&args.program);
+        command.arg("hold");
+        if let Some(user) = &run_as {
+            command.arg("--become").arg(user.ids().to_string());
+            user::set_environment(user, &mut command);
+        }
+        command.arg(&path).arg("--").args(&args.program);
         command.env(fut::ENV_ARENA_DIR, arenas);
         command.env(fut::ENV_PACKETS, (args.user_buffer / 64).to_string());
         command.env(fut::ENV_MODE, if args.flight { "overwrite" } else { "discard" });
-        let mut child = command.spawn().context("starting the program")?;
-        let gate = loop {
+        let child = command.spawn().context("starting the program")?;
+        let name = args.program[0].display().to_string();
+        let mut held = Held { name, child, gate: None, reason: Vec::new(), asked: 0 };
+        match held.wait_at(&listener, signals) {
+            Ok(gate) => held.gate = Some(gate),
+            Err(error) => {
+                held.kill();
+                return Err(error);
+            }
+        }
+        if let Some(user) = &run_as {
+            held.name = format!("{} as {}", held.name, user.name());
+        }
+        Ok(held)
+    }
+
+    /// Until the program is there.
+    fn wait_at(&mut self, listener: &UnixListener, signals: &Signals) -> Result<UnixStream> {
+        let started = Instant::now();
+        loop {
             match listener.accept() {
-                Ok((gate, _)) => break gate,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    thread::sleep(Duration::from_millis(1))
+                Ok((gate, _)) => {
+                    gate.set_nonblocking(true)?;
+                    return Ok(gate);
                 }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error).context("waiting for the program"),
             }
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = self.child.try_wait()? {
                 bail!("the program ended before it began: {status}");
             }
-        };
-        let name = args.program[0].display().to_string();
-        Ok(Held { name, child, gate: Some(gate), interrupted: false })
+            if signals.next_within(Duration::from_millis(1)).is_some() {
+                bail!("stopped before the program began");
+            }
+            if started.elapsed() > AT_THE_GATE_WITHIN {
+                let pid = self.child.id();
+                bail!(
+                    "process {pid}, which is to become the program, has done nothing for 10 s: is it stopped?"
+                );
+            }
+        }
     }
 
     /// The program, as it was called.
@@ -76,13 +131,41 @@ impl Held {
 
     /// Opens the gate.
     pub(super) fn release(&mut self) -> Result<()> {
-        let Some(mut gate) = self.gate.take() else { return Ok(()) };
-        gate.write_all(&[1]).context("letting the program start")?;
-        // Its end of the socket closes when it becomes the program; before, it says why it cannot.
-        let mut why = String::new();
-        gate.set_nonblocking(false)?;
-        gate.read_to_string(&mut why).context("watching the program start")?;
-        if why.is_empty() { Ok(()) } else { Err(anyhow!("{why}")) }
+        // The first byte in an empty buffer: it never waits.
+        self.gate.as_mut().map_or(Ok(()), |gate| gate.write_all(&[1]).context("letting the program start"))
+    }
+
+    /// Whether the program has begun.
+    ///
+    /// # Errors
+    /// When it cannot: there is no such program, say.
+    pub(super) fn has_begun(&mut self) -> Result<bool> {
+        let Some(gate) = &mut self.gate else { return Ok(true) };
+        let mut bytes = [0; 512];
+        loop {
+            match gate.read(&mut bytes) {
+                // Its end of the socket closes when it becomes the program; before, it says why it cannot.
+                Ok(0) => break,
+                Ok(len) if self.reason.len() < MAX_REASON => self.reason.extend(&bytes[..len]),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("watching the program start"),
+            }
+        }
+        self.gate = None;
+        if self.reason.is_empty() {
+            Ok(true)
+        } else {
+            Err(anyhow!("{}", String::from_utf8_lossy(&self.reason)))
+        }
+    }
+
+    /// Whether it has ended. Its number is still its own until [`ended`](Held::ended) says how.
+    pub(super) fn has_ended(&self) -> Result<bool> {
+        let Some(pid) = self.kernel_pid() else { return Ok(false) };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(pid), options).context("waiting for the program")?.is_some())
     }
 
     /// How it ended, if it has.
@@ -91,28 +174,57 @@ impl Held {
     }
 
     /// The user wants to stop: the program is asked once, and killed when asked again.
-    pub(super) fn interrupt(&mut self, asked: Asked) {
-        let signal = if self.interrupted { Signal::KILL } else { asked.signal };
-        output::say(if self.interrupted {
-            "killing the program"
-        } else {
-            "stopping; once more kills the program"
+    pub(super) fn interrupt(&mut self, asked: Asked) -> Interrupted {
+        self.asked += 1;
+        let is_again = self.asked > 1;
+        output::say(match self.asked {
+            1 => "stopping; once more kills the program",
+            _ => "killing the program; once more ends the recording at once",
         });
-        let pid = i32::try_from(self.child.id()).ok().and_then(KernelPid::from_raw);
-        if let Some(pid) = pid.filter(|_| self.interrupted || !asked.program_knows) {
-            // If it has just ended, that is what was wanted.
+        if is_again || !asked.program_knows {
+            self.send(if is_again { Signal::KILL } else { asked.signal });
+        }
+        if self.asked > 2 { Interrupted::KilledBefore } else { Interrupted::Told }
+    }
+
+    /// It has had its time. A program goes on; what is not the program yet is killed.
+    ///
+    /// # Errors
+    /// When the program has not begun.
+    pub(super) fn leave(&mut self) -> Result<()> {
+        if self.gate.is_none() {
+            return Ok(());
+        }
+        self.kill();
+        bail!("{}: it has not begun in all that time: is its disk there?", self.name)
+    }
+
+    fn kernel_pid(&self) -> Option<KernelPid> {
+        i32::try_from(self.child.id()).ok().and_then(KernelPid::from_raw)
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(pid) = self.kernel_pid() {
+            // If it has just ended, that is what was wanted. Its number is its own until we have waited for it.
             let _ = kill_process(pid, signal);
         }
-        self.interrupted = true;
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        // One that sleeps in the kernel for ever cannot be killed: nobody waits for it.
+        let given_up = Instant::now() + Duration::from_secs(1);
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < given_up {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // A program that was never let through would wait for ever.
-        if self.gate.take().is_some() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+        if self.gate.is_some() {
+            self.kill();
         }
     }
 }
@@ -123,7 +235,10 @@ pub(crate) fn hold(args: &HoldArgs) -> Result<Found> {
     // The recorder that dies lets nobody through.
     gate.read_exact(&mut [0]).context("the recorder is gone")?;
     let program: &OsStr = &args.program[0];
-    let error = Command::new(program).args(&args.program[1..]).exec();
-    write!(gate, "cannot start {}: {error}", program.display()).context("telling the recorder")?;
+    let why = match args.ids.as_ref().map_or(Ok(()), Ids::become_them) {
+        Ok(()) => Command::new(program).args(&args.program[1..]).exec(),
+        Err(error) => error,
+    };
+    write!(gate, "cannot start {}: {why}", program.display()).context("telling the recorder")?;
     Ok(Found::Damaged)
 }

@@ -1,50 +1,53 @@
 //! The kernel side, by the best means that are allowed here; which, and why not better ones, is said in one line.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
-use fkt_ingest::live::{PerfRecorder, Plan, Recorder, RecorderOptions, Scope, plan, remove_leftovers};
-use sigmund_merge::KernelSide;
+use fkt_ingest::live::{
+    PerfRecorder, Plan, Recorder, RecorderOptions, Scope, is_unfinished, plan, remove_leftovers,
+};
+use fut::clock;
+use sigmund_files::Folder;
+use sigmund_merge::{KERNEL_DAT, KERNEL_PERF, KernelSide};
 
 use super::subject::Subject;
 use crate::{
-    cli::{KernelArgs, RecordArgs},
+    cli::{KernelArgs, RecordArgs, Witness},
     output,
 };
 
-/// File names in the run directory.
-const TRACE_DAT: &str = "kernel.dat";
-const PERF_DATA: &str = "kernel.perf";
+/// What the kernel adds to an LWP's time on CPUs, whenever it does.
+const STAT_RUNTIME: &str = "sched:sched_stat_runtime";
 
 /// The running recording of the kernel.
 pub(super) struct Kernel {
     means: Means,
     why: Option<String>,
     scope: Scope,
+    /// When it was told to record no more.
+    stopped: Option<u64>,
 }
 
 enum Means {
-    Tracefs(Recorder),
+    Tracefs(Box<Recorder>),
     Perf(PerfRecorder),
     None,
 }
 
 impl Kernel {
-    pub(super) fn start(args: &RecordArgs, subject: &Subject, run: &Path) -> Result<Kernel> {
+    pub(super) fn start(args: &RecordArgs, subject: &Subject, run: &Folder) -> Result<Kernel> {
         let scope = subject.scope(args.only);
-        let kernel = |means, why| Ok(Kernel { means, why, scope });
+        let kernel = |means, why| Ok(Kernel { means, why, scope, stopped: None });
         if args.user_only {
             return kernel(Means::None, Some("--user-only".into()));
         }
         match (plan(), subject.pid()) {
             (Plan::Tracefs, _) => {
                 remove_leftovers();
-                kernel(Means::Tracefs(Recorder::start(&options(&args.kernel), scope, run)?), None)
+                kernel(Means::Tracefs(Box::new(Recorder::start(&options(&args.kernel), scope, run)?)), None)
             }
             (Plan::Perf { why } | Plan::UserOnly { why }, None) => {
                 bail!("recording the whole machine: {why}")
             }
-            (Plan::Perf { why }, Some(program)) => match PerfRecorder::start(program, &run.join(PERF_DATA)) {
+            (Plan::Perf { why }, Some(program)) => match PerfRecorder::start(program, run, KERNEL_PERF) {
                 Ok(recorder) => kernel(Means::Perf(recorder), Some(why)),
                 Err(error) => kernel(Means::None, Some(format!("{why}; {error}"))),
             },
@@ -81,24 +84,44 @@ impl Kernel {
         }
     }
 
-    /// Ends it, and writes its file. A failure costs the kernel side, not the recording.
-    pub(super) fn stop(self, run: &Path) -> KernelSide {
+    /// Records nothing from now on. No disk is needed for that, and no other process.
+    pub(super) fn halt(&mut self) {
+        // Before: what the kernel records after this instant may be incomplete.
+        self.stopped = Some(clock::ticks());
+        let halted = match &self.means {
+            Means::Tracefs(recorder) => recorder.halt(),
+            Means::Perf(recorder) => recorder.halt(),
+            Means::None => Ok(()),
+        };
+        if let Err(error) = halted {
+            output::complain(&format!("the kernel goes on tracing: {error}"));
+        }
+    }
+
+    /// What the manifest says of it while it runs.
+    pub(super) fn side(&self) -> KernelSide {
         let (file, means) = match &self.means {
-            Means::Tracefs(_) => (Some(TRACE_DAT), "tracefs"),
-            Means::Perf(_) => (Some(PERF_DATA), "perf"),
+            Means::Tracefs(_) => (Some(KERNEL_DAT), "tracefs"),
+            Means::Perf(_) => (Some(KERNEL_PERF), "perf"),
             Means::None => (None, "none"),
         };
-        let mut side = KernelSide {
+        KernelSide {
             file: file.map(String::from),
             means: means.into(),
-            why: self.why,
+            why: self.why.clone(),
             others_unseen: matches!(self.scope, Scope::Only(_)),
+            stopped_tick: self.stopped.filter(|_| file.is_some()),
             ..KernelSide::default()
-        };
+        }
+    }
+
+    /// Ends it, and writes its file. A failure costs the kernel side, not the recording.
+    pub(super) fn stop(self, run: &Folder) -> KernelSide {
+        let mut side = self.side();
         let ended = match self.means {
             Means::Tracefs(recorder) => recorder
                 .stop()
-                .and_then(|recorded| recorded.write_trace_dat(&run.join(TRACE_DAT)))
+                .and_then(|recorded| recorded.write_trace_dat(run, KERNEL_DAT))
                 .map(|summary| {
                     side.lost = summary.cpus.iter().map(|cpu| (cpu.cpu.0, cpu.lost)).collect();
                     summary.failures.iter().for_each(|failure| output::complain(failure));
@@ -107,7 +130,8 @@ impl Kernel {
             Means::None => Ok(()),
         };
         if let Err(error) = ended {
-            output::complain(&format!("the kernel side is lost: {error}"));
+            let lost = if is_unfinished(run) { "is not written" } else { "is lost" };
+            output::complain(&format!("the kernel side {lost}: {error}"));
             side.file = None;
             side.why = Some(error.to_string());
         }
@@ -127,5 +151,10 @@ fn options(args: &KernelArgs) -> RecorderOptions {
     let known: Vec<String> = options.machine_events.iter().chain(&options.program_events).cloned().collect();
     let conditional = args.filter.iter().map(|filter| &filter.event).filter(|event| !known.contains(event));
     options.machine_events.extend(args.kernel_event.iter().chain(conditional).cloned());
+    // Of all LWPs: who adds up an LWP's time may be another one, which wakes somebody on its CPU; a filter by process
+    // would lose that.
+    if args.witness.contains(&Witness::Runtime) && !options.machine_events.iter().any(|e| e == STAT_RUNTIME) {
+        options.machine_events.push(STAT_RUNTIME.into());
+    }
     options
 }

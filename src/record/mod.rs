@@ -1,27 +1,46 @@
 //! `sigmund record`: runs a program, records the kernel beneath it and what it records itself, merges both.
 //!
 //! ```text
-//!   start: program held at a gate ─▶ kernel recording on ─▶ gate opens ─▶ drain arenas until it ends
-//!   end:   last packets ─▶ kernel recording off, kernel.dat ─▶ run.json ─▶ merge
+//!   start: program held at a gate ─▶ kernel recording on ─▶ run.json ─▶ gate opens ─▶ drain arenas until it ends
+//!   end:   kernel recording off ─▶ last packets, kernel.dat ─▶ run.json ─▶ merge
 //! ```
+//!
+//! All that is known is on the disk at any time (`merge/src/run`), so that `sigmund merge RUN` finishes a recording whose
+//! recorder was killed, or has ended at once.
+//!
+//! It always stops. One thread, this one, listens to signals and looks at the time; whatever may wait for a disk or for
+//! another process does so on a thread of its own (`work.rs`), which can be given up:
+//!
+//! 1. The kernel side stops first: no disk and no process is needed for that.
+//! 2. A process that is asked something has one deadline for all of it.
+//! 3. The first signal asks a program to end, the second kills it; where there is none, the first ends the recording. The
+//!    next one ends the recorder at once, whatever it is doing.
 
 mod arenas;
+mod clocks;
+mod conversation;
+mod cpu_times;
+mod draining;
+mod ending;
+mod folder;
 mod gate;
 mod kernel;
 mod signals;
 mod subject;
 mod target;
+mod user;
+mod work;
 
 use std::{
-    fs,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use fut::clock;
+use anyhow::{Context, Error, Result, bail};
 use rustix::time::{ClockId, clock_gettime};
-use sigmund_merge::{Manifest, ManifestSnapshot, MergeOptions, Summary};
+use sigmund_files::Folder;
+use sigmund_merge::{Manifest, MergeOptions, Summary};
 
 pub(crate) use gate::hold;
 
@@ -32,24 +51,38 @@ use crate::{
     output::{self, Progress},
 };
 use arenas::Arenas;
+use clocks::Clocks;
+use cpu_times::CpuTimes;
+use draining::Draining;
+use ending::{Ending, Patience};
+use folder::SocketFolder;
 use kernel::Kernel;
 use signals::{Asked, Signals};
-use subject::Subject;
+use subject::{GOES_ON, Stop, Subject};
 use target::Target;
 
-/// How long the recorder sleeps when there is nothing to take: a ring of 4 MiB takes 4 ms to fill, at the fastest.
-const NAP: Duration = Duration::from_millis(1);
-/// How long, if nothing is ever to be taken: threads of their own move the pages of the kernel.
-const LONG_NAP: Duration = Duration::from_millis(20);
-const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// How long the recorder waits for a signal before it looks at the program and the time.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+/// How long a program may take to end when `--for` is over and it has been asked to.
+const END_WITHIN: Duration = Duration::from_secs(3);
+
+/// What became of a recording.
+enum Recorded {
+    /// It is to be merged.
+    Whole,
+    /// Somebody wants no more than what is there.
+    Stopped,
+}
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     let target = Target::choose(args)?;
-    record(args, &target)?;
-    if args.no_merge {
+    // Until the merge is done, signals end what is being done and not the process.
+    let signals = Signals::register()?;
+    let recorded = record(args, &target, &signals)?;
+    if args.no_merge || matches!(recorded, Recorded::Stopped) {
         output::say(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
-        return Ok(Found::Something);
+        return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
     }
     let summary = merge_run(&target)?;
     tell_about_user_side(args, &summary);
@@ -70,42 +103,170 @@ fn tell_about_user_side(args: &RecordArgs, summary: &Summary) {
 }
 
 /// Records both sides into the run directory.
-fn record(args: &RecordArgs, target: &Target) -> Result<()> {
-    let signals = Signals::register()?;
-    let mut arenas = Arenas::create(&target.run)?;
-    let started = Subject::choose(args, arenas.folder())
-        .and_then(|subject| Ok((Kernel::start(args, &subject, &target.run)?, subject)));
+fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recorded> {
+    let starts_a_program = args.pid.is_none() && !args.all;
+    let arenas = starts_a_program.then(|| Arenas::create(&target.folder, args)).transpose();
+    let arenas = arenas.inspect_err(|_| nothing_was_recorded(target))?;
+    // The drain that is given up keeps its arenas, and the folder.
+    let folder = RemovedAtTheEnd(arenas.as_ref().map(Arenas::folder));
+    let started = Subject::choose(args, folder.0.as_ref().map(|folder| folder.path()), signals)
+        .and_then(|subject| Ok((Kernel::start(args, &subject, &target.folder)?, subject)));
+    let (kernel, subject) = started.inspect_err(|_| nothing_was_recorded(target))?;
     let mut manifest = manifest();
-    snapshot(&mut manifest);
-    let (kernel, mut subject) = started.inspect_err(|_| nothing_was_recorded(target))?;
     manifest.command = subject.command(args);
+    manifest.kernel_side = kernel.side();
+    // What is known already is on the disk, should this process be killed.
+    let clocks =
+        Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     output::say(&format!("recording {}; {}", subject.describe(), kernel.describe()));
-    if let Err(error) = subject.release() {
-        drop(kernel);
+    if let Some(user) = user::sudo_caller().filter(|_| starts_a_program && args.user.is_none()) {
+        output::say(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
+    }
+    let used_before = cpu_time();
+    let cpu_times = CpuTimes::start(subject.pid());
+    let mut running = Running { subject, kernel, draining: None, cpu_times, clocks, manifest, signals };
+    let begun = running.begin(arenas);
+    let waited = begun.and_then(|()| running.wait(args.length));
+    if let Ok(Waited::NeverBegan(error)) = waited {
         nothing_was_recorded(target);
         return Err(error);
     }
-    let (start, used_before) = (Instant::now(), cpu_time());
-    let waited = wait(&mut subject, &mut arenas, &kernel, &signals, &mut manifest, args.length);
-    // Whatever happened: what was recorded is kept.
-    manifest.user_side = arenas.finish();
-    manifest.user_side.extend(subject.user_side(&target.run));
-    manifest.recorded_ns = start.elapsed().as_nanos() as u64;
-    manifest.kernel_side = kernel.stop(&target.run);
-    manifest.recorder_cpu_ns = (cpu_time() - used_before).as_nanos() as u64;
-    snapshot(&mut manifest);
-    manifest.ended = waited?;
-    manifest.write(&target.run)?;
-    if !["exit 0", "goes on"].contains(&manifest.ended.as_str()) {
-        output::say(&format!("{} ended with {}", subject.describe(), manifest.ended));
+    running.complete(waited, target, used_before)
+}
+
+/// A folder that goes when this goes.
+struct RemovedAtTheEnd(Option<Arc<SocketFolder>>);
+
+impl Drop for RemovedAtTheEnd {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // Mostly it is gone already.
+            folder.remove();
+        }
     }
-    output::say(&cost(&manifest));
-    Ok(())
 }
 
 /// Nothing stays, and the next try finds the place free.
 fn nothing_was_recorded(target: &Target) {
-    let _ = fs::remove_dir_all(&target.run);
+    if let Ok(folder) = Folder::open_own(&target.run, target.folder.owner()) {
+        let _ = folder.remove();
+    }
+}
+
+/// A recording that is on.
+struct Running<'s> {
+    subject: Subject,
+    kernel: Kernel,
+    draining: Option<Draining>,
+    cpu_times: CpuTimes,
+    clocks: Clocks,
+    manifest: Manifest,
+    signals: &'s Signals,
+}
+
+/// Why the recording ends.
+enum Waited {
+    /// What is recorded has ended; how.
+    Ended(String),
+    /// What is recorded goes on. Whether it was a signal that ended the recording.
+    Left { by_signal: bool },
+    /// Somebody does not want to wait any more.
+    AtOnce,
+    /// The program could not be started.
+    NeverBegan(Error),
+}
+
+impl Running<'_> {
+    /// Lets the program begin, and drains what it records.
+    fn begin(&mut self, arenas: Option<Arenas>) -> Result<()> {
+        self.draining = arenas.map(Draining::start).transpose()?;
+        self.subject.release()
+    }
+
+    /// Until what is recorded has ended, the time is over, or somebody asks.
+    fn wait(&mut self, length: Option<Duration>) -> Result<Waited> {
+        let progress = Progress::new();
+        let start = Instant::now();
+        let (mut left, mut patience) = (length, None);
+        let mut last_progress = start;
+        let waited = loop {
+            // In this order: what could not begin has left its reason before it ended.
+            let has_ended = self.subject.has_ended()?;
+            if let Err(error) = self.subject.has_begun() {
+                break Waited::NeverBegan(error);
+            }
+            if has_ended {
+                // It has ended, and its number is still its own.
+                self.cpu_times.read();
+                break Waited::Ended(self.subject.ended()?);
+            }
+            let is_over = left.take_if(|length| start.elapsed() >= *length).is_some();
+            let asked =
+                if is_over { Some(Asked::by_the_clock()) } else { self.signals.next_within(LOOK_EVERY) };
+            match asked.map(|asked| self.subject.stop(asked)) {
+                Some(Stop::Now) => break Waited::Left { by_signal: !is_over },
+                Some(Stop::AtOnce) => break Waited::AtOnce,
+                Some(Stop::AtItsEnd) if is_over => patience = Some(Instant::now() + END_WITHIN),
+                Some(Stop::AtItsEnd) | None => {}
+            }
+            if patience.is_some_and(|end| Instant::now() >= end) {
+                if let Err(error) = self.subject.leave() {
+                    break Waited::NeverBegan(error);
+                }
+                let what = self.subject.describe();
+                output::say(&format!(
+                    "{what} has not ended in 3 s: it goes on, and is not recorded any more"
+                ));
+                break Waited::Left { by_signal: false };
+            }
+            self.cpu_times.read_now_and_then();
+            self.clocks.read_when_due(&mut self.manifest);
+            if last_progress.elapsed() >= PROGRESS_EVERY {
+                let seconds = start.elapsed().as_secs_f64();
+                let user = self.draining.as_ref().map_or(0, Draining::bytes) as f64 / 1e6;
+                let kernel = self.kernel.bytes() as f64 / 1e6;
+                progress.show(&format!("{seconds:.1} s, program {user:.1} MB, kernel {kernel:.1} MB"));
+                last_progress = Instant::now();
+            }
+        };
+        progress.clear();
+        self.manifest.recorded_ns = start.elapsed().as_nanos() as u64;
+        Ok(waited)
+    }
+
+    /// Writes what was recorded, whatever happened.
+    fn complete(self, waited: Result<Waited>, target: &Target, used_before: Duration) -> Result<Recorded> {
+        let Running { subject, mut kernel, draining, mut cpu_times, mut clocks, mut manifest, signals } =
+            self;
+        if matches!(waited, Ok(Waited::Left { .. })) {
+            cpu_times.read();
+        }
+        kernel.halt();
+        clocks.read(&mut manifest);
+        cpu_times.store(&mut manifest);
+        let mut ending = Ending::begin(kernel, draining, subject.to_be_asked(), &target.folder)?;
+        let patience = match &waited {
+            Ok(Waited::AtOnce) => Patience::None,
+            Ok(Waited::Left { by_signal: true }) => Patience::UntilTheNextSignal,
+            _ => Patience::UntilTheSecondSignal,
+        };
+        let ended = ending.wait(signals, patience)?;
+        (manifest.kernel_side, manifest.user_side) = (ended.kernel, ended.user);
+        manifest.unrecorded_processes = ended.unrecorded.processes;
+        manifest.unrecorded_why = ended.unrecorded.why;
+        manifest.recorder_cpu_ns = (cpu_time() - used_before).as_nanos() as u64;
+        manifest.ended = match waited? {
+            Waited::Ended(how) => how,
+            _ => GOES_ON.into(),
+        };
+        if !["exit 0", GOES_ON].contains(&manifest.ended.as_str()) {
+            output::say(&format!("{} ended with {}", subject.describe(), manifest.ended));
+        }
+        output::say(&cost(&manifest));
+        ending::write(clocks, manifest, &target.folder, signals)?;
+        let is_stopped = ended.is_stopped || signals.next().is_some();
+        Ok(if is_stopped { Recorded::Stopped } else { Recorded::Whole })
+    }
 }
 
 /// Time that this process had on CPUs.
@@ -118,56 +279,6 @@ fn cost(manifest: &Manifest) -> String {
     let seconds = manifest.recorded_ns as f64 / 1e9;
     let percent = 100.0 * manifest.recorder_cpu_ns as f64 / manifest.recorded_ns.max(1) as f64;
     format!("recorded {seconds:.3} s; the recorder itself used {percent:.1} % of one CPU")
-}
-
-/// Until the program has ended, or the time is over. Says how it ended.
-fn wait(
-    subject: &mut Subject,
-    arenas: &mut Arenas,
-    kernel: &Kernel,
-    signals: &Signals,
-    manifest: &mut Manifest,
-    length: Option<Duration>,
-) -> Result<String> {
-    // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask. Only now:
-    // the program must not inherit it.
-    let _ = rustix::process::setpriority_process(None, -20);
-    let progress = Progress::new();
-    let start = Instant::now();
-    let mut left = length;
-    let nap = if subject.is_drained() { NAP } else { LONG_NAP };
-    let (mut last_snapshot, mut last_progress) = (start, start);
-    loop {
-        let taken = arenas.poll();
-        if let Some(how) = subject.ended()? {
-            progress.clear();
-            return Ok(how);
-        }
-        let is_over = left.take_if(|length| start.elapsed() >= *length).is_some();
-        let asked = if is_over { Some(Asked::by_the_clock()) } else { signals.next() };
-        if let Some(how) = asked.and_then(|asked| subject.stop(asked)) {
-            progress.clear();
-            return Ok(how);
-        }
-        if last_snapshot.elapsed() >= SNAPSHOT_EVERY {
-            snapshot(manifest);
-            last_snapshot = Instant::now();
-        }
-        if last_progress.elapsed() >= PROGRESS_EVERY {
-            let seconds = start.elapsed().as_secs_f64();
-            let (user, kernel) = (arenas.bytes() as f64 / 1e6, kernel.bytes() as f64 / 1e6);
-            progress.show(&format!("{seconds:.1} s, program {user:.1} MB, kernel {kernel:.1} MB"));
-            last_progress = Instant::now();
-        }
-        if taken == 0 {
-            std::thread::sleep(nap);
-        }
-    }
-}
-
-fn snapshot(manifest: &mut Manifest) {
-    let snapshots = clock::snapshots().into_iter().map(|(domain, s)| ManifestSnapshot::new(domain, s));
-    manifest.snapshots.extend(snapshots);
 }
 
 fn manifest() -> Manifest {
@@ -187,7 +298,11 @@ fn manifest() -> Manifest {
 /// Records a program for another subcommand, and merges.
 pub(crate) fn record_and_merge(args: &RecordArgs) -> Result<(Target, Summary)> {
     let target = Target::choose(args)?;
-    record(args, &target).context("recording")?;
+    // Until the merge is done, signals end what is being done and not the process.
+    let signals = Signals::register()?;
+    if let Recorded::Stopped = record(args, &target, &signals).context("recording")? {
+        bail!("{}: recorded, and not merged: stopped by a signal", target.run.display());
+    }
     let summary = merge_run(&target)?;
     Ok((target, summary))
 }

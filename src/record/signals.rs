@@ -1,8 +1,9 @@
 //! Ctrl-C and friends: the program is asked to stop, the recording is completed.
 
 use std::{
-    sync::mpsc::{Receiver, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -10,10 +11,10 @@ use rustix::process::Signal;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
     iterator::{SignalsInfo, exfiltrator::WithOrigin},
-    low_level::siginfo::Cause,
+    low_level::{emulate_default_handler, siginfo::Cause},
 };
 
-/// Signals that ask us to stop, as they come.
+/// Signals that ask us to stop, as they come. When this goes, they end the process again.
 pub(super) struct Signals {
     asked: Receiver<Asked>,
 }
@@ -50,7 +51,8 @@ impl Signals {
                 };
                 let program_knows = matches!(origin.cause, Cause::Kernel);
                 if tell.send(Asked { signal, program_knows }).is_err() {
-                    return;
+                    // Nobody listens any more: it does what it does to any program.
+                    let _ = emulate_default_handler(origin.signal);
                 }
             }
         };
@@ -58,8 +60,21 @@ impl Signals {
         Ok(Signals { asked })
     }
 
-    /// The next one, if any came.
+    /// The next one, if one has come.
     pub(super) fn next(&self) -> Option<Asked> {
         self.asked.try_recv().ok()
+    }
+
+    /// The next one, if one comes within this time. Returns as soon as it comes.
+    pub(super) fn next_within(&self, time: Duration) -> Option<Asked> {
+        match self.asked.recv_timeout(time) {
+            Ok(asked) => Some(asked),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // The thread for signals has ended, which it never should: no reason to spin.
+                thread::sleep(time);
+                None
+            }
+        }
     }
 }

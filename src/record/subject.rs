@@ -1,31 +1,50 @@
 //! Who is recorded: a program that is started for it, a process that runs already, or the whole machine.
 
 use std::{
-    fs::{self, File},
-    os::fd::OwnedFd,
-    os::unix::process::ExitStatusExt,
+    fs,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt},
     path::Path,
     process::ExitStatus,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow};
 use fkt_ingest::live::Scope;
-use fut::control::Process;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid as KernelPid, PidfdFlags, pidfd_open},
 };
-use sigmund_merge::UserSide;
 use sigmund_model::Pid;
 
-use super::{gate::Held, signals::Asked};
-use crate::{cli::RecordArgs, output};
+use super::{
+    gate::{Held, Interrupted},
+    signals::{Asked, Signals},
+    work::Work,
+};
+use crate::cli::RecordArgs;
+
+/// How a recording ended before what it recorded.
+pub(super) const GOES_ON: &str = "goes on";
+
+/// How long the command line of a process may take to be read.
+const COMMAND_WITHIN: Duration = Duration::from_secs(1);
 
 /// Who is recorded.
 pub(super) enum Subject {
     Program(Held),
     Process(Running),
     System,
+}
+
+/// When the recording is to end that somebody wants to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// When the program has ended, which it was told to.
+    AtItsEnd,
+    /// Now: what is recorded goes on.
+    Now,
+    /// Now, without completing anything.
+    AtOnce,
 }
 
 /// A process that runs already.
@@ -36,12 +55,12 @@ pub(super) struct Running {
 }
 
 impl Subject {
-    /// Finds the process, or starts the program, which waits at its gate.
-    pub(super) fn choose(args: &RecordArgs, arenas: &Path) -> Result<Subject> {
-        match args.pid {
-            _ if args.all => Ok(Subject::System),
-            Some(pid) => Ok(Subject::Process(Running::find(Pid(pid))?)),
-            None => Ok(Subject::Program(Held::start(args, arenas)?)),
+    /// Finds the process, or starts the program, which waits at its gate. The program's arenas are to be in a folder.
+    pub(super) fn choose(args: &RecordArgs, arenas: Option<&Path>, signals: &Signals) -> Result<Subject> {
+        match (args.pid, arenas) {
+            (Some(pid), _) => Ok(Subject::Process(Running::find(Pid(pid))?)),
+            (None, Some(arenas)) => Ok(Subject::Program(Held::start(args, arenas, signals)?)),
+            (None, None) => Ok(Subject::System),
         }
     }
 
@@ -60,11 +79,6 @@ impl Subject {
             Subject::Process(running) => Some(running.pid),
             Subject::System => None,
         }
-    }
-
-    /// Whether it has arenas to drain: only what was started with them has.
-    pub(super) fn is_drained(&self) -> bool {
-        matches!(self, Subject::Program(_))
     }
 
     /// The command line.
@@ -92,30 +106,60 @@ impl Subject {
         }
     }
 
-    /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Result<Option<String>> {
+    /// Whether the program has begun.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(super) fn has_begun(&mut self) -> Result<bool> {
         match self {
-            Subject::Program(held) => Ok(held.ended()?.as_ref().map(how)),
-            Subject::Process(running) => Ok(running.has_ended()?.then(|| "ended".into())),
-            Subject::System => Ok(None),
+            Subject::Program(held) => held.has_begun(),
+            Subject::Process(_) | Subject::System => Ok(true),
         }
     }
 
-    /// Somebody wants the recording to stop. A program is asked to; `Some` says that the recording need not wait.
-    pub(super) fn stop(&mut self, asked: Asked) -> Option<String> {
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> Result<bool> {
         match self {
-            Subject::Program(held) => {
-                held.interrupt(asked);
-                None
-            }
-            Subject::Process(_) | Subject::System => Some("goes on".into()),
+            Subject::Program(held) => held.has_ended(),
+            Subject::Process(running) => running.has_ended(),
+            Subject::System => Ok(false),
         }
     }
 
-    /// What a process recorded itself, if the recorder did not drain it: the last of its flight recorder.
-    pub(super) fn user_side(&self, run: &Path) -> Option<UserSide> {
+    /// How it ended; from then on, its number may be another process's.
+    pub(super) fn ended(&mut self) -> Result<String> {
         match self {
-            Subject::Process(running) => running.user_side(run),
+            Subject::Program(held) => Ok(held.ended()?.map_or_else(|| GOES_ON.into(), |status| how(&status))),
+            Subject::Process(_) | Subject::System => Ok("ended".into()),
+        }
+    }
+
+    /// Somebody wants the recording to stop. A program is asked to.
+    pub(super) fn stop(&mut self, asked: Asked) -> Stop {
+        match self {
+            Subject::Program(held) => match held.interrupt(asked) {
+                Interrupted::Told => Stop::AtItsEnd,
+                Interrupted::KilledBefore => Stop::AtOnce,
+            },
+            Subject::Process(_) | Subject::System => Stop::Now,
+        }
+    }
+
+    /// The recording ends, and what is recorded goes on.
+    ///
+    /// # Errors
+    /// When that has not begun yet.
+    pub(super) fn leave(&mut self) -> Result<()> {
+        match self {
+            Subject::Program(held) => held.leave(),
+            Subject::Process(_) | Subject::System => Ok(()),
+        }
+    }
+
+    /// The process that is to be asked what it has recorded itself.
+    pub(super) fn to_be_asked(&self) -> Option<Pid> {
+        match self {
+            Subject::Process(running) => Some(running.pid),
             Subject::Program(_) | Subject::System => None,
         }
     }
@@ -129,8 +173,12 @@ impl Running {
         Ok(Running { pid, handle })
     }
 
+    /// It lies in the memory of the process, which may be such that reading it never ends (a file of a file system in user
+    /// space). Nobody waits for it long.
     fn command(&self) -> Vec<String> {
-        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let path = format!("/proc/{}/cmdline", self.pid);
+        let read = Work::start("command line", move || fs::read(path).unwrap_or_default());
+        let line = read.and_then(|read| read.within(COMMAND_WITHIN)).ok().flatten().unwrap_or_default();
         let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
@@ -138,27 +186,6 @@ impl Running {
     fn has_ended(&self) -> Result<bool> {
         let mut wait = [PollFd::new(&self.handle, PollFlags::IN)];
         Ok(poll(&mut wait, Some(&Timespec::default())).with_context(|| format!("process {}", self.pid))? > 0)
-    }
-
-    fn user_side(&self, run: &Path) -> Option<UserSide> {
-        let file = format!("user-{}.fut", self.pid);
-        let path = run.join(&file);
-        let snapshot = || -> Result<UserSide> {
-            let process = Process::find(self.pid.0)?;
-            let reply = process.snapshot(&File::create_new(&path)?)?;
-            let number = |fact| reply.number(fact).unwrap_or(0);
-            let (lost, unfinished) = (number("lost"), number("unfinished"));
-            Ok(UserSide { file, pid: self.pid.0, lost, unfinished, unwritten: 0 })
-        };
-        match snapshot() {
-            Ok(side) => Some(side),
-            Err(error) => {
-                // It is empty, if it was made at all.
-                let _ = fs::remove_file(&path);
-                output::say(&format!("no events of the process itself: {error:#}"));
-                None
-            }
-        }
     }
 }
 

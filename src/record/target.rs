@@ -2,16 +2,22 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result, bail};
+use sigmund_files::Folder;
+use sigmund_merge::is_of_a_run;
 
-use crate::cli::RecordArgs;
+use crate::{cli::RecordArgs, owner::owner};
 
 /// The run directory, and the super-trace beside it.
 pub(crate) struct Target {
     pub(crate) run: PathBuf,
+    /// The run directory, open: files are made in it by their names. It is locked while it is recorded.
+    pub(super) folder: Arc<Folder>,
     pub(crate) supertrace: PathBuf,
     pub(crate) force: bool,
 }
@@ -23,29 +29,38 @@ impl Target {
             Some(run) => run.clone(),
             None => free_name(&name(args)),
         };
-        let target = Target { supertrace: beside(&run), run, force: args.force };
-        if args.force && is_run(&target.run) {
-            fs::remove_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
+        let supertrace = beside(&run);
+        if !args.force && supertrace.symlink_metadata().is_ok() {
+            bail!("{}: is there already; --force overwrites a recording", supertrace.display());
         }
-        for path in [&target.run, &target.supertrace] {
-            let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-            if path.exists() && !(args.force && *path == target.supertrace) && !is_empty() {
-                bail!("{}: is there already; --force overwrites a recording", path.display());
+        let shown = || run.display().to_string();
+        if args.force && run.symlink_metadata().is_ok() {
+            let old = Folder::open_own(&run, owner()).with_context(shown)?;
+            remove_run(&old).with_context(shown)?;
+        }
+        let folder = match Folder::create_or_take_empty(&run, owner()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                bail!("{}: is there already; --force overwrites a recording", run.display());
             }
+            made => made.with_context(shown)?,
+        };
+        if !folder.lock() {
+            bail!("{}: somebody records there", run.display());
         }
-        fs::create_dir_all(&target.run).with_context(|| target.run.display().to_string())?;
-        Ok(target)
+        Ok(Target { supertrace, run, folder: Arc::new(folder), force: args.force })
     }
 }
 
-/// Whether a folder holds nothing but what a recorder puts there, one that was killed included.
-fn is_run(folder: &Path) -> bool {
-    let Ok(mut entries) = fs::read_dir(folder) else { return false };
-    entries.all(|entry| {
-        let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
-        let is_user_side = name.starts_with("user-") && name.ends_with(".fut");
-        is_user_side || ["run.json", "kernel.dat", "kernel.perf"].contains(&name.as_str())
-    })
+/// Removes what a recorder has put into a folder, one that was killed included, if there is nothing else in it.
+fn remove_run(folder: &Folder) -> Result<()> {
+    let names = folder.names()?;
+    if names.iter().all(|name| name.to_str().is_some_and(is_of_a_run)) {
+        if !folder.lock() {
+            bail!("somebody records there");
+        }
+        names.iter().try_for_each(|name| folder.remove_file(name))?;
+    }
+    Ok(())
 }
 
 /// `RUN.supertrace`, for `RUN` and `RUN.run`.
@@ -76,6 +91,7 @@ fn name(args: &RecordArgs) -> String {
 fn free_name(name: &str) -> PathBuf {
     let names = (1..).map(|n| if n == 1 { format!("{name}.run") } else { format!("{name}-{n}.run") });
     let mut paths = names.map(PathBuf::from);
-    let free = paths.find(|run| !run.exists() && !beside(run).exists());
+    let is_free = |path: &Path| path.symlink_metadata().is_err();
+    let free = paths.find(|run| is_free(run) && is_free(&beside(run)));
     free.unwrap_or_else(|| PathBuf::from("program.run"))
 }

@@ -79,30 +79,90 @@ fn the_witnesses_disagree_on_no_more_than_one_user_event_in_10000_and_each_has_i
     }
 }
 
-/// An LWP's time on CPUs by the super-trace against its own `CLOCK_THREAD_CPUTIME_ID`.
+/// LWPs' time on CPUs by the super-trace against their own `CLOCK_THREAD_CPUTIME_ID`, summed over several recordings: a
+/// fault that shows itself in every second one is seen.
 ///
-/// That clock leaves out what a hypervisor steals and what interrupts take, and the switches do not; so on a busy host
-/// a single recording may show a difference where the merge makes none. An error of the merge would show every time:
-/// one of thirty recordings (eight were too few beside compilers) must hold for all LWPs.
+/// What explains a difference is counted, and subtracted. That clock leaves out what a hypervisor stole and what
+/// interrupts took, as `/proc/stat` says, and the switches do not. And where the kernel did not trace a switch, the
+/// super-trace says that it is unknown what an LWP did.
 #[test]
-fn an_lwps_time_on_cpus_is_its_own_cpu_time_within_1_percent() {
+fn lwps_time_on_cpus_is_their_own_cpu_time_within_1_percent_in_all_recordings_together() {
     let Some(_alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
-    let mut seen = Vec::new();
-    for _ in 0..30 {
+    let (mut on_cpu, mut unknown, mut cpu_time, mut not_counted) = (0.0, 0.0, 0.0, 0.0);
+    let mut each = Vec::new();
+    for _ in 0..RECORDINGS {
+        let before = stolen_and_interrupts_ns();
         record_sumtime(&sigmund);
-        let query =
-            "SELECT attached_on_cpu_ns, cpu_time_ns FROM lwps WHERE name LIKE 'lwp/%' AND carries_threads";
-        let lwps = sigmund.sql(TRACE, query);
-        assert_eq!(lwps.len(), 4, "{lwps:?}");
-        let ratio = |row: &Vec<String>| row[0].parse::<f64>().unwrap() / row[1].parse::<f64>().unwrap();
-        let ratios: Vec<f64> = lwps.iter().map(ratio).collect();
-        if ratios.iter().all(|ratio| (ratio - 1.0).abs() <= 0.01) {
-            return;
-        }
-        seen.push(ratios);
+        let taken = stolen_and_interrupts_ns() - before;
+        let query = "SELECT sum(attached_on_cpu_ns), sum(cpu_time_ns), count(*) FROM lwps
+            WHERE name LIKE 'lwp/%' AND carries_threads";
+        let sums = sigmund.sql(TRACE, query);
+        let ns = |column: usize| sums[0][column].parse::<f64>().unwrap();
+        assert_eq!(ns(2), 4.0, "{sums:?}");
+        let query = "SELECT coalesce(sum(dur_ns), 0) FROM lwp_states WHERE state = 'unknown'
+            AND lwp IN (SELECT lwp FROM lwps WHERE name LIKE 'lwp/%' AND carries_threads)";
+        let unseen = sigmund.sql(TRACE, query)[0][0].parse::<f64>().unwrap();
+        each.push(format!(
+            "{:.0} of {:.0}, {unseen:.0} unknown, {taken:.0} stolen or in interrupts",
+            ns(0),
+            ns(1)
+        ));
+        on_cpu += ns(0);
+        cpu_time += ns(1);
+        unknown += unseen;
+        not_counted += taken;
     }
-    panic!("time on CPUs / CPU time, for each LWP of each recording: {seen:.4?}");
+    let told = format!("ns on CPUs of ns of CPU time, in each recording: {each:#?}");
+    assert!(on_cpu - not_counted <= 1.01 * cpu_time, "more by the switches, {told}");
+    assert!(on_cpu + unknown >= 0.99 * cpu_time, "less by the switches, {told}");
+    // Otherwise they would explain anything.
+    assert!(unknown <= 0.1 * cpu_time, "{told}");
+}
+
+const RECORDINGS: usize = 6;
+
+/// What hypervisors have stolen from all CPUs, and what their interrupts took, since the start: `irq`, `softirq` and
+/// `steal` of `/proc/stat`, in 1/100 s (proc_stat(5)).
+fn stolen_and_interrupts_ns() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap();
+    let columns = stat.lines().next().unwrap_or_default().split_whitespace().skip(6).take(3);
+    columns.map(|ticks| ticks.parse::<f64>().unwrap() * 1e7).sum()
+}
+
+/// `(tid, ns at the start, ns at the end)` of each LWP that the run's manifest has readings of.
+fn cpu_times(sigmund: &Sigmund) -> Vec<(u64, Option<u64>, Option<u64>)> {
+    let text = fs::read_to_string(sigmund.path("RUN/run.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(manifest["lwp_cpu_times_omitted"], 0);
+    let ns = |reading: &serde_json::Value| {
+        assert!(reading.is_null() || reading["before"].as_u64() <= reading["after"].as_u64(), "{reading}");
+        reading["ns"].as_u64()
+    };
+    let times = manifest["lwp_cpu_times"].as_array().unwrap();
+    times
+        .iter()
+        .map(|times| (times["tid"].as_u64().unwrap(), ns(&times["begin"]), ns(&times["end"])))
+        .collect()
+}
+
+#[test]
+fn the_cpu_time_of_each_lwp_is_in_the_run_and_what_the_kernel_adds_is_recorded_when_asked_for() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    // Long enough for some readings of LWPs that come after the first.
+    let sumtime = [program(), "sumtime", "12", "4", "60000"];
+    let options = ["record", "--witness", "runtime", "-o", "RUN", "--"];
+    sigmund.run(options.iter().chain(&sumtime)).found();
+    let times = cpu_times(&sigmund);
+    // The main LWP was there at the start, as what waited at the gate.
+    assert!(times.iter().any(|(_, begin, end)| begin.is_some() && end > begin), "{times:?}");
+    assert!(
+        times.iter().filter(|(_, begin, end)| begin.is_none() && end.is_some()).count() >= 4,
+        "{times:?}"
+    );
+    let added = "SELECT count(*) FROM events WHERE name = 'sched_stat_runtime'";
+    assert!(sigmund.number(TRACE, added) > 100);
 }
 
 #[test]
@@ -214,9 +274,10 @@ fn a_kernel_side_that_was_cut_costs_its_end_and_not_the_user_side() {
     let (kernel, user) = (count("KERN"), count("USER"));
     let path = sigmund.path("RUN/kernel.dat");
     let bytes = fs::read(&path).unwrap();
-    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    // What describes the events is up to a half of it.
+    fs::write(&path, &bytes[..bytes.len() / 8 * 7]).unwrap();
     let said = sigmund.run(["merge", "RUN", "-o", TRACE, "--force"]);
-    said.complained(&["kernel.dat: cpu ", "at byte ", "the end of the file"]);
+    said.complained(&["kernel.dat: ", "cpu ", "at byte ", "the end of the file"]);
     assert!((1..kernel).contains(&count("KERN")), "{} of {kernel} kernel events kept", count("KERN"));
     assert_eq!(count("USER"), user);
     assert!(sigmund.number(TRACE, "SELECT count(*) FROM losses WHERE kind = 'truncated'") > 0);

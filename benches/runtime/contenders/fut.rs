@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fut::Runtime;
+use fut::{Runtime, RuntimeBuilder};
 
 use self::matrix::Matrix;
 use super::threads::{UserThreads, second_time};
@@ -52,9 +52,16 @@ impl UserThreads for Fut {
     }
 }
 
+/// Choices for a runtime whose user threads move between LWPs.
+pub(super) fn migrating() -> RuntimeBuilder {
+    // SAFETY: what `run` runs in user threads keeps nothing of an LWP across a call that can switch: it spawns, joins,
+    // yields, computes on memory that it owns or borrows from another user thread, and records events.
+    unsafe { Runtime::builder().migrating() }
+}
+
 /// Only the second time is recorded, as only that is timed.
-pub(super) fn run(work: Work, cpus: usize, events: Events) -> io::Result<Duration> {
-    let runtime = Runtime::builder().lwps(cpus).build()?;
+pub(super) fn run(builder: RuntimeBuilder, work: Work, cpus: usize, events: Events) -> io::Result<Duration> {
+    let runtime = builder.lwps(cpus).build()?;
     events.pause();
     Ok(runtime.run(move || {
         let elapsed = match work {

@@ -18,8 +18,10 @@ use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
 /// One that takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
-    /// Not recorded.
+    /// User threads that move between LWPs, as those of the peers do. Not recorded.
     Fut,
+    /// User threads that stay on the LWP that began them: what safe calls build. Not recorded.
+    FutPinned,
     /// Not recorded either: what differs between these two is noise.
     FutAgain,
     /// Scheduling events are recorded.
@@ -45,8 +47,9 @@ pub(crate) enum Role {
 
 impl Contender {
     /// All that take part beside the peers.
-    pub(crate) const ALL: [Contender; 9] = [
+    pub(crate) const ALL: [Contender; 10] = [
         Contender::Fut,
+        Contender::FutPinned,
         Contender::Go,
         Contender::May,
         Contender::TokioCurrentThread,
@@ -59,7 +62,11 @@ impl Contender {
 
     pub(crate) fn role(self) -> Role {
         match self {
-            Contender::Fut | Contender::FutAgain | Contender::FutScheduling | Contender::FutAll => Role::Ours,
+            Contender::Fut
+            | Contender::FutPinned
+            | Contender::FutAgain
+            | Contender::FutScheduling
+            | Contender::FutAll => Role::Ours,
             Contender::Corosensei => Role::Floor,
             _ => Role::Peer,
         }
@@ -69,6 +76,7 @@ impl Contender {
     pub(crate) fn label(self) -> String {
         match self {
             Contender::Fut => "fut".into(),
+            Contender::FutPinned => "fut, pinned".into(),
             Contender::FutAgain => "fut, once more".into(),
             Contender::FutScheduling => "fut, scheduling events recorded".into(),
             Contender::FutAll => "fut, all events recorded".into(),
@@ -116,7 +124,10 @@ impl Contender {
             (Contender::TokioMultiThread, _) => tokio::run_multi_thread(work, cpus),
             (Contender::AsyncExecutor, _) => async_executor::run(work, cpus),
             (Contender::Corosensei, _) => corosensei::run(work),
-            _ => fut::run(work, cpus, events).map_err(in_our_words)?,
+            (Contender::FutPinned, _) => {
+                fut::run(::fut::Runtime::builder(), work, cpus, events).map_err(in_our_words)?
+            }
+            _ => fut::run(fut::migrating(), work, cpus, events).map_err(in_our_words)?,
         };
         let recorded = recording.map(|recording| recording.finish()).transpose().map_err(in_our_words)?;
         Ok(Sample { elapsed, recorded, live: None })

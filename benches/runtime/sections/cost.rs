@@ -1,4 +1,4 @@
-//! Yield, spawn and join, and Sumtime: fut beside its peers.
+//! Yield, spawn and join, and Sumtime: fut, migrating and pinned, beside its peers.
 
 use super::{Plan, overhead, verdict};
 use crate::{
@@ -19,6 +19,9 @@ struct Target {
 
 const HALF: Target = Target { times: 0.5, recorded: false };
 const FASTER: Target = Target { times: 1.0, recorded: true };
+
+/// What pinned user threads may cost, in times of the migrating ones.
+const PINNED: f64 = 1.15;
 
 pub(crate) fn run(plan: Plan<'_>, height: u32) {
     let small: [Work; 4] = [
@@ -51,6 +54,8 @@ fn table(work: Work, cpus: usize, target: Target, outcomes: &[Outcome]) {
     println!("\n{}, on {}", work.title(), overhead::cpus_and_lwps(cpus));
     let peers = outcomes.iter().filter(|outcome| outcome.job.contender.role() == Role::Peer);
     let fastest = peers.filter_map(|peer| Some(samples(peer)?.median())).min_by(f64::total_cmp);
+    let of = |wanted| outcomes.iter().find(|outcome| outcome.job.contender == wanted);
+    let migrating = of(Contender::Fut).and_then(samples);
     let mut table = Table::new(&["", "ns", "min", "max", "× fastest peer", "target", ""]);
     for outcome in outcomes {
         let contender = outcome.job.contender;
@@ -65,6 +70,11 @@ fn table(work: Work, cpus: usize, target: Target, outcomes: &[Outcome]) {
         if let Some(fastest) = fastest {
             let ratio = samples.median() / fastest;
             row.push(format!("{ratio:.2}"));
+            if let (Contender::FutPinned, Some(migrating)) = (contender, &migrating) {
+                let met = samples.median() <= PINNED * migrating.median();
+                row.push(format!("≤ {PINNED} × fut"));
+                row.push(verdict(met));
+            }
             let recorded = contender == Contender::FutScheduling && target.recorded;
             if contender == Contender::Fut || recorded {
                 // As good as the fastest is not faster.

@@ -65,12 +65,12 @@ mod stream;
 mod usual_names;
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use sigmund_files::Folder;
 use sigmund_model::{Context, Level, Lwp, Ticks};
 
 use crate::timeline::{Cast, Change, CpuId, Happening, ProcessId, Sink};
@@ -85,7 +85,7 @@ const WAITING: usize = 64 << 20;
 /// Writes a CTF trace.
 #[derive(Debug)]
 pub struct Ctf {
-    folder: PathBuf,
+    folder: Folder,
     cast: Arc<Cast>,
     uuid: [u8; 16],
     classes: Classes,
@@ -116,12 +116,16 @@ impl Ctf {
     /// # Errors
     /// When it cannot be made, or is not empty.
     pub fn create(folder: &Path, cast: Arc<Cast>) -> io::Result<Ctf> {
-        fs::create_dir_all(folder)?;
-        if fs::read_dir(folder)?.next().is_some() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the folder is not empty"));
-        }
+        Ctf::create_in(Folder::create_or_take_empty(folder, None)?, cast)
+    }
+
+    /// A trace in a folder that is open and empty.
+    ///
+    /// # Errors
+    /// When files cannot be written.
+    pub fn create_in(folder: Folder, cast: Arc<Cast>) -> io::Result<Ctf> {
         Ok(Ctf {
-            folder: folder.to_owned(),
+            folder,
             uuid: uuid(&cast),
             classes: Classes::new(&cast.event_types),
             cast,
@@ -156,7 +160,7 @@ impl Ctf {
         self.waiting += len - before;
         if len >= PACKET {
             self.waiting -= len;
-            return self.streams[at].flush(self.uuid);
+            return self.streams[at].flush(&self.folder, self.uuid);
         }
         if self.waiting >= WAITING { self.flush() } else { Ok(()) }
     }
@@ -213,13 +217,13 @@ impl Ctf {
     }
 
     fn new_stream(&mut self, class: StreamClass, name: &str, instance: usize, owner: Option<i32>) -> usize {
-        self.streams.push(Stream::new(self.folder.join(name), class, instance as u64, owner));
+        self.streams.push(Stream::new(name.to_owned(), class, instance as u64, owner));
         self.streams.len() - 1
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.waiting = 0;
-        self.streams.iter_mut().try_for_each(|stream| stream.flush(self.uuid))
+        self.streams.iter_mut().try_for_each(|stream| stream.flush(&self.folder, self.uuid))
     }
 }
 
@@ -234,9 +238,7 @@ impl Sink for Ctf {
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let text = metadata::text(&self.cast, self.uuid, &self.classes);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        options.open(self.folder.join("metadata"))?.write_all(text.as_bytes())
+        self.folder.create_file("metadata")?.write_all(text.as_bytes())
     }
 }
 

@@ -12,10 +12,9 @@
 //! All little endian, sizes in bits, nothing padded: a packet is as long as its content. A file is open only while a
 //! packet is written, so that any number of streams needs one descriptor.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::{self, Seek, SeekFrom, Write};
 
+use sigmund_files::Folder;
 use sigmund_model::Ticks;
 
 /// A packet goes to its file when it has so many bytes. An event is never divided: one that is longer makes a longer
@@ -50,7 +49,7 @@ impl StreamClass {
 /// One stream.
 #[derive(Debug)]
 pub(super) struct Stream {
-    path: PathBuf,
+    name: String,
     class: StreamClass,
     /// Among those of its class.
     instance: u64,
@@ -64,9 +63,9 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(path: PathBuf, class: StreamClass, instance: u64, owner: Option<i32>) -> Stream {
+    pub(super) fn new(name: String, class: StreamClass, instance: u64, owner: Option<i32>) -> Stream {
         let (begin, end) = (Ticks(0), Ticks(0));
-        Stream { path, class, instance, owner, packet: Vec::new(), begin, end, written: 0 }
+        Stream { name, class, instance, owner, packet: Vec::new(), begin, end, written: 0 }
     }
 
     /// Where the bytes of an event of this instant go: behind those that are there.
@@ -86,15 +85,17 @@ impl Stream {
     }
 
     /// Appends the packet to the file, if there is one.
-    pub(super) fn flush(&mut self, uuid: [u8; 16]) -> io::Result<()> {
+    pub(super) fn flush(&mut self, folder: &Folder, uuid: [u8; 16]) -> io::Result<()> {
         if self.packet.is_empty() {
             return Ok(());
         }
         self.fill_head(uuid);
-        let mut options = OpenOptions::new();
         // The first packet makes the file: one that is there is somebody else's.
-        options.append(true).create_new(self.written == 0);
-        options.open(&self.path)?.write_all(&self.packet)?;
+        let made =
+            if self.written == 0 { folder.create_file(&self.name) } else { folder.reopen_file(&self.name) };
+        let mut file = made?;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&self.packet)?;
         self.written += 1;
         self.packet.clear();
         Ok(())

@@ -1,6 +1,6 @@
 //! The file that is opened: `traces.otf2`.
 
-use std::{fs::File, io, io::Write, path::Path};
+use std::{fs::File, io, io::Write};
 
 use super::encode;
 
@@ -31,8 +31,8 @@ pub(super) struct Anchor<'a> {
 }
 
 impl Anchor<'_> {
-    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        File::create(path)?.write_all(&self.encode())
+    pub(super) fn write(&self, mut file: File) -> io::Result<()> {
+        file.write_all(&self.encode())
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -2,9 +2,12 @@
 
 use std::{
     collections::HashMap,
-    fs, io,
-    path::{Path, PathBuf},
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
 };
+
+use sigmund_files::Folder;
 
 use super::{
     AttributeId, ClockProperties, Definitions, Event, LocationGroupId, LocationId, LocationType, StringId,
@@ -50,7 +53,9 @@ impl Default for Options {
 /// An archive that is being written. It has no anchor file, and so is none, until it is [finished](Self::finish).
 #[derive(Debug)]
 pub struct Archive {
-    folder: PathBuf,
+    folder: Arc<Folder>,
+    /// `traces`, in it.
+    of_locations: Folder,
     options: Options,
     definitions: Definitions,
     locations: Vec<Stream>,
@@ -78,17 +83,25 @@ impl Archive {
     /// # Errors
     /// When files are there already, when nothing can be written there, or when the options are out of range.
     pub fn create(folder: &Path, clock: ClockProperties, options: Options) -> io::Result<Archive> {
+        Archive::create_in(Folder::create_or_take_empty(folder, None)?, clock, options)
+    }
+
+    /// Begins an archive in a folder that is open and empty.
+    ///
+    /// # Errors
+    /// As those of [`create`](Self::create).
+    pub fn create_in(folder: Folder, clock: ClockProperties, options: Options) -> io::Result<Archive> {
         for size in [options.event_chunk, options.definition_chunk] {
             if !CHUNK_SIZES.contains(&size) {
                 let why = format!("chunks of {size} bytes, but libotf2 reads {CHUNK_SIZES:?}");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
             }
         }
-        fs::create_dir_all(folder)?;
-        fs::create_dir(folder.join("traces"))?;
-        let definitions = Definitions::create(folder.join("traces.def"), options.definition_chunk, clock)?;
-        let (folder, locations) = (folder.to_path_buf(), Vec::new());
-        Ok(Archive { folder, options, definitions, locations, places: HashMap::new(), held: 0 })
+        let of_locations = folder.create_folder("traces")?;
+        let folder = Arc::new(folder);
+        let definitions = Definitions::create(Arc::clone(&folder), options.definition_chunk, clock)?;
+        let (locations, places) = (Vec::new(), HashMap::new());
+        Ok(Archive { folder, of_locations, options, definitions, locations, places, held: 0 })
     }
 
     /// What is defined, and what else is to be.
@@ -134,7 +147,7 @@ impl Archive {
         let before = stream.chunks.held();
         stream.chunks.event(time, |out| event.encode(attributes, out))?;
         if stream.chunks.waiting() >= FLUSH_AT {
-            stream.chunks.flush(&file(&self.folder, stream.id, "evt"), false)?;
+            stream.chunks.flush(&self.of_locations, &file(stream.id, "evt"), false)?;
         }
         let after = stream.chunks.held();
         if after != before {
@@ -156,8 +169,8 @@ impl Archive {
         self.locations.sort_by_key(|stream| stream.id);
         for mut stream in std::mem::take(&mut self.locations) {
             stream.chunks.close();
-            stream.chunks.flush(&file(&self.folder, stream.id, "evt"), true)?;
-            fs::write(file(&self.folder, stream.id, "def"), &nothing)?;
+            stream.chunks.flush(&self.of_locations, &file(stream.id, "evt"), true)?;
+            self.of_locations.create_file(file(stream.id, "def"))?.write_all(&nothing)?;
             let count = stream.chunks.events();
             events += count;
             self.definitions.location(stream.id, stream.name, stream.ty, stream.group, count)?;
@@ -173,7 +186,7 @@ impl Archive {
             description: &self.options.description,
             events,
         };
-        anchor.write(&self.folder.join("traces.otf2"))
+        anchor.write(self.folder.create_file("traces.otf2")?)
     }
 
     /// Writes the events of all locations, and gives their memory back.
@@ -181,7 +194,7 @@ impl Archive {
     fn flush(&mut self) -> io::Result<()> {
         for stream in &mut self.locations {
             if stream.chunks.held() > 0 {
-                stream.chunks.flush(&file(&self.folder, stream.id, "evt"), true)?;
+                stream.chunks.flush(&self.of_locations, &file(stream.id, "evt"), true)?;
             }
         }
         self.held = 0;
@@ -194,8 +207,8 @@ fn no_such_location() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "no such location, or the archive is finished")
 }
 
-fn file(folder: &Path, location: LocationId, extension: &str) -> PathBuf {
-    folder.join(format!("traces/{}.{extension}", location.0))
+fn file(location: LocationId, extension: &str) -> String {
+    format!("{}.{extension}", location.0)
 }
 
 /// The local definitions of a location whose numbers are the global ones.

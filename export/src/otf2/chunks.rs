@@ -1,10 +1,8 @@
 //! A file of chunks that grows at its end, of which only the last bytes are in memory.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, Seek, SeekFrom, Write},
-    path::Path,
-};
+use std::io::{self, Seek, SeekFrom, Write};
+
+use sigmund_files::Folder;
 
 const END_OF_CHUNK: u8 = 0;
 const END_OF_BUFFER: u8 = 1;
@@ -26,6 +24,8 @@ const END_LEN: usize = 2;
 #[derive(Debug)]
 pub(super) struct Chunks {
     chunk_size: usize,
+    /// Whether the file is there.
+    is_made: bool,
     /// Length of the file.
     written: u64,
     /// Where in the file the chunk begins that is being filled.
@@ -41,7 +41,16 @@ pub(super) struct Chunks {
 impl Chunks {
     pub(super) fn new(chunk_size: usize) -> Chunks {
         let (written, chunk, buffer) = (0, 0, Vec::new());
-        Chunks { chunk_size, written, chunk, buffer, events: 0, time: None, patches: Vec::new() }
+        Chunks {
+            chunk_size,
+            is_made: false,
+            written,
+            chunk,
+            buffer,
+            events: 0,
+            time: None,
+            patches: Vec::new(),
+        }
     }
 
     pub(super) fn events(&self) -> u64 {
@@ -121,8 +130,10 @@ impl Chunks {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn flush(&mut self, path: &Path, release: bool) -> io::Result<()> {
-        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    pub(super) fn flush(&mut self, folder: &Folder, name: &str, release: bool) -> io::Result<()> {
+        // Not open all the time: an archive may have more files than a process.
+        let mut file = if self.is_made { folder.reopen_file(name)? } else { folder.create_file(name)? };
+        self.is_made = true;
         for (at, last) in self.patches.drain(..) {
             file.seek(SeekFrom::Start(at))?;
             file.write_all(&last.to_le_bytes())?;

@@ -1,6 +1,8 @@
 //! What the events refer to: records of the file of global definitions.
 
-use std::{io, path::PathBuf};
+use std::{io, sync::Arc};
+
+use sigmund_files::Folder;
 
 use super::{
     AttributeId, ClockProperties, CommId, GroupId, GroupType, LocationGroupId, LocationGroupType, LocationId,
@@ -39,10 +41,13 @@ pub const LONGEST_TEXT: usize = 1 << 20;
 /// What waits for being written goes to the file when it is so long.
 const FLUSH_AT: usize = 64 << 10;
 
+/// Its name.
+const FILE: &str = "traces.def";
+
 /// The file of global definitions, in the making. Each definition gets the next number of its kind.
 #[derive(Debug)]
 pub struct Definitions {
-    path: PathBuf,
+    folder: Arc<Folder>,
     chunks: Chunks,
     /// Records that name locations, which have to be defined before.
     late: Vec<Vec<u8>>,
@@ -73,13 +78,13 @@ fn take(next: &mut u32) -> u32 {
 
 impl Definitions {
     pub(super) fn create(
-        path: PathBuf,
+        folder: Arc<Folder>,
         chunk_size: usize,
         clock: ClockProperties,
     ) -> io::Result<Definitions> {
         let (chunks, texts) = (Chunks::new(chunk_size), Texts::default());
         let mut definitions =
-            Definitions { path, chunks, late: Vec::new(), written: 0, texts, next: Next::default() };
+            Definitions { folder, chunks, late: Vec::new(), written: 0, texts, next: Next::default() };
         definitions.clock_properties(clock)?;
         definitions.string("")?;
         Ok(definitions)
@@ -370,14 +375,14 @@ impl Definitions {
             self.written += 1;
         }
         self.chunks.close();
-        self.chunks.flush(&self.path, true)
+        self.chunks.flush(&self.folder, FILE, true)
     }
 
     fn write(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.chunks.definition(|out| encode::record(out, kind, body))?;
         self.written += 1;
         if self.chunks.waiting() >= FLUSH_AT {
-            self.chunks.flush(&self.path, false)?;
+            self.chunks.flush(&self.folder, FILE, false)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Reads who takes part: the tables `lwps`, `threads`, `cpus`, and the clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::{
     array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch},
@@ -39,10 +39,9 @@ pub async fn cast(trace: &SuperTrace, filter: &Filter) -> Result<Cast, Error> {
     threads.sort_by_key(|thread| (thread.thread, thread.born));
 
     let processes = processes(&lwps, &threads);
-    let process = |pid: Option<Pid>| {
-        let at = processes.iter().position(|process| process.pid == pid);
-        ProcessId(at.unwrap_or_default() as u32)
-    };
+    let by_pid: BTreeMap<Option<Pid>, ProcessId> =
+        processes.iter().enumerate().map(|(at, process)| (process.pid, ProcessId(at as u32))).collect();
+    let process = |pid: Option<Pid>| by_pid.get(&pid).copied().unwrap_or(ProcessId(0));
     let ids: BTreeMap<Thread, ThreadId> =
         threads.iter().enumerate().map(|(at, thread)| (thread.thread, ThreadId(at as u32))).collect();
     let name = trace.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -210,8 +209,12 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
 fn processes(lwps: &[LwpRow], threads: &[ThreadRow]) -> Vec<Process> {
     let pids: BTreeSet<Option<Pid>> =
         lwps.iter().map(|lwp| lwp.pid).chain(threads.iter().map(|thread| thread.pid)).collect();
+    let mut names: HashMap<u32, &Option<String>> = HashMap::new();
+    for lwp in lwps {
+        names.entry(lwp.lwp.0).or_insert(&lwp.name);
+    }
     // The main LWP's name is the process's.
-    let name = |pid: Pid| lwps.iter().find(|lwp| lwp.lwp.0 == pid.0).and_then(|lwp| lwp.name.clone());
+    let name = |pid: Pid| names.get(&pid.0).copied().cloned().flatten();
     let known = pids.iter().flatten().map(|pid| Process { pid: Some(*pid), name: name(*pid) });
     let unknown = pids.contains(&None).then_some(Process { pid: None, name: None });
     known.chain(unknown).collect()

@@ -13,23 +13,22 @@ const SMALL: usize = 1 << 12;
 /// The declared events of a cast, by what a row says of its own.
 pub(super) struct Kinds<'a> {
     cast: &'a Cast,
-    /// By side and number, where that is small and one event has it: a look at a table, not into a map.
+    /// By side and number, where that is small, the first event that has it: a look at a table, not into a map.
     small: [Vec<Option<u32>>; 2],
-    /// Several events may have one number: those of two programs.
-    by_code: HashMap<(Option<Level>, Option<i64>), Vec<u32>, foldhash::fast::FixedState>,
+    /// Several events may have one number: those of two programs. The first of a name is taken.
+    by_name: HashMap<(Level, Option<i64>, &'a str), u32, foldhash::fast::FixedState>,
 }
 
 impl Kinds<'_> {
     pub(super) fn of(cast: &Cast) -> Kinds<'_> {
         let mut kinds =
-            Kinds { cast, small: [vec![None; SMALL], vec![None; SMALL]], by_code: HashMap::default() };
+            Kinds { cast, small: [vec![None; SMALL], vec![None; SMALL]], by_name: HashMap::default() };
         for (index, ty) in cast.event_types.iter().enumerate() {
-            let code = (Some(ty.level), ty.code.map(i64::from));
-            kinds.by_code.entry(code).or_default().push(index as u32);
-        }
-        for ((level, code), same_code) in &kinds.by_code {
-            if let (Some(level), Some(code), [only]) = (level, code.and_then(small), same_code.as_slice()) {
-                kinds.small[usize::from(*level == Level::User)][code] = Some(*only);
+            let (index, code) = (index as u32, ty.code.map(i64::from));
+            kinds.by_name.entry((ty.level, code, &ty.name)).or_insert(index);
+            if let Some(code) = code.and_then(small) {
+                // Whose name it is decides: the others are in the map.
+                kinds.small[usize::from(ty.level == Level::User)][code].get_or_insert(index);
             }
         }
         kinds
@@ -44,10 +43,7 @@ impl Kinds<'_> {
         {
             return Some(index as usize);
         }
-        let same_code = self.by_code.get(&(row.level, row.code))?;
-        let index =
-            same_code.iter().find(|index| self.cast.event_types[**index as usize].name == row.name)?;
-        Some(*index as usize)
+        Some(*self.by_name.get(&(row.level?, row.code, row.name))? as usize)
     }
 }
 

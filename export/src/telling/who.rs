@@ -53,6 +53,7 @@ fn holders(numbers: impl Iterator<Item = (u64, Ticks)>) -> Holders {
 /// The last who was born before, or the first of all if the instant is before their births.
 fn holder(holders: &Holders, number: u64, at: Ticks) -> Option<u32> {
     let holders = holders.get(&number)?;
-    let (_, id) = holders.iter().rev().find(|(born, _)| *born <= at).or(holders.first())?;
+    let born_after = holders.partition_point(|(born, _)| *born <= at);
+    let (_, id) = holders.get(born_after.saturating_sub(1))?;
     Some(*id)
 }

@@ -76,6 +76,7 @@ mod setting;
 
 use std::{io, path::Path, sync::Arc};
 
+use sigmund_files::Folder;
 use sigmund_model::{LwpState, Ticks, WaitKind};
 
 use crate::{
@@ -124,9 +125,17 @@ impl Otf2 {
     /// # Errors
     /// When files are there already, or cannot be written.
     pub fn create(folder: &Path, cast: Arc<Cast>) -> io::Result<Otf2> {
+        Otf2::create_in(Folder::create_or_take_empty(folder, None)?, cast)
+    }
+
+    /// As [`create`](Self::create), in a folder that is open and empty.
+    ///
+    /// # Errors
+    /// When files cannot be written.
+    pub fn create_in(folder: Folder, cast: Arc<Cast>) -> io::Result<Otf2> {
         let creator = concat!("Sigmund ", env!("CARGO_PKG_VERSION")).into();
         let options = Options { creator, description: cast.name.clone(), ..Options::default() };
-        Otf2::with_options(folder, cast, options)
+        Otf2::with_options_in(folder, cast, options)
     }
 
     /// As [`create`](Self::create), with other chunks, memory or texts.
@@ -134,6 +143,10 @@ impl Otf2 {
     /// # Errors
     /// As [`create`](Self::create), and when the options are out of range.
     pub fn with_options(folder: &Path, cast: Arc<Cast>, options: Options) -> io::Result<Otf2> {
+        Otf2::with_options_in(Folder::create_or_take_empty(folder, None)?, cast, options)
+    }
+
+    fn with_options_in(folder: Folder, cast: Arc<Cast>, options: Options) -> io::Result<Otf2> {
         let Setting { archive, attributes, actors, queues, births } =
             Setting::create(folder, &cast, options)?;
         let (regions, happenings) = (Regions::new(&cast), Happenings::new(&cast));

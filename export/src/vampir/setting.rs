@@ -1,6 +1,8 @@
 //! What is defined before anything happens.
 
-use std::{io, path::Path};
+use std::io;
+
+use sigmund_files::Folder;
 
 use super::{Attributes, actors::Actors, births::Births, queues::Queues};
 use crate::{
@@ -23,8 +25,8 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub(super) fn create(folder: &Path, cast: &Cast, options: Options) -> io::Result<Setting> {
-        let mut archive = Archive::create(folder, clock(&cast.clock), options)?;
+    pub(super) fn create(folder: Folder, cast: &Cast, options: Options) -> io::Result<Setting> {
+        let mut archive = Archive::create_in(folder, clock(&cast.clock), options)?;
         let attributes = attributes(&mut archive)?;
         let groups = groups(&mut archive, cast)?;
         let actors = Actors::new(&mut archive, cast, &groups)?;

@@ -11,6 +11,7 @@ use sigmund_export::{
     Viewer,
     telling::{cast, tell},
 };
+use sigmund_files::Destination;
 use sigmund_merge::{MergeOptions, merge};
 use sigmund_query::Filter;
 use sigmund_sql::SuperTrace;
@@ -51,8 +52,11 @@ async fn exported(folder: &Path, viewer: Viewer) -> PathBuf {
     let trace = SuperTrace::open(super_trace).await.unwrap();
     let cast = Arc::new(cast(&trace, &Filter::default()).await.unwrap());
     let out = folder.join("out");
-    let mut picture = viewer.create(&out, &cast, None).unwrap();
+    let mut destination = Destination::new(&out, None, None).unwrap();
+    let mut picture = viewer.create(&mut destination, &cast, None).unwrap();
     tell(&trace, &Filter::default(), &cast, &mut picture, |_, _| Ok(())).await.unwrap();
+    drop(picture);
+    destination.finish().unwrap();
     out
 }
 

@@ -15,6 +15,8 @@ mod paje_story;
 mod paje_vite;
 mod perfetto;
 mod perfetto_edges;
+#[path = "../../../fut/tests/common/skipped.rs"]
+mod skipped;
 mod speed;
 mod story;
 mod tally;

@@ -28,11 +28,6 @@ pub(crate) fn check_clean(file: &[u8]) {
     assert_eq!(report.faults, []);
 }
 
-pub(crate) fn skipped(why: &str) {
-    eprintln!("SKIPPED: {why}");
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {why}");
-}
-
 /// Names of 10 kB, alike but for their ends; and all kinds of characters around the place where a line is cut.
 pub(crate) fn long_names() -> Vec<String> {
     let long = "long ".repeat(2000);

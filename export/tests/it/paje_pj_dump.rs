@@ -23,7 +23,7 @@ use crate::{
 /// What pj_dump does with a file; nothing if it is not there.
 fn run_pj_dump(file: &[u8]) -> Option<Output> {
     if Command::new("pj_dump").arg("--help").stdout(Stdio::null()).status().is_err() {
-        paje::skipped("needs pj_dump (Debian: pajeng)");
+        crate::skipped::skipped("needs pj_dump (Debian: pajeng)");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

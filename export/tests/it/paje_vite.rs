@@ -24,7 +24,7 @@ fn picture(folder: &Path, file: &[u8]) -> Option<String> {
     // There is a tool for web pages of the same name.
     let help = vite().arg("-h").output().map(|said| said.stdout).unwrap_or_default();
     if !String::from_utf8_lossy(&help).contains("export the trace file") {
-        paje::skipped("needs ViTE (Debian: vite)");
+        crate::skipped::skipped("needs ViTE (Debian: vite)");
         return None;
     }
     std::fs::write(folder.join("story.trace"), file).unwrap();

@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::skipped::skipped;
+
 /// Runs one of the scripts of `export/tests/viewer`, which prints JSON. `None` if it cannot be run here.
 pub(crate) fn run(script: &str, args: &[&OsStr]) -> Option<Value> {
     let Some(python) = python() else {
@@ -37,9 +39,4 @@ pub(crate) fn trace_processor(trace: &Path, queries: &[&str]) -> Option<Vec<Vec<
 fn python() -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/viewer/bin/python");
     python.exists().then_some(python)
-}
-
-fn skipped(why: &str) {
-    eprintln!("SKIPPED: {why}");
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {why}");
 }

@@ -1,8 +1,10 @@
 //! Folders: which of them are traces, and which of their files are streams.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use sigmund_files::Folder;
 
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
@@ -43,7 +45,8 @@ fn look(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), Error
 /// The bytes of a folder's metadata.
 pub(super) fn metadata(folder: &Path) -> Result<Vec<u8>, Error> {
     let path = folder.join(METADATA);
-    let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
+    let opened = Folder::open(folder).and_then(|folder| folder.open_file(METADATA));
+    let file = opened.map_err(|e| Error::io(&path, e))?;
     let mut bytes = Vec::new();
     file.take(MAX_METADATA + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, e))?;
     if bytes.len() as u64 > MAX_METADATA {
@@ -54,17 +57,29 @@ pub(super) fn metadata(folder: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The files of a folder that may be streams: all but the metadata, hidden ones and empty ones.
-pub(super) fn streams(folder: &Path) -> Result<Vec<Input>, Error> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
-        let entry = entry.map_err(|e| Error::io(folder, e))?;
-        let about = fs::metadata(entry.path()).map_err(|e| Error::io(&entry.path(), e))?;
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        if about.is_file() && about.len() > 0 && !hidden && entry.file_name() != METADATA {
-            paths.push(entry.path());
+/// The files of a folder that may be streams, and those that cannot be read.
+#[derive(Default)]
+pub(super) struct Streams {
+    pub(super) files: Vec<Input>,
+    /// Symbolic links, FIFOs, devices, sockets; files that may not be read.
+    pub(super) refused: Vec<Error>,
+}
+
+/// All but the metadata, hidden ones, empty ones and folders.
+pub(super) fn streams(path: &Path) -> Result<Streams, Error> {
+    let folder = Folder::open(path).map_err(|e| Error::io(path, e))?;
+    let names = folder.names().map_err(|e| Error::io(path, e))?;
+    let mut streams = Streams::default();
+    for name in names {
+        let hidden = name.as_encoded_bytes().starts_with(b".");
+        if hidden || name == METADATA || folder.has_folder(&name) {
+            continue;
+        }
+        match Input::open_in(&folder, &name) {
+            Ok(input) if input.len() > 0 => streams.files.push(input),
+            Ok(_) => {}
+            Err(error) => streams.refused.push(error),
         }
     }
-    paths.sort();
-    paths.iter().map(|path| Input::open(path)).collect()
+    Ok(streams)
 }

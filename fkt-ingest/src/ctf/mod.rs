@@ -87,7 +87,12 @@ impl CtfTrace {
     /// declared before counts, and the rest is among the losses.
     pub fn open(folder: &Path) -> Result<CtfTrace, Error> {
         let metadata = folder::metadata(folder)?;
-        CtfTrace::new(&folder.join("metadata"), &metadata, folder::streams(folder)?)
+        let folder::Streams { files, refused } = folder::streams(folder)?;
+        let mut trace = CtfTrace::new(&folder.join("metadata"), &metadata, files)?;
+        let level = trace.shared.level;
+        let lost = |error: &Error| Loss::new(LossKind::Damaged, level, error.to_string());
+        trace.losses.extend(refused.iter().map(lost));
+        Ok(trace)
     }
 
     /// A trace whose bytes are in memory: the metadata, and streams with their names.

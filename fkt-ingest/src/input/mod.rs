@@ -2,6 +2,7 @@
 
 mod window;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memmap2::{Mmap, UncheckedAdvice};
+use sigmund_files::{Folder, open_regular};
 
 pub(crate) use self::window::Window;
 use crate::error::Error;
@@ -27,9 +29,20 @@ enum Bytes {
 }
 
 impl Input {
-    /// Maps a file. Its bytes are not looked at.
+    /// Maps a regular file; anything else is refused, and not waited for. Its bytes are not looked at.
     pub(crate) fn open(path: &Path) -> Result<Input, Error> {
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        Input::of_file(path, open_regular(path).map_err(|e| Error::io(path, e))?)
+    }
+
+    /// Maps a file of a folder; a symbolic link is refused.
+    pub(crate) fn open_in(folder: &Folder, name: &OsStr) -> Result<Input, Error> {
+        let path = folder.path_of(name);
+        let file = folder.open_file(name).map_err(|e| Error::io(&path, e))?;
+        Input::of_file(&path, file)
+    }
+
+    /// Maps a regular file that is open; `path` is only said in messages.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Input, Error> {
         // SAFETY: the map is read-only and private. Another process may still write to the file or cut it.
         // Changed bytes do no harm: they are plain numbers, checked each time they are used, and no reference
         // into the map is kept as `str` or as a parsed type. A file cut while it is read kills this process

@@ -16,9 +16,10 @@ mod row;
 mod stream;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
+use sigmund_files::open_regular;
 use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread};
 
 use self::header::Header;
@@ -61,8 +62,16 @@ impl Listing {
     /// # Errors
     /// When the file cannot be read, or has no header line.
     pub fn open(path: &Path) -> Result<Option<Listing>, Error> {
+        Listing::of_file(path, open_regular(path).map_err(|error| Error::io(path, error))?)
+    }
+
+    /// The same, of a file that is open; `path` is only said in messages.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open).
+    pub fn of_file(path: &Path, mut file: File) -> Result<Option<Listing>, Error> {
         let io = |error| Error::io(path, error);
-        let mut file = File::open(path).map_err(io)?;
+        file.rewind().map_err(io)?;
         let mut bytes = Vec::new();
         file.by_ref().take(64).read_to_end(&mut bytes).map_err(io)?;
         if !Listing::is_listing(&bytes) {

@@ -15,6 +15,8 @@ use crate::error::Error;
 pub(super) struct Instance {
     path: PathBuf,
     cpus: Vec<Cpu>,
+    /// When it is closed, also because this process is killed, the kernel stops tracing and frees the buffers.
+    stops_at_close: Option<File>,
 }
 
 impl Instance {
@@ -23,8 +25,9 @@ impl Instance {
         let name = format!("{INSTANCE_PREFIX}{}-{purpose}", std::process::id());
         let path = tracefs.join("instances").join(name);
         fs::create_dir(&path).map_err(|e| Error::io(&path, e))?;
-        let mut instance = Instance { path, cpus: Vec::new() };
+        let mut instance = Instance { path, cpus: Vec::new(), stops_at_close: None };
         instance.set("tracing_on", "0")?;
+        instance.stops_at_close = instance.open_free_buffer();
         instance.cpus = instance.find_cpus()?;
         Ok(instance)
     }
@@ -79,6 +82,12 @@ impl Instance {
         kb.filter(|kb| (1..=1024).contains(kb)).map_or(4096, |kb| kb * 1024)
     }
 
+    /// Documentation/trace/ftrace.rst, `free_buffer`. Without it, an instance traces on until the next recorder removes it.
+    fn open_free_buffer(&self) -> Option<File> {
+        self.set("options/disable_on_free", "1").ok()?;
+        OpenOptions::new().write(true).open(self.path.join("free_buffer")).ok()
+    }
+
     fn find_cpus(&self) -> Result<Vec<Cpu>, Error> {
         let folder = self.path.join("per_cpu");
         let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, e))?;
@@ -92,6 +101,8 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        // An instance with an open file cannot be removed.
+        self.stops_at_close = None;
         // The kernel switches an instance's events off when it removes it. A removal that fails (somebody
         // has one of its files open) is retried by `remove_leftovers` at the next start.
         let _ = fs::remove_dir(&self.path);

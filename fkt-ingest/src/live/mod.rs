@@ -8,13 +8,15 @@
 //! 3. Nothing: only the program's own trace.
 //!
 //! ```no_run
+//! use sigmund_files::Folder;
 //! use fkt_ingest::live::{Recorder, RecorderOptions, Scope, available, remove_leftovers};
 //!
 //! available()?;
 //! remove_leftovers();
-//! let recorder = Recorder::start(&RecorderOptions::default(), Scope::System, "/tmp".as_ref())?;
+//! let folder = Folder::create_or_take_empty("recording".as_ref(), None)?;
+//! let recorder = Recorder::start(&RecorderOptions::default(), Scope::System, &folder)?;
 //! std::thread::sleep(std::time::Duration::from_secs(1));
-//! let summary = recorder.stop()?.write_trace_dat("trace.dat".as_ref())?;
+//! let summary = recorder.stop()?.write_trace_dat(&folder, "trace.dat")?;
 //! println!("{} bytes, {} events lost", summary.bytes, summary.lost());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -28,6 +30,7 @@ mod recorded;
 mod recorder;
 mod system;
 mod tracefs;
+mod unfinished;
 mod writer;
 
 pub use options::{EventFilter, RecorderOptions, Scope};
@@ -36,3 +39,4 @@ pub use plan::{Plan, plan};
 pub use recorded::{CpuSummary, Recorded, Summary};
 pub use recorder::{Progress, Recorder};
 pub use tracefs::{Unavailable, available, remove_leftovers};
+pub use unfinished::{Finished, finish, is_part, is_unfinished};

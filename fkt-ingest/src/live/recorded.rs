@@ -1,44 +1,20 @@
 //! A finished recording: pages in files, and what the kernel said about them.
 
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sigmund_files::Folder;
 use sigmund_model::Cpu;
 
-use super::system::System;
-use super::writer;
+use super::unfinished::{self, Description, Pages};
 use crate::error::Error;
 
-/// A finished recording, not yet a file.
+/// A finished recording, whose trace.dat is not written yet.
 #[derive(Debug)]
 pub struct Recorded {
-    pub(super) system: System,
-    pub(super) buffers: Vec<BufferFiles>,
+    pub(super) description: Description,
+    pub(super) pages: Pages,
     pub(super) failures: Vec<String>,
     pub(super) pump_time: Duration,
-}
-
-/// The pages of one instance.
-#[derive(Debug)]
-pub(super) struct BufferFiles {
-    /// Its name in the file; empty for the top buffer.
-    pub(super) name: &'static str,
-    /// `trace_clock`, as the kernel writes it.
-    pub(super) clock: String,
-    pub(super) page_size: usize,
-    pub(super) cpus: Vec<CpuFile>,
-}
-
-/// The pages of one CPU.
-#[derive(Debug)]
-pub(super) struct CpuFile {
-    pub(super) cpu: Cpu,
-    pub(super) file: File,
-    /// `per_cpu/cpuN/stats`, as the kernel writes it.
-    pub(super) stats: String,
-    pub(super) lost: u64,
 }
 
 /// What was written.
@@ -58,12 +34,13 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSummary {
     /// Empty for the machine's events, `program` for the program's.
-    pub buffer: &'static str,
+    pub buffer: String,
     /// The CPU.
     pub cpu: Cpu,
     /// Bytes of pages.
     pub bytes: u64,
-    /// Events the kernel's buffer lost (`overrun`, `commit overrun` and `dropped events` of its `stats`).
+    /// Events the kernel's buffer lost (`overrun`, `commit overrun` and `dropped events` of its `stats`); when the
+    /// recorder was killed, nobody knows, and it is 0.
     pub lost: u64,
 }
 
@@ -72,39 +49,26 @@ impl Summary {
     pub fn lost(&self) -> u64 {
         self.cpus.iter().map(|c| c.lost).sum()
     }
+
+    /// Bytes of pages of all CPUs.
+    pub fn page_bytes(&self) -> u64 {
+        self.cpus.iter().map(|c| c.bytes).sum()
+    }
 }
 
 impl Recorded {
-    /// Writes a trace.dat, version 7, not compressed; trace-cmd and KernelShark open it, too.
+    /// Writes a trace.dat, version 7, not compressed; trace-cmd and KernelShark open it, too. `folder` is the one that
+    /// the recording was made in, and `name` the name it gets there.
     ///
     /// The machine's events are its top buffer, the program's an instance named `program`. The file appears under
-    /// its name when it is complete.
+    /// its name when it is complete; what it was made of is removed then.
     ///
     /// # Errors
-    /// When the file cannot be written. What was written is removed.
-    pub fn write_trace_dat(mut self, path: &Path) -> Result<Summary, Error> {
-        let unfinished = unfinished_name(path);
-        let written = self.write_and_rename(&unfinished, path);
-        if written.is_err() {
-            // The first error is the one to tell.
-            let _ = fs::remove_file(&unfinished);
-        }
-        written.map_err(|e| Error::io(path, e))
+    /// When the file cannot be written. It can be finished later: [`finish`](super::finish).
+    pub fn write_trace_dat(mut self, folder: &Folder, name: &str) -> Result<Summary, Error> {
+        // Should this process die now, what the kernel counted is known.
+        self.description.write(folder)?;
+        let summary = unfinished::write(folder, name, &self.description, &mut self.pages)?;
+        Ok(Summary { failures: self.failures, pump_time: self.pump_time, ..summary })
     }
-
-    fn write_and_rename(&mut self, unfinished: &Path, path: &Path) -> io::Result<Summary> {
-        let mut out = File::create(unfinished)?;
-        let mut summary = writer::write(&self.system, &mut self.buffers, &mut out)?;
-        fs::rename(unfinished, path)?;
-        summary.failures = std::mem::take(&mut self.failures);
-        summary.pump_time = self.pump_time;
-        Ok(summary)
-    }
-}
-
-/// Beside the file itself, so that renaming stays within one file system.
-pub(super) fn unfinished_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".unfinished");
-    PathBuf::from(name)
 }

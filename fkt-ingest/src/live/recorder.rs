@@ -9,29 +9,32 @@
 //! What is only of the program is filtered by the kernel, so that a busy neighbour does not fill its buffer. That
 //! filter lets a switch through if either of the two is the program's, and a wakeup of the program's by anybody.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use sigmund_files::Folder;
 use sigmund_model::{Cpu, Pid};
 
 use super::instance::Instance;
 use super::options::{RecorderOptions, Scope};
 use super::pump::{Pump, Route, Shared, WAKE_AT_PERCENT};
-use super::recorded::{BufferFiles, CpuFile, Recorded};
+use super::recorded::Recorded;
 use super::system::System;
 use super::tracefs::available_with_clock;
+use super::unfinished::{self, BufferCpu, Description, Pages};
 use crate::error::{Error, ErrorKind, Misfit};
 
-/// A recording that runs. Dropped, it stops and leaves nothing behind in tracefs.
+/// A recording that runs. Dropped, it stops and leaves nothing behind in tracefs; what it has recorded can be finished
+/// ([`finish`](super::finish)).
 #[derive(Debug)]
 pub struct Recorder {
     buffers: Vec<Running>,
+    pages: Pages,
     pumps: Vec<Pump>,
     shared: Arc<Shared>,
-    system: System,
+    description: Description,
 }
 
 #[derive(Debug)]
@@ -39,7 +42,6 @@ struct Running {
     /// Its name in the file: the machine's is the top buffer, and has none.
     name: &'static str,
     instance: Instance,
-    files: Vec<CpuFile>,
 }
 
 /// How far a running recording is.
@@ -52,13 +54,13 @@ pub struct Progress {
 }
 
 impl Recorder {
-    /// Starts recording. Pages go to files in `scratch_dir`, which must exist; they are unlinked at once, so
-    /// nothing is left there even after a kill.
+    /// Starts recording into `folder`, where nothing of another recording may be: a description of the trace, and files
+    /// of pages. They are what [`Recorded::write_trace_dat`] needs, or [`finish`](super::finish) if this process dies.
     ///
     /// # Errors
     /// When [`available`](super::available) would say no, an event does not exist, or the kernel has no memory
     /// for the buffers. Nothing is left behind then.
-    pub fn start(options: &RecorderOptions, scope: Scope, scratch_dir: &Path) -> Result<Recorder, Error> {
+    pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
             let misfit = Misfit { at: 0, part: "live recording", expected, found: why.0 };
@@ -70,17 +72,27 @@ impl Recorder {
             if let Some(program) = buffer.of {
                 instance.follow(program)?;
             }
-            buffers.push(prepare(&buffer, instance, options, scratch_dir)?);
+            buffers.push(prepare(&buffer, instance, options)?);
         }
         let system = System::read(&tracefs, options.machine_events.iter().chain(&options.program_events))?;
+        let described = buffers.iter().map(Running::describe).collect::<Result<_, _>>()?;
+        let description = Description::new(system, described);
 
-        let shared = Arc::new(Shared::new().map_err(|e| Error::io(scratch_dir, e))?);
-        let mut recorder = Recorder { buffers, pumps: Vec::new(), shared, system };
-        recorder.start_pumps(scratch_dir)?;
-        for buffer in &recorder.buffers {
-            buffer.instance.set("tracing_on", "1")?;
+        let shared = Arc::new(Shared::new().map_err(|e| Error::io(folder.path(), e))?);
+        let pages = Pages::create(folder, &description.buffers)?;
+        let mut recorder = Recorder { buffers, pages, pumps: Vec::new(), shared, description };
+        if let Err(error) = recorder.begin(folder) {
+            drop(recorder);
+            unfinished::remove_parts(folder)?;
+            return Err(error);
         }
         Ok(recorder)
+    }
+
+    fn begin(&mut self, folder: &Folder) -> Result<(), Error> {
+        self.description.write(folder)?;
+        self.start_pumps(folder)?;
+        self.buffers.iter().try_for_each(|buffer| buffer.instance.set("tracing_on", "1"))
     }
 
     /// How far the recording is.
@@ -91,45 +103,56 @@ impl Recorder {
         Progress { bytes: self.shared.bytes.load(Ordering::Relaxed), lost }
     }
 
+    /// Records nothing from now on, whatever becomes of the pages: only the kernel is asked for that, no disk. What was
+    /// recorded before, [`stop`](Recorder::stop) fetches.
+    ///
+    /// # Errors
+    /// When the kernel refuses, which it has no reason for; the buffers it does not refuse for are off.
+    pub fn halt(&self) -> Result<(), Error> {
+        let switched = self.buffers.iter().map(|buffer| buffer.instance.set("tracing_on", "0"));
+        // All of them, before the first error.
+        switched.collect::<Vec<_>>().into_iter().collect()
+    }
+
     /// Stops recording, fetches what is still in the kernel's buffers, and removes the instances.
     ///
     /// # Errors
-    /// When the kernel's control files cannot be read. A pump that failed (disk full) costs its CPU's later
-    /// events, and is told in [`Summary::failures`](super::Summary::failures).
+    /// When the kernel's control files cannot be read; what was recorded can be finished all the same. A pump that failed
+    /// (disk full) costs its CPU's later events, and is told in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
         let (failures, pump_time) = self.stop_pumps();
         let mut buffers = Vec::new();
-        for buffer in std::mem::take(&mut self.buffers) {
-            let mut cpus = buffer.files;
-            for cpu in &mut cpus {
-                cpu.stats = stats(&buffer.instance, cpu.cpu)?;
+        for running in std::mem::take(&mut self.buffers) {
+            let mut buffer = running.describe()?;
+            for cpu in &mut buffer.cpus {
+                cpu.stats = stats(&running.instance, Cpu(cpu.cpu))?;
                 cpu.lost = lost(&cpu.stats);
             }
-            let clock = buffer.instance.get("trace_clock")?;
-            let page_size = buffer.instance.page_size();
-            buffers.push(BufferFiles { name: buffer.name, clock, page_size, cpus });
+            buffers.push(buffer);
         }
-        let mut system = std::mem::take(&mut self.system);
+        let mut system = std::mem::take(&mut self.description.system);
         system.read_names();
-        Ok(Recorded { system, buffers, failures, pump_time })
+        let pages = std::mem::replace(&mut self.pages, Pages(Vec::new()));
+        Ok(Recorded { description: Description::new(system, buffers), pages, failures, pump_time })
     }
 
-    fn start_pumps(&mut self, scratch_dir: &Path) -> Result<(), Error> {
+    fn start_pumps(&mut self, folder: &Folder) -> Result<(), Error> {
+        let io = |error| Error::io(folder.path(), error);
         let Some(first) = self.buffers.first() else { return Ok(()) };
         for cpu in first.instance.cpus().to_vec() {
             let mut routes = Vec::new();
-            for buffer in &self.buffers {
-                for file in buffer.files.iter().filter(|f| f.cpu == cpu) {
+            for (buffer, files) in self.buffers.iter().zip(&self.pages.0) {
+                for (_, file) in buffer.instance.cpus().iter().zip(files).filter(|(of, _)| **of == cpu) {
                     routes.push(Route {
                         pages: buffer.instance.open_pages(cpu)?,
                         page_size: buffer.instance.page_size(),
-                        file: file.file.try_clone().map_err(|e| Error::io(scratch_dir, e))?,
+                        file: file.try_clone().map_err(io)?,
                     });
                 }
             }
             // A thread's name has at most 15 bytes.
             let pump = Pump::start(format!("sigmund-cpu{cpu}"), routes, Arc::clone(&self.shared));
-            self.pumps.push(pump.map_err(|e| Error::io(scratch_dir, e))?);
+            self.pumps.push(pump.map_err(io)?);
         }
         Ok(())
     }
@@ -187,12 +210,19 @@ fn buffers_of(options: &RecorderOptions, scope: Scope) -> Vec<Buffer<'_>> {
     }
 }
 
-fn prepare(
-    buffer: &Buffer<'_>,
-    instance: Instance,
-    options: &RecorderOptions,
-    scratch_dir: &Path,
-) -> Result<Running, Error> {
+impl Running {
+    fn describe(&self) -> Result<unfinished::Buffer, Error> {
+        let cpu = |cpu: &Cpu| BufferCpu { cpu: cpu.0, stats: String::new(), lost: 0 };
+        Ok(unfinished::Buffer {
+            name: self.name.to_owned(),
+            clock: self.instance.get("trace_clock")?,
+            page_size: self.instance.page_size(),
+            cpus: self.instance.cpus().iter().map(cpu).collect(),
+        })
+    }
+}
+
+fn prepare(buffer: &Buffer<'_>, instance: Instance, options: &RecorderOptions) -> Result<Running, Error> {
     // The clock first: changing it later empties the buffer. Then the sub-buffers: the size is rounded up to them.
     instance.set("trace_clock", &options.clock)?;
     if let Some(kb) = options.sub_buffer_kb {
@@ -207,21 +237,7 @@ fn prepare(
         }
         instance.enable(event)?;
     }
-    let mut files = Vec::new();
-    for cpu in instance.cpus() {
-        let file = scratch(scratch_dir, &format!("{}-cpu{cpu}", buffer.purpose))?;
-        files.push(CpuFile { cpu: *cpu, file, stats: String::new(), lost: 0 });
-    }
-    Ok(Running { name: buffer.name, instance, files })
-}
-
-/// A file that loses its name at once, and so disappears with this process.
-fn scratch(folder: &Path, name: &str) -> Result<File, Error> {
-    let path = folder.join(format!("sigmund-{}-{name}.pages", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).open(&path);
-    let file = file.map_err(|e| Error::io(&path, e))?;
-    std::fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
-    Ok(file)
+    Ok(Running { name: buffer.name, instance })
 }
 
 fn stats(instance: &Instance, cpu: Cpu) -> Result<String, Error> {

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::tracefs::read;
 use crate::error::Error;
 
 /// The texts, as the kernel writes them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct System {
+    #[serde(skip)]
     tracefs: PathBuf,
     pub(super) header_page: String,
     pub(super) header_event: String,

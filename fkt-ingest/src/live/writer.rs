@@ -9,10 +9,13 @@
 //! of where its pages are. Each section and each CPU's first page begin on a page border.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use super::recorded::{BufferFiles, CpuSummary, Summary};
+use sigmund_model::Cpu;
+
+use super::recorded::{CpuSummary, Summary};
 use super::system::System;
+use super::unfinished::{Buffer, Description};
 use crate::trace_dat::{MAGIC, option, section};
 
 const SECTION_HEAD: u64 = 16;
@@ -30,7 +33,13 @@ struct Placed {
     end: u64,
 }
 
-pub(super) fn write(system: &System, buffers: &mut [BufferFiles], out: &mut File) -> io::Result<Summary> {
+/// Writes it; `pages` are the files of each buffer, one for each of its CPUs.
+pub(super) fn write(
+    description: &Description,
+    pages: &mut [Vec<File>],
+    out: &mut File,
+) -> io::Result<Summary> {
+    let Description { system, buffers, .. } = description;
     let mut strings = Strings::default();
     let names: Vec<u32> =
         buffers.iter().map(|b| strings.add(&format!("buffer flyrecord {}", b.name))).collect();
@@ -40,41 +49,42 @@ pub(super) fn write(system: &System, buffers: &mut [BufferFiles], out: &mut File
     let mut places = Vec::new();
     let start = head.with_options(system, buffers, &places, &strings).len() as u64;
     let mut at = start;
-    for buffer in buffers.iter() {
-        let placed = place(buffer, at)?;
+    for (buffer, files) in buffers.iter().zip(pages.iter()) {
+        let placed = place(buffer, files, at)?;
         at = placed.end;
         places.push(placed);
     }
     out.write_all(&head.with_options(system, buffers, &places, &strings))?;
 
     let mut summary = Summary { bytes: at, ..Summary::default() };
-    for ((buffer, placed), name) in buffers.iter_mut().zip(&places).zip(names) {
+    for (((buffer, files), placed), name) in buffers.iter().zip(pages).zip(&places).zip(names) {
         out.seek(SeekFrom::Start(placed.section))?;
         let size = placed.end - placed.section - SECTION_HEAD;
         out.write_all(&section_head(section::FLYRECORD, name, size))?;
-        for (cpu, region) in buffer.cpus.iter_mut().zip(&placed.regions) {
+        for ((cpu, file), region) in buffer.cpus.iter().zip(files).zip(&placed.regions) {
             out.seek(SeekFrom::Start(region.offset))?;
-            cpu.file.rewind()?;
-            // Within the kernel: std uses copy_file_range(2) for two files.
-            let copied = io::copy(&mut cpu.file, out)?;
+            file.rewind()?;
+            // Whole pages: the last one of a recorder that was killed may be a part. Within the kernel: std uses
+            // copy_file_range(2) for two files.
+            let copied = io::copy(&mut file.take(region.size), out)?;
             if copied != region.size {
                 return Err(io::Error::other(format!("{} bytes of pages became {copied}", region.size)));
             }
-            let (bytes, lost) = (region.size, cpu.lost);
-            summary.cpus.push(CpuSummary { buffer: buffer.name, cpu: cpu.cpu, bytes, lost });
+            let (buffer, cpu, lost) = (buffer.name.clone(), Cpu(cpu.cpu), cpu.lost);
+            summary.cpus.push(CpuSummary { buffer, cpu, bytes: region.size, lost });
         }
     }
     out.set_len(summary.bytes)?;
     Ok(summary)
 }
 
-fn place(buffer: &BufferFiles, section: u64) -> io::Result<Placed> {
+fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<Placed> {
     let page = buffer.page_size as u64;
     let mut at = section + SECTION_HEAD;
     let mut regions = Vec::new();
-    for cpu in &buffer.cpus {
+    for file in files {
         let offset = at.next_multiple_of(page);
-        let size = cpu.file.metadata()?.len() / page * page;
+        let size = file.metadata()?.len() / page * page;
         regions.push(Region { offset, size });
         at = offset + size;
     }
@@ -92,7 +102,7 @@ struct Head {
     strings_name: u32,
 }
 
-fn head(system: &System, buffers: &[BufferFiles], strings: &mut Strings) -> Head {
+fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> Head {
     let page_size = buffers.first().map_or(4096, |b| b.page_size) as u32;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(b"7\0\0\x08");
@@ -145,7 +155,7 @@ impl Head {
     fn with_options(
         &mut self,
         system: &System,
-        buffers: &[BufferFiles],
+        buffers: &[Buffer],
         places: &[Placed],
         strings: &Strings,
     ) -> Vec<u8> {
@@ -183,15 +193,15 @@ impl Head {
     }
 }
 
-fn buffer_option(buffer: &BufferFiles, placed: Option<&Placed>) -> Vec<u8> {
+fn buffer_option(buffer: &Buffer, placed: Option<&Placed>) -> Vec<u8> {
     let mut bytes = placed.map_or(0, |p| p.section).to_le_bytes().to_vec();
-    text(&mut bytes, buffer.name);
+    text(&mut bytes, &buffer.name);
     text(&mut bytes, selected_clock(&buffer.clock));
     bytes.extend((buffer.page_size as u32).to_le_bytes());
     bytes.extend((buffer.cpus.len() as u32).to_le_bytes());
     for (index, cpu) in buffer.cpus.iter().enumerate() {
         let region = placed.and_then(|p| p.regions.get(index));
-        bytes.extend(cpu.cpu.0.to_le_bytes());
+        bytes.extend(cpu.cpu.to_le_bytes());
         bytes.extend(region.map_or(0, |r| r.offset).to_le_bytes());
         bytes.extend(region.map_or(0, |r| r.size).to_le_bytes());
     }

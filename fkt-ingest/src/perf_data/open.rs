@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
 
 use super::PerfData;
@@ -16,6 +17,9 @@ use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, Misfit};
 use crate::input::Input;
 use crate::losses::kernel_loss;
+
+/// The file of a directory that has the head.
+const DATA: &str = "data";
 
 impl PerfData {
     /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
@@ -31,23 +35,31 @@ impl PerfData {
         }
     }
 
-    /// `data` has the head; `data.0`, `data.1`, … are records.
+    /// Whether a folder is one that `perf record --threads` wrote.
+    pub(crate) fn is_perf_directory(path: &Path) -> bool {
+        let data = Folder::open(path).map(|folder| Input::open_in(&folder, DATA.as_ref()));
+        data.is_ok_and(|data| data.is_ok_and(|data| PerfData::is_perf_data(data.bytes())))
+    }
+
+    /// `data` has the head; `data.0`, `data.1`, … are records. Symbolic links are refused.
     fn open_directory(path: &Path) -> Result<PerfData, Error> {
-        let entries = std::fs::read_dir(path).map_err(|error| Error::io(path, error))?;
-        let numbered = entries.flatten().filter_map(|entry| {
-            let number: u32 = entry.file_name().to_str()?.strip_prefix("data.")?.parse().ok()?;
-            Some((number, entry.path()))
+        let folder = Folder::open(path).map_err(|error| Error::io(path, error))?;
+        let names = folder.names().map_err(|error| Error::io(path, error))?;
+        let numbered = names.into_iter().filter_map(|name| {
+            let number: u32 = name.to_str()?.strip_prefix("data.")?.parse().ok()?;
+            Some((number, name))
         });
         let mut numbered: Vec<_> = numbered.collect();
         numbered.sort();
         let mut others = Vec::new();
-        for (_, path) in &numbered {
-            // An empty file cannot be mapped: a CPU that recorded nothing.
-            if path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
-                others.push(Input::open(path)?);
+        for (_, name) in &numbered {
+            let input = Input::open_in(&folder, name)?;
+            // An empty file: a CPU that recorded nothing.
+            if input.len() > 0 {
+                others.push(input);
             }
         }
-        PerfData::read_files(Input::open(&path.join("data"))?, others)
+        PerfData::read_files(Input::open_in(&folder, DATA.as_ref())?, others)
     }
 
     pub(crate) fn read(input: Input) -> Result<PerfData, Error> {

@@ -34,7 +34,7 @@ pub(crate) mod option {
 }
 
 /// CPUs of all buffers together: no machine has so many, a damaged file may.
-pub(super) const MAX_REGIONS: usize = 1 << 16;
+pub(crate) const MAX_REGIONS: usize = 1 << 16;
 
 /// Everything but the events.
 #[derive(Debug, Default)]

@@ -33,6 +33,7 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp, Snapshot};
 pub use self::clock::TscToNanos;
 use self::head::Head;
 pub(crate) use self::head::MAGIC;
+pub(crate) use self::metadata::MAX_REGIONS;
 pub(crate) use self::metadata::option;
 use self::metadata::{Buffer, Metadata};
 use self::stream::Correction;

@@ -8,7 +8,7 @@ use fkt_ingest::TraceDat;
 use crate::fixture;
 use crate::generated::{printed, reported};
 use crate::generator::{Buffer, Content, Random, Record, Shape, trace_dat};
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Folder and format text of all events of Linux 6.18.
 pub(crate) fn declarations() -> Vec<(String, String)> {

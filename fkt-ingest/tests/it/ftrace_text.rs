@@ -11,7 +11,7 @@ use sigmund_model::{
 };
 
 use crate::fixture;
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// The events of each CPU, and all losses.
 fn drain(trace: &dyn TraceFile) -> (Vec<(Cpu, Vec<Event>)>, Vec<Loss>) {

@@ -9,7 +9,7 @@ use sigmund_model::{
 
 use crate::fixture;
 use crate::fxt_made::{Made, PROCESS, Record, record};
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 const USER: Made = Made { big_endian: false, wide: true, kernel: false };
 const KERNEL: Made = Made { big_endian: false, wide: false, kernel: true };

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use fkt_ingest::from_bytes;
 use sigmund_model::{Event, Said};
 
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Six threads write 60,000 records of three arguments and some texts into buffers that overflow.
 const PROGRAM: &str = r#"

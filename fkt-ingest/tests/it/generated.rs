@@ -9,8 +9,8 @@ use sigmund_model::{ClockDomain, Event, EventStream, Lwp, Nanos};
 
 use crate::fixture;
 use crate::generator::{Buffer, Content, Random, Record, Shape, trace_dat};
-use crate::live::{skipped, tool_exists};
 use crate::report;
+use crate::{live::tool_exists, skipped::skipped};
 
 const SIZES: &str = "name: sizes\nID: 77\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\

@@ -7,24 +7,20 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::{fixture, report};
+use crate::{fixture, report, skipped::skipped};
 use fkt_ingest::TraceDat;
 use fkt_ingest::live::{EventFilter, Recorder, RecorderOptions, Scope, Summary, available, remove_leftovers};
+use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, Pid};
 
 /// A process has one recorder at a time: its instances are named after its pid.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Whether to go on; aloud if not.
-fn can_record() -> bool {
+pub(crate) fn can_record() -> bool {
     let Err(why) = available() else { return true };
     skipped(&why.to_string());
     false
-}
-
-pub(crate) fn skipped(why: &str) {
-    eprintln!("SKIPPED: {why}");
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "on CI this test must run: {why}");
 }
 
 pub(crate) fn tool_exists(tool: &str) -> bool {
@@ -58,12 +54,14 @@ fn record(options: &RecorderOptions, scope: impl FnOnce(Pid) -> Scope, path: &Pa
     let pid = Pid(child.id());
     // The shell must be at its `read`, or the start of it would be missing from what it does.
     std::thread::sleep(Duration::from_millis(50));
-    let recorder = Recorder::start(options, scope(pid), dir.path()).unwrap();
+    let folder = Folder::open_own(dir.path(), None).unwrap();
+    let recorder = Recorder::start(options, scope(pid), &folder).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     assert_eq!(recorder.progress().lost, 0);
-    let summary = recorder.stop().unwrap().write_trace_dat(path).unwrap();
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "scratch files are left");
+    let summary = recorder.stop().unwrap().write_trace_dat(&folder, "trace.dat").unwrap();
+    assert_eq!(folder.names().unwrap(), ["trace.dat"], "nothing else is left");
+    std::fs::copy(dir.path().join("trace.dat"), path).unwrap();
     (summary, pid)
 }
 
@@ -152,7 +150,8 @@ fn the_kernel_checks_conditions_and_gives_sub_buffers_of_the_size_asked_for() {
     assert!(of("sys_exit").iter().any(|id| *id != 1), "an event without a condition is recorded whole");
 
     options.filters = vec![filter("raw_syscalls:sys_enter", "no_such_field == 1")];
-    let error = Recorder::start(&options, Scope::System, dir.path()).unwrap_err();
+    let folder = Folder::create_or_take_empty(&dir.path().join("folder"), None).unwrap();
+    let error = Recorder::start(&options, Scope::System, &folder).unwrap_err();
     assert!(error.to_string().contains("raw_syscalls/sys_enter/filter"), "{error}");
     assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
 }
@@ -168,15 +167,15 @@ fn nothing_is_lost_of_a_busy_machine_with_64_mb_a_cpu() {
         return skipped("hackbench is not installed");
     }
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("trace.dat");
+    let folder = Folder::open_own(dir.path(), None).unwrap();
     let options = RecorderOptions { buffer_kb_per_cpu: 64 << 10, ..RecorderOptions::default() };
     let start = std::time::Instant::now();
-    let recorder = Recorder::start(&options, Scope::System, dir.path()).unwrap();
+    let recorder = Recorder::start(&options, Scope::System, &folder).unwrap();
     let hackbench = Command::new("hackbench").args(["-g", "4", "-l", "500"]).stdout(Stdio::null()).status();
     assert!(hackbench.unwrap().success());
     let recorded = recorder.stop().unwrap();
     let length = start.elapsed();
-    let summary = recorded.write_trace_dat(&path).unwrap();
+    let summary = recorded.write_trace_dat(&folder, "trace.dat").unwrap();
     assert_eq!((summary.lost(), summary.failures.len()), (0, 0));
     // A record of a system call or a switch has at most 72 bytes.
     let events = summary.bytes / 72;
@@ -195,10 +194,13 @@ fn record_too_much(path: &Path) -> Summary {
         .unwrap();
     std::thread::sleep(Duration::from_millis(50));
     let options = RecorderOptions { buffer_kb_per_cpu: 16, ..RecorderOptions::default() };
-    let recorder = Recorder::start(&options, Scope::Program(Pid(child.id())), dir.path()).unwrap();
+    let folder = Folder::open_own(dir.path(), None).unwrap();
+    let recorder = Recorder::start(&options, Scope::Program(Pid(child.id())), &folder).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
-    recorder.stop().unwrap().write_trace_dat(path).unwrap()
+    let summary = recorder.stop().unwrap().write_trace_dat(&folder, "trace.dat").unwrap();
+    std::fs::copy(dir.path().join("trace.dat"), path).unwrap();
+    summary
 }
 
 #[test]
@@ -371,8 +373,10 @@ fn an_event_that_does_not_exist_is_named_and_nothing_is_left_behind() {
     }
     let dir = tempfile::tempdir().unwrap();
     let options = RecorderOptions { machine_events: vec!["sched:no_such".into()], ..Default::default() };
-    let error = Recorder::start(&options, Scope::System, dir.path()).unwrap_err();
+    let folder = Folder::open_own(dir.path(), None).unwrap();
+    let error = Recorder::start(&options, Scope::System, &folder).unwrap_err();
     assert!(error.to_string().contains("events/sched/no_such/enable"), "{error}");
+    assert_eq!(folder.names().unwrap(), Vec::<std::ffi::OsString>::new());
     assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
 }
 
@@ -404,7 +408,8 @@ fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
 #[ignore = "started by what_a_killed_recorder_left_is_removed_at_the_next_start"]
 fn child_that_records() {
     let dir = tempfile::tempdir().unwrap();
-    let _recorder = Recorder::start(&RecorderOptions::default(), Scope::System, dir.path()).unwrap();
+    let folder = Folder::open_own(dir.path(), None).unwrap();
+    let _recorder = Recorder::start(&RecorderOptions::default(), Scope::System, &folder).unwrap();
     println!("RECORDING");
     std::thread::sleep(Duration::from_secs(20));
 }

@@ -11,6 +11,7 @@ mod fxt_made;
 mod generated;
 mod generator;
 mod hostile;
+mod killed;
 mod live;
 #[path = "../../../fut/tests/common/memory.rs"]
 mod memory;
@@ -20,5 +21,7 @@ mod perf_damage;
 mod perf_data;
 mod perf_script;
 mod report;
+#[path = "../../../fut/tests/common/skipped.rs"]
+mod skipped;
 mod tiny;
 mod trace_dat;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use fkt_ingest::PerfData;
 use fkt_ingest::live::{PerfRecorder, Plan, perf_fallback_available, plan};
+use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, ClockFit, Effect, LwpState, Nanos, Pid, Snapshot, Ticks};
 
 use crate::fixture;
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Some LWPs that sleep, and some that are preempted: two busy loops for each CPU.
 const LOAD: &str = "read go; for i in 1 2 3 4; do (i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done) & done; \
@@ -21,7 +22,8 @@ fn record(path: &Path) {
     let mut command = Command::new("sh");
     let mut child = command.args(["-c", LOAD]).stdin(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(50));
-    let recorder = PerfRecorder::start(Pid(child.id()), path).unwrap();
+    let (folder, name) = Folder::parent_of(path, None).unwrap();
+    let recorder = PerfRecorder::start(Pid(child.id()), &folder, name.to_str().unwrap()).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     let summary = recorder.stop().unwrap();
@@ -134,7 +136,8 @@ fn child_that_records() {
     let Plan::Perf { why } = &plan else { panic!("{plan:?}") };
     assert_eq!(why, "the kernel's tracing (tracefs) needs root");
     record(Path::new("perf.data"));
-    let error = PerfRecorder::start(Pid(1), Path::new("other.data")).unwrap_err();
+    let here = Folder::open(Path::new(".")).unwrap();
+    let error = PerfRecorder::start(Pid(1), &here, "other.data").unwrap_err();
     assert!(error.to_string().contains("denied") || error.to_string().contains("permitted"), "{error}");
 }
 

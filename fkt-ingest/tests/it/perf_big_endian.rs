@@ -8,8 +8,8 @@ use fkt_ingest::{PerfData, TraceFile};
 use sigmund_model::Event;
 
 use crate::fixture;
-use crate::live::{skipped, tool_exists};
 use crate::perf_script;
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Bits of the sample type whose field is two numbers of four bytes: LWP, and CPU.
 const PAIRS: [u64; 2] = [1 << 1, 1 << 7];

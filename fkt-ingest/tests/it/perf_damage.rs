@@ -9,7 +9,7 @@ use fkt_ingest::from_bytes;
 use sigmund_model::{Event, Loss};
 
 use crate::fixture;
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// A small recording in each mode: `sched_switch` of two short programs.
 fn recordings() -> Vec<(&'static str, Vec<u8>)> {

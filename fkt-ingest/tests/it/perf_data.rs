@@ -9,8 +9,8 @@ use fkt_ingest::{PerfData, TraceFile};
 use sigmund_model::{ClockDomain, Cpu, Effect, Event, EventStream, EventType, Loss, LossKind, Lwp};
 
 use crate::fixture;
-use crate::live::{skipped, tool_exists};
 use crate::perf_script::{self, compare, perf};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Processes that talk, sleep, fork and end; a shell where there is no hackbench.
 fn load() -> [&'static str; 3] {

@@ -5,8 +5,8 @@ use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, 
 
 use crate::fixture;
 use crate::generated::{printed, reported};
-use crate::live::{skipped, tool_exists};
 use crate::report::{self, Line};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Opens a fixture and compares it with its report: same events, in the same order on each CPU, and of each line the
 /// time, the CPU, the pid, the name and every field.

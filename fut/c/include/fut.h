@@ -15,7 +15,7 @@
  * A probe that is off is a load, a test and a branch. Probes make no system call, take no lock and allocate nothing;
  * they may stand in signal handlers. Events find room in a buffer of their LWP (kernel thread); what finds none is
  * counted (fut_lost). Probes that come before fut_setup are counted and dropped (fut_dropped_before_setup, and the
- * event FUT_SETUP in the trace).
+ * event FUT_SETUP in the trace). A set-user-ID program reads no environment variable: its caller decides nothing.
  */
 #ifndef FUT_H
 #define FUT_H

@@ -4,6 +4,8 @@
 //! back into the program, so that functions built with `-finstrument-functions` cannot be entered from a probe,
 //! except by an allocator of the program's own: those records are counted as lost while the LWP is being attached.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod declare;
 pub mod functions;
 mod own_events;

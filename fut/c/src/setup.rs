@@ -1,7 +1,6 @@
 //! Beginning and ending: under `sigmund record` when the library is loaded, otherwise with `fut_setup`.
 
 use std::{
-    env,
     ffi::{c_char, c_int, c_uint, c_void},
     fs, io, mem,
     path::{Path, PathBuf},
@@ -12,7 +11,9 @@ use std::{
     },
 };
 
-use fut::{Init, Recording, RecordingSummary, SwitchError, dropped_before_setup, keys, shm::Geometry};
+use fut::{
+    Init, Recording, RecordingSummary, SwitchError, dropped_before_setup, environment, keys, shm::Geometry,
+};
 
 use crate::{
     declare::text,
@@ -47,12 +48,12 @@ static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
     if let Err(error) = declare_own_events() {
-        eprintln!("fut: its own events have no names: {error}");
+        fut::__complain(format_args!("its own events have no names: {error}"));
     }
     match fut::init() {
-        Init::Recording | Init::AlreadyRecording => {}
         Init::NotAsked => fut::__count_before_setup(),
-        Init::Failed(error) => eprintln!("fut: this program is not recorded: {error}"),
+        // It has said why.
+        Init::Failed(_) | Init::Recording | Init::AlreadyRecording => {}
     }
 }
 
@@ -65,7 +66,7 @@ extern "C" fn at_load() {
 pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
     let _ = thread;
     let dropped = dropped_before_setup();
-    if env::var_os(fut::ENV_ARENA_DIR).is_none()
+    if environment::variable(fut::ENV_ARENA_DIR).is_none()
         && let Err(error) = begin(longs)
     {
         return refused("fut_setup", &error).into();
@@ -111,9 +112,11 @@ fn make_way(path: &Path) -> io::Result<()> {
     }
 }
 
-/// FxT's own default.
+/// FxT's own default; `…_unknown` for a set-user-ID program, which reads no variables.
 fn default_path() -> PathBuf {
-    let user = env::var("USER").ok().filter(|user| !user.is_empty() && !user.contains('/'));
+    let user = environment::variable("USER")
+        .and_then(|user| user.into_string().ok())
+        .filter(|user| !user.is_empty() && !user.contains('/'));
     Path::new("/tmp").join(format!("prof_file_user_{}", user.as_deref().unwrap_or("unknown")))
 }
 
@@ -165,7 +168,8 @@ fn end(to: &Path) -> io::Result<()> {
     make_way(to)?;
     match fs::rename(path, to) {
         Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
-            fs::copy(path, to)?;
+            // A new file, as the trace itself was: not through a link that somebody has put there meanwhile.
+            io::copy(&mut fs::File::open(path)?, &mut fs::File::create_new(to)?)?;
             fs::remove_file(path)
         }
         renamed => renamed,
@@ -175,7 +179,7 @@ fn end(to: &Path) -> io::Result<()> {
 /// A program that forgets `fut_endup` has its trace all the same.
 extern "C" fn at_exit() {
     if let Err(error) = end(Path::new("")) {
-        eprintln!("fut: the trace is not complete: {error}");
+        fut::__complain(format_args!("the trace is not complete: {error}"));
     }
 }
 
@@ -214,7 +218,7 @@ fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
 
 /// Says on stderr what went wrong, and gives its negative number.
 fn refused(function: &str, error: &io::Error) -> c_int {
-    eprintln!("fut: {function}: {error}");
+    fut::__complain(format_args!("{function}: {error}"));
     -error.raw_os_error().unwrap_or(libc::EIO)
 }
 

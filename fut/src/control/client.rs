@@ -3,8 +3,11 @@
 use std::{
     fmt,
     fs::File,
-    io::{self, ErrorKind, Read},
-    os::{fd::AsFd, unix::net::UnixStream},
+    io::{self, ErrorKind},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
     time::{Duration, Instant},
 };
 
@@ -16,7 +19,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const SNAPSHOT_WITHIN: Duration = Duration::from_secs(300);
 
 /// Longer than any answer: threads are 100 000 at most.
-const MAX_ANSWER: u64 = 64 << 20;
+const MAX_ANSWER: usize = 32 << 20;
+/// Bytes that are received at once.
+const PART: usize = 64 << 10;
 
 /// A process that can be asked.
 ///
@@ -57,6 +62,8 @@ pub enum AskError {
     },
     /// It did not answer in time.
     Silent(u32),
+    /// Whoever asked does not want to wait any longer.
+    Cancelled(u32),
     /// It does not speak as it should.
     Protocol {
         /// The process.
@@ -83,6 +90,7 @@ impl fmt::Display for AskError {
             ),
             AskError::Refused { pid, why } => write!(f, "process {pid}: {why}"),
             AskError::Silent(pid) => write!(f, "process {pid}: it does not answer: is it stopped?"),
+            AskError::Cancelled(pid) => write!(f, "process {pid}: cancelled before it answered"),
             AskError::Protocol { pid, found } => write!(f, "process {pid}: {found}"),
             AskError::Io(pid, error) => write!(f, "process {pid}: {error}"),
         }
@@ -116,7 +124,8 @@ impl Process {
                 match wire::connect(&path) {
                     Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
-                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    // In the folder of another user, root removes nothing.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused && uid == own => {
                         place::remove_if_nobody_listens(&path);
                     }
                     // Of root's folder nobody else can say whether the process has a socket there.
@@ -132,27 +141,56 @@ impl Process {
         Err(denied.or(foreign).unwrap_or(AskError::NotRecording(pid)))
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer: 10 s in all, however it arrives.
     ///
     /// # Errors
     /// When the process refuses (it says why, and has changed nothing) or does not answer.
     pub fn ask(self, request: &Request) -> Result<Reply, AskError> {
-        self.ask_with(request, None, ANSWER_WITHIN)
+        self.ask_within(request, ANSWER_WITHIN, &|| false)
     }
 
-    /// Has a flight recorder write what its rings hold to `file`, which is empty.
+    /// As [`ask`](Process::ask), with another limit for the conversation as a whole. `is_cancelled` is asked every 20 ms
+    /// and after every signal; when it says so, the wait ends. What was asked may have been done by then, or be done later.
+    ///
+    /// # Errors
+    /// As `ask`, and when it was cancelled.
+    pub fn ask_within(
+        self,
+        request: &Request,
+        within: Duration,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Reply, AskError> {
+        self.converse(request, None, within, is_cancelled)
+    }
+
+    /// Has a flight recorder write what its rings hold to `file`, which is empty: 300 s in all.
     ///
     /// # Errors
     /// When the process is no flight recorder, cannot write the file, or does not answer.
     pub fn snapshot(self, file: &File) -> Result<Reply, AskError> {
-        self.ask_with(&Request::Snapshot, Some(file), SNAPSHOT_WITHIN)
+        self.snapshot_within(file, SNAPSHOT_WITHIN, &|| false)
     }
 
-    fn ask_with(
-        mut self,
-        request: &Request,
-        file: Option<&File>,
+    /// As [`snapshot`](Process::snapshot), with another limit, and a way to cancel it: see
+    /// [`ask_within`](Process::ask_within). The process may go on writing to `file` afterwards.
+    ///
+    /// # Errors
+    /// As `snapshot`, and when it was cancelled.
+    pub fn snapshot_within(
+        self,
+        file: &File,
         within: Duration,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Reply, AskError> {
+        self.converse(&Request::Snapshot, Some(file.as_fd()), within, is_cancelled)
+    }
+
+    fn converse(
+        self,
+        request: &Request,
+        file: Option<BorrowedFd<'_>>,
+        within: Duration,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Reply, AskError> {
         let pid = self.pid;
         let line = request.line();
@@ -161,12 +199,14 @@ impl Process {
             let why = "a pattern has no control characters, and is shorter than that".into();
             return Err(AskError::Refused { pid, why });
         }
-        let sent = match file {
-            Some(file) => wire::send_with(&mut self.stream, line.as_bytes(), file.as_fd()),
-            None => wire::send(&mut self.stream, line.as_bytes(), Instant::now() + within),
-        };
-        let answer = sent.and_then(|()| self.read_answer(within)).map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => AskError::Silent(pid),
+        let now = Instant::now();
+        let limit =
+            Limit { deadline: now.checked_add(within).unwrap_or(now + SNAPSHOT_WITHIN), is_cancelled };
+        let answer = self.send(line.as_bytes(), file, &limit).and_then(|()| self.read_answer(&limit));
+        let answer = answer.map_err(|error| match error.kind() {
+            ErrorKind::TimedOut => AskError::Silent(pid),
+            ErrorKind::Interrupted => AskError::Cancelled(pid),
+            ErrorKind::InvalidData => AskError::Protocol { pid, found: error.to_string() },
             _ => AskError::Io(pid, error),
         })?;
         match Reply::decode(&answer) {
@@ -176,11 +216,61 @@ impl Process {
         }
     }
 
-    fn read_answer(&mut self, within: Duration) -> io::Result<String> {
-        self.stream.set_read_timeout(Some(within))?;
-        let mut answer = String::new();
-        (&mut self.stream).take(MAX_ANSWER).read_to_string(&mut answer)?;
-        Ok(answer)
+    /// Sends all bytes, and the descriptor with the first of them.
+    fn send(&self, mut bytes: &[u8], mut fd: Option<BorrowedFd<'_>>, limit: &Limit<'_>) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match wire::send(&self.stream, bytes, fd) {
+                Ok(sent) => (bytes, fd) = (&bytes[sent..], None),
+                Err(error) => limit.wait_after(error, &self.stream, true)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_answer(&self, limit: &Limit<'_>) -> io::Result<String> {
+        let (mut answer, mut part) = (Vec::new(), vec![0; PART]);
+        loop {
+            match wire::receive(&self.stream, &mut part) {
+                Ok(received) if received.len == 0 => break,
+                Ok(received) => answer.extend_from_slice(&part[..received.len]),
+                Err(error) => limit.wait_after(error, &self.stream, false)?,
+            }
+            if answer.len() > MAX_ANSWER {
+                let found = format!("expected an answer of at most {MAX_ANSWER} bytes, found a longer one");
+                return Err(io::Error::new(ErrorKind::InvalidData, found));
+            }
+            // Whoever always has more to send must not keep us from looking at the clock.
+            limit.check()?;
+        }
+        String::from_utf8(answer).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let found = format!("expected an answer in UTF-8, found something else at byte {at}");
+            io::Error::new(ErrorKind::InvalidData, found)
+        })
+    }
+}
+
+/// How long a conversation may last.
+struct Limit<'a> {
+    deadline: Instant,
+    is_cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Limit<'_> {
+    fn check(&self) -> io::Result<()> {
+        if (self.is_cancelled)() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        if Instant::now() >= self.deadline { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+
+    /// Waits, if the error says that there is something to wait for.
+    fn wait_after(&self, error: io::Error, stream: &UnixStream, to_send: bool) -> io::Result<()> {
+        match error.kind() {
+            ErrorKind::WouldBlock => wire::wait(stream, to_send, self.deadline, self.is_cancelled),
+            ErrorKind::Interrupted => self.check(),
+            _ => Err(error),
+        }
     }
 }
 

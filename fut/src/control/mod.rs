@@ -7,8 +7,9 @@
 //!
 //! # Who may
 //!
-//! The same user, and root. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`, or `/tmp/fut-UID/PID.sock` where there is no
-//! such folder of that user's. The folder is the user's, and nobody else can look into it (0700; one that belongs to
+//! The same user, and root. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`; where there is no such folder of that user's,
+//! root's is `/run/fut/PID.sock`, and another user's `/tmp/fut-UID/PID.sock`, or `/tmp/fut-UID-RANDOM/PID.sock` if somebody
+//! else has taken that name. The folder is the user's, and nobody else can look into it (0700; one that belongs to
 //! somebody else is refused), the socket is 0600, and whom the kernel names as the peer (`SO_PEERCRED`) is checked. UID is
 //! the effective one when the session starts: a program that drops root's rights later is root's to ask. Sockets of
 //! processes that are gone are removed by whoever finds them.
@@ -33,8 +34,10 @@
 //! cell      n123 a number, f1.5 a fraction, ttext a text, - nothing
 //! ```
 //! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
-//! one of these changes nothing, and is answered with an error. One connection is served at a time, each with a
-//! deadline: whoever connects and is silent delays others by 2 s.
+//! one of these changes nothing, and is answered with an error; so is one with more than one descriptor. Requests are
+//! answered one after the other, as they become whole; nobody waits for a client that is silent, slow or endless. 16 are
+//! listened to at one time: when there are more, the one that has been silent for longest is turned away. The client has
+//! one deadline for the whole conversation, and reads 32 MiB at most.
 
 mod answer;
 mod client;

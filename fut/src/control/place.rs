@@ -1,10 +1,15 @@
 //! Where the sockets are: one folder for each user.
+//!
+//! Names in `/tmp` are free to all, so another user may have taken the one that a folder of ours would have. Then ours has a
+//! name that nobody knows before (`mkdtemp`), and is found by its beginning and its owner. Root's is in `/run`, where only
+//! root makes names.
 
 use std::{
+    ffi::OsString,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, ErrorKind},
     os::unix::{
-        ffi::OsStrExt,
+        ffi::{OsStrExt, OsStringExt},
         fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
         net::UnixListener,
     },
@@ -12,21 +17,27 @@ use std::{
 };
 
 use super::wire;
+use crate::environment;
 
 /// Sockets that are looked at to find those of processes that are gone.
 const LOOKED_AT: usize = 4096;
+/// Names in `/tmp` that are looked at to find a user's folder.
+const NAMES_LOOKED_AT: usize = 1 << 16;
+
+const TEMPORARY: &str = "/tmp";
+const OF_ROOT: &str = "/run/fut";
 
 /// Makes the socket of this process, and removes those of processes that are gone.
 pub(super) fn listen(pid: u32) -> io::Result<(UnixListener, PathBuf)> {
     let uid = wire::effective_uid();
-    let mut failed = io::Error::from(ErrorKind::NotFound);
     for folder in folders_to_use(uid) {
-        match listen_in(&folder, uid, pid) {
-            Ok(listening) => return Ok(listening),
-            Err(error) => failed = io::Error::new(error.kind(), format!("{}: {error}", folder.display())),
+        if let Ok(listening) = listen_in(&folder, uid, pid) {
+            return Ok(listening);
         }
     }
-    Err(failed)
+    let folder = other_name(Path::new(TEMPORARY), uid)?;
+    listen_in(&folder, uid, pid)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
 }
 
 fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, PathBuf)> {
@@ -44,20 +55,55 @@ fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, Pat
 
 /// Where this process may put its socket, best first.
 fn folders_to_use(uid: u32) -> impl Iterator<Item = PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let runtime = runtime.filter(|folder| folder.is_absolute() && is_folder_of(folder, uid));
     let longest = wire::longest_path() - "/4294967295.sock".len();
     let runtime = runtime.map(|folder| folder.join("fut"));
-    runtime.into_iter().filter(move |f| f.as_os_str().as_bytes().len() <= longest).chain([fallback(uid)])
+    let runtime = runtime.into_iter().filter(move |f| f.as_os_str().as_bytes().len() <= longest);
+    runtime.chain(usual_names(uid))
+}
+
+/// Where the folder is if there is none for the user's session.
+fn usual_names(uid: u32) -> impl Iterator<Item = PathBuf> {
+    let of_root = (uid == 0).then(|| PathBuf::from(OF_ROOT));
+    of_root.into_iter().chain([Path::new(TEMPORARY).join(format!("fut-{uid}"))])
+}
+
+/// A folder of the user's in `base` under another name: one that is there, or a new one.
+fn other_name(base: &Path, uid: u32) -> io::Result<PathBuf> {
+    let usable = |folder: &PathBuf| make_private(folder, uid).is_ok();
+    if let Some(folder) = other_names(base, uid).into_iter().find(usable) {
+        return Ok(folder);
+    }
+    let mut name = base.join(format!("fut-{uid}-XXXXXX")).into_os_string().into_vec();
+    name.push(0);
+    // SAFETY: a C string that ends with six X; they are changed in place.
+    let made = unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) };
+    if made.is_null() {
+        let error = io::Error::last_os_error();
+        return Err(io::Error::new(error.kind(), format!("{}: {error}", base.display())));
+    }
+    name.pop();
+    Ok(PathBuf::from(OsString::from_vec(name)))
+}
+
+/// The folders of the user's in `base` that have such another name.
+fn other_names(base: &Path, uid: u32) -> Vec<PathBuf> {
+    let begin = format!("fut-{uid}-");
+    let names = fs::read_dir(base).into_iter().flatten().take(NAMES_LOOKED_AT).flatten();
+    let names = names.filter(|entry| entry.file_name().as_bytes().starts_with(begin.as_bytes()));
+    names.map(|entry| entry.path()).filter(|folder| is_folder_of(folder, uid)).collect()
 }
 
 /// Where the socket of a process of `uid` may be, likely ones first: only folders that are that user's.
 pub(super) fn folders_of(uid: u32, pid: u32) -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from(format!("/run/user/{uid}/fut")), fallback(uid)];
+    let mut folders = vec![PathBuf::from(format!("/run/user/{uid}/fut"))];
+    folders.extend(usual_names(uid));
+    folders.append(&mut other_names(Path::new(TEMPORARY), uid));
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let theirs = environment.split(|byte| *byte == 0).find_map(|v| v.strip_prefix(b"XDG_RUNTIME_DIR="));
     let theirs = theirs.map(|folder| PathBuf::from(std::ffi::OsStr::from_bytes(folder)).join("fut"));
-    let ours = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("fut"));
+    let ours = environment::variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("fut"));
     folders.extend(theirs.into_iter().chain(ours));
     let mut seen = Vec::new();
     for folder in folders {
@@ -66,10 +112,6 @@ pub(super) fn folders_of(uid: u32, pid: u32) -> Vec<PathBuf> {
         }
     }
     seen
-}
-
-fn fallback(uid: u32) -> PathBuf {
-    PathBuf::from(format!("/tmp/fut-{uid}"))
 }
 
 pub(super) fn socket_in(folder: &Path, pid: u32) -> PathBuf {
@@ -153,6 +195,35 @@ mod tests {
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(make_private(&file, uid).is_err(), "a file");
+    }
+
+    #[test]
+    fn a_name_that_somebody_else_has_taken_keeps_nobody_from_listening() {
+        let base = tempfile::tempdir().unwrap();
+        let uid = wire::effective_uid();
+        // What another user may leave: links, and files; folders of another user, if this one may make them.
+        symlink("/etc", base.path().join(format!("fut-{uid}-linked"))).unwrap();
+        fs::write(base.path().join(format!("fut-{uid}-filled")), "").unwrap();
+        let foreign = base.path().join(format!("fut-{uid}-theirs"));
+        fs::create_dir(&foreign).unwrap();
+        if uid == 0 {
+            std::os::unix::fs::chown(&foreign, Some(65534), None).unwrap();
+        } else {
+            fs::remove_dir(&foreign).unwrap();
+        }
+
+        assert_eq!(other_names(base.path(), uid), Vec::<PathBuf>::new());
+        let folder = other_name(base.path(), uid).unwrap();
+        let (listener, socket) = listen_in(&folder, uid, 1).unwrap();
+        assert_eq!(fs::symlink_metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        // The next process uses the same, and whoever looks for one finds it.
+        assert_eq!(other_name(base.path(), uid).unwrap(), folder);
+        assert_eq!(other_names(base.path(), uid), std::slice::from_ref(&folder));
+        assert!(wire::connect(&socket).is_ok());
+        drop(listener);
+        if uid == 0 {
+            assert_eq!(usual_names(0).next().unwrap(), Path::new("/run/fut"));
+        }
     }
 
     #[test]

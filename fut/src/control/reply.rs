@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use super::GREETING;
+use super::{GREETING, request::shown};
+
+/// Most columns and rows of an answer that is read: ours have 10 and some 100 000. Each byte of an answer could be a cell
+/// otherwise, which takes 32 times as much memory.
+const MOST_COLUMNS: usize = 16;
+const MOST_ROWS: usize = 200_000;
 
 /// An answer of a traced process. It describes itself, so whoever shows it need not know what was asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,13 +134,13 @@ impl Reply {
         match status.map(|status| status.split_once('\t').unwrap_or((status, ""))) {
             Some(("ok", "")) => {}
             Some(("error", message)) => return Ok(Err(unescaped(message))),
-            _ => return Err(format!("expected `{GREETING} ok` or an error, found {first:?}")),
+            _ => return Err(format!("expected `{GREETING} ok` or an error, found {}", shown(first))),
         }
         let mut reply = Reply::default();
         for line in lines {
             reply
                 .decode_line(line)
-                .ok_or_else(|| format!("expected a fact, columns or a row, found {line:?}"))?;
+                .ok_or_else(|| format!("expected a fact, columns or a row, found {}", shown(line)))?;
         }
         Ok(Ok(reply))
     }
@@ -147,9 +152,13 @@ impl Reply {
                 let (name, value) = rest.split_once('\t')?;
                 self.facts.push((unescaped(name), Cell::decode(value)?));
             }
-            "columns" if self.columns.is_empty() => self.columns = rest.split('\t').map(unescaped).collect(),
-            "row" => {
-                let row: Vec<Cell> = rest.split('\t').map(Cell::decode).collect::<Option<_>>()?;
+            "columns" if self.columns.is_empty() && rest.split('\t').nth(MOST_COLUMNS).is_none() => {
+                self.columns = rest.split('\t').map(unescaped).collect();
+            }
+            "row" if self.rows.len() < MOST_ROWS => {
+                // One more than there should be, so that too many are seen.
+                let cells = rest.split('\t').take(self.columns.len() + 1);
+                let row: Vec<Cell> = cells.map(Cell::decode).collect::<Option<_>>()?;
                 (row.len() == self.columns.len()).then(|| self.rows.push(row))?;
             }
             _ => return None,

@@ -79,7 +79,7 @@ fn mask_from(text: &str) -> Result<u64, String> {
 }
 
 /// The beginning of what somebody sent.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(40).collect();
     if beginning.len() < text.len() { format!("{beginning:?}…") } else { format!("{beginning:?}") }
 }

@@ -1,11 +1,13 @@
 //! The thread in the traced process that answers.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::{self, ErrorKind},
     mem,
+    net::Shutdown,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::AsRawFd,
         unix::net::{UnixListener, UnixStream},
     },
     path::PathBuf,
@@ -21,7 +23,7 @@ use super::{
     request::{MAX_REQUEST, Request},
     wire,
 };
-use crate::session::Session;
+use crate::{environment, session::Session};
 
 /// `0`: this process cannot be asked or changed from outside.
 pub const ENV_CONTROL: &str = "FUT_CONTROL";
@@ -29,6 +31,10 @@ pub const ENV_CONTROL: &str = "FUT_CONTROL";
 /// How long a request may take to arrive, and an answer to be taken.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Clients that are listened to at one time: as many descriptors of the program's, and 4 KiB for each.
+const MOST_CLIENTS: usize = 16;
+/// Bytes of answers that may wait for clients to take them; then no more are computed.
+const MOST_UNSENT: usize = 16 << 20;
 /// When no descriptor or memory is left for a connection.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -68,7 +74,7 @@ pub fn state() -> State {
 
 /// Begins to listen, if it can. The program goes on without if not.
 pub(crate) fn start(session: &'static Session) {
-    let started = if std::env::var_os(ENV_CONTROL).is_some_and(|value| value == "0") {
+    let started = if environment::variable(ENV_CONTROL).is_some_and(|value| value == "0") {
         Started { state: State::SwitchedOff, listener: None }
     } else {
         listen(session)
@@ -92,7 +98,12 @@ fn listen(session: &'static Session) -> io::Result<Started> {
     let fd = listener.as_raw_fd();
     let file = wire::identity(fd).ok_or_else(io::Error::last_os_error)?;
     let since = SystemTime::now();
-    let body = move || serve(listener, file, |stream| converse(stream, session, since));
+    let body = move || {
+        serve(listener, file, |asked| {
+            let (request, sent) = asked?;
+            answer::answer(&request, sent, session, since)
+        })
+    };
     let made = wire::with_signals_blocked(|| thread::Builder::new().name("fut-control".into()).spawn(body));
     if let Err(error) = made {
         let _ = std::fs::remove_file(&path);
@@ -101,18 +112,48 @@ fn listen(session: &'static Session) -> io::Result<Started> {
     Ok(Started { state: State::Listening(path), listener: Some((fd, file)) })
 }
 
-/// Answers one connection after the other, until the process ends.
-fn serve(listener: UnixListener, file: (u64, u64), converse: impl Fn(UnixStream)) {
-    // A program may close all its descriptors, and give their numbers to files of its own.
-    while wire::identity(listener.as_raw_fd()) == Some(file) {
+/// What somebody who may ask has asked, and the file that came with it; or why it is no request.
+type Asked = Result<(Request, Option<File>), String>;
+
+/// Answers whoever asks, until the process ends. Nobody is waited for: clients that are silent, slow or many cost the
+/// others nothing but the time of the answers that are before theirs.
+fn serve(listener: UnixListener, file: (u64, u64), answer: impl Fn(Asked) -> Result<Reply, String>) {
+    // Another process that has it, too (a child by a raw `clone`), may be faster than we are.
+    let _ = listener.set_nonblocking(true);
+    let mut clients: VecDeque<Client> = VecDeque::new();
+    loop {
+        let mut polled = vec![polled(listener.as_raw_fd(), libc::POLLIN)];
+        polled.extend(clients.iter().map(Client::polled));
+        let first_end = clients.iter().map(|client| client.until).min();
+        let within = first_end.map(|end| end.saturating_duration_since(Instant::now()));
+        if wire::poll(&mut polled, within).is_err() {
+            thread::sleep(NAP);
+        }
+        // A program may close all its descriptors, and give their numbers to files of its own.
+        if wire::identity(listener.as_raw_fd()) != Some(file) {
+            break;
+        }
+        for client in mem::take(&mut clients) {
+            let unsent = clients.iter().map(Client::unsent).sum();
+            clients.extend(client.go_on(unsent, &answer));
+        }
         match listener.accept() {
-            Ok((stream, _)) => converse(stream),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Ok((stream, _)) => {
+                if clients.len() == MOST_CLIENTS {
+                    // Whoever means it has sent the request by now, and was answered.
+                    let oldest = clients.iter().position(Client::is_asking).unwrap_or(0);
+                    clients.remove(oldest).into_iter().for_each(Client::turn_away);
+                }
+                let unsent = clients.iter().map(Client::unsent).sum();
+                clients.extend(Client::new(stream).and_then(|client| client.go_on(unsent, &answer)));
+            }
             Err(error) if is_passing(&error) => thread::sleep(NAP),
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(_) => break,
         }
     }
-    // It is not ours to close any more.
+    // They are not ours to close any more.
+    clients.into_iter().for_each(mem::forget);
     mem::forget(listener);
 }
 
@@ -121,56 +162,162 @@ fn is_passing(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| passing.contains(&code))
 }
 
-/// One request, one answer. Whoever does not take it has gone; there is nobody to tell.
-fn converse(mut stream: UnixStream, session: &'static Session, since: SystemTime) {
-    let answer = match asked(&stream) {
-        Ok((request, file)) => answer::answer(&request, file, session, since),
-        Err(why) => Err(why),
-    };
-    let _ = wire::send(&mut stream, Reply::encode(&answer).as_bytes(), Instant::now() + ANSWER_WITHIN);
+fn polled(fd: i32, events: libc::c_short) -> libc::pollfd {
+    libc::pollfd { fd, events, revents: 0 }
 }
 
-/// What somebody who may ask has asked, and the file that came with it.
-fn asked(stream: &UnixStream) -> Result<(Request, Option<File>), String> {
+/// One connection: a request, then an answer.
+struct Client {
+    stream: UnixStream,
+    /// Which file it is: see `serve`.
+    file: (u64, u64),
+    /// When it has had time enough.
+    until: Instant,
+    turn: Turn,
+}
+
+/// Whose turn it is.
+enum Turn {
+    /// The client's: it sends its request.
+    Asks(Incoming),
+    /// The client's, to take the rest of its answer.
+    Takes { answer: Vec<u8>, sent: usize },
+}
+
+impl Client {
+    /// `None` for a connection that is gone.
+    fn new(stream: UnixStream) -> Option<Client> {
+        let file = wire::identity(stream.as_raw_fd())?;
+        Some(Client {
+            stream,
+            file,
+            until: Instant::now() + REQUEST_WITHIN,
+            turn: Turn::Asks(Incoming::default()),
+        })
+    }
+
+    fn polled(&self) -> libc::pollfd {
+        let events = if self.is_asking() { libc::POLLIN } else { libc::POLLOUT };
+        polled(self.stream.as_raw_fd(), events)
+    }
+
+    fn is_asking(&self) -> bool {
+        matches!(self.turn, Turn::Asks(_))
+    }
+
+    /// Bytes of its answer that are still here.
+    fn unsent(&self) -> usize {
+        if let Turn::Takes { answer, sent } = &self.turn { answer.len() - sent } else { 0 }
+    }
+
+    /// Does what can be done without waiting; `None` when the conversation is over. `unsent` bytes wait for other clients.
+    fn go_on(mut self, unsent: usize, answer: impl Fn(Asked) -> Result<Reply, String>) -> Option<Client> {
+        if wire::identity(self.stream.as_raw_fd()) != Some(self.file) {
+            // Somebody has closed it for us, and its number may be another file's.
+            mem::forget(self);
+            return None;
+        }
+        if let Turn::Asks(incoming) = &mut self.turn {
+            let asked = may_ask(&self.stream).and_then(|()| incoming.receive(&self.stream));
+            let asked = match asked {
+                Ok(None) if Instant::now() < self.until => return Some(self),
+                Ok(None) => Err(incoming.too_late()),
+                Ok(Some(line)) => Request::parse(&line).map(|request| (request, incoming.file.take())),
+                Err(why) => Err(why),
+            };
+            let reply = if unsent > MOST_UNSENT {
+                Err("too many answers wait for others to take them: ask again".into())
+            } else {
+                answer(asked)
+            };
+            self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+            self.until = Instant::now() + ANSWER_WITHIN;
+        }
+        self.send()
+    }
+
+    /// Sends what there is room for. Whoever does not take an answer has gone; there is nobody to tell.
+    fn send(mut self) -> Option<Client> {
+        let Turn::Takes { answer, sent } = &mut self.turn else { return Some(self) };
+        while *sent < answer.len() {
+            match wire::send(&self.stream, &answer[*sent..], None) {
+                Ok(len) => *sent += len,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < self.until => {
+                    return Some(self);
+                }
+                Err(_) => break,
+            }
+        }
+        // Also where a child that was forked meanwhile has the connection, too.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        None
+    }
+
+    /// Makes room for another client.
+    fn turn_away(mut self) {
+        let reply = Err(format!("request: expected a line at once, found more than {MOST_CLIENTS} clients"));
+        self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+        let _ = self.go_on(0, |_| Ok(Reply::default()));
+    }
+}
+
+/// Only the same user and root.
+fn may_ask(stream: &UnixStream) -> Result<(), String> {
     let peer = wire::peer(stream).map_err(|error| format!("nobody knows who asks: {error}"))?;
     let own = wire::effective_uid();
-    if peer.uid != own && peer.uid != 0 {
-        return Err(format!("user {} may not: only user {own} and root may", peer.uid));
+    if peer.uid == own || peer.uid == 0 {
+        return Ok(());
     }
-    let (line, file) = read_line(stream, Instant::now() + REQUEST_WITHIN)?;
-    Ok((Request::parse(&line)?, file))
+    Err(format!("user {} may not: only user {own} and root may", peer.uid))
 }
 
-/// Reads one line, without its newline, and nothing behind it.
-fn read_line(stream: &UnixStream, deadline: Instant) -> Result<(Vec<u8>, Option<File>), String> {
-    let mut bytes = [0; MAX_REQUEST];
-    let mut filled = 0;
-    let mut file: Option<OwnedFd> = None;
-    while filled < MAX_REQUEST {
-        let (len, descriptor) = match wire::receive(stream, &mut bytes[filled..], deadline) {
-            Ok(received) => received,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(format!(
-                    "request: expected a line within 2 s, found {filled} bytes without a newline"
-                ));
+/// What has arrived of a request.
+#[derive(Default)]
+struct Incoming {
+    bytes: Vec<u8>,
+    file: Option<File>,
+}
+
+impl Incoming {
+    /// Receives what is there. The line, without its newline, when it is whole and nothing is behind it; `None` if the rest
+    /// has not arrived yet.
+    fn receive(&mut self, stream: &UnixStream) -> Result<Option<Vec<u8>>, String> {
+        let mut part = [0; MAX_REQUEST];
+        // Each turn takes a byte at least, or is the last.
+        while self.bytes.len() < MAX_REQUEST {
+            let received = match wire::receive(stream, &mut part[self.bytes.len()..]) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(format!("request: {error}")),
+            };
+            let filled = self.bytes.len();
+            for descriptor in received.descriptors {
+                if self.file.replace(File::from(descriptor)).is_some() {
+                    return Err("request: expected one descriptor at most, found more".into());
+                }
             }
-            Err(error) => return Err(format!("request: {error}")),
-        };
-        file = file.or(descriptor);
-        if len == 0 {
-            return Err(format!("request: expected a line, found its end after {filled} bytes"));
-        }
-        let newline = bytes[filled..filled + len].iter().position(|byte| *byte == b'\n');
-        filled += len;
-        if let Some(at) = newline.map(|at| filled - len + at) {
-            if at + 1 < filled {
-                return Err(format!("request: expected one line, found {} bytes behind it", filled - at - 1));
+            if received.len == 0 {
+                return Err(format!("request: expected a line, found its end after {filled} bytes"));
             }
-            return Ok((bytes[..at].to_vec(), file.map(File::from)));
+            self.bytes.extend_from_slice(&part[filled..filled + received.len]);
+            if let Some(at) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let behind = self.bytes.len() - at - 1;
+                if behind > 0 {
+                    return Err(format!("request: expected one line, found {behind} bytes behind it"));
+                }
+                self.bytes.truncate(at);
+                return Ok(Some(mem::take(&mut self.bytes)));
+            }
         }
+        Err(format!("request: expected a line of at most {MAX_REQUEST} bytes, found no newline in them"))
     }
-    Err(format!("request: expected a line of at most {MAX_REQUEST} bytes, found no newline in them"))
+
+    fn too_late(&self) -> String {
+        let filled = self.bytes.len();
+        format!("request: expected a line within 2 s, found {filled} bytes without a newline")
+    }
 }
 
 #[cfg(test)]
@@ -189,7 +336,8 @@ mod tests {
         if closes {
             client.shutdown(Shutdown::Write).unwrap();
         }
-        read_line(&server, Instant::now() + Duration::from_millis(30)).map(|(line, _)| line)
+        let mut incoming = Incoming::default();
+        incoming.receive(&server)?.ok_or_else(|| incoming.too_late())
     }
 
     #[test]
@@ -242,7 +390,9 @@ mod tests {
         let listener = UnixListener::bind(folder.path().join("a.sock")).unwrap();
         let other = File::open(folder.path()).unwrap();
         let (fd, file) = (listener.as_raw_fd(), wire::identity(other.as_raw_fd()).unwrap());
-        serve(listener, file, |_| panic!("nobody connects"));
+        // Whoever watches the number sees that it is not the socket any more, as soon as it is looked at.
+        drop(UnixStream::connect(folder.path().join("a.sock")).unwrap());
+        serve(listener, file, |_| panic!("nobody asks"));
         assert!(wire::identity(fd).is_some(), "still open");
         wire::close_if(fd, file);
         assert!(wire::identity(fd).is_some(), "not that file");
@@ -254,11 +404,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let sent = File::create_new(&path).unwrap();
-        let (mut client, server) = UnixStream::pair().unwrap();
-        wire::send_with(&mut client, b"line\n", std::os::fd::AsFd::as_fd(&sent)).unwrap();
-        let (line, file) = read_line(&server, Instant::now() + REQUEST_WITHIN).unwrap();
-        assert_eq!(line, b"line");
-        file.expect("came with it").write_all(b"written").unwrap();
+        let (client, server) = UnixStream::pair().unwrap();
+        wire::send(&client, b"line\n", Some(std::os::fd::AsFd::as_fd(&sent))).unwrap();
+        let mut incoming = Incoming::default();
+        assert_eq!(incoming.receive(&server), Ok(Some(b"line".to_vec())));
+        incoming.file.expect("came with it").write_all(b"written").unwrap();
         let mut text = String::new();
         File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "written");

@@ -1,8 +1,8 @@
-//! The system calls on the socket that the standard library does not have, and deadlines for the others.
+//! The system calls on the socket that the standard library does not have. None of them waits but [`wait`].
 
 use std::{
     ffi::OsStr,
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind},
     mem,
     os::{
         fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
@@ -20,8 +20,13 @@ pub(super) struct Peer {
     pub(super) uid: u32,
 }
 
-/// Bytes for one control message that carries one descriptor, aligned as such a message must be.
-const CONTROL_WORDS: usize = 3;
+/// Most descriptors that one message carries (`SCM_MAX_FD`, include/net/scm.h): with room for fewer, the kernel would
+/// install some and say nothing of the rest but `MSG_CTRUNC`.
+const MOST_DESCRIPTORS: usize = 253;
+/// Words for one control message with as many, aligned as such a message must be.
+const CONTROL_WORDS: usize = (mem::size_of::<libc::cmsghdr>() + MOST_DESCRIPTORS * 4).div_ceil(8);
+/// How often a wait looks whether it was cancelled, if no signal interrupts it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) fn effective_uid() -> u32 {
     // SAFETY: takes nothing and cannot fail.
@@ -33,7 +38,7 @@ pub(super) fn longest_path() -> usize {
     mem::size_of::<libc::sockaddr_un>() - mem::offset_of!(libc::sockaddr_un, sun_path) - 1
 }
 
-/// Connects without waiting for a process that does not accept: `WouldBlock` then.
+/// Connects without waiting for a process that does not accept: `WouldBlock` then. The stream does not block.
 pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let (address, len) = address(path.as_os_str())?;
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -43,7 +48,6 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
     // SAFETY: `address` is a valid one, of `len` bytes.
     checked(unsafe { libc::connect(fd, (&raw const address).cast(), len) })?;
-    stream.set_nonblocking(false)?;
     Ok(stream)
 }
 
@@ -90,90 +94,130 @@ pub(super) fn close_if(fd: RawFd, file: (u64, u64)) {
     }
 }
 
-/// Receives bytes before the deadline, and the descriptor that came with them.
-pub(super) fn receive(
-    stream: &UnixStream,
-    to: &mut [u8],
-    deadline: Instant,
-) -> io::Result<(usize, Option<OwnedFd>)> {
-    stream.set_read_timeout(Some(left(deadline)?))?;
+/// What one call received.
+pub(super) struct Received {
+    /// Bytes; 0 at the end.
+    pub(super) len: usize,
+    /// All descriptors that came with them, owned: they are closed with this value.
+    pub(super) descriptors: Vec<OwnedFd>,
+}
+
+/// Receives the bytes that are there, and all descriptors that came with them. `WouldBlock` if there is nothing.
+pub(super) fn receive(stream: &UnixStream, to: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let mut control = [0_u64; CONTROL_WORDS];
-    // SAFETY: plain data, of which zeros are valid.
-    let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control);
-    // SAFETY: `message` points to `to` and `control`, with their lengths, which outlive the call. More descriptors than
-    // one find no room, and are closed by the kernel.
-    let len = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+    let mut message = message(&mut part, &mut control);
+    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
+    // SAFETY: `message` points to `to` and `control`, with their lengths, which outlive the call.
+    let len = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, flags) };
     let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
-    Ok((len, descriptor_in(&message)))
+    Ok(Received { len, descriptors: descriptors_in(&message) })
 }
 
-fn descriptor_in(message: &libc::msghdr) -> Option<OwnedFd> {
-    // SAFETY: the kernel filled `message` in, whose control bytes are still there.
-    let header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: null, or a header in these bytes, which are aligned for one.
-    let header = unsafe { header.as_ref() }?;
-    if (header.cmsg_level, header.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-        return None;
-    }
-    // SAFETY: a header that the kernel wrote.
-    let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
-    // SAFETY: a message of this type holds at least one descriptor.
-    let fd = unsafe { data.read_unaligned() };
-    // SAFETY: the kernel made it for us.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Sends all bytes, and a descriptor with the first of them.
-pub(super) fn send_with(stream: &mut UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
-    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    let mut control = [0_u64; CONTROL_WORDS];
+/// A message of these bytes, with this place for control messages.
+fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
     // SAFETY: plain data, of which zeros are valid.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    message.msg_iov = &raw mut part;
+    message.msg_iov = part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control);
-    // SAFETY: `message` points to control bytes with their length.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    // SAFETY: null, or the beginning of `control`, which is aligned and long enough for a header.
-    let header = unsafe { header.as_mut() }.ok_or(ErrorKind::InvalidInput)?;
-    header.cmsg_level = libc::SOL_SOCKET;
-    header.cmsg_type = libc::SCM_RIGHTS;
-    // SAFETY: computes, and touches no memory.
-    header.cmsg_len = unsafe { libc::CMSG_LEN(mem::size_of::<RawFd>() as u32) } as usize;
-    // SAFETY: a header in `control`.
-    let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
-    // SAFETY: `control` has room for a header and one descriptor.
-    unsafe { data.write_unaligned(fd.as_raw_fd()) };
-    // SAFETY: `message` points to `bytes`, which are only read, and to `control`.
-    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
-    stream.write_all(&bytes[sent..])
+    message.msg_controllen = mem::size_of_val(control);
+    message
 }
 
-/// Sends all bytes before the deadline.
-pub(super) fn send(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
-    while !bytes.is_empty() {
-        stream.set_write_timeout(Some(left(deadline)?))?;
-        match stream.write(bytes) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(sent) => bytes = &bytes[sent..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+/// Takes every descriptor that the kernel has installed, whatever else it says of the message.
+fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut descriptors = Vec::new();
+    // SAFETY: the kernel filled `message` in, whose control bytes are still there.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
+    // SAFETY: null, or a header in these bytes, which are aligned for one.
+    while let Some(found) = unsafe { header.as_ref() } {
+        if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            // SAFETY: computes, and touches no memory.
+            let before = unsafe { libc::CMSG_LEN(0) } as usize;
+            let count = found.cmsg_len.saturating_sub(before) / mem::size_of::<RawFd>();
+            // SAFETY: a header that the kernel wrote.
+            let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
+            descriptors.extend((0..count).map(|index| {
+                // SAFETY: the kernel wrote so many descriptors behind the header, by its length.
+                let place = unsafe { data.add(index) };
+                // SAFETY: as above.
+                let fd = unsafe { place.read_unaligned() };
+                // SAFETY: the kernel installed it for us, and nobody else knows of it.
+                unsafe { OwnedFd::from_raw_fd(fd) }
+            }));
+        }
+        // SAFETY: `header` lies in the control bytes of `message`.
+        header = unsafe { libc::CMSG_NXTHDR(message, header) };
+    }
+    descriptors
+}
+
+/// Sends as many of these bytes as there is room for, and a descriptor with the first of them. `WouldBlock` if there is
+/// none.
+pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: computes, and touches no memory.
+    let len = unsafe { libc::CMSG_SPACE(mem::size_of::<RawFd>() as u32) } as usize;
+    let mut control = [0_u64; CONTROL_WORDS];
+    let words = if fd.is_some() { len.div_ceil(8) } else { 0 };
+    let mut message = message(&mut part, &mut control[..words]);
+    if let Some(fd) = fd {
+        // SAFETY: `message` points to control bytes with their length.
+        let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+        // SAFETY: null, or the beginning of `control`, which is aligned and long enough for a header.
+        let header = unsafe { header.as_mut() }.ok_or(ErrorKind::InvalidInput)?;
+        header.cmsg_level = libc::SOL_SOCKET;
+        header.cmsg_type = libc::SCM_RIGHTS;
+        // SAFETY: computes, and touches no memory.
+        header.cmsg_len = unsafe { libc::CMSG_LEN(mem::size_of::<RawFd>() as u32) } as usize;
+        // SAFETY: a header in `control`.
+        let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
+        // SAFETY: `control` has room for a header and one descriptor.
+        unsafe { data.write_unaligned(fd.as_raw_fd()) };
+    }
+    message.msg_controllen = words * 8;
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: `message` points to `bytes`, which are only read, and to `control`.
+    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Waits until there is something to receive, or (`to_send`) room to send. `TimedOut` at the deadline, `Interrupted`
+/// when `is_cancelled` says so: it is asked at the beginning, after every signal, and every 20 ms.
+pub(super) fn wait(
+    stream: &UnixStream,
+    to_send: bool,
+    deadline: Instant,
+    is_cancelled: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let events = if to_send { libc::POLLOUT } else { libc::POLLIN };
+    let mut polled = [libc::pollfd { fd: stream.as_raw_fd(), events, revents: 0 }];
+    loop {
+        if is_cancelled() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        if poll(&mut polled, Some(left.min(LOOK_EVERY)))? {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
-/// How long there is until the deadline; never 0, which would mean forever.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left.max(Duration::from_micros(1))) }
+/// Waits for one of these, for this long at most; `false` if nothing happened, or a signal came.
+pub(super) fn poll(polled: &mut [libc::pollfd], within: Option<Duration>) -> io::Result<bool> {
+    // Rounded up: a wait of less than a millisecond must not become a busy loop.
+    let within = within.map_or(-1, |within| i32::try_from(within.as_millis() + 1).unwrap_or(i32::MAX));
+    // SAFETY: `polled` is as long as it says.
+    let found = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, within) };
+    match checked(found) {
+        Ok(found) => Ok(found > 0),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs `body` with all signals blocked: a thread that it makes takes none of the program's.

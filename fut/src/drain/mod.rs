@@ -19,15 +19,22 @@ use sigmund_model::{Pid, Ticks};
 
 pub use snapshot::{snapshot, snapshot_to};
 
+pub use crate::handover::{ArenaServer, ProcessArena, Unrecorded};
+
 use self::output::Output;
 use crate::{
     clock,
-    shm::{Arena, Mode, Ring, RingState, ring::Taken},
+    shm::{
+        Arena, Mode, Ring, RingState,
+        ring::{Consumer, Taken},
+    },
     trace::{PacketHead, PacketKind, encode_clocks, file_head},
 };
 
 /// How often the other clocks are read while a program runs: NTP changes the rate of some of them.
 const CLOCKS_EVERY: Duration = Duration::from_secs(1);
+/// About as many packets are taken by one poll; the rest is taken by the next one.
+const MOST_AT_ONCE: usize = 1024;
 
 /// Takes packets out of one arena. `A` is the arena, or a way to it.
 #[derive(Debug)]
@@ -37,6 +44,8 @@ pub struct Drain<A: Borrow<Arena>> {
     path: PathBuf,
     metadata_taken: usize,
     clocks_read: Instant,
+    /// The ring that has its turn first.
+    next_ring: u32,
     summary: DrainSummary,
 }
 
@@ -67,7 +76,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// Begins a user trace at `path` for the packets of `arena`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be made, or the arena has had a drain.
     pub fn new(arena: A, path: &Path) -> io::Result<Drain<A>> {
         Drain::to_file(arena, File::create_new(path)?, path)
     }
@@ -75,8 +84,12 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// Begins a user trace in a file that is open already, and empty; `path` is only said in messages.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or the arena has had a drain: it has one in its life.
     pub fn to_file(arena: A, file: File, path: &Path) -> io::Result<Drain<A>> {
+        if !arena.borrow().claim_for_drain() {
+            let why = "expected an arena that nobody drains, found one that has had a drain";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
         let mut out = Output::new(file);
         out.append(&file_head());
         out.flush();
@@ -87,6 +100,7 @@ impl<A: Borrow<Arena>> Drain<A> {
             path: path.to_path_buf(),
             metadata_taken: 0,
             clocks_read: Instant::now(),
+            next_ring: 0,
             summary: DrainSummary::default(),
         })
     }
@@ -94,6 +108,11 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// The process that writes the arena.
     pub fn pid(&self) -> Pid {
         self.arena.borrow().pid()
+    }
+
+    /// What it takes from.
+    pub fn arena(&self) -> &A {
+        &self.arena
     }
 
     /// The user trace.
@@ -116,14 +135,19 @@ impl<A: Borrow<Arena>> Drain<A> {
     pub fn poll(&mut self) -> io::Result<usize> {
         self.take_metadata();
         self.read_clocks();
-        let Drain { arena, out, summary, .. } = self;
+        let Drain { arena, out, next_ring, summary, .. } = self;
         let arena: &Arena = (*arena).borrow();
         let mut taken = 0;
-        let rings = arena.rings().filter(|_| arena.mode() == Mode::Discard);
-        for ring in rings {
+        let used = if arena.mode() == Mode::Discard { arena.rings().count() as u32 } else { 0 };
+        for _ in 0..used {
+            if taken >= MOST_AT_ONCE {
+                break;
+            }
+            let ring = consumer(arena.ring(*next_ring % used));
+            *next_ring = (*next_ring + 1) % used;
             taken += match ring.state() {
-                RingState::Live => take_closed(&ring, out, summary),
-                RingState::Ended => take_left(&ring, out, summary),
+                RingState::Live => take_closed(ring, out, summary),
+                RingState::Ended => take_left(ring, out, summary),
                 RingState::Free | RingState::Busy => 0,
             };
         }
@@ -151,10 +175,11 @@ impl<A: Borrow<Arena>> Drain<A> {
             Mode::Overwrite => snapshot::append_last(arena, out, summary),
             Mode::Discard => arena
                 .rings()
+                .map(consumer)
                 .filter(|ring| matches!(ring.state(), RingState::Live | RingState::Ended))
-                .for_each(|ring| _ = take_left(&ring, out, summary)),
+                .for_each(|ring| _ = take_left(ring, out, summary)),
         }
-        summary.lost += arena.unattached_lost();
+        summary.count_lost(arena.unattached_lost());
         append_clocks(arena.pid(), out);
         out.flush();
         let written = out.failure();
@@ -177,39 +202,56 @@ impl<A: Borrow<Arena>> Drain<A> {
     }
 }
 
+/// The drain's side of a ring in discard mode, of an arena that this drain has claimed.
+fn consumer(ring: Ring<'_>) -> Consumer<'_> {
+    // SAFETY: `Drain::to_file` has claimed the arena, and uses one ring after the other. A second drain in another process
+    // would lose records of both, and break no memory: what it writes to are words that nobody trusts.
+    unsafe { ring.consumer() }
+}
+
 /// Rule 7 of the ring: what the producer has left behind and committed.
-fn take_closed(ring: &Ring<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+fn take_closed(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
     // Not more than a ring at once: the others want their turn.
-    for packets in 0..ring.count() {
-        let sequence = ring.next_to_take();
-        let Some(taken) = ring.take_closed(sequence, out.payload()) else { return packets as usize };
+    let most = ring.count().min(MOST_AT_ONCE as u64);
+    for packets in 0..most {
+        let Some(taken) = ring.take_closed(out.payload()) else { return packets as usize };
         out.push(&taken.head, taken.records);
-        ring.release(sequence);
+        ring.release();
         summary.add(&taken);
     }
-    ring.count() as usize
+    most as usize
 }
 
 /// Rule 8: everything of a producer that is gone. The ring is free afterwards.
-fn take_left(ring: &Ring<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
+fn take_left(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
     let first = ring.next_to_take();
     // A foreign process wrote the cursor; more than a ring is never left.
     let last = ring.position().0.min(first.saturating_add(ring.count() - 1));
     for sequence in first..=last {
-        let taken = ring.take_left(sequence, out.payload());
+        let taken = ring.take_left(out.payload());
         if sequence < last || taken.records > 0 {
             out.push(&taken.head, taken.records);
         }
-        ring.release(sequence);
+        ring.release();
         summary.add(&taken);
     }
-    summary.lost += ring.lost();
-    append_words(PacketHead { sequence: last, ..end_of(ring) }, &[], out);
-    ring.set_state(RingState::Free);
+    summary.count_lost(ring.lost());
+    append_words(PacketHead { sequence: last, ..end_of(&ring) }, &[], out);
+    ring.give_back();
     (last + 1).saturating_sub(first) as usize
 }
 
 impl DrainSummary {
+    /// What a foreign process counted is not trusted.
+    fn count_lost(&mut self, lost: u64) {
+        self.lost = self.lost.saturating_add(lost);
+    }
+
+    fn count_overwritten(&mut self, packets: u64, bytes: u64) {
+        self.overwritten_packets = self.overwritten_packets.saturating_add(packets);
+        self.overwritten_bytes = self.overwritten_bytes.saturating_add(bytes);
+    }
+
     fn add(&mut self, taken: &Taken) {
         self.packets += 1;
         self.records += taken.records;

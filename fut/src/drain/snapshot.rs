@@ -54,7 +54,7 @@ fn write_all(arena: &Arena, out: &mut Output) -> io::Result<DrainSummary> {
     append_clocks(arena.pid(), out);
     out.flush();
     out.failure()?;
-    summary.lost += arena.unattached_lost();
+    summary.count_lost(arena.unattached_lost());
     Ok(DrainSummary { bytes: out.bytes(), ..summary })
 }
 
@@ -66,9 +66,8 @@ pub(super) fn append_last(arena: &Arena, out: &mut Output, summary: &mut DrainSu
         }
     }
     let gone = arena.overwritten_lwps();
-    summary.overwritten_packets += gone.packets;
-    summary.overwritten_bytes += gone.bytes;
-    summary.lost += gone.lost;
+    summary.count_overwritten(gone.packets, gone.bytes);
+    summary.count_lost(gone.lost);
     if gone.lwps > 0 {
         let head = PacketHead::about(PacketKind::OVERWRITTEN, arena.pid(), Ticks(clock::ticks()));
         append_words(head, &[gone.lwps, gone.packets, gone.bytes, gone.lost], out);
@@ -82,9 +81,8 @@ fn append_ring(ring: &Ring<'_>, last: &SnapshotOfRing, out: &mut Output, summary
         out.push(&taken.head, taken.records);
         summary.add(taken);
     }
-    summary.overwritten_packets += last.overwritten;
-    summary.overwritten_bytes += last.overwritten_bytes;
-    summary.lost += last.lost;
+    summary.count_overwritten(last.overwritten, last.overwritten_bytes);
+    summary.count_lost(last.lost);
     let flags = if last.ended { PacketFlags::default() } else { PacketFlags::SNAPSHOT };
     let end = PacketHead { flags, lost: last.lost, ..end_of(ring) };
     // By now the ring may be another LWP's.

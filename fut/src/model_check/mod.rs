@@ -4,12 +4,12 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::{Condvar, Mutex, MutexGuard, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
-    sync::{Condvar, Mutex, MutexGuard, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 

@@ -73,7 +73,7 @@ impl<T: AsFd> Readiness<T> {
     ///
     /// # Errors
     /// `Unsupported` for what the kernel cannot wait for: regular files and directories. `AlreadyExists` for a
-    /// descriptor that is registered in this runtime. When the reactor cannot be started.
+    /// descriptor that is registered in this runtime. When the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.

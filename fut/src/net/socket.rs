@@ -98,7 +98,7 @@ macro_rules! socket {
             /// Takes over a socket of the standard library, and switches it to non-blocking mode.
             ///
             /// # Errors
-            /// When the reactor cannot be started, or the kernel refuses.
+            /// When the kernel refuses to wait for it, or to switch the mode.
             ///
             /// # Panics
             /// Outside of a runtime.

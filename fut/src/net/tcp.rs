@@ -33,7 +33,7 @@ impl TcpListener {
     /// Listens at the first of the addresses where that is possible.
     ///
     /// # Errors
-    /// When it is possible at none, or the reactor cannot be started.
+    /// When it is possible at none, or the kernel refuses to wait for it.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -92,7 +92,7 @@ impl TcpStream {
     /// Connects with the first of the addresses where that is possible. Names are looked up on an LWP that may block.
     ///
     /// # Errors
-    /// When it is possible with none, or the reactor cannot be started.
+    /// When it is possible with none, or the kernel refuses to wait for it.
     ///
     /// # Panics
     /// Outside of a runtime.

@@ -22,7 +22,7 @@ impl UdpSocket {
     /// A socket at the first of the addresses where that is possible.
     ///
     /// # Errors
-    /// When it is possible at none, or the reactor cannot be started.
+    /// When it is possible at none, or the kernel refuses to wait for it.
     ///
     /// # Panics
     /// Outside of a runtime.

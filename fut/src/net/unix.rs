@@ -40,7 +40,7 @@ impl UnixListener {
     /// Listens at `path`, which it makes.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -113,7 +113,7 @@ impl UnixStream {
     /// block.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -141,7 +141,7 @@ impl UnixStream {
     /// Two that are connected with each other.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -185,7 +185,7 @@ impl UnixDatagram {
     /// A socket at `path`, which it makes.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -199,7 +199,7 @@ impl UnixDatagram {
     /// A socket without an address.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -213,7 +213,7 @@ impl UnixDatagram {
     /// Two that are connected with each other.
     ///
     /// # Errors
-    /// Of the kernel; when the reactor cannot be started.
+    /// Of the kernel; when the runtime has ended.
     ///
     /// # Panics
     /// Outside of a runtime.

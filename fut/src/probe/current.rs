@@ -5,14 +5,18 @@
 //! compiler looks into. The initial-exec access works in executables and in shared objects that are loaded at
 //! start; the linker turns it into the local-exec one where it can.
 //!
+//! The variable points to a slot, which says where the ring is ([`slots`](super::slots)): so a child process that was made
+//! behind our back finds none.
+//!
 //! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always behind the end, so
 //! that its probes take the slow path, which attaches it. No probe asks "is there a ring?".
 
 use std::{
-    ptr::NonNull,
+    ptr::{self, NonNull},
     sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering},
 };
 
+use super::slots::{NO_RING, Slot, slot};
 use crate::shm::ring::{Control, PACKET_LEN};
 
 /// What a thread without a ring has in place of one.
@@ -48,39 +52,64 @@ std::arch::global_asm!(
     "fut_current_ring:",
     ".quad {none}",
     ".popsection",
-    none = sym CURRENT_NONE,
+    none = sym NO_RING,
 );
 
 /// The control block of the current LWP's ring, or [`CURRENT_NONE`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn current() -> NonNull<Control> {
-    let control: *mut Control;
-    // SAFETY: reads the thread-local defined above. Not `pure`: two reads with a switch in between may differ.
+    let distance: usize;
+    // SAFETY: reads the thread-local defined above, and the slot it points to, which is never unmapped. Not `pure`: two
+    // reads with a switch in between may differ.
     unsafe {
         std::arch::asm!(
-            "mov {control}, qword ptr [rip + fut_current_ring@GOTTPOFF]",
-            "mov {control}, qword ptr fs:[{control}]",
-            control = out(reg) control,
+            "mov {slot}, qword ptr [rip + fut_current_ring@GOTTPOFF]",
+            "mov {slot}, qword ptr fs:[{slot}]",
+            "mov {slot}, qword ptr [{slot}]",
+            slot = out(reg) distance,
             options(nostack, preserves_flags, readonly),
         );
     }
-    // SAFETY: the variable begins as the address of `CURRENT_NONE` and is only ever set from a `NonNull`.
-    unsafe { NonNull::new_unchecked(control) }
+    control_at(distance)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn store(control: NonNull<Control>) {
+fn current_slot() -> &'static Slot {
+    let slot: *mut Slot;
+    // SAFETY: reads the thread-local defined above.
+    unsafe {
+        std::arch::asm!(
+            "mov {slot}, qword ptr [rip + fut_current_ring@GOTTPOFF]",
+            "mov {slot}, qword ptr fs:[{slot}]",
+            slot = out(reg) slot,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    // SAFETY: the variable begins as the address of a slot and is only ever set to another; none is ever unmapped.
+    unsafe { &*slot }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn store(slot: NonNull<Slot>) {
     // SAFETY: writes the thread-local defined above.
     unsafe {
         std::arch::asm!(
             "mov {address}, qword ptr [rip + fut_current_ring@GOTTPOFF]",
-            "mov qword ptr fs:[{address}], {control}",
+            "mov qword ptr fs:[{address}], {slot}",
             address = out(reg) _,
-            control = in(reg) control.as_ptr(),
+            slot = in(reg) slot.as_ptr(),
             options(nostack, preserves_flags),
         );
     }
+}
+
+/// The control block that a slot with this content leads to.
+#[inline(always)]
+fn control_at(distance: usize) -> NonNull<Control> {
+    let address = (&raw const CURRENT_NONE).addr().wrapping_add(distance);
+    // SAFETY: not null: the address of the stand-in, or what `set_current` computed the distance of.
+    unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address)) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -88,33 +117,49 @@ mod portable {
     //! A thread-local of the standard library, behind a call that is never inlined.
     use super::*;
 
-    thread_local!(static CURRENT: std::cell::Cell<NonNull<Control>> =
-        const { std::cell::Cell::new(NonNull::from_ref(&CURRENT_NONE)) });
+    thread_local!(static CURRENT: std::cell::Cell<&'static Slot> = const { std::cell::Cell::new(&NO_RING) });
 
     #[inline(never)]
     pub(crate) fn current() -> NonNull<Control> {
+        control_at(CURRENT.get().load(Ordering::Relaxed) as usize)
+    }
+
+    #[inline(never)]
+    pub(super) fn current_slot() -> &'static Slot {
         CURRENT.get()
     }
 
     #[inline(never)]
-    pub(super) fn store(control: NonNull<Control>) {
-        CURRENT.set(control);
+    pub(super) fn store(slot: NonNull<Slot>) {
+        // SAFETY: a slot is never unmapped.
+        CURRENT.set(unsafe { slot.as_ref() });
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use portable::current;
 #[cfg(not(target_arch = "x86_64"))]
-use portable::store;
+use portable::{current_slot, store};
 
-/// Gives the calling thread a ring.
-pub(crate) fn set_current(control: NonNull<Control>) {
-    store(control);
+/// Gives the calling LWP the ring with this number and control block; `false` if there is no slot for it.
+pub(crate) fn set_current(ring: u32, control: NonNull<Control>) -> bool {
+    let Some(slot) = slot(ring) else { return false };
+    let distance =
+        control.as_ptr().expose_provenance().wrapping_sub((&raw const CURRENT_NONE).expose_provenance());
+    // SAFETY: a slot is never unmapped, and that of a ring is used by its LWP alone.
+    unsafe { slot.as_ref() }.store(distance as u64, Ordering::Relaxed);
+    store(slot);
+    true
 }
 
 /// Takes it away again.
 pub(crate) fn clear_current() {
-    store(NonNull::from(&CURRENT_NONE));
+    let slot = current_slot();
+    // First, so that a handler that comes between finds no ring.
+    store(NonNull::from(&NO_RING));
+    if !ptr::eq(slot, &NO_RING) {
+        slot.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Where the kernel keeps a thread's CPU number, relative to its thread pointer; 0 where it does not, or nobody has

@@ -14,7 +14,7 @@ use crate::{
     shm::{
         PACKET_LEN,
         local::local_fetch_add,
-        ring::{Control, Ring, Room},
+        ring::{Control, Producer, Room},
     },
     trace::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, RecordHead},
 };
@@ -140,26 +140,26 @@ fn record_slowly(
             Attached::Not => return,
         }
     } else {
-        // SAFETY: it is not the stand-in, so an attached ring of this LWP.
-        let ring = unsafe { Ring::of_producer(control) };
-        if ring.make_room(position, Ticks(tick)) == Room::Lost {
+        // SAFETY: it is not the stand-in, so the ring of this LWP, which is attached.
+        let producer = unsafe { Producer::of_lwp(control) };
+        if producer.make_room(position, Ticks(tick)) == Room::Lost {
             return;
         }
     }
     let len = RECORD_HEAD_LEN + 8 * params.words();
     loop {
-        // SAFETY: an attached ring of this LWP.
-        let ring = unsafe { Ring::of_producer(control) };
-        let fields = ring.control();
+        // SAFETY: the ring of this LWP, which is attached.
+        let producer = unsafe { Producer::of_lwp(control) };
+        let fields = producer.control();
         let position = local_fetch_add(&fields.cursor, len as u64);
         let offset = position as u32 as usize;
         if offset + len <= PACKET_LEN {
-            let record = ring.place(position >> 32, offset);
+            let record = producer.place(position >> 32, offset);
             // SAFETY: rule 2 of the ring.
             unsafe { commit(record, code, params, cpu_of(fields), tick) };
             return;
         }
-        if ring.make_room(position, Ticks(tick)) == Room::Lost {
+        if producer.make_room(position, Ticks(tick)) == Room::Lost {
             return;
         }
     }

@@ -13,6 +13,7 @@ mod param;
 #[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
 mod patch;
 mod site;
+mod slots;
 mod switch;
 mod switch_error;
 
@@ -24,6 +25,7 @@ pub(crate) use event::declared;
 pub use event::{DeclaredTwice, EventDecl};
 pub use param::{Fields, Param};
 pub(crate) use site::only_others_are_on;
+pub(crate) use slots::{are_of_this_process as slots_are_of_this_process, prepare as prepare_slots};
 pub use switch::{EventInfo, SwitchEventsError, declared_events, is_recording, switch_events};
 pub(crate) use switch::{after_fork, before_fork, start_recording, stop_recording};
 pub use switch_error::SwitchError;

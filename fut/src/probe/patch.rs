@@ -16,7 +16,8 @@
 //! 5. The first byte becomes that of the goal, by a store of one byte; and once more as rule 2: when the switch
 //!    returns, no thread takes the old way any more.
 //! 6. All sites of a switch take each rule together, so it costs three `membarrier`s, however many sites there are.
-//! 7. One patcher at a time, also against `fork`: a child never inherits text in the middle of a switch.
+//! 7. One patcher at a time, also against `fork`: a child never inherits text in the middle of a switch. One that a raw
+//!    `clone` made may: its sites are whole instructions all the same, and each switch begins from any of the three.
 //! 8. Text is writable only from rule 1 to rule 5, only the pages with sites to change, and executable all the time.
 //!
 //! **On what this rests.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") wants a serialising

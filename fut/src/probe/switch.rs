@@ -5,7 +5,7 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -24,24 +24,36 @@ pub(super) static MASK: AtomicU64 = AtomicU64::new(0);
 /// Whether the process records; it may do so with an empty mask for a while.
 pub(super) static RECORDING: AtomicBool = AtomicBool::new(false);
 
-/// One switches, the others wait.
-static TURN: AtomicBool = AtomicBool::new(false);
+/// The process of which a thread switches, while the others wait; 0 is none. A child that a raw `clone` made has its
+/// parent's number here if another thread of the parent was switching then: that thread is not in the child.
+static TURN: AtomicU32 = AtomicU32::new(0);
 
 /// The turn to switch. Not a `Mutex`: `fork` takes it in the parent, and gives it back in parent and child.
 struct Turn;
 
 impl Turn {
     fn take() -> Turn {
-        // Acquire: pairs with the Release in `give_back`; what the one before wrote into code is seen.
-        while TURN.swap(true, Ordering::Acquire) {
-            // A switch takes some 10 µs. Spinning could keep a thread of lower priority from finishing it.
-            std::thread::sleep(Duration::from_micros(20));
-        }
+        wait_for(&TURN);
         Turn
     }
 
     fn give_back() {
-        TURN.store(false, Ordering::Release);
+        TURN.store(0, Ordering::Release);
+    }
+}
+
+/// Waits until the turn is nobody's of this process, and takes it.
+fn wait_for(turn: &AtomicU32) {
+    let own = std::process::id();
+    loop {
+        let found = turn.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release in `give_back`; what the one before wrote into code is seen.
+        let taken = || turn.compare_exchange(found, own, Ordering::Acquire, Ordering::Relaxed);
+        if found != own && taken().is_ok() {
+            return;
+        }
+        // A switch takes some 10 µs. Spinning could keep a thread of lower priority from finishing it.
+        std::thread::sleep(Duration::from_micros(20));
     }
 }
 
@@ -271,6 +283,14 @@ mod tests {
         assert_eq!(fitting("*A*A*H"), ["LWP_ATTACH"]);
         assert_eq!(fitting("**").len(), 4);
         assert_eq!(fitting("*x*"), [""; 0]);
+    }
+
+    #[test]
+    fn a_turn_that_a_thread_of_another_process_had_is_taken() {
+        // As a child finds it whose parent was switching when it was cloned.
+        let turn = AtomicU32::new(u32::MAX);
+        wait_for(&turn);
+        assert_eq!(turn.load(Ordering::Relaxed), std::process::id());
     }
 
     #[test]

@@ -1,19 +1,29 @@
-//! Telling that all user threads are blocked, and who waits for whom.
+//! Finding out that all user threads are blocked, and who waits for whom.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
+};
 
-use sigmund_model::Thread;
+use sigmund_model::{Printable, Thread};
 
 use super::{
+    lwp,
     pool::Shared,
-    thread::{Doing, ThreadRef, slab},
+    thread::{Doing, Parked, ThreadRef, slab},
     waits::WaitKind,
 };
 
 /// What is called when a deadlock is found.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
-/// All user threads of a runtime are blocked, and no timer, descriptor or blocking call will unpark one.
+/// All user threads of a runtime were blocked at one moment, and no timer, descriptor, blocking call or thread of another
+/// runtime that has what they wait for will unpark one. What plain threads will do is not known.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -24,7 +34,7 @@ pub struct Deadlock {
 pub struct BlockedThread {
     /// Its number.
     pub thread: Thread,
-    /// Its name; empty if it has none.
+    /// Its name, 32 bytes of it at most; empty if it has none.
     pub name: String,
     /// What it waits for.
     pub kind: WaitKind,
@@ -35,23 +45,27 @@ pub struct BlockedThread {
 }
 
 impl Deadlock {
-    /// Looks at all threads of a runtime whose workers all sleep.
+    /// Looks at all threads of a runtime whose workers all sleep. Threads elsewhere may unpark one of them meanwhile, which
+    /// then runs and ends. So each that is parked is held while it is looked at ([`Held`]), and the whole is looked at
+    /// twice: what is reported was so for all of them at one moment, between the two looks.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
-        if shared.in_blocking.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+        let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
+        let first = look(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
+        let mut held = Held::default();
+        // One that joins is not parked: it waits for a thread that is held, or joins itself. See `goes_on`.
+        for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
+            if !held.hold(wait.block) {
+                return None;
+            }
+        }
+        let second = look(shared).filter(|look| look.blocked == first.blocked && nobody_blocks_an_lwp())?;
+        let mut blocked: Vec<BlockedThread> = second.blocked.iter().map(|wait| wait.told(&held)).collect();
+        if blocked.iter().any(|thread| second.goes_on(thread)) {
             return None;
         }
-        let ours =
-            |thread: &ThreadRef| thread.doing() != Doing::Nothing && std::ptr::eq(thread.shared(), shared);
-        let threads: Vec<ThreadRef> = slab::all().into_iter().filter(ours).collect();
-        if threads.is_empty() || threads.iter().any(|thread| thread.doing() != Doing::Blocked) {
+        if held.give_back() == AnyUnparked::Yes {
             return None;
         }
-        // With a deadline, or waiting for the world: it will go on by itself.
-        let goes_on = |t: &ThreadRef| t.waits().is_timed() || t.waits().kind() == Some(WaitKind::Io);
-        if threads.iter().any(goes_on) {
-            return None;
-        }
-        let mut blocked: Vec<BlockedThread> = threads.into_iter().map(blocked).collect();
         blocked.sort_by_key(|t| t.thread);
         Some(Deadlock { blocked })
     }
@@ -76,24 +90,154 @@ impl Deadlock {
     }
 }
 
-fn blocked(thread: ThreadRef) -> BlockedThread {
-    let (kind, address) = (thread.waits().kind().unwrap_or(WaitKind::Io), thread.waits().address());
-    let holder = match kind {
-        WaitKind::Join => Some(address as u64),
-        // SAFETY: the thread is blocked, and all who could unpark it are too.
-        _ => unsafe { thread.waits().holder() },
-    };
-    // SAFETY: it has not ended, and none of those who could make it end runs.
-    let name = unsafe { thread.name() }.unwrap_or("").to_string();
-    BlockedThread { thread: thread.id(), name, kind, address, holder: holder.map(Thread) }
+/// The threads of a runtime, all of which are blocked.
+struct Look {
+    blocked: Vec<Wait>,
+    /// Threads of other runtimes.
+    elsewhere: HashSet<Thread>,
+}
+
+/// A thread that is blocked, as its block says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wait {
+    block: ThreadRef,
+    thread: Thread,
+    kind: WaitKind,
+    address: usize,
+}
+
+/// What a block says.
+enum Block {
+    /// Nobody's, or that of a thread that its runtime has left behind when it was dropped.
+    Free,
+    /// Of another runtime.
+    Elsewhere(Thread),
+    /// Blocked without a deadline, and not for I/O.
+    Blocked(Wait),
+    /// It goes on by itself.
+    GoesOn,
+}
+
+/// `None` if a thread is not blocked, or goes on by itself: with a deadline, or when the world answers.
+fn look(shared: &'static Shared) -> Option<Look> {
+    let mut look = Look { blocked: Vec::new(), elsewhere: HashSet::new() };
+    for block in slab::all() {
+        match read(block, shared) {
+            Block::Free => {}
+            Block::Elsewhere(thread) => {
+                look.elsewhere.insert(thread);
+            }
+            Block::Blocked(wait) => look.blocked.push(wait),
+            Block::GoesOn => return None,
+        }
+    }
+    Some(look)
+}
+
+fn read(block: ThreadRef, shared: &'static Shared) -> Block {
+    // Blocks are used again: what was read counts only if it was the same thread's from the first to the last.
+    for _ in 0..8 {
+        let thread = block.id();
+        let doing = block.doing();
+        if doing == Doing::Nothing {
+            return Block::Free;
+        }
+        let Some(runtime) = block.runtime() else { return Block::Free };
+        let is_ours = std::ptr::eq(runtime, shared);
+        let is_left_behind = !is_ours && runtime.is_shut_down();
+        let (waits, address) = (block.waits(), block.waits().address());
+        let kind =
+            waits.kind().filter(|kind| doing == Doing::Blocked && *kind != WaitKind::Io && !waits.is_timed());
+        // Acquire: pairs with the Release fence in `begin`; the second read of the number comes after the others.
+        fence(Ordering::Acquire);
+        if block.id() != thread || thread.0 == 0 {
+            continue;
+        }
+        return match kind {
+            _ if is_left_behind => Block::Free,
+            _ if !is_ours => Block::Elsewhere(thread),
+            Some(kind) => Block::Blocked(Wait { block, thread, kind, address }),
+            None => Block::GoesOn,
+        };
+    }
+    Block::GoesOn
+}
+
+impl Wait {
+    /// Of a thread that is held, or joins one.
+    fn told(&self, held: &Held) -> BlockedThread {
+        let Wait { block, thread, kind, address } = *self;
+        let holder = if held.threads.contains(&block) {
+            // SAFETY: it is parked and held, so it stays blocked, on what its stack borrows.
+            unsafe { block.waits().holder() }
+        } else {
+            Some(address as u64)
+        };
+        BlockedThread { thread, name: block.name_tag(), kind, address, holder: holder.map(Thread) }
+    }
+}
+
+impl Look {
+    /// Whether the thread waits for one of another runtime, of which nothing is known here.
+    fn goes_on(&self, blocked: &BlockedThread) -> bool {
+        blocked.holder.is_some_and(|holder| self.elsewhere.contains(&holder))
+    }
+}
+
+/// Parked threads that do not run while this has them: nobody else makes them ready, and what they wait for stays
+/// borrowed by their stacks. Who unparks one meanwhile leaves a token.
+#[derive(Default)]
+struct Held {
+    threads: HashSet<ThreadRef>,
+}
+
+/// Whether a thread was unparked while it was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+enum AnyUnparked {
+    Yes,
+    No,
+}
+
+impl Held {
+    /// `false` if it is not parked. Whose block it is by now is looked at afterwards.
+    #[must_use]
+    fn hold(&mut self, thread: ThreadRef) -> bool {
+        thread.hold() && self.threads.insert(thread)
+    }
+
+    /// They may run again.
+    fn give_back(&mut self) -> AnyUnparked {
+        let mut any = AnyUnparked::No;
+        for thread in self.threads.drain() {
+            match thread.park() {
+                Parked::Waiting => {}
+                Parked::TokenTaken => {
+                    lwp::make_ready(thread);
+                    any = AnyUnparked::Yes;
+                }
+            }
+        }
+        any
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.give_back();
+    }
 }
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "all {} user threads are blocked, and nothing will unpark one:", self.blocked.len())?;
+        writeln!(
+            f,
+            "all {} user threads are blocked, and nothing that this runtime knows of will unpark one:",
+            self.blocked.len()
+        )?;
         let name = |thread: Thread| {
             let named = self.blocked.iter().find(|t| t.thread == thread && !t.name.is_empty());
-            named.map_or_else(String::new, |t| format!(" \"{}\"", t.name))
+            named.map_or_else(String::new, |t| format!(" \"{}\"", Printable(&t.name)))
         };
         for t in self.blocked.iter().take(50) {
             write!(f, "  thread {}{} waits for ", t.thread, name(t.thread))?;
@@ -120,5 +264,6 @@ impl fmt::Display for Deadlock {
 
 /// What happens if the program does not choose.
 pub(super) fn say(deadlock: &Deadlock) {
-    eprint!("fut: deadlock: {deadlock}");
+    // Several lines: the names in them are escaped. If stderr is gone, there is nobody to tell.
+    let _ = std::io::stderr().write_all(format!("fut: deadlock: {deadlock}").as_bytes());
 }

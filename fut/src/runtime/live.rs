@@ -69,7 +69,7 @@ fn look_at(thread: ThreadRef) -> Option<LiveThread> {
         };
         let lwp = thread.last_lwp();
         let live = LiveThread { thread: id, name: thread.name_tag(), state, lwp: (lwp != 0).then_some(lwp) };
-        // Acquire: the second read of the number comes after the others.
+        // Acquire: pairs with the Release fence in `begin`; the second read of the number comes after the others.
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         if thread.id() == id && id.0 != 0 {
             return Some(live);

@@ -1,7 +1,8 @@
 //! A runtime of user threads on LWPs, that records every decision of its scheduler.
 //!
 //! User threads are cooperative: they run until they yield, block, end, or pass a safe point after their quantum. Which
-//! LWP runs which ready thread is the [`Policy`]'s.
+//! LWP runs which ready thread is the [`Policy`]'s; one that has begun stays on its LWP, unless the program has promised
+//! that it may move ([`RuntimeBuilder::migrating`]).
 //!
 //! ```
 //! let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -15,6 +16,7 @@
 
 mod blocking;
 mod deadlock;
+mod discard;
 mod join;
 mod live;
 mod local;
@@ -33,7 +35,7 @@ pub use blocking::blocking;
 pub use deadlock::{BlockedThread, Deadlock};
 pub use join::JoinHandle;
 pub use live::{LiveState, LiveThread, live_threads};
-pub use local::UserLocal;
+pub use local::{AccessError, UserLocal};
 pub use park::{checkpoint, current, sleep, yield_now};
 pub(crate) use park::{here, park, park_until, try_here};
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};

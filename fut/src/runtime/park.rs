@@ -112,7 +112,7 @@ impl ThreadRef {
         }
         self.waits().set(on, true);
         let shared = self.shared();
-        let timer = shared.reactor.add_timer(shared, deadline, self);
+        let timer = shared.reactor.add_timer(deadline, self);
         self.leave(Leave::Park);
         shared.reactor.remove_timer(timer);
     }

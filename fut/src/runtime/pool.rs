@@ -2,6 +2,7 @@
 
 use std::{
     fmt, io,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -14,11 +15,11 @@ use super::{
     Builder, JoinHandle,
     blocking::BlockingPool,
     deadlock::{self, Deadlock},
-    lwp,
+    discard::discard,
+    lwp::{self, Choice, LwpThread, Stealable},
     reactor::Reactor,
-    ready::{Deque, Fences, Idle, SharedQueue},
+    ready::{Bell, Fences, Home, Idle, SharedQueue},
     stack::{StackPool, overflow},
-    thread::UserThread,
 };
 use crate::session;
 
@@ -26,13 +27,16 @@ use crate::session;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Each LWP has its own ready threads, newest first, and steals from others when it has none. New threads and
-    /// unparked ones come before those that have yielded.
+    /// Each LWP has its own ready threads, newest first, and steals from others when it has none: threads that have
+    /// not begun, in a [migrating](RuntimeBuilder::migrating) runtime any. New threads and unparked ones come before those
+    /// that have yielded.
     #[default]
     WorkStealing,
-    /// One ready queue for all LWPs, first in, first out: the policy of the runtime that the paper traces.
+    /// One ready queue for all LWPs, first in, first out: the policy of the runtime that the paper traces. Threads that
+    /// have begun wait for their turn in it at their LWP, unless the runtime is
+    /// [migrating](RuntimeBuilder::migrating).
     SharedFifo,
-    /// A user thread keeps to one LWP: that of [`Builder::lwp`], or the next in turn.
+    /// A user thread keeps to one LWP from its birth: that of [`Builder::lwp`], or the next in turn.
     Affinity,
 }
 
@@ -40,22 +44,28 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Only when nothing else is ready.
+    /// Only when nothing else is ready; once it has begun, and unless the runtime is
+    /// [migrating](RuntimeBuilder::migrating), that means: nothing on its LWP, but for a turn now and then.
     Background,
     /// In its turn.
     #[default]
     Normal,
-    /// Ahead of all others. When it is unparked, by I/O, time or another thread, the reactor's LWP runs it at once,
-    /// even if all others are busy; so it may run beside the threads of all LWPs. For short treatment of rare events:
-    /// while one runs without coming to a safe point, the reactor serves nobody else.
+    /// Ahead of all others: the reactor's LWP runs it at once when it is ready, even if all others are busy; so it may
+    /// run beside the threads of all LWPs. It begins there and stays. In a [migrating](RuntimeBuilder::migrating) runtime,
+    /// any LWP that comes to it first begins it, and goes on with it. For short treatment of rare events: while one
+    /// runs without coming to a safe point, the reactor serves nobody else.
     Urgent,
 }
 
 /// What the LWPs and user threads of a runtime share. Never freed: a thread elsewhere may still unpark one of ours.
 pub(super) struct Shared {
     pub(super) policy: Policy,
+    /// A thread that has begun stays on its LWP.
+    pub(super) is_pinned: bool,
+    /// What workers may steal from each other; empty if there is one.
+    pub(super) stealable: Box<[Stealable]>,
     /// One for each worker.
-    pub(super) queues: Box<[Queues]>,
+    pub(super) homes: Box<[Home]>,
     pub(super) desks: Box<[lwp::Desk]>,
     pub(super) any: SharedQueue,
     pub(super) urgent: SharedQueue,
@@ -75,18 +85,9 @@ pub(super) struct Shared {
     told_deadlock: AtomicBool,
 }
 
-/// The ready threads of one worker.
-pub(super) struct Queues {
-    /// New and unparked threads: the worker takes the newest, thieves the oldest.
-    pub(super) newest_first: Deque<UserThread>,
-    /// Threads that have yielded: everybody takes the oldest.
-    pub(super) oldest_first: Deque<UserThread>,
-    /// Threads that keep to this worker.
-    pub(super) inbox: SharedQueue,
-}
-
-/// Room in each of a worker's queues. What does not fit goes to the queue of all.
-const QUEUE_LEN: usize = 1024;
+/// What [`RuntimeBuilder::quantum`] may be. A longer one could not be added to a point in time.
+const SHORTEST_QUANTUM: Duration = Duration::from_micros(100);
+const LONGEST_QUANTUM: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long all LWPs must sleep before somebody looks for a deadlock.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -95,9 +96,21 @@ impl Shared {
         self.shut_down.load(Ordering::Relaxed)
     }
 
-    /// The LWP that the next thread keeps to, if it has no wish.
-    pub(super) fn next_home(&self) -> usize {
-        self.next_home.fetch_add(1, Ordering::Relaxed) % self.queues.len()
+    /// The LWP that a new thread keeps to, if that is known before it begins; `lwp` is what it wishes.
+    #[inline]
+    pub(super) fn home_from_birth(
+        &'static self,
+        priority: Priority,
+        lwp: Option<usize>,
+    ) -> Option<&'static Home> {
+        if priority == Priority::Urgent && self.is_pinned {
+            return Some(&self.reactor.home);
+        }
+        if self.policy != Policy::Affinity {
+            return None;
+        }
+        let number = lwp.unwrap_or_else(|| self.next_home.fetch_add(1, Ordering::Relaxed));
+        Some(&self.homes[number % self.homes.len()])
     }
 
     /// How long the last worker to go to sleep waits before it looks for a deadlock; `None` if it was told already.
@@ -110,7 +123,8 @@ impl Shared {
         let Some(handler) = &self.on_deadlock else { return };
         if let Some(deadlock) = Deadlock::find(self) {
             self.told_deadlock.store(true, Ordering::Relaxed);
-            handler(&deadlock);
+            // It is the program's, and a panic of it has nobody to go to: this LWP is needed.
+            discard(catch_unwind(AssertUnwindSafe(|| handler(&deadlock))));
         }
     }
 }
@@ -118,10 +132,11 @@ impl Shared {
 /// User threads on a number of LWPs.
 ///
 /// Dropping it sends the LWPs home at their next switch. User threads that have not ended by then never run again,
-/// and what they own is leaked, as with threads of a process that ends.
+/// and what they own is leaked, as with threads of a process that ends. An LWP with such threads is leaked, too (it
+/// sleeps), since they may have borrowed from its thread-locals.
 pub struct Runtime {
     shared: &'static Shared,
-    lwps: Vec<thread::JoinHandle<()>>,
+    lwps: Vec<LwpThread>,
 }
 
 /// Choices for a new runtime.
@@ -130,18 +145,21 @@ pub struct RuntimeBuilder {
     lwps: Option<usize>,
     stack_size: usize,
     policy: Policy,
+    is_migrating: bool,
     quantum: Option<Duration>,
     realtime_reactor: bool,
     on_deadlock: Option<deadlock::Handler>,
 }
 
 impl Runtime {
-    /// Choices for a new runtime: by default an LWP for each CPU, stacks of 64 KiB, work stealing, no quantum.
+    /// Choices for a new runtime: by default an LWP for each CPU, stacks of 64 KiB, work stealing, no quantum, and user
+    /// threads that stay on the LWP that began them.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
             lwps: None,
             stack_size: 64 << 10,
             policy: Policy::default(),
+            is_migrating: false,
             quantum: None,
             realtime_reactor: false,
             on_deadlock: Some(Arc::new(deadlock::say)),
@@ -185,7 +203,12 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Bytes of stack for each user thread, beside its guard page. A stack takes memory only as far as it is used.
+    /// Bytes of stack for each user thread, beside its guard page; 16 KiB at least. A stack takes memory only as far as it
+    /// is used. A thread that runs off its stack touches the guard page, and the process ends with a message; but code in C
+    /// whose frames are larger than a page may skip it, unless it was compiled with `-fstack-clash-protection`.
+    ///
+    /// Before Linux 6.13 guard pages take two memory mappings each, so that at most 28669 threads that have begun and not
+    /// ended can live at a time (`vm.max_map_count`, 65530, is the measure); the process ends where more are needed.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> RuntimeBuilder {
         self.stack_size = bytes.max(16 << 10);
@@ -199,11 +222,46 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Lets user threads that have begun move to another LWP, at each call that blocks, yields or is a safe point: the
+    /// full M:N of the paper. All LWPs then share all work; otherwise they share what has not begun. [`Policy::Affinity`]
+    /// pins threads all the same.
+    ///
+    /// A thread that leaves its LWP while [`std::thread::panicking`] comes back to it, since panics are counted for each
+    /// LWP. Meanwhile other user threads of that LWP see `panicking()`, too, as those of a pinned runtime do.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// // SAFETY: the threads below use nothing that belongs to an LWP.
+    /// let builder = unsafe { fut::Runtime::builder().migrating() };
+    /// let sum = builder.lwps(2).build()?.run(|| fut::spawn(|| 40 + 2).join().unwrap());
+    /// assert_eq!(sum, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// No code that runs in a user thread of this runtime, that of libraries included, keeps anything that belongs to a
+    /// kernel thread across a call that can switch: any call of this crate that can block, any that is a safe point
+    /// ([`checkpoint`](crate::checkpoint), those of [`sync`](crate::sync) and [`net`](crate::net)), and whatever calls
+    /// one. Such things are
+    /// - what a thread-local lends: a switch inside of [`LocalKey::with`](std::thread::LocalKey::with), a guard of a
+    ///   `RefCell` in it, a reference that was made to live longer;
+    /// - values that are not `Send`, on the stack or in a [`UserLocal`](crate::UserLocal), if another one of the same
+    ///   family is reachable through a thread-local, or they rely on their kernel thread otherwise: an `Rc` of which a
+    ///   thread-local has a clone, `ThreadRng`, the guard of a `std::sync::Mutex`, the lock of `stdout` or `stderr`;
+    /// - the address of a thread-local that the compiler has kept: a function that uses one, directly or by inlining,
+    ///   both before and after such a call.
+    #[must_use]
+    pub unsafe fn migrating(mut self) -> RuntimeBuilder {
+        self.is_migrating = true;
+        self
+    }
+
     /// The longest that a user thread runs while others are ready: it then leaves at its next safe point, that is a
-    /// call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs.
+    /// call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs, at most a day.
     #[must_use]
     pub fn quantum(mut self, quantum: Duration) -> RuntimeBuilder {
-        self.quantum = Some(quantum.max(Duration::from_micros(100)));
+        self.quantum = Some(quantum.clamp(SHORTEST_QUANTUM, LONGEST_QUANTUM));
         self
     }
 
@@ -218,41 +276,44 @@ impl RuntimeBuilder {
     }
 
     /// What happens when all user threads are blocked and nothing that this runtime knows of can unpark one: `handler`
-    /// is called, once, on an LWP. By default the report is printed on standard error. A plain thread may still
-    /// unpark a user thread, so the runtime goes on waiting.
+    /// is called, once, on an LWP, and not in a user thread. By default the report is printed on standard error. A plain
+    /// thread may still unpark a user thread, so the runtime goes on waiting, also when the handler panics. A handler that
+    /// waits for a user thread keeps the LWP from it.
     #[must_use]
     pub fn on_deadlock(mut self, handler: impl Fn(&Deadlock) + Send + Sync + 'static) -> RuntimeBuilder {
         self.on_deadlock = Some(Arc::new(handler));
         self
     }
 
-    /// Starts the LWPs. Under `sigmund record`, they are recorded from their first instruction here on.
+    /// Starts the LWPs, and the reactor. Under `sigmund record`, they are recorded from their first instruction here on. A
+    /// process that shall be recorded and cannot be runs without; [`init`](crate::init) says so once on standard error.
+    ///
+    /// What a runtime needs of the kernel to wait for time and I/O it has from here on: a thread, and three descriptors
+    /// that are given back when it is dropped.
     ///
     /// # Errors
-    /// When the kernel gives no more threads, or the process shall be recorded and cannot.
+    /// When the kernel gives no more threads, descriptors or memory for stacks.
     pub fn build(self) -> io::Result<Runtime> {
-        if let session::Init::Failed(error) = session::init() {
-            return Err(error.into());
-        }
+        let _ = session::init();
+        let reactor = Reactor::new(self.quantum, self.realtime_reactor)?;
+        let stacks = StackPool::new(self.stack_size)?;
         overflow::watch();
         let lwps = self.lwps.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
-        let queues = || Queues {
-            newest_first: Deque::new(QUEUE_LEN, lwps == 1),
-            oldest_first: Deque::new(QUEUE_LEN, lwps == 1),
-            inbox: SharedQueue::default(),
-        };
+        let (choices, stealable) = Choice::of_workers(lwps);
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             policy: self.policy,
-            queues: std::iter::repeat_with(queues).take(lwps).collect(),
+            is_pinned: !self.is_migrating || self.policy == Policy::Affinity,
+            stealable,
+            homes: (0..lwps).map(|number| Home::new(Bell::Worker(number))).collect(),
             desks: (0..lwps).map(|_| lwp::Desk::default()).collect(),
             any: SharedQueue::default(),
             urgent: SharedQueue::default(),
             background: SharedQueue::default(),
             idle: Idle::new(lwps, Fences::of_this_kernel()),
             spins: if lwps == 1 { 1 } else { 30 },
-            stacks: StackPool::new(self.stack_size),
+            stacks,
             blocking: BlockingPool::default(),
-            reactor: Reactor::new(self.quantum, self.realtime_reactor),
+            reactor,
             has_quanta: self.quantum.is_some(),
             in_blocking: AtomicUsize::new(0),
             next_home: AtomicUsize::new(0),
@@ -261,12 +322,10 @@ impl RuntimeBuilder {
             told_deadlock: AtomicBool::new(false),
         }));
         let mut runtime = Runtime { shared, lwps: Vec::new() };
-        for number in 0..lwps {
-            let lwp = thread::Builder::new().name(format!("lwp/{number}"));
-            runtime.lwps.push(lwp.spawn(move || lwp::work(shared, number))?);
-        }
-        if self.quantum.is_some() || self.realtime_reactor {
-            shared.reactor.start(shared)?;
+        shared.reactor.start(shared)?;
+        for (number, choice) in choices.into_iter().enumerate() {
+            let lwp = LwpThread::spawn(format!("lwp/{number}"), move || lwp::work(shared, choice))?;
+            runtime.lwps.push(lwp);
         }
         Ok(runtime)
     }
@@ -278,6 +337,7 @@ impl fmt::Debug for RuntimeBuilder {
             .field("lwps", &self.lwps)
             .field("stack_size", &self.stack_size)
             .field("policy", &self.policy)
+            .field("is_migrating", &self.is_migrating)
             .field("quantum", &self.quantum)
             .field("realtime_reactor", &self.realtime_reactor)
             .finish_non_exhaustive()
@@ -297,10 +357,8 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.shared.shut_down.store(true, Ordering::Relaxed);
         self.shared.idle.wake_all();
-        for lwp in self.lwps.drain(..) {
-            // An LWP does not panic: user threads are caught. If one did, its threads are lost and we go on.
-            let _ = lwp.join();
-        }
+        // One of its own user threads may do this. Its LWP cannot wait for itself, and ends at its next switch.
+        self.lwps.drain(..).filter(|lwp| !lwp.is_current()).for_each(LwpThread::join);
         self.shared.blocking.shut_down();
         self.shared.reactor.shut_down();
     }

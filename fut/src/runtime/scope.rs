@@ -4,8 +4,10 @@
 //!
 //! 1. All that a scoped thread may have of its borrows is its closure, which is used up when its body returns, and its
 //!    result, which stands in a [`Packet`]. The user thread itself returns nothing.
-//! 2. The packet is shared by the thread and its handle. Whoever is the last to drop it drops the result first, and
-//!    then counts the thread as ended.
+//! 2. The packet is shared by the thread and its handle. The thread drops its share, and then counts itself as ended. If
+//!    that was the last share, the result is gone by then. If not, the handle's owner drops the result: that is the
+//!    body of the scope, or a thread that is not counted yet, since nobody else can have what borrows for `'scope`. A
+//!    handle that is forgotten keeps the result for ever, and nobody looks at it.
 //! 3. [`scope`] does not return, by a panic neither, before all are counted. A runtime that is dropped leaks the
 //!    stacks of threads that have not ended; the one in `scope` is then among those.
 //!
@@ -18,7 +20,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -26,7 +28,9 @@ use std::{
 use sigmund_model::Thread;
 
 use super::{
-    Builder, JoinHandle, lwp,
+    Builder, JoinHandle,
+    discard::discard,
+    lwp,
     park::{here, park},
     thread::ThreadRef,
     waits::{WaitKind, WaitsFor},
@@ -44,10 +48,11 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 /// The right to the result of a scoped user thread. Dropping it detaches the thread, which still ends before [`scope`]
-/// returns.
+/// returns. So it does if the handle is forgotten ([`std::mem::forget`]); the result is then leaked.
 pub struct ScopedJoinHandle<'scope, T> {
     thread: JoinHandle<()>,
     packet: Arc<Packet<'scope, T>>,
+    count: Arc<Count>,
 }
 
 /// The threads of a scope.
@@ -55,15 +60,14 @@ struct Count {
     /// Their number as a team.
     team: u64,
     running: AtomicUsize,
-    /// One whose result nobody has taken.
-    one_panicked: AtomicBool,
+    /// Those that have panicked and that nobody has joined.
+    unjoined_panics: AtomicUsize,
     /// The thread that waits for them.
     owner: ThreadRef,
 }
 
 /// The place for the result of a thread.
 struct Packet<'scope, T> {
-    count: Arc<Count>,
     result: UnsafeCell<Option<thread::Result<T>>>,
     _scope: PhantomData<&'scope ()>,
 }
@@ -89,6 +93,19 @@ unsafe impl<T: Send> Sync for Packet<'_, T> {}
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
+/// Neither the scope nor a handle of one of its threads leaves it:
+///
+/// ```compile_fail
+/// let handle = fut::scope(|s| s.spawn(|| 1));
+/// ```
+/// ```compile_fail,E0521
+/// let mut kept = None;
+/// fut::scope(|s| kept = Some(s.spawn(|| 1)));
+/// ```
+/// ```compile_fail,E0521
+/// fut::scope(|s| drop(fut::spawn(move || drop(s.spawn(|| 1)))));
+/// ```
+///
 /// # Panics
 /// If `body` panics, after all threads have ended; if a thread has panicked that was not joined; outside of a runtime.
 #[track_caller]
@@ -98,8 +115,8 @@ where
 {
     let owner = here("fut::scope");
     let team = NEXT_TEAM.fetch_add(1, Ordering::Relaxed);
-    let (running, one_panicked) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let count = Arc::new(Count { team, running, one_panicked, owner });
+    let (running, unjoined_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let count = Arc::new(Count { team, running, unjoined_panics, owner });
     let scope = Scope { count, scope: PhantomData, env: PhantomData };
     scheduler::team_fork(team);
     // A panic must wait for the threads, too.
@@ -108,7 +125,9 @@ where
     scheduler::team_join(team);
     match result {
         Err(panic) => resume_unwind(panic),
-        Ok(_) if scope.count.one_panicked.load(Ordering::Relaxed) => panic!("a scoped user thread panicked"),
+        Ok(_) if scope.count.unjoined_panics.load(Ordering::Relaxed) > 0 => {
+            panic!("a scoped user thread panicked")
+        }
         Ok(result) => result,
     }
 }
@@ -140,18 +159,23 @@ impl Builder {
         // Relaxed: the owner, or a thread that is counted, does this; so it does not get to 0 meanwhile.
         count.running.fetch_add(1, Ordering::Relaxed);
         let (shared, team) = (count.owner.shared(), count.team);
-        let packet = Arc::new(Packet { count, result: UnsafeCell::new(None), _scope: PhantomData });
-        let theirs = Arc::clone(&packet);
+        let packet = Arc::new(Packet { result: UnsafeCell::new(None), _scope: PhantomData });
+        let (theirs, their_count) = (Arc::clone(&packet), Arc::clone(&count));
         let thread = self.begin(shared, move || {
             let result = catch_unwind(AssertUnwindSafe(body));
+            if result.is_err() {
+                their_count.unjoined_panics.fetch_add(1, Ordering::Relaxed);
+            }
             // SAFETY: the handle looks only when this thread has ended, or when it has the only share.
             unsafe { *theirs.result.get() = Some(result) };
             drop(theirs);
+            // Nothing of `'scope` is left here.
+            their_count.one_has_ended();
         });
         scheduler::team_member(team, thread.id());
         let handle = JoinHandle::new(thread);
         lwp::queue_new(shared, thread);
-        ScopedJoinHandle { thread: handle, packet }
+        ScopedJoinHandle { thread: handle, packet, count }
     }
 }
 
@@ -176,27 +200,22 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// # Errors
     /// What it panicked with, if it did.
     pub fn join(self) -> thread::Result<T> {
-        let ScopedJoinHandle { thread, mut packet } = self;
+        let ScopedJoinHandle { thread, mut packet, count } = self;
         // It catches the panics of its body, so this is never one of them.
         thread.join()?;
         let packet = Arc::get_mut(&mut packet).expect("the thread has dropped its share before it ended");
-        packet.result.get_mut().take().expect("the thread has put in its result before it ended")
+        let result =
+            packet.result.get_mut().take().expect("the thread has put in its result before it ended");
+        if result.is_err() {
+            count.unjoined_panics.fetch_sub(1, Ordering::Relaxed);
+        }
+        result
     }
 }
 
 impl<T> Drop for Packet<'_, T> {
     fn drop(&mut self) {
-        let result = self.result.get_mut();
-        if matches!(result, Some(Err(_))) {
-            self.count.one_panicked.store(true, Ordering::Relaxed);
-        }
-        // While the borrows are good still. There is nobody to whom a panic of this could go, and going on without
-        // having counted would hang; the standard library ends here, too.
-        if catch_unwind(AssertUnwindSafe(|| *result = None)).is_err() {
-            eprintln!("fut: fatal: the result of a scoped user thread panicked when it was dropped");
-            std::process::abort();
-        }
-        self.count.one_has_ended();
+        discard(self.result.get_mut().take());
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     join::JoinHandle,
     lwp,
     park::here,
-    pool::{Policy, Priority, Shared},
+    pool::{Priority, Shared},
     thread::{Birth, ThreadRef},
 };
 
@@ -20,8 +20,12 @@ pub struct Builder {
 
 /// Creates a user thread in the runtime of the calling one.
 ///
-/// It may go on on another LWP after each call that blocks or yields. So do not keep what belongs to an LWP
-/// across one: borrowed thread-locals, guards of `std::sync` locks.
+/// Any LWP may begin it; from then on it stays on that one, so it may keep what belongs to the LWP (a borrowed
+/// thread-local, an `Rc`) across calls that block or yield. It shares these with the other user threads of that LWP: a lock
+/// of `std::sync` that it holds across such a call blocks the LWP when another one wants it, for ever.
+///
+/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may go on on another LWP after each such call, and the
+/// program has promised to keep nothing of the kind across one.
 ///
 /// # Panics
 /// Outside of a runtime.
@@ -51,7 +55,7 @@ impl Builder {
         self
     }
 
-    /// The number of the LWP it keeps to under [`Policy::Affinity`]; taken modulo the number of LWPs.
+    /// The number of the LWP it keeps to under [`Policy::Affinity`](super::Policy::Affinity); taken modulo the number of LWPs.
     #[must_use]
     pub fn lwp(mut self, lwp: usize) -> Builder {
         self.lwp = Some(lwp);
@@ -86,12 +90,8 @@ impl Builder {
         shared: &'static Shared,
         body: impl FnOnce() -> T + Send,
     ) -> ThreadRef {
-        let home = match (shared.policy, self.lwp) {
-            (Policy::Affinity, Some(lwp)) => lwp % shared.queues.len(),
-            (Policy::Affinity, None) => shared.next_home(),
-            _ => 0,
-        };
-        let Builder { name, priority, .. } = self;
-        lwp::begin(shared, |id| Birth { id, name, priority, home: home as u16, shared }, body)
+        let Builder { name, priority, lwp } = self;
+        let home = shared.home_from_birth(priority, lwp);
+        lwp::begin(shared, |id| Birth { id, name, priority, home, shared }, body)
     }
 }

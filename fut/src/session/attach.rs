@@ -13,8 +13,8 @@ use crate::{
     clock,
     probe::{CURRENT_NONE, clear_current, cpu_number, current, set_current},
     shm::{
-        Mode, RingState,
-        ring::{Control, Ring},
+        Mode,
+        ring::{Control, Producer},
     },
 };
 
@@ -83,14 +83,17 @@ fn take_ring(session: &'static Session) -> Attached {
     if !lwp_end::watch() {
         return Attached::Not;
     }
-    let Some(ring) = session.arena.use_ring() else { return Attached::Not };
+    let Some((number, producer)) = session.arena.use_ring() else { return Attached::Not };
     // SAFETY: takes no argument and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     let overwrites = session.arena.mode() == Mode::Overwrite;
-    ring.begin(overwrites, session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
-    ring.set_state(RingState::Live);
-    let control = NonNull::from(ring.control());
-    set_current(control);
+    producer.begin(overwrites, session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
+    producer.go_live();
+    let control = NonNull::from(producer.control());
+    if !set_current(number, control) {
+        producer.end(Ticks(clock::ticks()));
+        return Attached::Not;
+    }
     Attached::Now(control)
 }
 
@@ -103,8 +106,7 @@ pub(super) fn detach() {
     super::note_modules();
     LWP_DETACH(clock::lwp_cpu_time());
     clear_current();
-    // SAFETY: not the stand-in, so a ring of the session's arena, which is never unmapped.
-    let ring = unsafe { Ring::of_producer(control) };
-    ring.control().ended_at.store(clock::ticks(), Ordering::Relaxed);
-    ring.set_state(RingState::Ended);
+    // SAFETY: not the stand-in, so the ring of this LWP in the session's arena, which is never unmapped.
+    let producer = unsafe { Producer::of_lwp(control) };
+    producer.end(Ticks(clock::ticks()));
 }

@@ -15,6 +15,10 @@ pub enum StartError {
     Arena(ArenaError),
     /// Two events have one name.
     DeclaredTwice(DeclaredTwice),
+    /// The library that holds the probes could be unloaded while they are recorded.
+    Unloadable(io::Error),
+    /// There is no memory that a child process finds empty (`MADV_WIPEONFORK`, Linux 4.14).
+    Slots(io::Error),
     /// The probes cannot be switched on.
     Switch(SwitchError),
 }
@@ -24,6 +28,12 @@ impl fmt::Display for StartError {
         match self {
             StartError::Arena(error) => error.fmt(f),
             StartError::DeclaredTwice(error) => error.fmt(f),
+            StartError::Unloadable(error) => {
+                write!(f, "the library with the probes cannot be kept loaded: {error}")
+            }
+            StartError::Slots(error) => {
+                write!(f, "memory that a child finds empty (MADV_WIPEONFORK): {error}")
+            }
             StartError::Switch(error) => error.fmt(f),
         }
     }

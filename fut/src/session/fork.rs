@@ -2,6 +2,9 @@
 //!
 //! The child inherits the mapping of its parent's arena, and the ring of the thread that forked. Both would be
 //! written by two processes. So the child drops them before it returns from `fork`, and begins anew.
+//!
+//! A child that a raw `clone` or `_Fork` made runs no handler. Its probes find no ring (`probe::slots`), and it has no
+//! session until it calls [`init`](super::init).
 
 use std::sync::Once;
 

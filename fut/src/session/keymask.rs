@@ -9,15 +9,18 @@
 //!       | 0x…                                                any of the 64 bits
 //! ```
 //! `all` is everything, `default` everything but `locks`: what a recording begins with if neither variable is set.
+//! A message shows a wrong word of the variable, and of a file only the place: it may be one that its reader may not
+//! read. A set-user-ID program reads neither (`environment`).
+//!
 //! `lwp` is always on: without it nobody knows whose LWPs these are. Text that is not like this changes nothing.
 
 use std::{
-    env, fmt, fs,
+    fmt, fs,
     io::Read,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::keys;
+use crate::{complaint::complain, environment, keys};
 
 /// The environment variable with the initial key mask.
 pub const ENV_KEYMASK: &str = "FUT_KEYMASK";
@@ -48,13 +51,15 @@ impl std::error::Error for KeymaskError {}
 
 /// The mask that the environment asks for; `None` if it does not, or if that is malformed, which is said on stderr.
 pub(super) fn from_environment() -> Option<u64> {
-    let asked = if let Some(text) = env::var_os(ENV_KEYMASK) {
-        parse_keymask(&text.to_string_lossy(), ENV_KEYMASK)
+    let asked = if let Some(text) = environment::variable(ENV_KEYMASK) {
+        parse(&text.to_string_lossy(), ENV_KEYMASK, |word| {
+            format!("{:?}", word.chars().take(64).collect::<String>())
+        })
     } else {
-        from_file(&env::var_os(ENV_KEYMASK_FILE)?.to_string_lossy())
+        from_file(&environment::variable(ENV_KEYMASK_FILE)?.to_string_lossy())
     };
     // The variable is a message of the user to us, and this is the only place where its answer can go.
-    let mask = asked.map_err(|error| eprintln!("fut: {error}; the key mask stays as it is")).ok();
+    let mask = asked.map_err(|error| complain(format_args!("{error}; the key mask stays as it is"))).ok();
     GIVEN.store(mask.is_some(), Ordering::Relaxed);
     mask
 }
@@ -83,8 +88,13 @@ fn from_file(path: &str) -> Result<u64, KeymaskError> {
 /// The key mask that a text asks for; `place` is the file or the variable it comes from.
 ///
 /// # Errors
-/// At the first word that is none of those described at the head of this module, with its line; or if there is none.
+/// At the first word that is none of those described at the head of this module, with its line; or if there is none. The
+/// word itself is not in the message: the text may come from a file that its reader may not read.
 pub fn parse_keymask(text: &str, place: &str) -> Result<u64, KeymaskError> {
+    parse(text, place, |word| format!("a word of {} characters that is none", word.chars().count()))
+}
+
+fn parse(text: &str, place: &str, describe: impl Fn(&str) -> String) -> Result<u64, KeymaskError> {
     let mut mask = None;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or("");
@@ -93,7 +103,7 @@ pub fn parse_keymask(text: &str, place: &str) -> Result<u64, KeymaskError> {
                 place: format!("{place}:{number}"),
                 expected: "a key (scheduler, lwp, sync, locks, functions, spans, program, c, all, default, \
                            FUT_KEYMASK0 to FUT_KEYMASK31, 0x…)",
-                found: format!("{:?}", word.chars().take(64).collect::<String>()),
+                found: describe(word),
             })?;
             mask = Some(mask.unwrap_or(0) | bits);
         }
@@ -152,7 +162,8 @@ mod tests {
         {
             let message = wrong(text);
             assert!(
-                message.starts_with("keys.txt:1: ") && message.ends_with(&format!("found {text:?}")),
+                message.starts_with("keys.txt:1: ")
+                    && message.ends_with(&format!("of {} characters that is none", text.len())),
                 "{message}"
             );
         }

@@ -1,6 +1,6 @@
 //! A session: this process records, into an arena, until it ends.
 //!
-//! `sigmund record` names a directory in the environment, and [`init`] makes the arena there. Without a recorder,
+//! `sigmund record` names a directory in the environment, and [`init`] asks there for the arena. Without a recorder,
 //! a `Recording` (feature `drain`) does both in one process, and a `FlightRecorder` keeps the last events in memory until
 //! somebody wants them. Threads attach themselves at their first probe.
 
@@ -14,10 +14,14 @@ mod keymask;
 mod late;
 mod lwp_end;
 mod modules;
+mod place;
 #[cfg(feature = "drain")]
 mod recording;
 #[cfg(feature = "drain")]
 mod snapshots;
+mod starting;
+mod stay_loaded;
+mod unrecorded;
 
 use std::{
     io,
@@ -40,11 +44,15 @@ pub(crate) use late::declared_late;
 pub use late::{DeclareError, declare, note_modules};
 #[cfg(feature = "drain")]
 pub use recording::{Recording, RecordingSummary};
+pub(crate) use stay_loaded::stay_loaded;
 
+use self::starting::Starting;
 use crate::{
-    clock, control, keys,
-    probe::{declared, find_cpu_numbers, measure_costs, start_recording},
-    shm::{Arena, ArenaError, Geometry, Mode},
+    clock, control, environment, keys,
+    probe::{
+        declared, find_cpu_numbers, measure_costs, prepare_slots, slots_are_of_this_process, start_recording,
+    },
+    shm::{Arena, ArenaError},
     span::places,
     trace::{
         Declaration, PacketHead, PacketKind, ProbeCosts, encode_clocks, encode_costs, encode_declarations,
@@ -52,12 +60,13 @@ use crate::{
     },
 };
 
-/// The directory in which `sigmund record` wants the arenas of the processes it records.
+/// The directory in which `sigmund record` listens, and hands arenas to the processes it records. Where nobody listens, a
+/// process makes its arena there itself, as a file, and whoever drains it trusts the process.
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
-/// Packets of 64 KiB for each LWP, if not 64; a power of two.
+/// Packets of 64 KiB for each LWP, if not 64; a power of two. A recorder that listens decides itself.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
 
-/// What a full buffer does: `discard`, if it does not say `overwrite`.
+/// What a full buffer does: `discard`, if it does not say `overwrite`. A recorder that listens decides itself.
 pub const ENV_MODE: &str = "FUT_MODE";
 
 /// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
@@ -82,20 +91,29 @@ pub enum Init {
     AlreadyRecording,
     /// Nobody records this process.
     NotAsked,
-    /// Somebody wants to, and it is not possible.
+    /// Somebody wants to, and it is not possible. The program runs on without, and this was said on standard error, once.
     Failed(StartError),
 }
 
 /// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A
-/// [`Runtime`](crate::Runtime) does this itself. Costs nothing when called again.
+/// [`Runtime`](crate::Runtime) does this itself. Costs nothing when called again. Of threads that call it at once, one
+/// starts, and the others wait for it.
 pub fn init() -> Init {
     if is_on() {
         return Init::AlreadyRecording;
     }
-    let Some(dir) = std::env::var_os(ENV_ARENA_DIR) else { return Init::NotAsked };
+    let Some(dir) = environment::variable(ENV_ARENA_DIR) else { return Init::NotAsked };
+    let _starting = Starting::take();
+    if is_on() {
+        return Init::AlreadyRecording;
+    }
+    leave_parent();
     match start(Path::new(&dir)) {
         Ok(()) => Init::Recording,
-        Err(error) => Init::Failed(error),
+        Err(error) => {
+            unrecorded::say_once(&error);
+            Init::Failed(error)
+        }
     }
 }
 
@@ -109,88 +127,47 @@ fn is_on() -> bool {
     current().is_some()
 }
 
+/// The session of this process: not that of the one which made it by a raw `clone` or `_Fork`, whose arena is not ours to
+/// write to.
 fn current() -> Option<&'static Session> {
     // Acquire: pairs with the Release in `install`.
     let session = SESSION.load(Ordering::Acquire);
     // SAFETY: null, or a session that was leaked in `install`.
-    unsafe { session.as_ref() }
+    unsafe { session.as_ref() }.filter(|_| slots_are_of_this_process())
 }
 
 fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
-    let path = dir.join(format!("{pid}.arena"));
-    let mode = mode(&path)?;
-    let packets = std::env::var(ENV_PACKETS).ok().and_then(|p| p.parse().ok());
-    let geometry =
-        Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
-    install(Session::begin(&path, geometry, mode, pid, true)?).inspect_err(|_| {
-        // Nothing will ever be in it. Should it stay, the recorder finds an arena without a ring.
-        let _ = std::fs::remove_file(&path);
+    let session = Session::begin(pid, true, |describe| place::arena_in(dir, pid, describe))?;
+    let file = session.arena.path().to_path_buf();
+    install(session).inspect_err(|_| {
+        // Nothing will ever be in it. Should it stay, whoever drains it finds an arena without a ring.
+        if file.extension().is_some_and(|extension| extension == "arena") {
+            let _ = std::fs::remove_file(&file);
+        }
     })
 }
 
-fn mode(arena: &Path) -> Result<Mode, ArenaError> {
-    match std::env::var(ENV_MODE).as_deref() {
-        Err(std::env::VarError::NotPresent) | Ok("discard") => Ok(Mode::Discard),
-        Ok("overwrite") => Ok(Mode::Overwrite),
-        other => Err(ArenaError::Foreign {
-            file: arena.to_path_buf(),
-            expected: format!("{ENV_MODE} to be discard or overwrite"),
-            found: format!("{other:?}"),
-        }),
-    }
-}
-
 impl Session {
-    /// Makes the arena, and measures what is said in it.
+    /// Gets the arena from `make`, which has it described before anybody may look into it.
     fn begin(
-        path: &Path,
-        geometry: Geometry,
-        mode: Mode,
         pid: Pid,
         has_recorder: bool,
+        make: impl FnOnce(&dyn Fn(&Arena)) -> Result<Arena, ArenaError>,
     ) -> Result<Session, StartError> {
         let costs = measure_costs();
-        Ok(Session { arena: arena(path, geometry, mode, pid, &costs)?, pid, costs, has_recorder })
+        let mut declarations = declared()?;
+        declarations.append(&mut declared_late());
+        let arena = make(&|arena| push_metadata(arena, pid, &declarations, &costs))?;
+        Ok(Session { arena, pid, costs, has_recorder })
     }
-}
-
-/// The arena file appears under its name when it is whole, so that a recorder never sees half a one. A process that became
-/// another program by `exec` has had that name before; if the recorder has not seen the first one yet, it keeps it, and
-/// this one gets a number.
-fn arena(
-    path: &Path,
-    geometry: Geometry,
-    mode: Mode,
-    pid: Pid,
-    costs: &ProbeCosts,
-) -> Result<Arena, StartError> {
-    let mut declarations = declared()?;
-    declarations.append(&mut declared_late());
-    let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
-    let unfinished = path.with_extension("new");
-    // Of a program that did not live to finish it.
-    let _ = std::fs::remove_file(&unfinished);
-    let arena = Arena::create(&unfinished, geometry, mode, pid)?;
-    push_metadata(&arena, pid, &declarations, costs);
-    let mut named = Err(io::ErrorKind::AlreadyExists.into());
-    for number in 1..100 {
-        let path =
-            if number == 1 { path.to_path_buf() } else { path.with_extension(format!("{number}.arena")) };
-        // Unlike renaming, it fails if the name is taken.
-        named = std::fs::hard_link(&unfinished, &path);
-        if !matches!(&named, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
-            break;
-        }
-    }
-    std::fs::remove_file(&unfinished).map_err(io_error)?;
-    named.map_err(io_error)?;
-    Ok(arena)
 }
 
 fn install(session: Session) -> Result<(), StartError> {
+    stay_loaded().map_err(StartError::Unloadable)?;
     fork::register();
     find_cpu_numbers();
+    prepare_slots().map_err(StartError::Slots)?;
     if !lwp_end::prepare() {
         return Err(ArenaError::Io(
             session.arena.path().to_path_buf(),
@@ -206,15 +183,26 @@ fn install(session: Session) -> Result<(), StartError> {
         StartError::from(error)
     })?;
     if let Some(session) = current() {
+        session.arena.publish(session.pid);
         control::start(session);
     }
     Ok(())
 }
 
+/// In a child that was made by a raw `clone` or `_Fork`, before it begins a session of its own: does what the handler of
+/// `fork` would have done.
+fn leave_parent() {
+    // Acquire: pairs with the Release in `install`; the slots were marked before.
+    if !SESSION.load(Ordering::Acquire).is_null() && !slots_are_of_this_process() {
+        forget();
+    }
+}
+
 /// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
 fn forget() {
-    SESSION.store(ptr::null_mut(), Ordering::Release);
+    unrecorded::is_child_of(SESSION.swap(ptr::null_mut(), Ordering::AcqRel));
     crate::probe::clear_current();
+    starting::forget();
     control::forget();
     #[cfg(feature = "drain")]
     snapshots::forget();

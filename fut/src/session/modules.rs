@@ -29,6 +29,28 @@ pub(super) fn have_changed() -> bool {
     loads() != LOADS.load(Ordering::Relaxed)
 }
 
+/// Whether an address lies in the program itself, which is never unloaded.
+pub(super) fn is_of_program(address: u64) -> bool {
+    let mut is_of_program = false;
+    // The program is the first in the linker's list.
+    for_each_object(|object| {
+        is_of_program = is_loaded(object, address, 1);
+        false
+    });
+    is_of_program
+}
+
+/// Whether these addresses are in one readable segment of an object.
+fn is_loaded(object: &libc::dl_phdr_info, address: u64, len: u64) -> bool {
+    let at = address.wrapping_sub(object.dlpi_addr);
+    let holds = |h: &libc::Elf64_Phdr| {
+        let readable = h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_R != 0;
+        let inside = at.checked_sub(h.p_vaddr).and_then(|from| from.checked_add(len));
+        readable && inside.is_some_and(|end| end <= h.p_memsz)
+    };
+    headers_of(object).iter().any(holds)
+}
+
 /// All executable segments of this process.
 pub(super) fn gather(pid: Pid) -> Vec<Module> {
     LOADS.store(loads(), Ordering::Relaxed);
@@ -112,8 +134,13 @@ fn build_id_in(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Option
     if header.p_type != libc::PT_NOTE || header.p_memsz == 0 {
         return None;
     }
-    let start = object.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
-    // SAFETY: a segment of notes lies in a loaded segment (ELF gABI), and is not written to after loading.
+    let start = object.dlpi_addr.wrapping_add(header.p_vaddr);
+    // It should (ELF gABI). A packer or a linker's script may have made one that is only in the file.
+    if !is_loaded(object, start, header.p_memsz) {
+        return None;
+    }
+    let start = start as usize;
+    // SAFETY: inside a loaded segment that is readable, and notes are not written to after loading.
     let notes = unsafe {
         slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(start), header.p_memsz as usize)
     };
@@ -149,6 +176,27 @@ mod tests {
         let module = modules.iter().find(|m| (m.start..m.end).contains(&here)).unwrap();
         assert_eq!(Path::new(&module.path), std::env::current_exe().unwrap());
         assert!(!have_changed());
+    }
+
+    #[test]
+    fn notes_that_are_not_loaded_are_not_read() {
+        let mut headers = Vec::new();
+        let mut base = 0;
+        for_each_object(|object| {
+            (headers, base) = (headers_of(object).to_vec(), object.dlpi_addr);
+            false
+        });
+        let note = headers.iter_mut().find(|h| h.p_type == libc::PT_NOTE).expect("of the compiler");
+        // Where nothing is mapped.
+        note.p_vaddr = 0_u64.wrapping_sub(base).wrapping_add(4096);
+        let note = *note;
+        // SAFETY: plain data, of which zeros are valid.
+        let mut object: libc::dl_phdr_info = unsafe { std::mem::zeroed() };
+        (object.dlpi_addr, object.dlpi_phdr) = (base, headers.as_ptr());
+        object.dlpi_phnum = headers.len() as u16;
+        assert_eq!(build_id_in(&object, &note), None);
+        assert!(is_of_program(notes_that_are_not_loaded_are_not_read as fn() as usize as u64));
+        assert!(!is_of_program(4096));
     }
 
     #[test]

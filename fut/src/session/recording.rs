@@ -3,20 +3,22 @@
 use std::{
     fs::File,
     io,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-    sync::{Arc, atomic::AtomicBool},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use sigmund_model::Pid;
 
-use super::{Session, current, install, is_on};
+use super::{Session, Starting, current, install, is_on};
 use crate::{
     drain::{Drain, DrainSummary},
     probe::stop_recording,
-    shm::{Geometry, Mode},
+    shm::{Arena, Geometry, Mode},
 };
 
 /// How long the drain sleeps when it found nothing: a ring of 4 MiB lasts four times as long.
@@ -25,6 +27,8 @@ const NAP: Duration = Duration::from_millis(1);
 /// This process records into a file, until [`finish`](Recording::finish). One in a process's life.
 #[derive(Debug)]
 pub struct Recording {
+    /// The process that began it: a child that `fork` made has a copy, without the thread that drains.
+    pid: u32,
     stop: Arc<AtomicBool>,
     drain: Option<thread::JoinHandle<(DrainSummary, io::Result<()>)>>,
 }
@@ -65,7 +69,7 @@ impl Recording {
             (summary, failed.map_or(written, Err))
         };
         let drain = thread::Builder::new().name("fut-drain".into()).spawn(body)?;
-        Ok(Recording { stop, drain: Some(drain) })
+        Ok(Recording { pid: std::process::id(), stop, drain: Some(drain) })
     }
 
     /// Stops recording and completes the file. Events that other threads are just recording may miss it.
@@ -79,7 +83,14 @@ impl Recording {
 
     /// As [`finish`](Recording::finish), and what was recorded is known also if the file could not be written to its end:
     /// it then holds what was written before, and `unwritten` counts the rest.
+    ///
+    /// In a child that `fork` made, this is an error at once: the recording is its parent's, and goes on.
     pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
+        if self.pid != std::process::id() {
+            std::mem::forget(self.drain.take());
+            let why = format!("the recording is that of process {}, which forked this one", self.pid);
+            return (RecordingSummary::default(), Err(io::Error::other(why)));
+        }
         let switched_off = stop_recording();
         // Release: pairs with the Acquire in the drain's thread.
         self.stop.store(true, Ordering::Release);
@@ -92,15 +103,17 @@ impl Recording {
 
 /// Begins a session of this process for itself, whose arena nobody else sees.
 pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static Session> {
+    let _starting = Starting::take();
     if is_on() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
     }
+    super::leave_parent();
     let pid = Pid(std::process::id());
-    let shared = shared_memory_path(pid);
-    let session = Session::begin(&shared, geometry, mode, pid, false)?;
-    // The mapping keeps the memory; nobody else needs the name.
-    std::fs::remove_file(&shared)?;
-    install(session)?;
+    install(Session::begin(pid, false, |describe| {
+        let arena = Arena::alone(geometry, mode)?;
+        describe(&arena);
+        Ok(arena)
+    })?)?;
     current().ok_or_else(|| io::Error::other("the session was not installed"))
 }
 
@@ -114,11 +127,4 @@ fn block_file_size_signal() {
     unsafe { libc::sigaddset(&raw mut set, libc::SIGXFSZ) };
     // SAFETY: `set` is initialised; the old mask is not asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-}
-
-fn shared_memory_path(pid: Pid) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let tmpfs = Path::new("/dev/shm");
-    let dir = if tmpfs.is_dir() { tmpfs.to_path_buf() } else { std::env::temp_dir() };
-    dir.join(format!("fut-{pid}-{}.arena", COUNT.fetch_add(1, Ordering::Relaxed)))
 }

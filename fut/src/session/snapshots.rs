@@ -17,6 +17,7 @@ use std::{
 };
 
 use super::FlightRecorder;
+use crate::complaint::complain;
 
 /// Snapshots that panics may cause.
 const PANICS: u32 = 8;
@@ -72,6 +73,10 @@ fn start_thread(recorder: FlightRecorder) -> io::Result<()> {
 }
 
 extern "C" fn wake(_: libc::c_int) {
+    // The thread is that of another process, which made this one by a raw `clone`.
+    if !crate::probe::slots_are_of_this_process() {
+        return;
+    }
     let fd = WAKE.load(Ordering::Relaxed);
     // SAFETY: gives the address of this thread's `errno`.
     let errno = unsafe { libc::__errno_location() };
@@ -105,6 +110,6 @@ fn take(recorder: FlightRecorder, folder: &Path) {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("snapshot-{}-{number}.fut", std::process::id()));
     if let Err(error) = recorder.snapshot(&path) {
-        eprintln!("fut: no snapshot: {}: {error}", path.display());
+        complain(format_args!("no snapshot: {}: {error}", path.display()));
     }
 }

@@ -1,6 +1,12 @@
 //! A file mapped into memory, shared, for as long as the value lives.
 
-use std::{fs::File, io, os::fd::AsRawFd, ptr::NonNull};
+use std::{
+    fs::File,
+    io,
+    os::fd::AsRawFd,
+    ptr::NonNull,
+    sync::atomic::{AtomicU8, AtomicU64, Ordering},
+};
 
 /// A shared, writable mapping of the first bytes of a file.
 #[derive(Debug)]
@@ -63,11 +69,34 @@ impl Mapping {
         done == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
 
+    /// Copies the bytes from `offset` on. Another process may write them meanwhile, and then any mixture is copied.
+    pub(super) fn copy(&self, offset: usize, to: &mut [u8]) {
+        assert!(offset < self.len && to.len() <= self.len - offset);
+        // A mapping begins at a page.
+        let before = (offset.next_multiple_of(8) - offset).min(to.len());
+        let (first, rest) = to.split_at_mut(before);
+        let words = rest.len() / 8 * 8;
+        let (middle, last) = rest.split_at_mut(words);
+        self.copy_bytes(offset, first);
+        for (word, to) in (offset + before..).step_by(8).zip(middle.chunks_exact_mut(8)) {
+            // SAFETY: inside of the mapping by the assertion, and aligned; what others write may be read as atomics.
+            let word = unsafe { self.at(word).cast::<AtomicU64>().as_ref() };
+            to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        self.copy_bytes(offset + before + words, last);
+    }
+
+    fn copy_bytes(&self, offset: usize, to: &mut [u8]) {
+        for (index, to) in (offset..).zip(to) {
+            // SAFETY: inside of the mapping; `at` asserts it. What others write may be read as atomics.
+            *to = unsafe { self.at(index).cast::<AtomicU8>().as_ref() }.load(Ordering::Relaxed);
+        }
+    }
+
     /// Gives the memory of a range back; it reads as zeros afterwards.
-    #[cfg(feature = "probes")]
     pub(super) fn discard(&self, offset: usize, len: usize) {
         assert!(offset + len <= self.len);
-        // SAFETY: the range is inside our mapping, and the caller says that nothing in it is needed any more.
+        // SAFETY: the range is inside our mapping, whose bytes are only used as atomics: they may become zeros at any time.
         unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, libc::MADV_REMOVE) };
     }
 }
@@ -76,5 +105,23 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: `start` and `len` are what `mmap` gave, and nobody borrows from a mapping that is dropped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_copied_from_any_offset() {
+        let file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..=255).collect();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+        let mapping = Mapping::new(&file, 256).unwrap();
+        for (from, len) in (0..20).flat_map(|from| (0..40).map(move |len| (from, len))) {
+            let mut copied = vec![0; len];
+            mapping.copy(from, &mut copied);
+            assert_eq!(copied, bytes[from..from + len], "{len} bytes from {from}");
+        }
     }
 }

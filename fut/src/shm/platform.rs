@@ -82,13 +82,13 @@ impl Control {
             lwp: AtomicU32::new(0),
             state_at: AtomicU64::new(0),
             released: AtomicU64::new(0),
-            _drain_end: [0; 7],
+            _drain_end: [const { AtomicU64::new(0) }; 7],
             overwrites: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
             closed_bytes: AtomicU64::new(0),
             ended_at: AtomicU64::new(0),
             users: AtomicU64::new(0),
-            _producer_end: [0; 3],
+            _producer_end: [const { AtomicU64::new(0) }; 3],
         }
     }
 }

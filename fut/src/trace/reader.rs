@@ -4,7 +4,7 @@
 //! cannot be read, the walk goes on at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
 //! bytes are: a [`Search`] gives up when too many of them lied, and packets within a damaged one replace it.
 
-use std::{collections::HashMap, io, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::File, io, path::Path, sync::Arc};
 
 use sigmund_model::{ClockDomain, Level, Loss, LossKind, Lwp, Nanos, Pid, Severity, Snapshot, Ticks};
 
@@ -86,7 +86,19 @@ impl UserTrace {
     /// # Errors
     /// When the file cannot be read, is no user trace, or is one of another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
-        let source = Arc::new(Source::open(path)?);
+        UserTrace::read(Source::open(path)?)
+    }
+
+    /// The same, of a file that is open; `path` is only said in messages.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open).
+    pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
+        UserTrace::read(Source::of_file(path, file)?)
+    }
+
+    fn read(source: Source) -> Result<UserTrace, TraceError> {
+        let source = Arc::new(source);
         let mut trace = UserTrace {
             source: Arc::clone(&source),
             declarations: Vec::new(),

@@ -1,8 +1,9 @@
 //! The file of a user trace: heads and packets at their places, and the search for the next whole one.
 
 use std::{
-    fs::File,
-    os::unix::fs::FileExt,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +18,9 @@ use super::{
 /// No writer makes longer packets; a longer one is damage, not a reason to allocate.
 const MAX_PACKET_LEN: u64 = 16 << 20;
 
+/// O_NONBLOCK of x86-64: a FIFO would otherwise make us wait for its writer.
+const NONBLOCKING: i32 = 0o4000;
+
 /// An open file.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -28,8 +32,18 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Source, TraceError> {
         let io_error = |error| TraceError::Io(path.to_path_buf(), error);
-        let file = File::open(path).map_err(io_error)?;
-        let len = file.metadata().map_err(io_error)?.len();
+        let file = OpenOptions::new().read(true).custom_flags(NONBLOCKING).open(path).map_err(io_error)?;
+        Source::of_file(path, file)
+    }
+
+    pub(super) fn of_file(path: &Path, file: File) -> Result<Source, TraceError> {
+        let io_error = |error| TraceError::Io(path.to_path_buf(), error);
+        let about = file.metadata().map_err(io_error)?;
+        if !about.is_file() {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file");
+            return Err(io_error(error));
+        }
+        let len = about.len();
         Ok(Source { path: path.to_path_buf(), file, len })
     }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use fut::{spawn, sync::Barrier};
 
-use crate::{join_all, on_one_and_four_lwps};
+use super::{join_all, on_one_and_four_lwps};
 
 const THREADS: usize = 40;
 const ROUNDS: usize = 50;

@@ -14,7 +14,7 @@ use fut::{
     yield_now,
 };
 
-use crate::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
+use super::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
 
 /// Each kind there is.
 fn kinds<T>() -> [(Sender<T>, Receiver<T>); 4] {

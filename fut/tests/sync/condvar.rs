@@ -8,7 +8,7 @@ use fut::{
     yield_now,
 };
 
-use crate::{LONG, SOON, join_all, on_one_and_four_lwps};
+use super::{LONG, SOON, join_all, on_one_and_four_lwps};
 
 type Shared<T> = Arc<(Mutex<T>, Condvar)>;
 

@@ -3,6 +3,8 @@
 mod barrier;
 mod channel;
 mod condvar;
+#[path = "../common/kind.rs"]
+mod kind;
 mod mutex;
 mod once_cell;
 mod outside;
@@ -11,7 +13,8 @@ mod semaphore;
 
 use std::time::Duration;
 
-use fut::{JoinHandle, Runtime};
+use fut::JoinHandle;
+use kind::builder;
 
 /// Short enough to be over soon, and no promise that it is.
 const SOON: Duration = Duration::from_millis(5);
@@ -22,7 +25,7 @@ const LONG: Duration = Duration::from_secs(3600);
 /// most machines that run tests.
 fn on_one_and_four_lwps(body: fn()) {
     for lwps in [1, 4] {
-        Runtime::builder().lwps(lwps).build().unwrap().run(body);
+        builder().lwps(lwps).build().unwrap().run(body);
     }
 }
 

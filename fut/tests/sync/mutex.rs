@@ -10,7 +10,7 @@ use std::{
 
 use fut::{spawn, sync::Mutex, yield_now};
 
-use crate::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
+use super::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
 
 #[test]
 fn it_is_small_and_can_be_a_static() {

@@ -7,7 +7,7 @@ use std::sync::{
 
 use fut::{spawn, sync::OnceCell, yield_now};
 
-use crate::{join_all, on_one_and_four_lwps};
+use super::{join_all, on_one_and_four_lwps};
 
 #[test]
 fn the_value_is_made_once_by_a_function_that_blocks() {

@@ -11,7 +11,7 @@ use fut::{
     sync::{Barrier, Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
 };
 
-use crate::{LONG, message};
+use super::{LONG, message};
 
 #[track_caller]
 fn panics_with_its_name<T>(name: &str, call: impl FnOnce() -> T) {

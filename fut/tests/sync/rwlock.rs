@@ -14,7 +14,7 @@ use fut::{
     yield_now,
 };
 
-use crate::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
+use super::{Dice, LONG, SOON, join_all, on_one_and_four_lwps};
 
 #[test]
 fn readers_share_and_a_writer_is_alone() {

@@ -14,7 +14,7 @@ use fut::{
     yield_now,
 };
 
-use crate::{Dice, SOON, join_all, on_one_and_four_lwps};
+use super::{Dice, SOON, join_all, on_one_and_four_lwps};
 
 #[test]
 fn no_more_than_its_permits_are_inside() {

@@ -1,8 +1,11 @@
-//! What contradicted the state: each kind is one row of `losses`, with its count and its first case.
+//! What contradicted the state: each kind is one row of `losses`, with its count, its first case, and for how long what
+//! LWPs and user threads did is unknown because of it.
 
 use std::collections::BTreeMap;
 
-use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
+use sigmund_model::{Level, Loss, LossKind, Ticks};
+
+use super::lwp::LwpEntry;
 
 /// A kind of contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +16,8 @@ pub(super) enum Contradiction {
     UnseenTakeover,
     /// A CPU has another LWP than the switches say.
     OtherLwp,
+    /// An LWP that was on a CPU is not there, and no switch says when it left.
+    UnseenDeparture,
     /// An LWP is on a second CPU.
     TwoCpus,
     /// An LWP recorded an event while the switches say that it is off-CPU.
@@ -29,6 +34,7 @@ impl Contradiction {
             Contradiction::UnseenSwitch => "the kernel did not trace a switch that left the idle task",
             Contradiction::UnseenTakeover => "the kernel did not trace a switch from one LWP to another",
             Contradiction::OtherLwp => "a CPU had another LWP than the switches say",
+            Contradiction::UnseenDeparture => "an LWP left its CPU, and no switch says when",
             Contradiction::TwoCpus => "an LWP was put on a second CPU",
             Contradiction::RanOffCpu => "an LWP recorded an event while off-CPU",
             Contradiction::TwoLwps => "a user thread was mounted on a second LWP",
@@ -36,19 +42,13 @@ impl Contradiction {
         }
     }
 
-    /// What an unseen switch from the idle task would have said is known, to a few microseconds. One between two LWPs
-    /// leaves open how long the first of them ran on.
-    fn severity(self) -> Severity {
-        if self == Contradiction::UnseenSwitch { Severity::Note } else { Severity::Gap }
-    }
-
     fn advice(self) -> &'static str {
         match self {
             Contradiction::TwoCpus => {
                 "events are missing, or the counters of two CPUs differ: see the other losses, or merge with --align-cpus"
             }
-            Contradiction::UnseenTakeover => {
-                "the LWP that was replaced is taken to have run until its own last event, and may have run on"
+            Contradiction::UnseenSwitch | Contradiction::UnseenTakeover => {
+                "what both did is unknown from the last event that shows it to the one that shows the switch"
             }
             _ => "events are missing, or two clocks differ; see the other losses",
         }
@@ -59,6 +59,7 @@ impl Contradiction {
             Contradiction::UnseenSwitch
             | Contradiction::UnseenTakeover
             | Contradiction::OtherLwp
+            | Contradiction::UnseenDeparture
             | Contradiction::TwoCpus
             | Contradiction::RanOffCpu => Level::Kern,
             Contradiction::TwoLwps | Contradiction::OtherThread => Level::User,
@@ -76,25 +77,41 @@ struct Seen {
     count: u64,
     first: Ticks,
     last: Ticks,
+    /// For how long something is unknown because of them, in ticks: summed over LWPs, or user threads.
+    unknown: u64,
     example: String,
 }
 
 impl Contradictions {
     pub(super) fn add(&mut self, what: Contradiction, tick: Ticks, example: String) {
-        let new = || Seen { count: 0, first: tick, last: tick, example };
+        let new = || Seen { count: 0, first: tick, last: tick, unknown: 0, example };
         let seen = self.seen.entry(what).or_insert_with(new);
         seen.count += 1;
         seen.last = tick;
+    }
+
+    /// Contradictions of this kind make unknown for so long what somebody did.
+    pub(super) fn unknown(&mut self, what: Contradiction, length: u64) {
+        if let Some(seen) = self.seen.get_mut(&what) {
+            seen.unknown += length;
+        }
+    }
+
+    /// Something shows where an LWP is, at `tick`.
+    pub(super) fn end_doubt(&mut self, entry: &mut LwpEntry, tick: Ticks) {
+        if let Some(what) = entry.doubted.take() {
+            self.unknown(what, tick.0 - entry.place_since.0);
+        }
     }
 
     pub(super) fn into_losses(self) -> Vec<Loss> {
         let loss = |(what, seen): (Contradiction, Seen)| {
             let detail = format!("{}; first {}", what.what(), seen.example);
             Loss {
-                severity: what.severity(),
                 from: Some(seen.first),
                 to: Some(seen.last),
                 count: Some(seen.count),
+                unknown: Some(seen.unknown),
                 advice: what.advice(),
                 ..Loss::new(LossKind::Contradiction, what.level(), detail)
             }

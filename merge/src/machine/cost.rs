@@ -5,7 +5,7 @@ use std::fs;
 use sigmund_model::{Cpu, Effect, Event, LeaveReason, Level, Lwp, LwpState, Thread, Ticks, Wait};
 
 use super::{Intervals, Machine};
-use crate::tables::Directory;
+use crate::{merge::MergeOptions, tables::Directory};
 
 const EVENTS: u64 = 2_000_000;
 const CPUS: u64 = 8;
@@ -84,8 +84,10 @@ fn nanoseconds_an_event() {
     ];
     for mix in mixes {
         let folder = tempfile::tempdir().unwrap();
-        let directory = Directory::create(&folder.path().join("out"), false, None).unwrap();
+        let directory =
+            Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
         let mut machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        machine.follow_from_start();
         let on = (0..CPUS).collect();
         let mut world = World { random: 1, on, carries: vec![0; LWPS as usize], next_thread: 0 };
         let mut event = Event::default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sigmund_model::{Context, Cpu, Effect, Event, Level, Lwp, Ticks};
+use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, Severity, Ticks};
 
 /// CPUs below this number have a place in a table; the largest kernels are built for so many (`NR_CPUS`). A number
 /// beyond is damage, most likely: it costs a search, not memory.
@@ -18,6 +18,12 @@ pub(crate) struct CpuEntry {
     /// Who was on it before an event showed the current one, whom no switch had put there.
     pub(super) displaced: Option<Lwp>,
     since: Ticks,
+    /// The last instant at which an event showed that the one on it is there.
+    confirmed: Ticks,
+    /// Its first switch: from there on it is known who is on it.
+    pub(super) first_switch: Option<Ticks>,
+    /// The first event that showed an LWP on it before that.
+    pub(super) first_shown: Option<Ticks>,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
     /// The open gap of it: the first instant behind.
@@ -35,6 +41,9 @@ impl CpuEntry {
             current: None,
             displaced: None,
             since: tick,
+            confirmed: Ticks(0),
+            first_switch: None,
+            first_shown: None,
             interrupts: Vec::new(),
             gap: None,
             interrupts_unknown: false,
@@ -48,23 +57,48 @@ impl CpuEntry {
     pub(super) fn set_current(&mut self, lwp: Option<Lwp>, tick: Ticks) {
         self.settle(tick);
         self.current = lwp;
+        self.confirmed = tick;
         self.displaced = None;
     }
 
-    /// Since when the one that is on it is there.
-    pub(super) fn since(&self) -> Ticks {
-        self.since
+    /// An event of it was recorded by the one that is on it.
+    #[inline]
+    pub(super) fn confirm(&mut self, tick: Ticks) {
+        self.confirmed = tick;
+    }
+
+    /// The last instant at which it was certain who is on it; the beginning of time if it never was.
+    pub(super) fn confirmed(&self) -> Ticks {
+        self.confirmed
     }
 
     /// Counts the time until now.
     pub(super) fn settle(&mut self, tick: Ticks) {
-        let passed = tick.0 - self.since.0;
+        // A trace whose arena was scribbled over has come here with an earlier tick: then no time has passed.
+        let passed = tick.0.saturating_sub(self.since.0);
         match self.current {
             Some(Lwp::IDLE) => self.idle += passed,
             Some(_) => self.busy += passed,
             None => {}
         }
         self.since = tick;
+    }
+
+    /// The time before its first switch, if an event showed an LWP on it then.
+    pub(super) fn unfollowed(&self, cpu: Cpu, end: Ticks) -> Option<Loss> {
+        let from = self.first_shown?;
+        let to = self.first_switch.unwrap_or(end);
+        let detail = format!("CPU {cpu}: who is on it before its first switch is known at its events only");
+        let loss = Loss::new(LossKind::BeforeFirstSwitch, Level::Kern, detail);
+        let unknown = to.0.checked_sub(from.0).filter(|length| *length > 0)?;
+        Some(Loss {
+            severity: Severity::Note,
+            cpu: Some(cpu),
+            from: Some(from),
+            to: Some(to),
+            unknown: Some(unknown),
+            ..loss
+        })
     }
 
     /// What it was doing at an event of it; the interrupts it is in change by the event. `counts`: whether not all sources

@@ -2,6 +2,8 @@
 
 use sigmund_model::{Cpu, Lwp, LwpState, Pid, Thread, ThreadState, Ticks};
 
+use super::contradictions::Contradiction;
+
 /// Who says that an LWP is on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
@@ -18,7 +20,7 @@ pub(super) enum Place {
     Unknown,
     On(Cpu, By),
     Off(LwpState),
-    /// It was known, and events are missing since.
+    /// It was known, and events are missing since, or something contradicted it.
     Lost,
 }
 
@@ -84,12 +86,18 @@ pub(super) struct LwpEntry {
     pub(super) pid: Option<Pid>,
     pub(super) place: Place,
     pub(super) place_since: Ticks,
-    /// When it recorded its last event.
+    /// It is not known where it is because of this.
+    pub(super) doubted: Option<Contradiction>,
+    /// When it recorded its last event, of those that say themselves who recorded them.
     pub(super) last_seen: Ticks,
     pub(super) last_cpu: Option<Cpu>,
-    /// The CPU whose run queue it is in, or was in last, and since when.
-    pub(super) queue: Option<(Cpu, Ticks)>,
+    /// The CPU whose run queue it is in, or was in last.
+    pub(super) queue: Option<Cpu>,
+    /// When it was moved from one run queue to another last: it was on no CPU then.
+    pub(super) moved: Ticks,
     pub(super) mounted: Mounted,
+    /// The last instant at which an event said who is mounted.
+    pub(super) mounted_seen: Ticks,
     pub(super) stretch: Stretch,
     pub(super) exiting: bool,
     /// Whether it is in the list of whom the next gap of a CPU concerns.
@@ -116,10 +124,13 @@ impl LwpEntry {
             pid,
             place: Place::Unknown,
             place_since: first,
+            doubted: None,
             last_seen: first,
             last_cpu: None,
             queue: None,
+            moved: Ticks(0),
             mounted: Mounted::Unknown,
+            mounted_seen: first,
             stretch: Stretch::OffCpu,
             exiting: false,
             is_listed: false,
@@ -137,19 +148,19 @@ impl LwpEntry {
         }
     }
 
-    /// It has recorded an event.
+    /// It has recorded an event, which says so itself (`is_said`), or which is taken to be its own because it is on that
+    /// CPU.
     #[inline]
-    pub(super) fn count(&mut self, tick: Ticks) {
+    pub(super) fn count(&mut self, is_said: bool, tick: Ticks) {
         self.events += 1;
-        self.last_seen = tick;
+        if is_said {
+            self.last_seen = tick;
+        }
     }
 
-    /// Since when it is runnable in the run queue of this CPU, if it is. In that of another CPU, it can wait there as long
-    /// as nobody moves it.
-    pub(super) fn waits_for(&self, cpu: Cpu) -> Option<Ticks> {
-        let (queue, queued) = self.queue?;
-        let waits = queue == cpu && self.place == Place::Off(LwpState::Runnable);
-        waits.then(|| queued.max(self.place_since))
+    /// Whether it is runnable in the run queue of this CPU. In that of another CPU, it can wait as long as nobody moves it.
+    pub(super) fn waits_for(&self, cpu: Cpu) -> bool {
+        self.place == Place::Off(LwpState::Runnable) && self.queue == Some(cpu)
     }
 
     /// Its time on CPUs until now.

@@ -4,8 +4,10 @@
 //! mounted on which LWP (the runtime's switches say). Intervals are what lies between two changes of either.
 //!
 //! What contradicts the state (an LWP that runs while it should be off-CPU, say) means that events are missing. The
-//! state then follows the newer evidence, and the contradiction is counted. What streams themselves say is missing makes
-//! unknown what depends on it: the rules are at the head of [`gaps`].
+//! state then follows the newer evidence, and the contradiction is counted. Rows are written when an interval ends; so
+//! the one that is contradicted is cut at the last event that confirmed it, and what follows is unknown ([`place`]).
+//! A CPU is followed from its first switch on: before it, an event says where its LWP is at that instant, and no more.
+//! What streams themselves say is missing makes unknown what depends on it: the rules are at the head of [`gaps`].
 
 mod contradictions;
 #[cfg(test)]
@@ -30,7 +32,7 @@ use self::{
     contradictions::{Contradiction, Contradictions},
     cpu::Cpus,
     gaps::Gaps,
-    lwp::{By, LwpEntry, Mounted},
+    lwp::{LwpEntry, Mounted},
     roster::Roster,
     thread::ThreadEntry,
 };
@@ -53,7 +55,8 @@ pub(crate) struct Finished {
     pub(crate) intervals: Intervals,
     /// In the order of their numbers.
     pub(crate) cpus: Vec<(Cpu, CpuEntry)>,
-    pub(crate) contradictions: Vec<Loss>,
+    /// What was not known, and what contradicted itself.
+    pub(crate) losses: Vec<Loss>,
     pub(crate) witnesses: Witnesses,
 }
 
@@ -69,6 +72,15 @@ struct Carrier {
 }
 
 type Carriers = HashMap<Lwp, Carrier, RandomState>;
+
+/// Who recorded an event, if it says so itself.
+#[inline]
+fn recorder(event: &Event) -> Option<Lwp> {
+    match event.effect {
+        Effect::KernelSwitch { prev, .. } => event.lwp.or(prev),
+        _ => event.lwp,
+    }
+}
 
 /// Who is on what, and for how long.
 pub(crate) struct Machine {
@@ -89,6 +101,8 @@ pub(crate) struct Machine {
     /// Whether the kernel left out switches among LWPs that nobody asked for: then a CPU may have another than the
     /// switches say, and nothing is wrong.
     others_unseen: bool,
+    /// Whether it is known who is on a CPU from its first event on, and not only from its first switch on.
+    followed_from_start: bool,
     intervals: Intervals,
     contradictions: Contradictions,
     witnesses: Witnesses,
@@ -108,6 +122,7 @@ impl Machine {
             counts_interrupts: false,
             probes_place,
             others_unseen: false,
+            followed_from_start: false,
             intervals,
             contradictions: Contradictions::default(),
             witnesses: Witnesses::default(),
@@ -117,6 +132,11 @@ impl Machine {
     /// Switches among other LWPs than the program's were left out on purpose.
     pub(crate) fn others_are_unseen(&mut self) {
         self.others_unseen = true;
+    }
+
+    /// No switch is missing behind the first event of a CPU: whoever wrote the trace says so.
+    pub(crate) fn follow_from_start(&mut self) {
+        self.followed_from_start = true;
     }
 
     /// An LWP has this command name from now on.
@@ -175,7 +195,7 @@ impl Machine {
         let thread = self.thread_of(level, event, lwp, context)?;
         let (target_lwp, target_thread) = self.targets(event, declared);
         let placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
-        self.count(level, cpu, lwp, event.tick);
+        self.count(level, cpu, lwp, event);
         self.apply(event, &placed)?;
         if level == Level::User
             && let Some(lwp) = lwp
@@ -197,8 +217,11 @@ impl Machine {
         let entry = if lwp == Lwp::IDLE { None } else { Some(self.lwps.get_mut(lwp)?) };
         let context = cpu.context(Level::Kern, event, Some(lwp), self.counts_interrupts);
         cpu.events += 1;
+        if event.lwp.is_some() {
+            cpu.confirm(event.tick);
+        }
         let carried = entry.and_then(|entry| {
-            entry.count(event.tick);
+            entry.count(event.lwp.is_some(), event.tick);
             entry.mounted.thread()
         });
         Some(Placed {
@@ -213,15 +236,15 @@ impl Machine {
 
     /// A kernel event knows its CPU, and who is on it.
     fn kernel_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
-        let cpu = event.cpu.or_else(|| event.lwp.and_then(|lwp| self.cpu_of(lwp)));
-        let lwp = event.lwp.or_else(|| cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
-        if let (Some(cpu), Some(lwp)) = (cpu, lwp)
+        let said = recorder(event);
+        let cpu = event.cpu.or_else(|| said.and_then(|lwp| self.cpu_of(lwp)));
+        if let (Some(cpu), Some(lwp)) = (cpu, said)
             && event.effect != Effect::LwpArrive
-            && self.cpu(cpu, event.tick).current != Some(lwp)
-            && self.close_cpu_gap(cpu, event.tick)
         {
-            self.shown(lwp, cpu, By::Kernel, event.tick)?;
+            let is_switch = matches!(event.effect, Effect::KernelSwitch { .. } | Effect::LwpLeave { .. });
+            self.recorded_on(lwp, cpu, is_switch, event.tick)?;
         }
+        let lwp = said.or_else(|| cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         Ok((cpu, lwp))
     }
 
@@ -276,14 +299,16 @@ impl Machine {
         said: Option<Thread>,
         event: &Event,
     ) -> Result<(), Error> {
+        let tick = event.tick;
         if known == Mounted::from(said) {
+            self.lwp(lwp, tick).mounted_seen = tick;
             return Ok(());
         }
-        let tick = event.tick;
         // An LWP that begins to record carries nobody, whoever was on it before its process became another program.
         if known != Mounted::Unknown && !matches!(event.effect, Effect::LwpAttach { .. }) {
             let detail = format!("LWP {lwp}: {:?} by the switches, {said:?} by its packet", known.thread());
             self.contradictions.add(Contradiction::OtherThread, tick, detail);
+            self.doubt_mounted(lwp, Contradiction::OtherThread, tick)?;
         }
         self.mount(lwp, said, thread::Left::resync(), tick)
     }
@@ -303,13 +328,14 @@ impl Machine {
         }
     }
 
-    fn count(&mut self, level: Level, cpu: Option<Cpu>, lwp: Option<Lwp>, tick: Ticks) {
+    fn count(&mut self, level: Level, cpu: Option<Cpu>, lwp: Option<Lwp>, event: &Event) {
+        let tick = event.tick;
         if let (Level::Kern, Some(cpu)) = (level, cpu) {
             self.cpu(cpu, tick).events += 1;
         }
         if let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) {
             let entry = self.lwp(lwp, tick);
-            entry.count(tick);
+            entry.count(recorder(event).is_some(), tick);
             entry.carries_threads |= level == Level::User;
         }
     }
@@ -326,14 +352,14 @@ impl Machine {
                 if let Some(prev) = prev.or(placed.lwp) {
                     self.leave(prev, cpu, state, tick)?;
                 }
-                self.arrive(next, cpu, By::Kernel, tick)
+                self.arrive(next, cpu, tick)
             }
             Effect::LwpLeave { state } => match (placed.lwp, placed.cpu) {
                 (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state, tick),
                 _ => Ok(()),
             },
             Effect::LwpArrive => match (placed.lwp, placed.cpu) {
-                (Some(lwp), Some(cpu)) => self.arrive(lwp, cpu, By::Kernel, tick),
+                (Some(lwp), Some(cpu)) => self.arrive(lwp, cpu, tick),
                 _ => Ok(()),
             },
             Effect::LwpWakeup { lwp, cpu } => self.wake(lwp, cpu, tick),
@@ -373,6 +399,7 @@ impl Machine {
         for mut entry in lwps {
             self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
+            self.contradictions.end_doubt(&mut entry, tick);
             self.intervals.lwp(&entry, None)?;
         }
         let mut threads: Vec<ThreadEntry> = self.threads.into_values().collect();
@@ -383,6 +410,8 @@ impl Machine {
         }
         let Machine { intervals, cpus, contradictions, witnesses, .. } = self;
         let cpus = cpus.finish(tick);
-        Ok(Finished { intervals, cpus, contradictions: contradictions.into_losses(), witnesses })
+        let unfollowed = cpus.iter().filter_map(|(cpu, entry)| entry.unfollowed(*cpu, tick)).collect();
+        let losses = [unfollowed, contradictions.into_losses()].concat();
+        Ok(Finished { intervals, cpus, losses, witnesses })
     }
 }

@@ -1,4 +1,12 @@
-//! LWPs come to CPUs and leave them.
+//! LWPs come to CPUs and leave them: by switches, or, where a switch is missing, shown by other events.
+//!
+//! What confirms that an LWP is where it is thought to be, so that a contradiction leaves it known up to there:
+//!
+//! 1. On a CPU: each event that says itself that this LWP recorded it.
+//! 2. Runnable in the run queue of a CPU: each event that shows another LWP, or the idle task, on that CPU, if an event on
+//!    that CPU contradicts it; and its move from one run queue to another. A wakeup is none: one that is about to sleep is
+//!    woken while it is on its CPU.
+//! 3. Off-CPU otherwise: nothing but the event that began it.
 
 use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, Ticks};
 
@@ -9,6 +17,15 @@ use super::{
     lwp::{By, LwpEntry, Place},
 };
 use crate::error::Error;
+
+/// How it is known that an LWP is on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// A switch put it there.
+    Switched,
+    /// Another event shows it, and that contradicts something, which may be counted already.
+    Shown(Option<Contradiction>),
+}
 
 impl Machine {
     pub(super) fn cpu(&mut self, cpu: Cpu, tick: Ticks) -> &mut CpuEntry {
@@ -28,59 +45,81 @@ impl Machine {
         }
     }
 
-    /// An event shows that an LWP is on a CPU, where the switches did not put it.
-    ///
-    /// Some kernels do not trace the switch that leaves the idle task (seen on 6.18 guests, on one CPU of two, and
-    /// by perf as well). An idle CPU takes a runnable LWP at once: so it runs since it was runnable, or since the CPU
-    /// was idle. No event of it lies in between, so no row was written that would have to change.
-    pub(super) fn shown(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
-        match self.unseen_dispatch(lwp, cpu) {
-            Some(since) => {
-                let detail = format!("CPU {cpu}: LWP {lwp}, between ticks {} and {}", since.0, tick.0);
-                self.contradictions.add(Contradiction::UnseenSwitch, since, detail);
-                let entry = self.cpu(cpu, tick);
-                entry.set_current(Some(lwp), since);
-                entry.displaced = Some(Lwp::IDLE);
-                self.place(lwp, Place::On(cpu, by), since, EndReason::Dispatched)
-            }
-            None => self.arrive(lwp, cpu, by, tick),
+    /// Whether it is known who is on a CPU: from its first switch on. A recorder switches tracepoints on one after the
+    /// other, and one CPU after the other; so a switch may be missing behind the first event of a CPU.
+    pub(super) fn is_followed(&self, cpu: Cpu) -> bool {
+        self.followed_from_start || self.cpus.get(cpu).is_some_and(|entry| entry.first_switch.is_some())
+    }
+
+    /// A kernel event on a CPU says that this LWP, or the idle task, recorded it.
+    pub(super) fn recorded_on(
+        &mut self,
+        lwp: Lwp,
+        cpu: Cpu,
+        is_switch: bool,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        let entry = self.cpu(cpu, tick);
+        if is_switch {
+            entry.first_switch.get_or_insert(tick);
         }
-    }
-
-    /// Since when an LWP that was runnable in the run queue of a CPU must run there, because the CPU was idle.
-    pub(super) fn unseen_dispatch(&self, lwp: Lwp, cpu: Cpu) -> Option<Ticks> {
-        let entry = self.lwps.get(lwp)?;
-        let idle = self.cpus.get(cpu).filter(|cpu| cpu.current == Some(Lwp::IDLE))?;
-        Some(entry.waits_for(cpu)?.max(idle.since()))
-    }
-
-    /// Whether an event of an LWP on a CPU proves that a switch was not traced: it was runnable in the run queue of that
-    /// CPU, which by the switches has somebody else, the idle task or an LWP.
-    pub(super) fn is_unseen_switch(&self, lwp: Lwp, cpu: Cpu) -> bool {
-        let waits = self.lwps.get(lwp).is_some_and(|entry| entry.waits_for(cpu).is_some());
-        waits && self.cpus.get(cpu).is_some_and(|cpu| cpu.current.is_some())
-    }
-
-    /// An LWP is on a CPU from now on. Whoever was thought to be there is not.
-    pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, by: By, tick: Ticks) -> Result<(), Error> {
-        if by == By::Kernel && !self.close_cpu_gap(cpu, tick) {
+        if entry.current == Some(lwp) {
+            entry.confirm(tick);
             return Ok(());
         }
-        let before = self.cpu(cpu, tick).current;
-        match before {
-            Some(other) if other == lwp => return self.confirm(lwp, cpu, by, tick),
-            Some(other) => {
-                self.note_displaced(other, lwp, cpu, tick);
-                self.gone_unseen(other, cpu, tick)?;
-            }
-            None => {}
+        if self.is_followed(cpu) && self.close_cpu_gap(cpu, tick) {
+            self.shown(lwp, cpu, By::Kernel, None, tick)
+        } else {
+            self.shown_for_an_instant(lwp, cpu, tick)
         }
-        if let Some(before) = self.cpu_of(lwp) {
+    }
+
+    /// An event shows that an LWP is on a CPU, where the switches did not put it (some kernels do not trace all of them).
+    /// Where it was thought to be is certain up to the last instant that something showed it there, and unknown from
+    /// then to this event. `counted`: the contradiction, if the caller has counted it.
+    pub(super) fn shown(
+        &mut self,
+        lwp: Lwp,
+        cpu: Cpu,
+        by: By,
+        counted: Option<Contradiction>,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        self.take_cpu(lwp, cpu, by, How::Shown(counted), tick)
+    }
+
+    /// A switch puts an LWP on a CPU. Whoever was thought to be there is not.
+    pub(super) fn arrive(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        self.cpu(cpu, tick).first_switch.get_or_insert(tick);
+        if !self.close_cpu_gap(cpu, tick) {
+            return Ok(());
+        }
+        self.take_cpu(lwp, cpu, By::Kernel, How::Switched, tick)
+    }
+
+    /// An LWP is on a CPU from now on.
+    fn take_cpu(&mut self, lwp: Lwp, cpu: Cpu, by: By, how: How, tick: Ticks) -> Result<(), Error> {
+        let before = self.cpu(cpu, tick).current;
+        if before == Some(lwp) {
+            return self.confirm(lwp, cpu, by, tick);
+        }
+        // By what is known before anything changes.
+        let certain = self.certain_until(lwp, Some(cpu));
+        let mut what = if let How::Shown(counted) = how { counted } else { None };
+        if let Some(other) = before {
+            what = self.note_displaced(other, lwp, cpu, tick).or(what);
+            self.gone_unseen(other, cpu, what, tick)?;
+        }
+        if let Some(elsewhere) = self.cpu_of(lwp) {
             if !self.is_placed_by_probe(lwp) && !self.others_unseen {
-                let detail = format!("LWP {lwp}: on CPU {before}, then on CPU {cpu}");
+                let detail = format!("LWP {lwp}: on CPU {elsewhere}, then on CPU {cpu}");
                 self.contradictions.add(Contradiction::TwoCpus, tick, detail);
+                what = Some(Contradiction::TwoCpus);
             }
-            self.cpu(before, tick).set_current(None, tick);
+            self.cpu(elsewhere, tick).set_current(None, certain);
+            self.doubt(lwp, what, certain, tick)?;
+        } else if matches!(how, How::Shown(_)) {
+            self.doubt(lwp, what, certain, tick)?;
         }
         let entry = self.cpu(cpu, tick);
         entry.set_current(Some(lwp), tick);
@@ -88,16 +127,109 @@ impl Machine {
         self.place(lwp, Place::On(cpu, by), tick, EndReason::Dispatched)
     }
 
-    /// An event shows an LWP on a CPU that by the switches has another.
-    fn note_displaced(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) {
-        // Of one that was displaced and has been heard of since (it was woken, say), it is known that it had left.
-        let is_unheard = self.lwps.get(lwp).is_none_or(|entry| entry.place == Place::Off(LwpState::OffCpu));
-        if is_unheard && self.cpus.get(cpu).is_some_and(|entry| entry.displaced == Some(lwp)) {
-            self.retract(other, lwp, cpu, tick);
+    /// An event shows an LWP on a CPU, of which it is not known who is on it before and after: nothing but that the LWP is
+    /// not where it was thought to be.
+    pub(super) fn shown_for_an_instant(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        if lwp == Lwp::IDLE {
+            return Ok(());
         }
+        if !self.is_followed(cpu) {
+            self.cpu(cpu, tick).first_shown.get_or_insert(tick);
+        }
+        let certain = self.certain_until(lwp, Some(cpu));
+        let what = match self.lwps.get(lwp).map(|entry| entry.place) {
+            Some(Place::On(elsewhere, _)) if elsewhere != cpu => {
+                self.cpu(elsewhere, tick).set_current(None, certain);
+                Contradiction::TwoCpus
+            }
+            Some(Place::Off(_)) => Contradiction::RanOffCpu,
+            _ => return Ok(()),
+        };
+        self.contradictions.add(what, tick, format!("LWP {lwp} on CPU {cpu}"));
+        self.doubt(lwp, Some(what), certain, tick)
+    }
+
+    /// An LWP recorded an event, and did not see on which CPU.
+    pub(super) fn shown_somewhere(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        if !matches!(self.lwps.get(lwp).map(|entry| entry.place), Some(Place::Off(_))) {
+            return Ok(());
+        }
+        let what = Contradiction::RanOffCpu;
+        self.contradictions.add(what, tick, format!("LWP {lwp}, on a CPU that its probe did not see"));
+        self.doubt(lwp, Some(what), self.certain_until(lwp, None), tick)
+    }
+
+    /// The last instant at which something showed an LWP in the place that it is thought to be in, other than an event on
+    /// `cpu` that shows it there now.
+    fn certain_until(&self, lwp: Lwp, cpu: Option<Cpu>) -> Ticks {
+        let Some(entry) = self.lwps.get(lwp) else { return Ticks(0) };
+        let since = entry.place_since;
+        match entry.place {
+            Place::On(..) => since.max(entry.last_seen),
+            // While others were on the CPU whose run queue it was in, it was on none.
+            Place::Off(LwpState::Runnable) => match cpu.filter(|cpu| entry.waits_for(*cpu)) {
+                Some(cpu) => since.max(entry.moved).max(self.somebody_on(cpu)),
+                None => since.max(entry.moved),
+            },
+            Place::Off(_) => since.max(entry.moved),
+            Place::Unknown | Place::Lost => since,
+        }
+    }
+
+    /// The last instant at which something showed who is on a CPU, by the switches.
+    fn somebody_on(&self, cpu: Cpu) -> Ticks {
+        let Some(entry) = self.cpus.get(cpu) else { return Ticks(0) };
+        let last_seen = entry.current.and_then(|lwp| self.lwps.get(lwp)).map(|lwp| lwp.last_seen);
+        entry.confirmed().max(last_seen.unwrap_or_default())
+    }
+
+    /// Where an LWP was thought to be is certain up to `certain`, and unknown from there, because of what was found at
+    /// `tick`.
+    fn doubt(
+        &mut self,
+        lwp: Lwp,
+        what: Option<Contradiction>,
+        certain: Ticks,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        let is_known =
+            self.lwps.get(lwp).is_some_and(|entry| matches!(entry.place, Place::On(..) | Place::Off(_)));
+        if !is_known || certain >= tick { Ok(()) } else { self.lose_place(lwp, what, certain, tick) }
+    }
+
+    fn lose_place(
+        &mut self,
+        lwp: Lwp,
+        what: Option<Contradiction>,
+        certain: Ticks,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        self.place(lwp, Place::Lost, certain, EndReason::Resync)?;
+        let what = what.unwrap_or_else(|| {
+            let detail = format!("LWP {lwp}, before tick {}", tick.0);
+            self.contradictions.add(Contradiction::UnseenDeparture, tick, detail);
+            Contradiction::UnseenDeparture
+        });
+        self.lwp(lwp, tick).doubted = Some(what);
+        Ok(())
+    }
+
+    /// Whether an event of an LWP on a CPU proves that a switch was not traced: it was runnable in the run queue of that
+    /// CPU, which by the switches has somebody else, the idle task or an LWP.
+    pub(super) fn is_unseen_switch(&self, lwp: Lwp, cpu: Cpu) -> bool {
+        let waits = self.lwps.get(lwp).is_some_and(|entry| entry.waits_for(cpu));
+        waits && self.cpus.get(cpu).is_some_and(|cpu| cpu.current.is_some())
+    }
+
+    /// An event shows an LWP on a CPU that by the switches has another. What that contradicts.
+    fn note_displaced(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Option<Contradiction> {
+        // Of one that was displaced and has been heard of since (it was woken, say), it is known that it had left.
+        let is_unheard = self.lwps.get(lwp).is_none_or(|entry| entry.place == Place::Lost);
+        let is_back = is_unheard && self.cpus.get(cpu).is_some_and(|entry| entry.displaced == Some(lwp));
+        let retracted = if is_back { self.retract(other, lwp, cpu, tick) } else { None };
         let (what, detail) = match other {
             // Who came in between was nobody's business.
-            _ if self.others_unseen => return,
+            _ if self.others_unseen => return retracted,
             Lwp::IDLE => {
                 (Contradiction::UnseenSwitch, format!("CPU {cpu}: LWP {lwp}, at tick {} or before", tick.0))
             }
@@ -105,29 +237,42 @@ impl Machine {
                 Contradiction::UnseenTakeover,
                 format!("CPU {cpu}: LWP {lwp} in place of LWP {other}, at tick {} or before", tick.0),
             ),
-            _ if self.is_placed_by_probe(other) => return,
+            _ if self.is_placed_by_probe(other) => return retracted,
             _ => (
                 Contradiction::OtherLwp,
                 format!("CPU {cpu}: LWP {other} by the switches, LWP {lwp} by the event"),
             ),
         };
         self.contradictions.add(what, tick, detail);
+        Some(what)
     }
 
     fn is_placed_by_probe(&self, lwp: Lwp) -> bool {
         self.lwps.get(lwp).is_some_and(|entry| matches!(entry.place, Place::On(_, By::Probe)))
     }
 
-    /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, that is certain.
-    fn gone_unseen(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
-        let certain = match self.lwps.get(lwp) {
-            Some(entry) => entry.last_seen.max(entry.place_since),
-            // The idle task was there when it came; what came behind it was perhaps not recorded.
-            None if self.others_unseen => self.cpu(cpu, tick).since(),
-            None => tick,
+    /// An LWP left its CPU, and no switch says when: it was there when it recorded its last event, and is not at `tick`.
+    /// From the one to the other, and until an event shows it again, it is not known where it is.
+    fn gone_unseen(
+        &mut self,
+        lwp: Lwp,
+        cpu: Cpu,
+        what: Option<Contradiction>,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        let Some(mounted) = self.lwps.get(lwp).map(|entry| entry.mounted) else {
+            // The idle task.
+            let entry = self.cpu(cpu, tick);
+            entry.set_current(None, entry.confirmed());
+            return Ok(());
         };
+        let certain = self.certain_until(lwp, None);
         self.cpu(cpu, tick).set_current(None, certain);
-        self.place(lwp, Place::Off(LwpState::OffCpu), certain, EndReason::Resync)
+        self.lose_place(lwp, what, certain, tick)?;
+        if let Some(thread) = mounted.thread().and_then(|thread| self.threads.get_mut(thread)) {
+            thread.stalls += 1;
+        }
+        Ok(())
     }
 
     /// It is where it was thought to be; perhaps now the kernel says so too.
@@ -164,22 +309,26 @@ impl Machine {
     /// An LWP becomes runnable.
     pub(super) fn wake(&mut self, lwp: Lwp, cpu: Option<Cpu>, tick: Ticks) -> Result<(), Error> {
         if let Some(cpu) = cpu {
-            self.queue_on(lwp, cpu, tick)?;
+            self.lwp(lwp, tick).queue = Some(cpu);
         }
         // One that is on its way to sleep is woken on the CPU that it is still on.
         let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
-        match self.lwp(lwp, tick).place {
+        let place = self.lwp(lwp, tick).place;
+        match place {
             Place::On(..) => Ok(()),
             Place::Unknown if may_be_on => Ok(()),
+            // It may still be on a CPU whose switches are not traced yet.
+            Place::Lost if cpu.is_some_and(|cpu| !self.is_followed(cpu)) => Ok(()),
             Place::Unknown | Place::Off(_) | Place::Lost => {
                 self.place(lwp, Place::Off(LwpState::Runnable), tick, EndReason::Woken)
             }
         }
     }
 
-    /// An LWP is in the run queue of this CPU from now on.
+    /// An LWP is moved to the run queue of this CPU.
     pub(super) fn queue_on(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
-        self.lwp(lwp, tick).queue = Some((cpu, tick));
+        let entry = self.lwp(lwp, tick);
+        (entry.queue, entry.moved) = (Some(cpu), tick);
         Ok(())
     }
 
@@ -205,6 +354,7 @@ impl Machine {
         if entry.carries_threads && self.carriers.get(&lwp).is_some_and(|carrier| !carrier.several) {
             self.gaps.end_lwp(lwp, tick);
         }
+        self.contradictions.end_doubt(&mut entry, tick);
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         self.intervals.lwp(&entry, Some(tick))
     }
@@ -223,6 +373,7 @@ impl Machine {
         let Machine { lwps, carriers, gaps, .. } = self;
         let entry = lwps.entry(lwp, || new_lwp(carriers, lwp, tick));
         let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
+        let is_doubted = (place, reason) == (Place::Lost, EndReason::Resync);
         let place = match place {
             Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps(tick) => Place::Lost,
             place => place,
@@ -232,12 +383,13 @@ impl Machine {
         }
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         self.intervals.close_place(entry, tick, reason)?;
+        self.contradictions.end_doubt(entry, tick);
         entry.place = place;
         entry.place_since = tick;
         entry.unconfirmed = 0;
         if let Place::On(cpu, _) = place {
             entry.last_cpu = Some(cpu);
-            entry.queue = Some((cpu, tick));
+            entry.queue = Some(cpu);
         }
         self.intervals.open_stretch(entry, tick);
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(t)) {
@@ -247,8 +399,8 @@ impl Machine {
         }
         match place {
             Place::Off(_) => self.list_off_cpu(lwp),
-            Place::Lost => self.lose_mounted_of_ended(lwp)?,
-            Place::On(..) | Place::Unknown => {}
+            Place::Lost if !is_doubted => self.lose_mounted_of_ended(lwp)?,
+            Place::On(..) | Place::Unknown | Place::Lost => {}
         }
         Ok(())
     }

@@ -102,6 +102,7 @@ impl Machine {
         {
             let detail = format!("thread {}: on LWP {elsewhere}, then on LWP {lwp}", next.map_or(0, |t| t.0));
             self.contradictions.add(Contradiction::TwoLwps, tick, detail);
+            self.doubt_mounted(elsewhere, Contradiction::TwoLwps, tick)?;
             self.change_mounted(elsewhere, Mounted::Nobody, tick, EndReason::Resync)?;
         }
         self.change_mounted(lwp, Mounted::from(next), tick, left.reason)?;
@@ -110,6 +111,27 @@ impl Machine {
         }
         let since = if left.reason == EndReason::Resync { Ticks(0) } else { tick };
         next.map_or(Ok(()), |next| self.mounted(next, lwp, since, tick))
+    }
+
+    /// Whom an LWP was thought to carry is certain up to the last event that said so, and what that thread did from there
+    /// to `tick` is unknown.
+    pub(super) fn doubt_mounted(&mut self, lwp: Lwp, what: Contradiction, tick: Ticks) -> Result<(), Error> {
+        let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
+        let seen = carrier.mounted_seen;
+        let Some(entry) = carrier.mounted.thread().and_then(|thread| self.threads.get(thread)) else {
+            return Ok(());
+        };
+        let certain = entry.state_since.max(seen);
+        if certain >= tick {
+            return Ok(());
+        }
+        let thread = entry.thread;
+        self.change_mounted(lwp, Mounted::Unknown, certain, EndReason::Resync)?;
+        if let Some(entry) = self.threads.get_mut(thread) {
+            self.intervals.lose_thread(entry, certain)?;
+        }
+        self.contradictions.unknown(what, tick.0 - certain.0);
+        Ok(())
     }
 
     /// The LWP's side of a user context switch.
@@ -124,6 +146,7 @@ impl Machine {
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         entry.mounted = mounted;
+        entry.mounted_seen = tick;
         self.intervals.open_stretch(entry, tick);
         if mounted != Mounted::Unknown {
             self.gaps.close_lwp(lwp, tick);

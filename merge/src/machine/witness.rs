@@ -28,7 +28,12 @@ impl Machine {
         let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
         match event.cpu {
             Some(seen) => self.compare(lwp, seen, event.tick)?,
-            None => self.witnesses.single += 1,
+            None => {
+                self.witnesses.single += 1;
+                if event.lwp.is_some() {
+                    self.shown_somewhere(lwp, event.tick)?;
+                }
+            }
         }
         Ok((self.cpu_of(lwp).or(event.cpu), Some(lwp)))
     }
@@ -45,6 +50,15 @@ impl Machine {
                 self.disagree(lwp, tick);
                 Ok(())
             }
+            // It was there; but for how long, nobody knows. Were it on a CPU without a gap, its switches would have said so.
+            Place::Lost if self.gaps.hide_lwps(tick) => {
+                self.witnesses.single += 1;
+                Ok(())
+            }
+            _ if self.probes_place && !self.is_followed(seen) => {
+                self.witnesses.single += 1;
+                self.shown_for_an_instant(lwp, seen, tick)
+            }
             Place::On(cpu, By::Probe) if cpu != seen && self.is_shown_alone(cpu, seen) => {
                 self.disagree(lwp, tick);
                 Ok(())
@@ -53,23 +67,18 @@ impl Machine {
                 self.disagree(lwp, tick);
                 let detail = format!("LWP {lwp} on CPU {seen}");
                 self.contradictions.add(Contradiction::RanOffCpu, tick, detail);
-                self.arrive(lwp, seen, By::Probe, tick)
+                self.shown(lwp, seen, By::Probe, Some(Contradiction::RanOffCpu), tick)
             }
             Place::Off(_) => {
                 self.witnesses.single += 1;
-                self.shown(lwp, seen, By::Probe, tick)?;
+                self.shown(lwp, seen, By::Probe, None, tick)?;
                 self.lwp(lwp, tick).unconfirmed += 1;
                 Ok(())
             }
-            // It was there; but for how long, nobody knows. Were it on a CPU without a gap, its switches would have said so.
-            Place::Lost => {
-                self.witnesses.single += 1;
-                Ok(())
-            }
-            Place::Unknown | Place::On(_, By::Probe) => {
+            Place::Unknown | Place::Lost | Place::On(_, By::Probe) => {
                 self.witnesses.single += 1;
                 if self.probes_place && self.cpu(seen, tick).gap.is_none() {
-                    self.arrive(lwp, seen, By::Probe, tick)?;
+                    self.shown(lwp, seen, By::Probe, None, tick)?;
                     self.lwp(lwp, tick).unconfirmed += 1;
                 }
                 Ok(())
@@ -99,14 +108,15 @@ impl Machine {
 
     /// The kernel says that `lwp` is on a CPU where a probe of `other` had put that one in its place. Nothing but probes
     /// has shown `other` there, and its clock or its CPU may be wrong: what was a single witness disagrees with the
-    /// kernel now.
-    pub(super) fn retract(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) {
-        let Some(entry) = self.lwps.get_mut(other).filter(|entry| entry.unconfirmed > 0) else { return };
+    /// kernel now. What that contradicts, if there are such events.
+    pub(super) fn retract(&mut self, other: Lwp, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Option<Contradiction> {
+        let entry = self.lwps.get_mut(other).filter(|entry| entry.unconfirmed > 0)?;
         let unconfirmed = std::mem::take(&mut entry.unconfirmed);
         entry.witness_disagree += unconfirmed;
         self.witnesses.disagree += unconfirmed;
         self.witnesses.single -= unconfirmed;
         let detail = format!("LWP {other} on CPU {cpu}, where LWP {lwp} was before and is still");
         self.contradictions.add(Contradiction::RanOffCpu, tick, detail);
+        Some(Contradiction::RanOffCpu)
     }
 }

@@ -1,17 +1,19 @@
 //! Inputs: what a path is, by its content, and its events as streams with a clock.
 
 mod clock;
+mod cut;
 mod numbers;
 mod run;
 
 use std::{
     fs::File,
-    io::Read,
+    io::{Read, Seek},
     path::{Path, PathBuf},
 };
 
 use fkt_ingest::{ErrorKind, Listing, OpenOptions, TraceFile, TraceStream};
 use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
+use sigmund_files::open_regular;
 use sigmund_model::{
     ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
     Ticks, tables::info_keys,
@@ -57,12 +59,17 @@ pub(crate) struct Source {
     pub(crate) losses: Vec<Loss>,
     /// Whether its probes may put LWPs on CPUs: a listing says so, and switches of the kernel allow it.
     pub(crate) probes_place: bool,
+    /// Whether no switch of a CPU is missing behind the first event of that CPU: those who write a listing say so. A
+    /// recorder switches tracepoints on one after the other.
+    pub(crate) followed_from_start: bool,
     /// Whether switches among LWPs that are not the program's were left out on purpose.
     pub(crate) others_unseen: bool,
     /// Whether its user threads are numbered by their own process, and not by whoever wrote the input.
     pub(crate) numbers_its_threads: bool,
     /// Facts for the table `info`.
     pub(crate) facts: Vec<(String, String)>,
+    /// What was done to finish the run, if its recorder had not.
+    pub(crate) finished: Option<String>,
 }
 
 impl Source {
@@ -88,9 +95,11 @@ impl Source {
             cpus_lost: Vec::new(),
             losses: Vec::new(),
             probes_place: false,
+            followed_from_start: false,
             others_unseen: false,
             numbers_its_threads: false,
             facts: Vec::new(),
+            finished: None,
         }
     }
 }
@@ -99,11 +108,18 @@ impl Source {
 pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for path in paths {
-        if run::is_run(path) {
-            sources.append(&mut run::open(path, options)?);
+        if let Some(run) = run::find(path)? {
+            sources.append(&mut run::open(path, &run, options)?);
         } else {
             sources.append(&mut open_trace(path, options)?);
         }
+    }
+    // Beside others it may be empty. Alone, it is not what was meant; what was cut or damaged is a loss.
+    let is_empty = |s: &Source| s.numbers_its_threads && s.streams.is_empty() && s.losses.is_empty();
+    if let [path] = paths
+        && sources.iter().all(is_empty)
+    {
+        return Err(Error::bad(path, "user trace", "packets with events of an LWP", "none"));
     }
     number_processes(&mut sources);
     Ok(sources)
@@ -111,17 +127,35 @@ pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<Vec<Sour
 
 /// Opens one input that is no run; always in the same order.
 fn open_trace(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let head = head(path)?;
-    if UserTrace::is_user_trace(&head) {
-        return Ok(vec![user_trace(path)?]);
+    if path.is_dir() {
+        return open_folder(path, options);
     }
-    let how = OpenOptions { event_names: options.event_names.clone() };
-    match fkt_ingest::open_with(path, &how) {
-        Ok(traces) => {
-            Ok(traces.iter().map(|trace| trace_file(path, trace.as_ref(), options.clock)).collect())
+    open_file(path, open_regular(path).map_err(Error::io(path))?, options)
+}
+
+/// A folder that is a trace, as those of LTTng are.
+fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    match fkt_ingest::open_with(path, &how(options)) {
+        Ok(traces) => Ok(trace_files(path, &traces, options)),
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => {
+            let expected = "a run (run.json, kernel.dat or kernel.perf, user-PID.fut), a CTF trace (metadata), or a \
+                perf.data of several files (data)";
+            Err(Error::bad(path, "folder", expected, "none of these files"))
         }
-        Err(error) if error.kind() == ErrorKind::NotThisFormat && path.is_dir() => Err(unknown(path, &head)),
-        Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::open(path)? {
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens what is in a file that is open; `path` is its name.
+fn open_file(path: &Path, file: File, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let head = head(path, &file)?;
+    if UserTrace::is_user_trace(&head) {
+        return Ok(vec![user_trace(path, file)?]);
+    }
+    let again = file.try_clone().map_err(Error::io(path))?;
+    match fkt_ingest::open_file(path, again, &how(options)) {
+        Ok(traces) => Ok(trace_files(path, &traces, options)),
+        Err(error) if error.kind() == ErrorKind::NotThisFormat => match Listing::of_file(path, file)? {
             Some(listing) => Ok(vec![of_listing(path, listing)]),
             None => Err(unknown(path, &head)),
         },
@@ -129,30 +163,31 @@ fn open_trace(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error>
     }
 }
 
+fn how(options: &MergeOptions) -> OpenOptions {
+    OpenOptions { event_names: options.event_names.clone() }
+}
+
+fn trace_files(path: &Path, traces: &[Box<dyn TraceFile>], options: &MergeOptions) -> Vec<Source> {
+    traces.iter().map(|trace| trace_file(path, trace.as_ref(), options.clock)).collect()
+}
+
 fn unknown(path: &Path, head: &[u8]) -> Error {
-    if path.is_dir() {
-        let expected = "a run (with run.json), a CTF trace, or a perf.data of several files";
-        let found = "neither that nor a user trace nor a kernel trace";
-        return Error::bad(path, "folder", expected, found);
-    }
     let expected = "a trace.dat, a perf.data, a trace of CTF or FxT, a text of ftrace, a user trace, \
         or a listing with a header line";
     let found = format!("{:?}", String::from_utf8_lossy(&head[..head.len().min(16)]));
     Error::bad(path, "byte 0", expected, found)
 }
 
-/// How a file begins; a folder begins with nothing.
-fn head(path: &Path) -> Result<Vec<u8>, Error> {
+/// How a file begins.
+pub(crate) fn head(path: &Path, mut file: &File) -> Result<Vec<u8>, Error> {
     let mut head = Vec::new();
-    if !path.is_dir() {
-        let file = File::open(path).map_err(Error::io(path))?;
-        file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
-    }
+    file.take(64).read_to_end(&mut head).map_err(Error::io(path))?;
+    file.rewind().map_err(Error::io(path))?;
     Ok(head)
 }
 
-fn user_trace(path: &Path) -> Result<Source, Error> {
-    let trace = UserTrace::open(path)?;
+fn user_trace(path: &Path, file: File) -> Result<Source, Error> {
+    let trace = UserTrace::of_file(path, file)?;
     let mut source = Source::new(path);
     source.types = trace.event_types();
     source.numbers_its_threads = true;
@@ -215,6 +250,7 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
 fn of_listing(path: &Path, listing: Listing) -> Source {
     let mut source = Source::new(path);
     source.probes_place = true;
+    source.followed_from_start = true;
     source.types = listing.types;
     source.streams = listing.streams;
     source.tick_hz = listing.tick_hz;

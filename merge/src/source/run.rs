@@ -1,51 +1,93 @@
-//! A run directory as inputs. One whose recorder was killed has no manifest; its files are taken as they are.
+//! A run directory as inputs. Its files are opened by their names in it, which are those of regular files: a manifest
+//! that names anything else is refused. A run whose recorder was killed is finished first; one without a manifest is
+//! taken as it is.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
+use std::{collections::BTreeSet, path::Path};
+
+use sigmund_files::Folder;
+use sigmund_model::{
+    Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
 };
 
-use sigmund_model::{Level, Loss, LossKind, Lwp};
-
-use super::{Source, open_trace};
+use super::{Source, cut::cut, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
-    run::{KernelSide, MANIFEST, Manifest, UserSide},
+    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, UserSide},
 };
 
-/// Whether a path is a run directory.
-pub(super) fn is_run(path: &Path) -> bool {
-    path.join(MANIFEST).exists() || sides(path).is_ok_and(|sides| !sides.is_empty())
+/// The folder, if a path is a run directory.
+pub(super) fn find(path: &Path) -> Result<Option<Folder>, Error> {
+    if !path.is_dir() {
+        return Ok(None);
+    }
+    let run = Folder::open(path).map_err(Error::io(path))?;
+    let is_run = run.has(MANIFEST) || run::is_unfinished(&run, None) || !sides(&run)?.is_empty();
+    Ok(is_run.then_some(run))
 }
 
-pub(super) fn open(run: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    if !run.join(MANIFEST).exists() {
-        return open_without_manifest(run, options);
+pub(super) fn open(path: &Path, run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let manifest = if run.has(MANIFEST) { Some(Manifest::read_in(run)?) } else { None };
+    if run::is_unfinished(run, manifest.as_ref()) {
+        let (manifest, finished) = run::finish(path, manifest, options.owner)?;
+        let mut sources = open_sides(path, run, &manifest, options)?;
+        sources.iter_mut().last().into_iter().for_each(|about| about.finished = Some(finished.clone()));
+        return Ok(sources);
     }
-    let manifest = Manifest::read(run)?;
+    match manifest {
+        Some(manifest) => open_sides(path, run, &manifest, options),
+        None => open_without_manifest(run, options),
+    }
+}
+
+fn open_sides(
+    path: &Path,
+    run: &Folder,
+    manifest: &Manifest,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
+    let KernelSide { file, means, .. } = &manifest.kernel_side;
+    // `--user-only` of a program that records nothing has neither, as it was asked for.
+    if file.is_none() && manifest.user_side.is_empty() && means != "none" {
+        let expected = "a kernel side (kernel.dat or kernel.perf) or a user side (user-PID.fut)";
+        return Err(Error::bad(path, MANIFEST, expected, "neither"));
+    }
     let mut sources = Vec::new();
-    let mut about = about_run(run, &manifest);
+    let mut about = about_run(path, manifest);
     if let Some(file) = &manifest.kernel_side.file {
-        let mut kernel = open_trace(&run.join(file), options)?;
+        let mut kernel = open_side(run, file, options)?;
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
+            if manifest.kernel_side.cut {
+                let detail = format!("{}: {file}: the recorder was killed", path.display());
+                let streams = std::mem::take(&mut source.streams);
+                source.streams = streams.into_iter().map(|stream| cut(stream, &detail)).collect();
+            }
         }
         sources.append(&mut kernel);
     } else {
-        about.losses.push(no_kernel_side(run, &manifest.kernel_side));
+        about.losses.push(no_kernel_side(path, &manifest.kernel_side));
     }
+    about.losses.extend(unrecorded(path, manifest));
     for side in &manifest.user_side {
-        for mut user in open_trace(&run.join(&side.file), options)? {
-            user.losses.extend(without_ring(run, side, &user.lost));
-            user.losses.extend(unwritten(run, side));
+        for mut user in open_side(run, &side.file, options)? {
+            user.losses.extend(without_ring(path, side, &user.lost));
+            user.losses.extend(unwritten(path, side));
             sources.push(user);
         }
     }
+    about.losses.extend(without_kernel_side(path, &manifest.kernel_side, &sources));
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
     Ok(sources)
+}
+
+/// Opens a file of the run.
+fn open_side(run: &Folder, name: &str, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let path = run.path_of(name);
+    let file = run.open_file(name).map_err(Error::io(&path))?;
+    open_file(&path, file, options)
 }
 
 /// What the manifest says beside the events.
@@ -64,7 +106,16 @@ fn about_run(run: &Path, manifest: &Manifest) -> Source {
         ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
     ];
     about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
+    about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
     about
+}
+
+/// The kernel's own sum of an LWP's time on CPUs, between two readings. One that was not there at the first had none.
+fn lwp_cpu_time(time: &LwpCpuTime) -> Option<(String, String)> {
+    let end = time.end.as_ref()?;
+    let (from, before_ns) = time.begin.as_ref().map_or((0, 0), |begin| (begin.before, begin.ns));
+    let ns = end.ns.checked_sub(before_ns)?;
+    Some((format!("{LWP_CPU_TIME}{}", time.tid), format!("{from} {} {ns}", end.after)))
 }
 
 fn recorder_share(manifest: &Manifest) -> String {
@@ -81,9 +132,33 @@ fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
     Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) }
 }
 
+/// The kernel side stops first, and a process that goes on records a little longer: from then on, no CPU is known.
+fn without_kernel_side(run: &Path, side: &KernelSide, sources: &[Source]) -> Vec<Loss> {
+    let Some(stopped) = side.stopped_tick.map(Ticks) else { return Vec::new() };
+    let last = sources.iter().flat_map(|source| &source.carriers).map(|recorded| recorded.last).max();
+    if last.is_none_or(|last| last <= stopped) {
+        return Vec::new();
+    }
+    let cpus: BTreeSet<Cpu> =
+        sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.cpu).collect();
+    let detail =
+        format!("{}: the kernel side ends before the user side, since its process went on", run.display());
+    let loss = Loss { from: Some(stopped), ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
+    let of = |cpu| Loss { cpu: Some(cpu), severity: Severity::Note, ..loss.clone() };
+    cpus.into_iter().map(of).collect()
+}
+
+fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
+    let count = Some(manifest.unrecorded_processes).filter(|processes| *processes > 0)?;
+    let why = manifest.unrecorded_why.as_deref().unwrap_or("for an unknown reason");
+    let detail = format!("{}: processes that the recorder had no arena for: {why}", run.display());
+    let advice = "raise the limit of open files (ulimit -n) of the recorder";
+    Some(Loss { count: Some(count), advice, ..Loss::new(LossKind::NotRecorded, Level::User, detail) })
+}
+
 /// Records of LWPs for which the arena had no ring: only their number is known.
 fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss> {
-    let of_lwps: u64 = lost.iter().map(|(_, lost)| lost).sum();
+    let of_lwps = sum_of_counts(lost.iter().map(|(_, lost)| *lost));
     let count = side.lost.checked_sub(of_lwps).filter(|rest| *rest > 0)?;
     let detail =
         format!("{}: {}: more LWPs at one time than the arena has rings for", run.display(), side.file);
@@ -98,19 +173,17 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
-fn open_without_manifest(run: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let paths = sides(run).map_err(Error::io(run))?;
-    let opened: Result<Vec<_>, _> = paths.iter().map(|path| open_trace(path, options)).collect();
+fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+    let opened: Result<Vec<_>, _> = sides(run)?.iter().map(|name| open_side(run, name, options)).collect();
     Ok(opened?.into_iter().flatten().collect())
 }
 
 /// What a recorder may have left in a folder, by its name.
-fn sides(run: &Path) -> io::Result<Vec<PathBuf>> {
-    let is_side = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
+fn sides(run: &Folder) -> Result<Vec<String>, Error> {
+    let names = run.names().map_err(Error::io(run.path()))?;
+    let is_side = |name: &String| {
+        Path::new(name).extension().is_some_and(|e| e == "fut" || e == "dat" || e == "perf")
+            && !run.has_folder(name)
     };
-    let entries = fs::read_dir(run)?.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths: Vec<PathBuf> = entries.filter(is_side).collect();
-    paths.sort();
-    Ok(paths)
+    Ok(names.into_iter().filter_map(|name| name.into_string().ok()).filter(is_side).collect())
 }

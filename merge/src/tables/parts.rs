@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     fs::File,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -19,6 +19,7 @@ use parquet::{
     arrow::ArrowWriter, errors::ParquetError, file::writer::SerializedFileWriter,
     schema::types::SchemaDescPtr,
 };
+use sigmund_files::Folder;
 use sigmund_model::tables::Table;
 
 use super::{
@@ -37,7 +38,7 @@ const MOST_UNDER_WAY: usize = 16;
 
 /// The files of one table.
 pub(super) struct Parts {
-    folder: PathBuf,
+    folder: Folder,
     schema: SchemaRef,
     columns: SchemaDescPtr,
     helpers: Option<Arc<Helpers>>,
@@ -64,15 +65,15 @@ enum UnderWay {
 impl Parts {
     pub(super) fn create(
         table: &'static Table,
-        folder: &Path,
+        folder: Folder,
         helpers: Option<Arc<Helpers>>,
         written: Arc<AtomicU64>,
     ) -> Result<Parts, Error> {
         let schema = table.schema();
-        let path = folder.join(part_name(0));
-        let file = open_part(&schema, &path)?;
+        let path = folder.path_of(part_name(0));
+        let file = open_part(&schema, &folder, 0)?;
         Ok(Parts {
-            folder: folder.to_path_buf(),
+            folder,
             columns: Arc::new(file.schema_descr().clone()),
             schema,
             helpers,
@@ -181,8 +182,8 @@ impl Parts {
     fn next_part(&mut self) -> Result<(), Error> {
         self.part += 1;
         self.part_rows = 0;
-        let path = self.folder.join(part_name(self.part));
-        let file = open_part(&self.schema, &path)?;
+        let path = self.folder.path_of(part_name(self.part));
+        let file = open_part(&self.schema, &self.folder, self.part)?;
         let before = std::mem::replace(&mut self.file, file);
         before.close().map_err(self.failed())?;
         self.path = path;
@@ -199,13 +200,14 @@ fn part_name(part: usize) -> String {
     format!("part-{part:05}.parquet")
 }
 
-fn open_part(schema: &SchemaRef, path: &Path) -> Result<SerializedFileWriter<File>, Error> {
-    let file = File::create_new(path).map_err(Error::io(path))?;
+fn open_part(schema: &SchemaRef, folder: &Folder, part: usize) -> Result<SerializedFileWriter<File>, Error> {
+    let path = folder.path_of(part_name(part));
+    let file = folder.create_file(part_name(part)).map_err(Error::io(&path))?;
     // Arrow's writer puts the schema as Arrow knows it into the file.
     let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties()));
     let parts = writer.and_then(ArrowWriter::into_serialized_writer);
     let file = parts.map(|(file, _)| file);
-    file.map_err(|error| Error::Parquet { path: path.to_path_buf(), error })
+    file.map_err(|error| Error::Parquet { path, error })
 }
 
 fn append_chunks(

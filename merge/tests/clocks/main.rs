@@ -7,7 +7,8 @@ mod supertrace;
 
 use std::{fs, path::PathBuf};
 
-use sigmund_merge::{Error, KernelSide, Manifest, ManifestSnapshot, MergeOptions, Summary, merge};
+use sigmund_files::Folder;
+use sigmund_merge::{Error, KernelSide, Manifest, ManifestSnapshot, MergeOptions, Summary, UserSide, merge};
 use sigmund_model::{ClockDomain, Hertz, LossKind, Nanos, Severity, Snapshot, Ticks};
 use tempfile::TempDir;
 
@@ -41,10 +42,10 @@ impl Inputs {
     /// A run directory without a user side.
     fn with_run(mut self, kernel: &[u8], snapshots: Vec<ManifestSnapshot>) -> Inputs {
         let run = self.folder.path().join("run");
-        fs::create_dir(&run).unwrap();
+        let folder = Folder::create_or_take_empty(&run, None).unwrap();
         fs::write(run.join("kernel.perf"), kernel).unwrap();
         let kernel_side = KernelSide { file: Some("kernel.perf".into()), ..KernelSide::default() };
-        Manifest { kernel_side, snapshots, ..Manifest::default() }.write(&run).unwrap();
+        Manifest { kernel_side, snapshots, ..Manifest::default() }.write(&folder).unwrap();
         self.paths.push(run);
         self
     }
@@ -94,6 +95,40 @@ fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
     assert_eq!(clocks.len(), 14);
     assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "no line checks the first");
     assert_eq!(clocks[1], "monotonic tsc snapshot true 0.0");
+}
+
+// second      1        2          3        4          5              6          7
+// CPU 0       |==70==================================| ? kernel side has stopped
+// LWP 70               user CPU 0                                    user CPU 1
+#[test]
+fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
+    let at = |second: u64| second * SECOND * RATE;
+    let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
+    let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
+    let merged = |stopped_tick| {
+        let inputs = Inputs::new().with_run(&kernel, snapshots(ClockDomain::Monotonic, 0).collect());
+        let run = inputs.folder.path().join("run");
+        fs::write(run.join("user-60.fut"), &user).unwrap();
+        let mut manifest = Manifest::read(&run).unwrap();
+        let file = "user-60.fut".into();
+        manifest.user_side = vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0 }];
+        manifest.kernel_side.stopped_tick = stopped_tick;
+        manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
+        let summary = inputs.merge(&MergeOptions::default()).unwrap();
+        let on_cpu = inputs.table("lwps").lines(&["lwp", "on_cpu_tick"]);
+        let losses = inputs.table("losses").lines(&["kind", "severity", "cpu", "from_tick"]);
+        (summary.witness_disagree, on_cpu.into_iter().find(|line| line.starts_with("70 ")), losses)
+    };
+    let (disagree, on_cpu, losses) = merged(Some(at(5)));
+    assert_eq!((disagree, on_cpu), (0, Some(format!("70 {}", at(4)))), "{losses:?}");
+    let stops = |cpu| format!("not-recorded note {cpu} {}", at(5));
+    assert!(losses.contains(&stops(0)) && losses.contains(&stops(1)), "{losses:?}");
+    // Where nobody says that it has stopped, it is taken to go on; and where the user side ends before, nothing is missing.
+    assert_eq!(merged(None).0, 1);
+    assert_eq!(
+        merged(Some(at(7))).2.iter().filter(|loss| loss.starts_with("not-recorded note 0")).count(),
+        0
+    );
 }
 
 #[test]

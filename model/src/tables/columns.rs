@@ -98,7 +98,7 @@ pub const THREAD_STATES: Table = Table {
         known(
             "state",
             Word,
-            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted, exited, or unknown: from a gap in the trace to the next event that shows it.",
+            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted, exited, or unknown: from a gap in the trace, or from the last event that confirmed a state that was contradicted, to the next event that shows it.",
         ),
         maybe("lwp", Int32, "The LWP it is mounted on."),
         maybe("cpu", Int32, "The CPU, if it is active."),
@@ -131,7 +131,7 @@ pub const LWP_STATES: Table = Table {
         known(
             "state",
             Word,
-            "running, runnable, sleeping, disk-sleep, stopped, exited, off-cpu, or unknown: from a gap in the trace to the next event that shows it.",
+            "running, runnable, sleeping, disk-sleep, stopped, exited, off-cpu, or unknown: from a gap in the trace, or from the last event that confirmed a state that was contradicted, to the next event that shows it.",
         ),
         maybe("cpu", Int32, "The CPU it runs on, or left."),
         maybe("end_reason", Word, "What ended it; NULL for exited."),
@@ -237,7 +237,7 @@ pub const LOSSES: Table = Table {
         known(
             "kind",
             Word,
-            "dropped, overwritten, damaged, truncated, unfinished, not-recorded or contradiction.",
+            "dropped, overwritten, damaged, truncated, unfinished, not-recorded, before-first-switch or contradiction.",
         ),
         known("level", Word, "KERN or USER."),
         known("severity", Word, "note, gap or serious."),
@@ -248,6 +248,11 @@ pub const LOSSES: Table = Table {
         maybe("count", Int64, "Events lost, where they were counted."),
         known("detail", Text, "File and place, what was expected and what was there."),
         known("advice", Text, "What to do about it next time; may be empty."),
+        later(
+            "unknown_tick",
+            Int64,
+            "For how long states are unknown because of it, summed over those concerned; NULL where that was not measured.",
+        ),
     ],
 };
 

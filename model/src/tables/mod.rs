@@ -5,7 +5,8 @@
 //! `dur_tick` are ticks of the recording's main clock, kept exactly; `_ns` are nanoseconds.
 //!
 //! Tables of events are sorted by `ts_tick`. Tables of intervals are sorted by the **end** of the interval,
-//! because that is when a streaming merge knows one; intervals that never ended come last.
+//! because that is when a streaming merge knows one; intervals that never ended come last. One that a contradiction
+//! shortened comes where the contradiction was found.
 
 mod columns;
 
@@ -41,6 +42,9 @@ pub mod info_keys {
     pub const PROBE_TICKS: &str = "probe_ticks_";
     /// With the number of a process behind it: ticks for each word of parameters beyond that.
     pub const PROBE_WORD_TICKS: &str = "probe_word_ticks_";
+    /// With the number of an LWP behind it: the kernel's own sum of its time on CPUs, as two ticks and the nanoseconds that
+    /// it ran between them. Absent where the recorder did not read it.
+    pub const LWP_CPU_TIME: &str = "lwp_cpu_time_";
     /// With the number of a process behind it: ticks for reading the clock alone.
     pub const PROBE_CLOCK_TICKS: &str = "probe_clock_ticks_";
 }

@@ -35,13 +35,16 @@ pub struct LossSource {
     pub example: String,
     /// What to do about it next time; may be empty.
     pub advice: String,
+    /// For how long states are unknown because of it, summed over those concerned, as far as that was measured.
+    pub unknown: Option<Ticks>,
 }
 
 const BY_SOURCE: &str = "
     SELECT CAST(severity AS VARCHAR) AS severity, CAST(kind AS VARCHAR) AS kind, CAST(level AS VARCHAR) AS level, cpu, lwp,
            count(*) AS losses, sum(count) AS events,
            sum(to_tick - from_tick) FILTER (WHERE kind <> 'contradiction') AS time,
-           min(from_tick) AS from_tick, max(to_tick) AS to_tick, min(detail) AS example, max(advice) AS advice
+           min(from_tick) AS from_tick, max(to_tick) AS to_tick, min(detail) AS example, max(advice) AS advice,
+           sum(unknown_tick) AS unknown
     FROM raw_losses
     GROUP BY severity, kind, level, cpu, lwp
     ORDER BY CASE severity WHEN 'serious' THEN 0 WHEN 'gap' THEN 1 ELSE 2 END, kind, level, cpu, lwp";
@@ -62,6 +65,7 @@ pub(super) async fn by_source(trace: &SuperTrace) -> Result<Vec<LossSource>, Err
         to: row.tick(9),
         example: row.text(10).to_string(),
         advice: row.text(11).to_string(),
+        unknown: row.tick(12),
     };
     Ok(rows::of(&batches).map(source).collect())
 }

@@ -7,12 +7,14 @@
 //! neighbourhood.rs   what happened around one of them
 //! losses.rs          what is missing, by source
 //! gaps.rs            single gaps, and who was at work across them
+//! cpu_times.rs       the time of LWPs on CPUs against the kernel's own sum
 //! clocks.rs          how well other clocks fit the main one
 //! ```
 //!
 //! Everything is a query on the session: the tables are never held in memory, only what is listed.
 
 mod clocks;
+mod cpu_times;
 mod disagreements;
 mod gaps;
 mod losses;
@@ -27,6 +29,7 @@ use datafusion::common::ScalarValue;
 use sigmund_sql::SuperTrace;
 
 pub use clocks::Clock;
+pub use cpu_times::LwpTime;
 pub use disagreements::{Cause, Disagreement};
 pub use gaps::{Gap, Touched};
 pub use losses::LossSource;
@@ -151,6 +154,8 @@ pub struct Report {
     pub losses: Vec<LossSource>,
     /// Gaps one by one, as many as were asked for.
     pub gaps: Vec<Gap>,
+    /// LWPs whose time on CPUs is not the kernel's own sum, those that differ most first.
+    pub cpu_times: Vec<LwpTime>,
     /// The clocks that were compared with the main one.
     pub clocks: Vec<Clock>,
 }
@@ -189,6 +194,8 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
     for promise in PROMISES {
         items.push(verify(trace, promise).await?);
     }
+    let cpu_times = cpu_times::of(trace).await?;
+    items.extend(cpu_times::check(&cpu_times));
     let clocks = clocks::of(trace).await?;
     items.push(clocks::check(&clocks));
     let losses = losses::by_source(trace).await?;
@@ -199,6 +206,7 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
         disagreements: disagreements::list(trace, causes, listed.disagreements).await?,
         losses,
         gaps: gaps::list(trace, listed.gaps).await?,
+        cpu_times: cpu_times.differ,
         clocks,
     })
 }

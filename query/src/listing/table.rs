@@ -1,6 +1,6 @@
 //! The line formats: fixed columns for people, tab and comma separated for programs.
 
-use sigmund_model::EventType;
+use sigmund_model::{EventType, Printable};
 use sigmund_sql::ThreadNames;
 
 use super::{EventRow, level_word, params};
@@ -23,7 +23,8 @@ pub(crate) fn human(out: &mut String, row: &EventRow<'_>, ty: Option<&EventType>
 fn aligned(cells: &[String; 8]) -> String {
     let [level, tick, pid, cpu, thr, code, name, params] = cells;
     let line = format!("{level:<4} {tick:>16} {pid:>7} {cpu:>3} {thr:<14} {code:>6} {name:<20} {params}");
-    line.trim_end().to_string() + "\n"
+    // A quoted text has its C0 controls escaped, but not what else a terminal obeys.
+    format!("{}\n", Printable(line.trim_end()))
 }
 
 /// Appends one tab separated line.

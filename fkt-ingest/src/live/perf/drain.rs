@@ -37,7 +37,7 @@ pub(super) struct PerfFile {
 #[derive(Debug)]
 pub(super) struct Drain {
     pub(super) rings: Vec<Ring>,
-    pub(super) events: Vec<SwitchEvent>,
+    pub(super) events: Arc<[SwitchEvent]>,
     pub(super) file: PerfFile,
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -49,7 +49,7 @@ impl Drain {
             // Acquire: pairs with the Release in PerfRecorder::finish.
             let last_round = self.stop.load(Ordering::Acquire);
             if last_round {
-                for event in &self.events {
+                for event in self.events.iter() {
                     event.disable()?;
                 }
             }

@@ -14,12 +14,13 @@ mod drain;
 mod event;
 mod ring;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use sigmund_files::Folder;
 use sigmund_model::{Cpu, Pid};
 
 use self::drain::{Drain, PerfFile};
@@ -27,6 +28,10 @@ use self::event::{SwitchEvent, refusal};
 use self::ring::Ring;
 use super::tracefs::Unavailable;
 use crate::error::Error;
+
+/// Looks for LWPs of a program that are not followed yet. LWPs that a followed one makes are followed from their beginning,
+/// so the second look finds none unless one was made in the first.
+const MOST_LOOKS: usize = 16;
 
 /// Whether context switches of one's own LWPs can be recorded.
 ///
@@ -41,6 +46,7 @@ pub fn perf_fallback_available() -> Result<(), Unavailable> {
 pub struct PerfRecorder {
     path: PathBuf,
     stop: Arc<AtomicBool>,
+    events: Arc<[SwitchEvent]>,
     thread: Option<JoinHandle<std::io::Result<PerfSummary>>>,
 }
 
@@ -52,18 +58,21 @@ pub struct PerfSummary {
 }
 
 impl PerfRecorder {
-    /// Starts recording `program`, the LWPs it has now and those it makes later, to a perf.data at `path`.
+    /// Starts recording `program`, the LWPs it has now and those it makes later, to a perf.data of this name in the folder.
+    /// It can be read whenever this process dies, to its last whole record.
     ///
     /// # Errors
     /// When the program is not ours, [`perf_fallback_available`] would say no, or the file cannot be made.
-    pub fn start(program: Pid, path: &Path) -> Result<PerfRecorder, Error> {
-        let fail = |error| Error::io(path, error);
+    pub fn start(program: Pid, folder: &Folder, name: &str) -> Result<PerfRecorder, Error> {
+        let path = folder.path_of(name);
+        let fail = |error| Error::io(&path, error);
         let cpus = online_cpus()?;
         let mut rings: Vec<Ring> = Vec::new();
         let mut events = Vec::new();
         let mut seen: Vec<u32> = Vec::new();
-        // Until a look finds no new LWP: one made in between by an LWP that is not followed yet would be missed.
-        loop {
+        // Until a look finds no new LWP: one made in between by an LWP that is not followed yet would be missed. A process
+        // that makes LWPs faster than they can be followed is not waited for.
+        for _ in 0..MOST_LOOKS {
             let new: Vec<u32> = tids(program)?.into_iter().filter(|tid| !seen.contains(tid)).collect();
             if new.is_empty() {
                 break;
@@ -86,7 +95,8 @@ impl PerfRecorder {
             }
         }
         let ids = events.iter().map(SwitchEvent::id).collect::<Result<Vec<u64>, _>>().map_err(fail)?;
-        let mut file = PerfFile::create(File::create(path).map_err(fail)?, &ids).map_err(fail)?;
+        let mut file =
+            folder.create_file(name).and_then(|file| PerfFile::create(file, &ids)).map_err(fail)?;
         for tid in &seen {
             let comm = fs::read(format!("/proc/{program}/task/{tid}/comm")).unwrap_or_default();
             file.comm(program, *tid, comm.trim_ascii_end()).map_err(fail)?;
@@ -95,10 +105,21 @@ impl PerfRecorder {
             event.enable().map_err(fail)?;
         }
         let stop = Arc::new(AtomicBool::new(false));
-        let drain = Drain { rings, events, file, stop: Arc::clone(&stop) };
+        let events: Arc<[SwitchEvent]> = events.into();
+        let drain = Drain { rings, events: Arc::clone(&events), file, stop: Arc::clone(&stop) };
         let thread = std::thread::Builder::new().name("sigmund-perf".to_owned());
         let thread = thread.spawn(move || drain.run()).map_err(fail)?;
-        Ok(PerfRecorder { path: path.to_owned(), stop, thread: Some(thread) })
+        Ok(PerfRecorder { path, stop, events, thread: Some(thread) })
+    }
+
+    /// Records nothing from now on, whatever the drain waits for: only the kernel is asked for that, no disk. What was
+    /// recorded before, [`stop`](PerfRecorder::stop) writes.
+    ///
+    /// # Errors
+    /// When the kernel refuses, which it has no reason for.
+    pub fn halt(&self) -> Result<(), Error> {
+        let switched: Vec<_> = self.events.iter().map(SwitchEvent::disable).collect();
+        switched.into_iter().collect::<std::io::Result<()>>().map_err(|e| Error::io(&self.path, e))
     }
 
     /// Stops recording, and completes the file.

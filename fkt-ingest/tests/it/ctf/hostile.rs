@@ -1,6 +1,9 @@
 //! Cut, flipped and absurd: an error or a part of the events, what is missing counted, and never much memory or time.
 
-use fkt_ingest::CtfTrace;
+use std::fs;
+use std::process::Command;
+
+use fkt_ingest::{CtfTrace, TraceFile};
 use sigmund_model::{Event, EventStream};
 
 use super::parts;
@@ -12,7 +15,7 @@ fn try_all(metadata: &[u8], streams: Vec<(String, Vec<u8>)>) -> Option<(usize, u
     let trace = CtfTrace::from_bytes("hostile", metadata, streams);
     let trace = trace.inspect_err(|e| assert!(e.offset().is_some(), "{e}")).ok()?;
     let mut event = Event::default();
-    let (mut events, mut losses) = (0, fkt_ingest::TraceFile::losses(&trace).len());
+    let (mut events, mut losses) = (0, TraceFile::losses(&trace).len());
     for mut stream in trace.streams() {
         while stream.next_into(&mut event).unwrap() {
             events += 1;
@@ -208,4 +211,36 @@ fn absurd_declarations_are_refused() {
     let doubled = doubled.split("struct s20").next().unwrap();
     let metadata = writer::head(Order::Little, "ust") + doubled;
     assert_eq!(try_all((metadata + event).as_bytes(), Vec::new()), None);
+}
+
+#[test]
+fn links_and_fifos_among_the_streams_are_losses_and_nobody_waits_for_them() {
+    let (metadata, parts) = parts("mixed-ust");
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("metadata"), metadata).unwrap();
+    parts.iter().for_each(|(name, bytes)| fs::write(dir.path().join(name), bytes).unwrap());
+    let whole = CtfTrace::open(dir.path()).unwrap();
+    let streams = whole.streams().len();
+    assert!(streams > 0 && whole.losses().is_empty(), "{:?}", whole.losses());
+    std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
+    assert!(Command::new("mkfifo").arg(dir.path().join("fifo")).status().unwrap().success());
+    fs::create_dir(dir.path().join("index")).unwrap();
+    let trace = CtfTrace::open(dir.path()).unwrap();
+    let details: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
+    assert_eq!(details.len(), 2, "{details:?}");
+    assert!(details[0].ends_with("fifo: expected a regular file, found a FIFO"), "{details:?}");
+    assert!(details[1].ends_with("link: expected a regular file, found a symbolic link"), "{details:?}");
+    assert_eq!(trace.streams().len(), streams);
+}
+
+#[test]
+fn a_metadata_or_a_perf_directory_that_is_a_fifo_is_refused() {
+    for name in ["metadata", "data"] {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Command::new("mkfifo").arg(dir.path().join(name)).status().unwrap().success());
+        let Err(error) = fkt_ingest::open(dir.path()) else { panic!("a FIFO is no trace") };
+        assert!(error.to_string().contains("none"), "{error}");
+        let Err(error) = fkt_ingest::open(&dir.path().join(name)) else { panic!("a FIFO is no trace") };
+        assert!(error.to_string().contains("expected a regular file, found a FIFO"), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, Lwp
 
 use super::writer::{self, Bits, Head, Order};
 use super::{babeltrace, drain, lay_out};
-use crate::live::{skipped, tool_exists};
+use crate::{live::tool_exists, skipped::skipped};
 
 /// Like LTTng's kernel tracer; `odd` has what that seldom uses.
 const KERNEL: &str = r#"

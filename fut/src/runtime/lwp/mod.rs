@@ -5,6 +5,7 @@
 //! on with a thread before the one it left has recorded that.
 
 mod current;
+mod staying;
 mod take;
 
 use std::{
@@ -16,15 +17,17 @@ use corosensei::CoroutineResult;
 use sigmund_model::{LeaveReason, WaitKind};
 
 use super::{
-    pool::{Policy, Priority, Shared},
-    ready::Woke,
-    stack::StackCache,
+    pool::{Priority, Shared},
+    ready::{Home, Woke},
+    stack::{Stack, StackCache},
     thread::{
         Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache,
     },
 };
 use crate::{scheduler, session};
 use current::Entered;
+pub(super) use staying::{LwpThread, Stays};
+pub(super) use take::{Choice, Stealable};
 
 /// What kind of LWP it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +45,15 @@ pub(super) struct Lwp {
     shared: &'static Shared,
     role: Role,
     tid: u32,
+    /// As threads know it that keep to it.
+    home: &'static Home,
+    /// Of a worker.
+    choice: Option<Choice>,
     mounted: Cell<Option<ThreadRef>>,
     /// Goes on next, before all in the queues: the mounted thread ends, and this one has waited for that.
     handed_over: Cell<Option<ThreadRef>>,
-    /// Counts the threads taken, so that every so often the oldest comes first.
-    turns: Cell<u32>,
+    /// Threads that began here and have not ended. Means nothing where they may end elsewhere.
+    begun: Cell<usize>,
     blocks: BlockCache,
     stacks: StackCache,
     ids: Ids,
@@ -64,28 +71,38 @@ pub(super) struct Desk {
 }
 
 /// The life of a worker.
-pub(super) fn work(shared: &'static Shared, number: usize) {
-    let lwp = Lwp::new(shared, Role::Worker(number));
+pub(super) fn work(shared: &'static Shared, choice: Choice) -> Stays {
+    let number = choice.number();
+    let lwp = Lwp::new(shared, Role::Worker(number), &shared.homes[number], Some(choice));
     let lwp = Entered::new(&lwp);
     shared.desks[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
     while let Some(thread) = lwp.wait_for_thread(number) {
         lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
     }
+    lwp.stays()
 }
 
-/// Runs as an LWP of another kind, for as long as `body` does.
-pub(super) fn serve(shared: &'static Shared, role: Role, body: impl FnOnce(&dyn Fn(ThreadRef))) {
-    let lwp = Lwp::new(shared, role);
+/// Runs as an LWP of another kind, for as long as `body` does. That is given what carries a thread, and says then whether
+/// all have ended that began here.
+pub(super) fn serve(
+    shared: &'static Shared,
+    role: Role,
+    home: &'static Home,
+    body: impl FnOnce(&dyn Fn(ThreadRef) -> bool),
+) -> Stays {
+    let lwp = Lwp::new(shared, role, home, None);
     let lwp = Entered::new(&lwp);
     body(&|thread| {
         lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
+        lwp.begun.get() == 0
     });
+    lwp.stays()
 }
 
 impl Lwp {
-    fn new(shared: &'static Shared, role: Role) -> Lwp {
+    fn new(shared: &'static Shared, role: Role, home: &'static Home, choice: Option<Choice>) -> Lwp {
         session::attach_now();
         // SAFETY: takes no argument and cannot fail.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
@@ -93,33 +110,52 @@ impl Lwp {
             shared,
             role,
             tid,
+            home,
+            choice,
             mounted: Cell::new(None),
             handed_over: Cell::new(None),
-            turns: Cell::new(0),
+            begun: Cell::new(0),
             blocks: BlockCache::default(),
             stacks: StackCache::new(&shared.stacks),
             ids: Ids::default(),
         }
     }
 
+    fn stays(&self) -> Stays {
+        if self.shared.is_pinned && self.begun.get() > 0 { Stays::Yes } else { Stays::No }
+    }
+
     /// The next thread for this worker; it sleeps until there is one. `None` when the runtime is shut down.
     fn wait_for_thread(&self, number: usize) -> Option<ThreadRef> {
         let idle = &self.shared.idle;
+        let choice = self.choice.as_ref()?;
         idle.begin_search();
         loop {
             for _ in 0..self.shared.spins {
                 if self.shared.is_shut_down() {
                     return None;
                 }
-                if let Some(thread) = self.take_any(number) {
-                    idle.found();
+                if let Some(thread) = self.take_any(choice) {
+                    match thread.home() {
+                        Some(_) => idle.found_own(|| self.sees_work_for_all()),
+                        None => idle.found(),
+                    }
                     return Some(thread);
                 }
                 std::hint::spin_loop();
             }
-            let is_work = || self.shared.is_shut_down() || self.sees_work(number);
+            let is_work = || self.shared.is_shut_down() || self.sees_work();
             match idle.sleep(number, is_work, self.shared.patience()) {
                 Woke::Search => {}
+                Woke::Own => {
+                    if self.shared.is_shut_down() {
+                        return None;
+                    }
+                    if let Some(thread) = self.take_any(choice) {
+                        return Some(thread);
+                    }
+                    idle.begin_search();
+                }
                 Woke::AllAsleep => self.shared.all_asleep(),
             }
         }
@@ -129,7 +165,7 @@ impl Lwp {
     fn carry(&self, mut thread: ThreadRef) {
         loop {
             // SAFETY: it was taken out of a ready queue, here or by the caller.
-            let body = unsafe { thread.body(|| self.stacks.take()) };
+            let body = unsafe { thread.body(|| self.begin(thread)) };
             // SAFETY: at the top of a stack that this LWP has, as long as it has the thread.
             let left = self.resume(thread, unsafe { &mut *body });
             let next = match left {
@@ -138,6 +174,7 @@ impl Lwp {
                     // SAFETY: the stack is this LWP's until it gives it back, and so is the body on it.
                     let stack = unsafe { (*body).stack };
                     self.stacks.give_back(stack);
+                    self.begun.set(self.begun.get().wrapping_sub(1));
                     let next = self.handed_over.take().or_else(|| self.take_next());
                     self.switch(next, Left::because(LeaveReason::Exit));
                     if matches!(exit, Exit::Detached) {
@@ -149,7 +186,7 @@ impl Lwp {
                     let leave = Leave::from(leave);
                     let yields = matches!(leave, Leave::Yield | Leave::Quantum);
                     let next = if yields { self.take_for_yield(thread) } else { self.take_next() };
-                    if yields && next.is_none() && self.is_worker() && !self.shared.is_shut_down() {
+                    if yields && next.is_none() && self.role != Role::Reactor && !self.shared.is_shut_down() {
                         // Nobody else wants the LWP: the thread goes on, which is no switch.
                         continue;
                     }
@@ -163,6 +200,16 @@ impl Lwp {
                 None => return,
             }
         }
+    }
+
+    /// The first dispatch of a thread: it gets a stack, and a home if it is to keep to this LWP.
+    #[inline]
+    fn begin(&self, thread: ThreadRef) -> Stack {
+        self.begun.set(self.begun.get().wrapping_add(1));
+        if self.shared.is_pinned || self.role == Role::Blocking {
+            thread.set_home(Some(self.home));
+        }
+        self.stacks.take()
     }
 
     #[inline]
@@ -200,6 +247,9 @@ impl Lwp {
 
     /// Makes a thread that has left available to others.
     fn let_go(&self, thread: ThreadRef, leave: Leave) {
+        if !self.shared.is_pinned && self.role != Role::Blocking {
+            self.keep_while_unwinding(thread);
+        }
         match leave {
             Leave::Yield | Leave::Quantum => {
                 thread.set_doing(Doing::Ready);
@@ -218,14 +268,17 @@ impl Lwp {
                     self.make_ready(thread);
                 }
             }
-            Leave::ToBlocking => {
-                thread.set_doing(Doing::Ready);
-                self.shared.blocking.push(self.shared, thread);
-            }
-            Leave::FromBlocking => {
-                thread.set_doing(Doing::Ready);
-                self.shared.queue(thread);
-            }
+        }
+    }
+
+    /// Of a migrating runtime: the standard library counts panics for each kernel thread, from their beginning to their
+    /// end. So a thread that leaves between comes back here. It cannot be told from others that leave meanwhile; they
+    /// come back, too, which does no harm.
+    #[inline]
+    fn keep_while_unwinding(&self, thread: ThreadRef) {
+        let unwinds = std::thread::panicking();
+        if unwinds || thread.home().is_some() {
+            thread.set_home(unwinds.then_some(self.home));
         }
     }
 
@@ -235,7 +288,7 @@ impl Lwp {
     }
 
     fn is_worker(&self) -> bool {
-        matches!(self.role, Role::Worker(_))
+        self.choice.is_some()
     }
 }
 
@@ -260,7 +313,7 @@ impl Left {
 
     fn of(thread: ThreadRef, leave: Leave) -> Left {
         match leave {
-            Leave::Yield | Leave::ToBlocking | Leave::FromBlocking => Left::because(LeaveReason::Yield),
+            Leave::Yield => Left::because(LeaveReason::Yield),
             Leave::Quantum => Left::because(LeaveReason::Quantum),
             Leave::Park | Leave::Join(_) => {
                 let waits = thread.waits();
@@ -287,12 +340,17 @@ pub(super) fn is_preempted() -> bool {
     .unwrap_or(false)
 }
 
+/// Whether the caller is on an LWP that is there to block.
+pub(super) fn may_block() -> bool {
+    current::with(|lwp| lwp.role == Role::Blocking).unwrap_or(false)
+}
+
 /// Makes a thread ready that was blocked.
 pub(super) fn make_ready(thread: ThreadRef) {
     say_ready(thread);
     let shared = thread.shared();
     // Once it is in a queue, it may be no more.
-    let is_urgent = thread.priority() == Priority::Urgent;
+    let wants_reactor = thread.priority() == Priority::Urgent && thread.home().is_none();
     let queued = current::with(|lwp| {
         let ours = std::ptr::eq(lwp.shared, shared);
         if ours {
@@ -304,16 +362,17 @@ pub(super) fn make_ready(thread: ThreadRef) {
     if queued.is_none() {
         shared.queue(thread);
     }
-    if is_urgent && queued != Some(Role::Reactor) {
-        shared.reactor.notice_urgent(shared);
+    if wants_reactor && queued != Some(Role::Reactor) {
+        shared.reactor.notice_urgent();
     }
 }
 
 /// Makes a thread ready that has waited for the end of the caller, which ends now: it goes on next.
 pub(super) fn hand_over(waiter: ThreadRef) {
     let handed_over = current::with(|lwp| {
-        let takes_any = waiter.priority() == Priority::Normal && lwp.shared.policy != Policy::Affinity;
-        let ours = std::ptr::eq(lwp.shared, waiter.shared()) && lwp.is_worker() && takes_any;
+        let may_come = waiter.home().is_none_or(|home| std::ptr::eq(home, lwp.home));
+        let takes_it = lwp.is_worker() && waiter.priority() == Priority::Normal && may_come;
+        let ours = std::ptr::eq(lwp.shared, waiter.shared()) && takes_it;
         if ours {
             say_ready(waiter);
             lwp.handed_over.set(Some(waiter));

@@ -2,7 +2,10 @@
 //!
 //! It sleeps in the kernel until a descriptor is ready, a timer is due, or a quantum may be over; then it unparks the
 //! user threads that waited. Urgent ones it runs itself, at once, as an LWP: so even if all other LWPs are busy with
-//! threads that never leave, they run as soon as the kernel lets this thread have a CPU. It starts at the first need.
+//! threads that never leave, they run as soon as the kernel lets this thread have a CPU.
+//!
+//! It starts with the runtime, so that whoever waits later needs no descriptor and no thread that the kernel may refuse. It
+//! is an LWP, with a ring to record in, from the first time on that there is something to do.
 //!
 //! 1. Each round looks at everything: timers, quanta, urgent threads, descriptors, in this order. Nothing is left for
 //!    the next round unless that follows at once: it does not sleep while an urgent thread is ready.
@@ -11,7 +14,8 @@
 //!    whether the reactor was just about to sleep.
 //! 3. Urgent threads cannot keep it from the world: it runs no more than [`MOST_AT_ONCE`] of them in a round, and none
 //!    that comes to a safe point for longer than [`SLICE`]. One that comes to none does keep it: no timer, quantum or
-//!    descriptor is looked at meanwhile. What it does not run at once, any worker may.
+//!    descriptor is looked at meanwhile. In a pinned runtime all urgent threads keep to its LWP; in a migrating one, what
+//!    it does not run at once, any worker may.
 //! 4. Unparking is never wrong, only sometimes for nothing: a timer or an event may be late, and its thread waits for
 //!    something else by then, or is another. So whoever parks looks at its condition again.
 
@@ -24,7 +28,7 @@ mod timers;
 use std::{
     io,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -34,8 +38,9 @@ use std::{
 use polling::{Events, Poller};
 
 use super::{
-    lwp::{self, Role},
+    lwp::{self, LwpThread, Role, Stays},
     pool::Shared,
+    ready::{Bell, Home},
     thread::ThreadRef,
 };
 use quanta::Quanta;
@@ -51,8 +56,11 @@ const SLICE: Duration = Duration::from_millis(1);
 
 /// See above.
 pub(super) struct Reactor {
-    poller: OnceLock<Poller>,
-    thread: Mutex<Option<thread::JoinHandle<()>>>,
+    /// Gone when the reactor has ended: its descriptors are given back.
+    poller: Mutex<Option<Arc<Poller>>>,
+    thread: Mutex<Option<LwpThread>>,
+    /// Of threads that keep to its LWP: in a pinned runtime, the urgent ones.
+    pub(super) home: Home,
     timers: Timers,
     sources: Sources,
     quantum: Option<Duration>,
@@ -65,10 +73,18 @@ pub(super) struct Reactor {
 }
 
 impl Reactor {
-    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> Reactor {
-        Reactor {
-            poller: OnceLock::new(),
+    /// # Errors
+    /// When the kernel gives no descriptors.
+    pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> io::Result<Reactor> {
+        let poller = Poller::new().map_err(|error| {
+            let text =
+                format!("no descriptors for the reactor of a runtime (epoll, eventfd, timerfd): {error}");
+            io::Error::new(error.kind(), text)
+        })?;
+        Ok(Reactor {
+            poller: Mutex::new(Some(Arc::new(poller))),
             thread: Mutex::default(),
+            home: Home::new(Bell::Reactor),
             timers: Timers::default(),
             sources: Sources::default(),
             quantum,
@@ -76,52 +92,85 @@ impl Reactor {
             born: Instant::now(),
             slice_end: AtomicU64::new(0),
             shut_down: AtomicBool::new(false),
-        }
+        })
     }
 
-    /// Starts the thread, if it does not run yet.
+    /// Starts the thread; once.
     ///
     /// # Errors
-    /// When the kernel gives no epoll descriptor, or no thread.
-    pub(super) fn start(&self, shared: &'static Shared) -> io::Result<&Poller> {
-        if let Some(poller) = self.poller.get() {
-            return Ok(poller);
-        }
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(poller) = self.poller.get() {
-            return Ok(poller);
-        }
-        let poller = Poller::new()?;
-        let body = move || lwp::serve(shared, Role::Reactor, |carry| shared.reactor.run(shared, carry));
-        // It waits for the poller, which is there in a moment.
-        *thread = Some(thread::Builder::new().name("lwp/reactor".into()).spawn(body)?);
-        Ok(self.poller.get_or_init(|| poller))
+    /// When the kernel gives none.
+    pub(super) fn start(&self, shared: &'static Shared) -> io::Result<()> {
+        let Some(poller) = self.poller() else { return Ok(()) };
+        let body = move || {
+            let reactor = &shared.reactor;
+            let mut events = Events::new();
+            if reactor.quantum.is_none() && reactor.realtime.is_none() {
+                // Nobody has asked for anything yet. An interrupted wait finds nothing to do, which is harmless.
+                let _ = poller.wait(&mut events, None);
+            }
+            if reactor.is_shut_down() {
+                return Stays::No;
+            }
+            lwp::serve(shared, Role::Reactor, &reactor.home, |carry| {
+                reactor.run(shared, &poller, events, carry);
+            })
+        };
+        let thread = LwpThread::spawn("lwp/reactor".into(), body)?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
     }
 
-    fn run(&self, shared: &'static Shared, carry: &dyn Fn(ThreadRef)) {
+    /// `None` when the reactor has ended.
+    fn poller(&self) -> Option<Arc<Poller>> {
+        self.poller.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends its wait in the kernel, or the next one (rule 2).
+    fn notify(&self) {
+        if let Some(poller) = self.poller() {
+            // Failing is not possible for an eventfd that is open.
+            let _ = poller.notify();
+        }
+    }
+
+    fn is_shut_down(&self) -> bool {
+        // Acquire: pairs with the Release in `shut_down`.
+        self.shut_down.load(Ordering::Acquire)
+    }
+
+    /// Its life as an LWP. `events` are those that came before.
+    fn run(
+        &self,
+        shared: &'static Shared,
+        poller: &Poller,
+        mut events: Events,
+        carry: &dyn Fn(ThreadRef) -> bool,
+    ) {
         if let Some(answer) = &self.realtime {
             let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
         }
-        let poller = self.poller.wait();
         let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
-        let mut events = Events::new();
-        // Acquire: pairs with the Release in `shut_down`.
-        while !self.shut_down.load(Ordering::Acquire) {
+        while !self.is_shut_down() {
+            for event in events.iter() {
+                self.sources.unpark(event);
+            }
             let now = Instant::now();
             self.timers.unpark_due(now);
             let tick = quanta.as_mut().map(|quanta| quanta.tick(now));
             self.begin_slice();
-            for urgent in (0..MOST_AT_ONCE).map_while(|_| shared.urgent.pop()) {
+            let next_urgent = || self.home.inbox.pop().or_else(|| shared.urgent.pop());
+            for urgent in (0..MOST_AT_ONCE).map_while(|_| next_urgent()) {
                 if !shared.urgent.is_empty() {
                     // A worker that has nothing to do need not wait for this one.
                     shared.idle.wake_one();
                 }
-                carry(urgent);
+                let _ = carry(urgent);
                 if self.is_slice_over() {
                     break;
                 }
             }
-            let at_once = (!shared.urgent.is_empty()).then_some(now);
+            let is_urgent = !shared.urgent.is_empty() || !self.home.inbox.is_empty();
+            let at_once = is_urgent.then_some(now);
             let due = [self.timers.next(), tick, at_once].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
             events.clear();
@@ -129,13 +178,10 @@ impl Reactor {
             if poller.wait(&mut events, timeout).is_err() {
                 thread::yield_now();
             }
-            for event in events.iter() {
-                self.sources.unpark(event);
-            }
         }
     }
 
-    /// Whether its LWP is of the real-time class; waits for the answer, if the reactor was started.
+    /// Whether its LWP is of the real-time class; waits for the answer.
     pub(super) fn is_realtime(&self) -> io::Result<bool> {
         let Some(answer) = &self.realtime else { return Ok(false) };
         answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
@@ -152,23 +198,16 @@ impl Reactor {
     }
 
     /// An urgent thread was readied by another thread than the reactor (rule 2).
-    pub(super) fn notice_urgent(&self, shared: &'static Shared) {
-        // Without a reactor, it waits for a worker: late, but not lost.
-        if let Ok(poller) = self.start(shared) {
-            let _ = poller.notify();
-        }
+    pub(super) fn notice_urgent(&self) {
+        self.notify();
     }
 
     /// `thread` will be unparked at `deadline`, unless the timer is removed before.
-    ///
-    /// # Panics
-    /// When the reactor is needed for the first time, and cannot be started.
-    pub(super) fn add_timer(&self, shared: &'static Shared, deadline: Instant, thread: ThreadRef) -> Timer {
-        let poller = self.start(shared).expect("the reactor thread and its poller");
+    pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
         let (timer, is_first) = self.timers.add(deadline, thread);
         if is_first {
-            // It would sleep past this one otherwise. Failing is not possible for an eventfd that is open.
-            let _ = poller.notify();
+            // It would sleep past this one otherwise.
+            self.notify();
         }
         timer
     }
@@ -180,13 +219,14 @@ impl Reactor {
     pub(super) fn shut_down(&self) {
         // Release: pairs with the Acquire in `run`.
         self.shut_down.store(true, Ordering::Release);
-        if let Some(poller) = self.poller.get() {
-            let _ = poller.notify();
-        }
+        self.notify();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = thread.join();
+        // An urgent thread may have the runtime dropped: the reactor cannot wait for itself, and ends afterwards.
+        if let Some(thread) = thread.filter(|thread| !thread.is_current()) {
+            thread.join();
         }
+        let poller = self.poller.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(poller);
         self.sources.end();
     }
 }

@@ -181,14 +181,14 @@ impl<T: AsFd> Source<T> {
     /// Registers `io`, which must be in non-blocking mode, with the reactor of the calling user thread.
     ///
     /// # Errors
-    /// When the reactor cannot be started, or the kernel cannot wait for this kind of descriptor.
+    /// When the reactor has ended, or the kernel cannot wait for this kind of descriptor.
     ///
     /// # Panics
     /// Outside of a runtime; the message names `call`.
     #[track_caller]
     pub(crate) fn new(io: T, call: &'static str) -> io::Result<Source<T>> {
         let shared = here(call).shared();
-        let poller = shared.reactor.start(shared)?;
+        let poller = shared.reactor.poller().ok_or_else(reactor_ended)?;
         let (key, waiters) = shared.reactor.sources.add()?;
         let registration = Registration { shared, key, waiters };
         // SAFETY: `Source` deletes it from the poller before it drops `io`, and with that the descriptor.
@@ -283,7 +283,7 @@ impl<T: AsFd> Source<T> {
 
 impl Registration {
     fn forget(&self, fd: BorrowedFd<'_>) {
-        if let Some(poller) = self.shared.reactor.poller.get() {
+        if let Some(poller) = self.shared.reactor.poller() {
             // Closing the descriptor would do it as well, unless it was duplicated.
             let _ = poller.delete(fd);
         }

@@ -19,16 +19,34 @@
 //! 5. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
 //!    `bottom` then, with full fences between. So both cannot miss each other; for the last thread both go by
 //!    compare-and-swap on `top`.
+//!
+//! "The owner" is a type: an [`Owner`] can be given to another thread, which the LWP is, but neither copied nor shared
+//! (it is not `Sync`). Thieves have a [`Thief`], with which one cannot do more than steal. An owner that is alone has none.
 
-use std::mem::size_of;
+use std::{cell::Cell, marker::PhantomData, mem::size_of};
 
 #[cfg(loom)]
 use crate::model_check::atomic::fence;
-use crate::model_check::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::model_check::{
+    Arc,
+    atomic::{AtomicPtr, AtomicUsize, Ordering},
+};
 
-/// See above. `T` is what stands in the slots, by its address.
+/// The end of a deque at which its LWP pushes and takes. `T` is what stands in the slots, by its address.
 #[derive(Debug)]
-pub(in crate::runtime) struct Deque<T: 'static> {
+pub(in crate::runtime) struct Owner<T: Sync + 'static> {
+    deque: Arc<Deque<T>>,
+    /// Not `Sync`: rule 1.
+    _one_thread: PhantomData<Cell<()>>,
+}
+
+/// The end of a deque at which other LWPs steal.
+#[derive(Debug)]
+pub(in crate::runtime) struct Thief<T: Sync + 'static>(Arc<Deque<T>>);
+
+/// See above.
+#[derive(Debug)]
+struct Deque<T: 'static> {
     top: OwnLine<AtomicUsize>,
     bottom: OwnLine<AtomicUsize>,
     alone: bool,
@@ -43,16 +61,73 @@ struct OwnLine<T>(T);
 /// What a thief got.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(in crate::runtime) enum Steal<T: 'static> {
+enum Steal<T: 'static> {
     Nothing,
     /// Somebody else got it: it may be worth while to try again.
     Missed,
     Got(&'static T),
 }
 
+impl<T: Sync> Owner<T> {
+    /// A deque from which others steal. Room for `slots` threads, a power of two.
+    pub(in crate::runtime) fn new(slots: usize) -> (Owner<T>, Thief<T>) {
+        let deque = Arc::new(Deque::new(slots, false));
+        (Owner { deque: Arc::clone(&deque), _one_thread: PhantomData }, Thief(deque))
+    }
+
+    /// A deque from which nobody else takes.
+    pub(in crate::runtime) fn alone(slots: usize) -> Owner<T> {
+        Owner { deque: Arc::new(Deque::new(slots, true)), _one_thread: PhantomData }
+    }
+
+    /// Whether nothing is in it. Thieves may empty it meanwhile; only the owner fills it.
+    #[inline]
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        self.deque.is_empty()
+    }
+
+    /// Adds `item` as the newest. Gives it back if there is no room.
+    #[inline]
+    pub(in crate::runtime) fn push(&self, item: &'static T) -> Result<(), &'static T> {
+        self.deque.push(item)
+    }
+
+    /// Takes the newest.
+    #[inline]
+    pub(in crate::runtime) fn take_newest(&self) -> Option<&'static T> {
+        self.deque.take_newest()
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub(in crate::runtime) fn take_oldest(&self) -> Option<&'static T> {
+        self.deque.take_oldest_surely()
+    }
+
+    /// The item that stands `behind` places behind the oldest, or did so just now, or null: a hint for the cache.
+    #[inline]
+    pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
+        let top = self.deque.top.0.load(Ordering::Relaxed);
+        self.deque.slot(top.wrapping_add(behind)).load(Ordering::Relaxed)
+    }
+}
+
+impl<T: Sync> Thief<T> {
+    /// Whether nothing is in it, as far as one can see from here.
+    #[inline]
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub(in crate::runtime) fn steal(&self) -> Option<&'static T> {
+        self.0.take_oldest_surely()
+    }
+}
+
 impl<T> Deque<T> {
-    /// Room for `slots` threads, a power of two. If `alone`, nobody but the owner ever takes.
-    pub(in crate::runtime) fn new(slots: usize, alone: bool) -> Deque<T> {
+    fn new(slots: usize, alone: bool) -> Deque<T> {
         const { assert!(size_of::<&T>() == size_of::<*mut T>()) };
         assert!(slots.is_power_of_two());
         Deque {
@@ -67,16 +142,15 @@ impl<T> Deque<T> {
         &self.slots[position & (self.slots.len() - 1)]
     }
 
-    /// Whether nothing is in it, as far as one can see from here.
     #[inline]
-    pub(in crate::runtime) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         let top = self.top.0.load(Ordering::Relaxed);
         self.bottom.0.load(Ordering::Relaxed).wrapping_sub(top) as isize <= 0
     }
 
     /// By the owner: adds `item` as the newest. Gives it back if there is no room.
     #[inline]
-    pub(in crate::runtime) fn push(&self, item: &'static T) -> Result<(), &'static T> {
+    fn push(&self, item: &'static T) -> Result<(), &'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
         // Acquire: pairs with the swap in `take_oldest`: the slot was read before `top` left it (rule 2).
         let top = self.top.0.load(Ordering::Acquire);
@@ -91,7 +165,7 @@ impl<T> Deque<T> {
 
     /// By the owner: takes the newest.
     #[inline]
-    pub(in crate::runtime) fn take_newest(&self) -> Option<&'static T> {
+    fn take_newest(&self) -> Option<&'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
         // Only the owner adds, and `top` is never too large: this is certain.
         if self.top.0.load(Ordering::Relaxed) == bottom {
@@ -138,7 +212,7 @@ impl<T> Deque<T> {
 
     /// By anybody: takes the oldest.
     #[inline]
-    pub(in crate::runtime) fn take_oldest(&self) -> Steal<T> {
+    fn take_oldest(&self) -> Steal<T> {
         // Acquire: pairs with the swap below, by another taker.
         let top = self.top.0.load(Ordering::SeqCst);
         #[cfg(loom)]
@@ -164,11 +238,16 @@ impl<T> Deque<T> {
         }
     }
 
-    /// The item that stands `behind` places behind the oldest, or did so just now, or null: a hint for the cache.
+    /// Tries again where another taker was faster.
     #[inline]
-    pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
-        let top = self.top.0.load(Ordering::Relaxed);
-        self.slot(top.wrapping_add(behind)).load(Ordering::Relaxed)
+    fn take_oldest_surely(&self) -> Option<&'static T> {
+        loop {
+            match self.take_oldest() {
+                Steal::Got(item) => return Some(item),
+                Steal::Nothing => return None,
+                Steal::Missed => {}
+            }
+        }
     }
 
     fn item(&self, position: usize) -> &'static T {
@@ -188,23 +267,23 @@ mod tests {
 
     #[test]
     fn the_owner_takes_the_newest_and_a_thief_the_oldest() {
-        let (deque, items) = (Deque::new(4, false), numbers(5));
+        let ((deque, thief), items) = (Owner::new(4), numbers(5));
         items[..4].iter().for_each(|&item| deque.push(item).unwrap());
         assert_eq!(deque.push(items[4]), Err(items[4]), "it has room for four");
         assert_eq!(deque.take_newest(), Some(items[3]));
-        assert_eq!(deque.take_oldest(), Steal::Got(items[0]));
+        assert_eq!(thief.steal(), Some(items[0]));
         deque.push(items[4]).unwrap();
         assert_eq!(deque.take_newest(), Some(items[4]));
         assert_eq!(deque.take_newest(), Some(items[2]));
         assert_eq!(deque.take_newest(), Some(items[1]));
-        assert_eq!((deque.take_newest(), deque.take_oldest()), (None, Steal::Nothing));
-        assert!(deque.is_empty());
+        assert_eq!((deque.take_newest(), deque.take_oldest(), thief.steal()), (None, None, None));
+        assert!(deque.is_empty() && thief.is_empty());
     }
 }
 
 #[cfg(all(test, loom))]
 mod model {
-    use loom::{sync::Arc, thread};
+    use loom::thread;
 
     use super::*;
 
@@ -216,11 +295,11 @@ mod model {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(|| {
-            let deque = Arc::new(Deque::new(2, false));
+            let (deque, thief) = Owner::new(2);
             let thieves: Vec<_> = (0..2)
                 .map(|_| {
-                    let deque = Arc::clone(&deque);
-                    thread::spawn(move || match deque.take_oldest() {
+                    let thief = Thief(Arc::clone(&thief.0));
+                    thread::spawn(move || match thief.0.take_oldest() {
                         Steal::Got(item) => vec![*item],
                         Steal::Nothing | Steal::Missed => Vec::new(),
                     })

@@ -8,6 +8,12 @@
 //! 4. An LWP that sleeps is taken off the list by whoever wakes it. The waker counts it as searching.
 //! 5. An LWP that finds work at its last look takes itself off the list; if it is not there any more, it was woken
 //!    meanwhile and counts as searching.
+//! 6. A thread that only one LWP may run wakes that LWP, whoever searches. So woken, the LWP does not count as searching:
+//!    nobody relies on it, and it wakes nobody when it has its thread. One that searched when it found such a thread
+//!    may have been relied on. If it was the last, it passes the heavy fence, looks for work that others could take,
+//!    and wakes one of them only if there is some. Otherwise each such thread would wake an LWP for nothing.
+//! 7. An LWP that was woken for its own thread before its last look, and saw work there, counts as searching all the
+//!    same: what it saw may have come while it still did. (The model found this; see `model`.)
 //!
 //! Making ready is frequent, going to sleep is rare and costs a system call anyway. So where the kernel has
 //! `membarrier`, the light fence is none at all (for the compiler only), and the heavy one a system call that makes
@@ -17,7 +23,7 @@ use std::sync::PoisonError;
 
 use crate::model_check::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
 
 /// See above.
@@ -34,7 +40,9 @@ pub(in crate::runtime) struct Idle {
 /// Where one LWP sleeps.
 #[derive(Debug)]
 struct Seat {
-    woken: Mutex<bool>,
+    /// It is in `sleepers`.
+    taken: AtomicBool,
+    woken: Mutex<Option<Woke>>,
     wakes: Condvar,
 }
 
@@ -43,13 +51,16 @@ struct Seat {
 pub(in crate::runtime) enum Woke {
     /// There is work, or somebody says so: the LWP counts as searching.
     Search,
+    /// There is a thread that only this LWP may run, or was before it went to sleep; it does not count as searching
+    /// (rule 6).
+    Own,
     /// The time given to the last sleeper is over, and all LWPs sleep still.
     AllAsleep,
 }
 
 impl Idle {
     pub(in crate::runtime) fn new(lwps: usize, fences: Fences) -> Idle {
-        let seat = |_| Seat { woken: Mutex::new(false), wakes: Condvar::new() };
+        let seat = |_| Seat { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
@@ -64,15 +75,16 @@ impl Idle {
     pub(in crate::runtime) fn wake_one(&self) {
         self.fences.light();
         if self.asleep.load(Ordering::Relaxed) > 0 && self.searching.load(Ordering::Relaxed) == 0 {
-            self.wake_slowly(None);
+            self.wake_slowly(None, Woke::Search);
         }
     }
 
-    /// Rule 1, when the thread is for this LWP.
+    /// Rules 1 and 6, when the thread is for this LWP.
+    #[inline]
     pub(in crate::runtime) fn wake(&self, lwp: usize) {
         self.fences.light();
-        if self.asleep.load(Ordering::Relaxed) > 0 {
-            self.wake_slowly(Some(lwp));
+        if self.seats[lwp].taken.load(Ordering::Relaxed) {
+            self.wake_slowly(Some(lwp), Woke::Own);
         }
     }
 
@@ -80,12 +92,12 @@ impl Idle {
     pub(in crate::runtime) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         for lwp in 0..self.seats.len() {
-            self.wake_slowly(Some(lwp));
+            self.wake_slowly(Some(lwp), Woke::Search);
         }
     }
 
     #[cold]
-    fn wake_slowly(&self, wanted: Option<usize>) {
+    fn wake_slowly(&self, wanted: Option<usize>, why: Woke) {
         let mut sleepers = self.sleepers();
         let place = match wanted {
             Some(lwp) => sleepers.iter().position(|sleeper| *sleeper == lwp),
@@ -94,11 +106,14 @@ impl Idle {
         let Some(place) = place else { return };
         let lwp = sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        // Rule 4.
-        self.searching.fetch_add(1, Ordering::Relaxed);
-        drop(sleepers);
         let seat = &self.seats[lwp];
-        *seat.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        seat.taken.store(false, Ordering::Relaxed);
+        if why == Woke::Search {
+            // Rule 4.
+            self.searching.fetch_add(1, Ordering::Relaxed);
+        }
+        drop(sleepers);
+        *seat.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         seat.wakes.notify_one();
     }
 
@@ -115,6 +130,21 @@ impl Idle {
         }
     }
 
+    /// The LWP, which searched, has found a thread that nobody else may run (rule 6).
+    pub(in crate::runtime) fn found_own(&self, is_work_for_others: impl Fn() -> bool) {
+        if self.searching.fetch_sub(1, Ordering::SeqCst) != 1 {
+            return;
+        }
+        // Orders that before the look at the sleepers; pairs with the fences of `sleep` of another LWP.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) > 0 {
+            self.fences.heavy();
+            if is_work_for_others() {
+                self.wake_one();
+            }
+        }
+    }
+
     /// The LWP, which searches, has found nothing: it sleeps until it is woken, unless `is_work` at the last look.
     /// With `patience`, the LWP that goes to sleep last gives up after that time.
     pub(in crate::runtime) fn sleep(
@@ -123,32 +153,44 @@ impl Idle {
         is_work: impl Fn() -> bool,
         patience: Option<std::time::Duration>,
     ) -> Woke {
+        let seat = &self.seats[lwp];
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
+        seat.taken.store(true, Ordering::Relaxed);
         let all_asleep = sleepers.len() == self.seats.len();
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
         drop(sleepers);
         self.searching.fetch_sub(1, Ordering::Relaxed);
         // Rule 2.
         self.fences.heavy();
-        if is_work() && self.leave_list(lwp) {
+        let sees_work = is_work();
+        if sees_work && self.leave_list(lwp) {
             self.searching.fetch_add(1, Ordering::Relaxed);
             return Woke::Search;
         }
-        let seat = &self.seats[lwp];
         let mut woken = seat.woken.lock().unwrap_or_else(PoisonError::into_inner);
-        while !std::mem::take(&mut *woken) {
+        loop {
+            if let Some(why) = woken.take() {
+                if why == Woke::Own && sees_work {
+                    // Rule 7.
+                    self.searching.fetch_add(1, Ordering::Relaxed);
+                    return Woke::Search;
+                }
+                return why;
+            }
             let Some(patience) = patience.filter(|_| all_asleep) else {
                 woken = seat.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             woken = seat.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
-            if !*woken && self.asleep.load(Ordering::Relaxed) == self.seats.len() && self.leave_list(lwp) {
+            if woken.is_none()
+                && self.asleep.load(Ordering::Relaxed) == self.seats.len()
+                && self.leave_list(lwp)
+            {
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 return Woke::AllAsleep;
             }
         }
-        Woke::Search
     }
 
     /// Rule 5: takes `lwp` off the list, if it is there.
@@ -157,6 +199,7 @@ impl Idle {
         let Some(place) = sleepers.iter().position(|sleeper| *sleeper == lwp) else { return false };
         sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
+        self.seats[lwp].taken.store(false, Ordering::Relaxed);
         true
     }
 
@@ -263,6 +306,70 @@ mod model {
                 work.fetch_add(1, Ordering::Relaxed);
                 idle.wake_one();
             }
+            lwps.into_iter().for_each(|lwp| lwp.join().unwrap());
+        });
+    }
+
+    /// A thread of its own for one of two sleeping LWPs, and one that any may take: both are taken, whoever searches
+    /// when they come.
+    #[test]
+    fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
+            let idle = Arc::new(Idle::new(2, Fences::Symmetric));
+            // Stand for the inbox of LWP 0, the queue of all, and what was done of either.
+            let (own, any) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let done = Arc::new(AtomicUsize::new(0));
+            let lwps: Vec<_> = (0..2)
+                .map(|lwp| {
+                    let (idle, own, any, done) = (idle.clone(), own.clone(), any.clone(), done.clone());
+                    loom::thread::spawn(move || {
+                        let take = |work: &AtomicUsize| {
+                            work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                                .is_ok()
+                        };
+                        let one_is_done = || {
+                            if done.fetch_add(1, Ordering::Relaxed) == 1 {
+                                idle.wake_all();
+                            }
+                        };
+                        idle.begin_search();
+                        loop {
+                            if lwp == 0 && take(&own) {
+                                // It does not come back: nobody may rely on it.
+                                idle.found_own(|| any.load(Ordering::Relaxed) > 0);
+                                return one_is_done();
+                            }
+                            if take(&any) {
+                                idle.found();
+                                one_is_done();
+                                idle.begin_search();
+                            }
+                            if done.load(Ordering::Relaxed) == 2 {
+                                return;
+                            }
+                            let is_work = || {
+                                (lwp == 0 && own.load(Ordering::Relaxed) > 0)
+                                    || any.load(Ordering::Relaxed) > 0
+                                    || done.load(Ordering::Relaxed) == 2
+                            };
+                            if idle.sleep(lwp, is_work, None) == Woke::Own {
+                                assert_eq!(lwp, 0, "nothing is for the other one");
+                                if take(&own) {
+                                    return one_is_done();
+                                }
+                                // Woken late, for what it has found by itself.
+                                idle.begin_search();
+                            }
+                        }
+                    })
+                })
+                .collect();
+            own.fetch_add(1, Ordering::Relaxed);
+            idle.wake(0);
+            any.fetch_add(1, Ordering::Relaxed);
+            idle.wake_one();
             lwps.into_iter().for_each(|lwp| lwp.join().unwrap());
         });
     }

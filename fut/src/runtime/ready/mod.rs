@@ -1,9 +1,13 @@
 //! Where ready threads wait, and which LWP takes which next: the policies.
 
 mod deque;
+mod home;
 mod idle;
+mod own_queues;
 mod shared_queue;
 
-pub(super) use deque::{Deque, Steal};
+pub(super) use deque::{Owner, Thief};
+pub(super) use home::{Bell, Home, OwnBell};
 pub(super) use idle::{Fences, Idle, Woke};
+pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

@@ -21,7 +21,7 @@ use std::{
 
 use corosensei::stack::StackPointer;
 pub(super) use guard::GUARD_LEN;
-use guard::{Guard, install};
+use guard::install;
 
 /// Different places for the top within its page, and the bytes between them.
 const COLOURS: usize = 16;
@@ -39,12 +39,9 @@ const MAX_REGION: usize = 1024;
 pub(super) struct Stack {
     /// Where it begins: the highest address, below [`BODY_LEN`] bytes for what stands on it.
     top: NonZeroUsize,
-    /// The lowest address, where the guard page is; plus [`WATCHED`] if it has none.
+    /// The lowest address, where the guard page is.
     limit: NonZeroUsize,
 }
-
-/// Marks a stack that no guard page protects.
-const WATCHED: usize = 1;
 
 impl Stack {
     /// [`BODY_LEN`] bytes above its beginning, for the coroutine that runs on it.
@@ -54,38 +51,26 @@ impl Stack {
     }
 
     pub(super) fn limit_address(&self) -> usize {
-        self.limit.get() & !WATCHED
-    }
-
-    /// Whether the thread that used it has certainly stayed inside. Only asked where no guard page protects it.
-    fn is_intact(&self) -> bool {
-        if self.limit.get() & WATCHED == 0 {
-            return true;
-        }
-        let lowest = std::ptr::with_exposed_provenance::<[u64; 8]>(self.limit_address());
-        // SAFETY: the lowest bytes of a stack without a guard page, aligned to a page, readable for the life of the pool.
-        // Nobody runs on it now. They were zero in the beginning, and only an overflow comes so far.
-        unsafe { lowest.read_volatile() == [0; 8] }
+        self.limit.get()
     }
 }
 
 // SAFETY: `top` is aligned to 16 bytes, `limit` to a page; at least `MIN_STACK` bytes are between them. The lowest page
-// is a guard page, except where the kernel gives none: there `give_back` finds an overflow.
+// is a guard page: `map_region` gives no other stacks.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         self.top
     }
 
     fn limit(&self) -> StackPointer {
-        // A page is longer than the mark: what is left is not 0.
-        NonZeroUsize::new(self.limit_address()).unwrap_or(self.limit)
+        self.limit
     }
 }
 
 /// The stacks of a runtime.
 pub(super) struct StackPool {
-    /// Bytes of one, guard page not counted.
-    size: usize,
+    /// Bytes from one to the next: a stack and its guard page.
+    stride: usize,
     free: Mutex<Free>,
 }
 
@@ -97,8 +82,18 @@ struct Free {
 }
 
 impl StackPool {
-    pub(super) fn new(size: usize) -> StackPool {
-        StackPool { size: size.next_multiple_of(GUARD_LEN), free: Mutex::default() }
+    /// With a few stacks of `size` bytes.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn new(size: usize) -> io::Result<StackPool> {
+        let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("stacks of {size} bytes"));
+        let stride = size.checked_next_multiple_of(GUARD_LEN).and_then(|size| size.checked_add(GUARD_LEN));
+        let pool = StackPool { stride: stride.ok_or_else(too_large)?, free: Mutex::default() };
+        pool.map_region(&mut pool.free()).map_err(|error| {
+            io::Error::new(error.kind(), format!("no memory for stacks of {size} bytes: {error}"))
+        })?;
+        Ok(pool)
     }
 
     fn free(&self) -> MutexGuard<'_, Free> {
@@ -117,14 +112,50 @@ impl StackPool {
         Ok(())
     }
 
+    /// Adds stacks, at least one.
     fn map_region(&self, free: &mut Free) -> io::Result<()> {
-        let count = free.next_region.clamp(FIRST_REGION, MAX_REGION);
-        let stride = self.size + GUARD_LEN;
+        let mut count = free.next_region.clamp(FIRST_REGION, MAX_REGION);
+        let start = loop {
+            match self.map(count) {
+                // Fewer may fit.
+                Err(_) if count > 1 => count /= 2,
+                mapped => break mapped?,
+            }
+        };
+        let stacks_before = free.stacks.len();
+        for index in 0..count {
+            let low = start + index * self.stride;
+            // SAFETY: one page of the mapping, which nobody uses yet.
+            let installed = unsafe { install(low) };
+            if let Err(error) = installed {
+                // SAFETY: the rest of the mapping, which nobody uses.
+                unsafe { libc::munmap(low as *mut libc::c_void, (count - index) * self.stride) };
+                if index == 0 {
+                    return Err(error);
+                }
+                break;
+            }
+            let colour = free.colour % COLOURS * COLOUR_STEP;
+            free.colour += 1;
+            let top = low + self.stride - colour - BODY_LEN;
+            let addresses = NonZeroUsize::new(top).zip(NonZeroUsize::new(low));
+            let (top, limit) = addresses.ok_or_else(|| io::Error::other("a stack at address 0"))?;
+            free.stacks.push(Stack { top, limit });
+        }
+        // The first that was made is taken first.
+        free.stacks[stacks_before..].reverse();
+        free.next_region = count * 2;
+        Ok(())
+    }
+
+    /// Address space for so many stacks; where it begins.
+    fn map(&self, count: usize) -> io::Result<usize> {
+        let len = self.stride.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: a fresh mapping at a place that the kernel chooses touches no memory of ours.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                count * stride,
+                len,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK,
                 -1,
@@ -136,23 +167,8 @@ impl StackPool {
         }
         // Huge pages would give each of 30 neighbours memory as soon as one is used.
         // SAFETY: our own mapping; the advice changes no contents. Refusing it is harmless.
-        unsafe { libc::madvise(start, count * stride, libc::MADV_NOHUGEPAGE) };
-        for index in 0..count {
-            let low = start.addr() + index * stride;
-            // SAFETY: one page of the mapping, which nobody uses yet.
-            let guard = unsafe { install(low) };
-            let colour = free.colour % COLOURS * COLOUR_STEP;
-            free.colour += 1;
-            let top = low + stride - colour - BODY_LEN;
-            let limit = if guard == Guard::Watched { low + GUARD_LEN + WATCHED } else { low };
-            let addresses = NonZeroUsize::new(top).zip(NonZeroUsize::new(limit));
-            let (top, limit) = addresses.ok_or_else(|| io::Error::other("a stack at address 0"))?;
-            free.stacks.push(Stack { top, limit });
-        }
-        // The first that was made is taken first.
-        free.stacks.reverse();
-        free.next_region = count * 2;
-        Ok(())
+        unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
+        Ok(start.addr())
     }
 }
 
@@ -175,7 +191,7 @@ impl StackCache {
             return stack;
         }
         if let Err(error) = self.pool.take(&mut free) {
-            overflow::die(&format!("fut: no memory for the stack of a user thread: {error}\n"));
+            overflow::die(&format!("fut: no stack for a user thread: {error}\n"));
         }
         free.pop().unwrap_or_else(|| overflow::die("fut: no stack for a user thread\n"))
     }
@@ -183,9 +199,6 @@ impl StackCache {
     /// Takes back a stack whose thread has ended.
     #[inline]
     pub(super) fn give_back(&self, stack: Stack) {
-        if !stack.is_intact() {
-            overflow::die("fut: a user thread has overflowed its stack, which no guard page protected\n");
-        }
         let mut free = self.free.borrow_mut();
         free.push(stack);
         if free.len() > 4 * BATCH {
@@ -205,16 +218,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_without_a_guard_page_is_looked_at() {
-        let pool: &'static StackPool = Box::leak(Box::new(StackPool::new(16 << 10)));
-        let stack = StackCache::new(pool).take();
-        // Its guard page must not be read; the page above stands for the end of a stack that has none.
-        let above = stack.limit_address() + GUARD_LEN;
-        let watched = Stack { limit: NonZeroUsize::new(above + WATCHED).unwrap(), ..stack };
-        assert!(watched.is_intact());
-        // SAFETY: inside the stack, which nobody uses.
-        unsafe { std::ptr::with_exposed_provenance_mut::<u64>(above + 16).write_volatile(1) };
-        assert!(!watched.is_intact());
-        assert!(stack.is_intact(), "a guard page protects it");
+    fn stacks_that_no_memory_can_hold_are_refused() {
+        for size in [usize::MAX, usize::MAX - 8191, 1 << 60, 1 << 47] {
+            let refused = StackPool::new(size).err().expect("more than there is");
+            assert!(refused.to_string().contains(&format!("stacks of {size} bytes")), "{refused}");
+        }
+        // So large that the usual number of them does not fit.
+        assert!(StackPool::new(1 << 44).is_ok());
     }
 }

@@ -14,6 +14,8 @@ use std::{
     },
 };
 
+use sigmund_model::Printable;
+
 use super::GUARD_LEN;
 use crate::runtime::lwp;
 
@@ -24,6 +26,8 @@ static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 pub(in crate::runtime) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // If it cannot be, the program knows that it must not close it.
+        let _ = crate::session::stay_loaded();
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: reads the present handler into a valid place.
         unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr()) };
@@ -50,7 +54,7 @@ extern "C" fn on_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut 
         let _ = write!(text, "\nfut: user thread {}", thread.id());
         // SAFETY: it is mounted here, so it is not given back.
         if let Some(name) = unsafe { thread.name() } {
-            let _ = write!(text, " \"{name}\"");
+            let _ = write!(text, " \"{}\"", Printable(name));
         }
         let _ = writeln!(text, " has overflowed its stack; RuntimeBuilder::stack_size makes stacks larger");
         die(text.as_str());

@@ -15,10 +15,11 @@ mod tag;
 use std::{
     borrow::Cow,
     cell::{Cell, UnsafeCell},
+    hash::{Hash, Hasher},
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
     thread,
 };
 
@@ -29,9 +30,11 @@ pub(super) use ids::Ids;
 pub(super) use park_word::Parked;
 
 use super::{
+    discard::discard,
     local::Locals,
     lwp,
     pool::{Priority, Shared},
+    ready::Home,
     stack::{BODY_LEN, Stack},
     waits::WaitSlot,
 };
@@ -50,10 +53,6 @@ pub(super) enum Leave {
     Quantum,
     /// It blocks until it is unparked; what it waits for stands in its wait slot.
     Park,
-    /// It goes on on an LWP that may block in the kernel.
-    ToBlocking,
-    /// It comes back from there.
-    FromBlocking,
     /// It blocks until this thread has ended.
     Join(ThreadRef),
 }
@@ -70,8 +69,6 @@ impl From<Leave> for LeaveWord {
             Leave::Yield => 0,
             Leave::Quantum => 1,
             Leave::Park => 2,
-            Leave::ToBlocking => 3,
-            Leave::FromBlocking => 4,
             Leave::Join(other) => ptr::from_ref(other.0).expose_provenance(),
         })
     }
@@ -84,8 +81,6 @@ impl From<LeaveWord> for Leave {
             0 => Leave::Yield,
             1 => Leave::Quantum,
             2 => Leave::Park,
-            3 => Leave::ToBlocking,
-            4 => Leave::FromBlocking,
             // SAFETY: no block is at such a low address, so this is the one that was made a word of; blocks live for
             // ever.
             other => Leave::Join(ThreadRef(unsafe { &*ptr::with_exposed_provenance(other) })),
@@ -133,10 +128,10 @@ pub(super) struct UserThread {
     park: ParkWord,
     doing: AtomicU8,
     priority: Cell<Priority>,
-    /// The LWP it keeps to, under the policy that has such.
-    home: Cell<u16>,
     /// Tid of the LWP that carried it last; 0 before the first dispatch.
     last_lwp: AtomicU32,
+    /// The LWP it keeps to, if it does.
+    home: Cell<Option<&'static Home>>,
     id: AtomicU64,
     join: JoinWord,
     /// Its stack and where it stands on it, at the top of that stack; null before the first dispatch.
@@ -144,7 +139,8 @@ pub(super) struct UserThread {
     // Second cache line.
     /// The way back to the LWP. Read only by the thread itself.
     yielder: Cell<*const Yielder<(), LeaveWord>>,
-    shared: Cell<Option<&'static Shared>>,
+    /// Null before its first birth.
+    shared: AtomicPtr<Shared>,
     run: Cell<Option<Run>>,
     /// Lowest address of its stack; 0 before the first dispatch.
     stack_limit: Cell<usize>,
@@ -157,8 +153,8 @@ pub(super) struct UserThread {
 
 // SAFETY: the cells are touched only by whoever has the thread: the one who makes it, then the LWP that has taken it
 // out of a ready queue and the thread itself on it. Queues and words hand it from one to the next with Release and
-// Acquire. What its closure owns is `Send` (`spawn` asks for it); what it keeps on its stack moves with the stack, as
-// documented at `spawn`. All else is atomic.
+// Acquire. What its closure owns is `Send` (`spawn` asks for it); what it keeps on its stack stays on its LWP, unless the
+// program has promised that it may move (`RuntimeBuilder::migrating`). All else is atomic.
 unsafe impl Sync for UserThread {}
 
 /// A user thread, as those know it who may unpark it.
@@ -176,6 +172,12 @@ impl PartialEq for ThreadRef {
 
 impl Eq for ThreadRef {}
 
+impl Hash for ThreadRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        ptr::hash(self.0, state);
+    }
+}
+
 impl std::fmt::Debug for ThreadRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ThreadRef({})", self.id())
@@ -187,7 +189,7 @@ pub(super) struct Birth {
     pub(super) id: Thread,
     pub(super) name: Option<Cow<'static, str>>,
     pub(super) priority: Priority,
-    pub(super) home: u16,
+    pub(super) home: Option<&'static Home>,
     pub(super) shared: &'static Shared,
 }
 
@@ -197,13 +199,13 @@ impl UserThread {
             park: ParkWord::new(),
             doing: AtomicU8::new(Doing::Nothing as u8),
             priority: Cell::new(Priority::Normal),
-            home: Cell::new(0),
+            home: Cell::new(None),
             last_lwp: AtomicU32::new(0),
             id: AtomicU64::new(0),
             join: JoinWord::new(),
             body: AtomicPtr::new(ptr::null_mut()),
             yielder: Cell::new(ptr::null()),
-            shared: Cell::new(None),
+            shared: AtomicPtr::new(ptr::null_mut()),
             run: Cell::new(None),
             stack_limit: Cell::new(0),
             waits: WaitSlot::new(),
@@ -227,9 +229,11 @@ impl ThreadRef {
         join.reset();
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire fence of those who look. Who sees anything of what follows, sees the number.
+        fence(Ordering::Release);
         self.0.priority.set(birth.priority);
         self.0.home.set(birth.home);
-        self.0.shared.set(Some(birth.shared));
+        self.0.shared.store(ptr::from_ref(birth.shared).cast_mut(), Ordering::Relaxed);
         self.0.run.set(Some(run::<T, F>));
         self.0.body.store(ptr::null_mut(), Ordering::Relaxed);
         self.0.tag.set(birth.name.as_deref().unwrap_or(""));
@@ -269,7 +273,7 @@ impl ThreadRef {
         place
     }
 
-    /// After the switch: it waits, unless it was unparked meanwhile.
+    /// After the switch, or after it was held: it waits, unless it was unparked meanwhile.
     pub(super) fn park(self) -> Parked {
         self.0.park.park()
     }
@@ -306,13 +310,21 @@ impl ThreadRef {
         self.0.priority.get()
     }
 
-    pub(super) fn home(self) -> usize {
-        usize::from(self.0.home.get())
+    /// The LWP it keeps to, if it does.
+    #[inline]
+    pub(super) fn home(self) -> Option<&'static Home> {
+        self.0.home.get()
+    }
+
+    #[inline]
+    pub(super) fn set_home(self, home: Option<&'static Home>) {
+        self.0.home.set(home);
     }
 
     #[inline]
     pub(super) fn set_doing(self, doing: Doing) {
-        self.0.doing.store(doing as u8, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `doing`; what the thread was born with is seen.
+        self.0.doing.store(doing as u8, Ordering::Release);
     }
 }
 
@@ -343,7 +355,7 @@ fn prefetch_line(address: *const u8) {
 
 /// What the thread itself does.
 impl ThreadRef {
-    /// Leaves the LWP, and returns when the thread is dispatched again, perhaps by another one.
+    /// Leaves the LWP, and returns when the thread is dispatched again; in a migrating runtime perhaps by another one.
     #[inline]
     pub(super) fn leave(self, leave: Leave) {
         // SAFETY: the thread itself calls this, so its coroutine runs, has set its yielder, and that is alive.
@@ -364,8 +376,9 @@ impl ThreadRef {
     }
 
     /// The runtime it belongs to.
+    #[inline]
     pub(super) fn shared(self) -> &'static Shared {
-        self.0.shared.get().expect("a thread that was begun has a runtime")
+        self.runtime().expect("a thread that was begun has a runtime")
     }
 }
 
@@ -384,8 +397,22 @@ impl ThreadRef {
         }
     }
 
+    /// Has it for the caller, if it is parked: it does not run before the caller parks it again (rule 5 of its word).
+    #[must_use]
+    pub(super) fn hold(self) -> bool {
+        self.0.park.hold()
+    }
+
+    /// The runtime of the thread whose block this is, or was.
+    #[inline]
+    pub(super) fn runtime(self) -> Option<&'static Shared> {
+        // SAFETY: null, or stored by `begin` from a reference that is good for ever.
+        unsafe { self.0.shared.load(Ordering::Relaxed).as_ref() }
+    }
+
     pub(super) fn doing(self) -> Doing {
-        match self.0.doing.load(Ordering::Relaxed) {
+        // Acquire: pairs with the Release in `set_doing`.
+        match self.0.doing.load(Ordering::Acquire) {
             1 => Doing::New,
             2 => Doing::Ready,
             3 => Doing::Mounted,
@@ -445,8 +472,7 @@ impl ThreadRef {
     pub(super) unsafe fn detach<T>(self) {
         if !self.0.join.detach() {
             // SAFETY: it has ended; the rest the caller vouches for.
-            let result = unsafe { self.take_result::<T>() };
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(result)));
+            discard(unsafe { self.take_result::<T>() });
         }
     }
 
@@ -484,9 +510,10 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
         }
         Ended::Detached => {
             // SAFETY: put in just now, and nobody else will take it.
-            let result = unsafe { thread.0.payload.take::<thread::Result<T>>() };
-            // A panic while dropping a result that nobody wanted has nobody to go to.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(result)));
+            discard(unsafe { thread.0.payload.take::<thread::Result<T>>() });
+            // Those that its destructor has made.
+            // SAFETY: as above; nothing of the user's runs any more now.
+            unsafe { super::local::drop_all(thread) };
             Exit::Detached
         }
     }

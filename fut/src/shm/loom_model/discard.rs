@@ -14,14 +14,16 @@ fn discard(run: &Run) -> usize {
     let drained = run.at_once.then(|| {
         let memory = Arc::clone(&memory);
         thread::spawn(move || {
-            let (ring, mut bytes) = (memory.ring(), [0; PACKET_LEN - PACKET_HEAD_LEN]);
+            // SAFETY: the only one, until this thread is joined.
+            let mut ring = unsafe { memory.ring().consumer() };
+            let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
             let mut drained = Vec::new();
             for _ in 0..2 {
                 let sequence = ring.next_to_take();
-                if let Some(taken) = ring.take_closed(sequence, &mut bytes) {
+                if let Some(taken) = ring.take_closed(&mut bytes) {
                     assert_eq!(taken.head.sequence, sequence);
                     drained.extend(numbers(&bytes[..taken.head.length as usize]));
-                    ring.release(sequence);
+                    ring.release();
                 }
                 thread::yield_now();
             }
@@ -33,12 +35,14 @@ fn discard(run: &Run) -> usize {
     let points = points_passed();
     let mut drained = drained.map_or_else(Vec::new, |drain| drain.join().unwrap());
 
-    let ring = memory.ring();
+    // SAFETY: the drain's thread has ended.
+    let mut ring = unsafe { memory.ring().consumer() };
     let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
     for sequence in ring.next_to_take()..=ring.position().0 {
-        let taken = ring.take_left(sequence, &mut bytes);
-        assert_eq!(taken.holes, 0);
+        let taken = ring.take_left(&mut bytes);
+        assert_eq!((taken.head.sequence, taken.holes), (sequence, 0));
         drained.extend(numbers(&bytes[..taken.head.length as usize]));
+        ring.release();
     }
     let emitted = producer.emitted();
     if !run.has_handlers() {

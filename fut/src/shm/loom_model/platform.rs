@@ -83,13 +83,13 @@ impl Control {
             lwp: AtomicU32::new(0),
             state_at: zero(),
             released: zero(),
-            _drain_end: [0; 7],
+            _drain_end: [(); 7].map(|()| zero()),
             overwrites: zero(),
             claimed: zero(),
             closed_bytes: zero(),
             ended_at: zero(),
             users: zero(),
-            _producer_end: [0; 3],
+            _producer_end: [(); 3].map(|()| zero()),
         }
     }
 }

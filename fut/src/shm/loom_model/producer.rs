@@ -7,7 +7,7 @@ use sigmund_model::{Lwp, Pid, Ticks};
 
 use super::{
     platform::{AtomicU32, AtomicU64, PACKET_LEN, interruption_point, local_fetch_add, with_handlers},
-    ring::{Control, Ring, RingState, Room},
+    ring::{Control, Producer as RingProducer, Ring, Room},
 };
 use crate::trace::{RecordHead, Records};
 
@@ -29,8 +29,9 @@ impl Memory {
     pub(super) fn new(count: u64, overwrites: bool) -> Memory {
         let packets = (0..count as usize * PACKET_LEN / 8).map(|_| AtomicU64::new(0)).collect();
         let memory = Memory { control: Control::zero(), state: AtomicU32::new(0), packets, count };
-        memory.ring().begin(overwrites, Pid(1), Lwp(1), NonNull::dangling(), Ticks(FIRST_TICK));
-        memory.ring().set_state(RingState::Live);
+        let producer = memory.ring().take_free().expect("zeros are a free ring");
+        producer.begin(overwrites, Pid(1), Lwp(1), NonNull::dangling(), Ticks(FIRST_TICK));
+        producer.go_live();
         memory
     }
 
@@ -77,7 +78,9 @@ impl Producer {
     pub(super) fn emit(&self) {
         let number = self.next.get();
         self.next.set(number + 1);
-        let room = emit(&self.memory.ring(), number);
+        // SAFETY: `Memory::new` took the ring, and the producer is one thread with its handlers: it is neither sent nor
+        // shared.
+        let room = emit(&unsafe { RingProducer::of_ring(self.memory.ring()) }, number);
         let mut emitted = self.emitted.take();
         match room {
             Room::Lost => emitted.lost += 1,
@@ -94,7 +97,7 @@ impl Producer {
 }
 
 /// `probe::emit::record`, for a record without parameters (rules 1 to 3).
-pub(super) fn emit(ring: &Ring<'_>, number: u32) -> Room {
+pub(super) fn emit(ring: &RingProducer<'_>, number: u32) -> Room {
     let tick = FIRST_TICK + u64::from(number);
     loop {
         interruption_point();

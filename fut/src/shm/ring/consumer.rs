@@ -1,12 +1,12 @@
 //! The drain's side of a ring: what can be taken, and giving packets back.
 
-use std::sync::atomic::Ordering;
+use std::{ops::Deref, sync::atomic::Ordering};
 
 use sigmund_model::{Thread, Ticks};
 
 use super::{
     super::platform::{self, PACKET_HEAD_LEN, PACKET_LEN},
-    Ring,
+    Ring, RingState,
     records::keep_committed,
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
@@ -24,14 +24,38 @@ pub(crate) struct Taken {
     pub(crate) holes: u64,
 }
 
-impl Ring<'_> {
+/// The drain's side of a ring in discard mode. Its packets are taken in order, each once.
+pub(crate) struct Consumer<'arena> {
+    ring: Ring<'arena>,
+}
+
+impl<'arena> Deref for Consumer<'arena> {
+    type Target = Ring<'arena>;
+
+    fn deref(&self) -> &Ring<'arena> {
+        &self.ring
+    }
+}
+
+impl<'arena> Ring<'arena> {
+    /// The drain's side.
+    ///
+    /// # Safety
+    /// As long as it is used, there is no other consumer of the ring.
+    pub(crate) unsafe fn consumer(self) -> Consumer<'arena> {
+        Consumer { ring: self }
+    }
+}
+
+impl Consumer<'_> {
     /// The next packet to take.
     pub(crate) fn next_to_take(&self) -> u64 {
         self.control().released.load(Ordering::Relaxed)
     }
 
-    /// Takes packet `sequence` of a live producer, its records to `to`, if it can be taken yet (rule 7).
-    pub(crate) fn take_closed(&self, sequence: u64, to: &mut [u8]) -> Option<Taken> {
+    /// Takes the next packet of a live producer, its records to `to`, if it can be taken yet (rule 7).
+    pub(crate) fn take_closed(&mut self, to: &mut [u8]) -> Option<Taken> {
+        let sequence = self.next_to_take();
         if sequence >= self.position().0 {
             return None;
         }
@@ -39,11 +63,29 @@ impl Ring<'_> {
         (taken.holes == 0).then_some(taken)
     }
 
-    /// Takes packet `sequence` of a producer that is dead (rule 8).
-    pub(crate) fn take_left(&self, sequence: u64, to: &mut [u8]) -> Taken {
+    /// Takes the next packet of a producer that is dead (rule 8).
+    pub(crate) fn take_left(&mut self, to: &mut [u8]) -> Taken {
+        let sequence = self.next_to_take();
         self.copy_packet(sequence, self.last_end(sequence), to)
     }
 
+    /// Fills the packet that was taken with zeros, and gives it back to the producer (rule 7).
+    pub(crate) fn release(&mut self) {
+        let sequence = self.next_to_take();
+        self.head(sequence).label.store(0, Ordering::Relaxed);
+        // SAFETY: rule 7: the producer has left the packet, or is dead, and this is the only consumer.
+        unsafe { self.wipe(sequence) };
+        // Release: pairs with the Acquire in `make_room`. What a foreign process wrote there is not trusted.
+        self.control().released.store(sequence.wrapping_add(1), Ordering::Release);
+    }
+
+    /// All of a producer that is dead was taken: the ring is anybody's.
+    pub(crate) fn give_back(self) {
+        self.set_state(RingState::Free);
+    }
+}
+
+impl Ring<'_> {
     /// Where the records of a packet that the cursor has left end, if that is known (rule 4).
     fn closed_end(&self, sequence: u64) -> Option<usize> {
         // Acquire: pairs with the Release in `make_room`.
@@ -81,18 +123,5 @@ impl Ring<'_> {
             last_tick: Ticks(kept.last_tick),
         };
         Taken { head, reserved: to.len() as u64, records: kept.records, holes: kept.holes }
-    }
-
-    /// Fills a packet that was taken with zeros, and gives it back to the producer (rule 7).
-    pub(crate) fn release(&self, sequence: u64) {
-        self.clear(sequence);
-        // Release: pairs with the Acquire in `make_room`.
-        self.control().released.store(sequence + 1, Ordering::Release);
-    }
-
-    /// Fills a packet with zeros, for the next user of the ring.
-    pub(crate) fn clear(&self, sequence: u64) {
-        self.head(sequence).label.store(0, Ordering::Relaxed);
-        self.wipe(sequence);
     }
 }

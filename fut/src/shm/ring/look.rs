@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sigmund_model::Thread;
 
-use super::{super::platform::PACKET_HEAD_LEN, PACKET_LEN, Ring};
+use super::Ring;
 
 /// How full a ring is, a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,7 @@ impl Ring<'_> {
     /// How full it is.
     pub(crate) fn fill(&self) -> Fill {
         let control = self.control();
-        let (sequence, offset) = self.position();
-        // Behind the end: the bytes of this packet are counted already (rule 4).
-        let open = if offset > PACKET_LEN as u64 { 0 } else { offset.saturating_sub(PACKET_HEAD_LEN as u64) };
+        let (sequence, _) = self.position();
         let packets = sequence + 1;
         let overwrites = control.overwrites.load(Ordering::Relaxed) != 0;
         let taken = if overwrites {
@@ -42,7 +40,7 @@ impl Ring<'_> {
             in_use: packets.saturating_sub(taken).min(self.count),
             capacity: self.count,
             packets,
-            bytes: control.closed_bytes.load(Ordering::Relaxed) + open,
+            bytes: self.bytes(),
             overwritten: if overwrites { taken } else { 0 },
         }
     }

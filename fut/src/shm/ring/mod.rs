@@ -4,6 +4,11 @@
 //! interrupt each other, and each runs to its end before the interrupted one goes on. "Drain" is one other thread,
 //! mostly of another process.
 //!
+//! Each side is a type. [`Ring`] looks, and anybody may: it only loads atomics. A `Producer` is for the LWP that took
+//! the ring, and does not leave it (neither `Copy`, `Send` nor `Sync`); it is made by taking a free ring, and once more
+//! for every slow probe from what the LWP's thread-local says. A `Consumer` is for the one drain, and its calls take it
+//! exclusively.
+//!
 //! 1. `cursor` is `sequence << 32 | offset`: the packet being filled, and the next free byte in it. Only the
 //!    producer writes it. A record is *reserved* by adding its length with one `xadd`, which no handler can split.
 //! 2. A reservation whose end is at most [`PACKET_LEN`] is *granted*: these bytes are the reserver's alone.
@@ -60,16 +65,17 @@ pub(crate) use super::platform::PACKET_LEN;
 use super::platform::{self, AtomicU32, AtomicU64, PACKET_HEAD_LEN};
 
 #[cfg(feature = "drain")]
-pub(crate) use consumer::Taken;
+pub(crate) use consumer::{Consumer, Taken};
 #[cfg(feature = "probes")]
-pub(crate) use producer::Room;
+pub(crate) use producer::{Producer, Room};
 #[cfg(feature = "drain")]
 pub(crate) use snapshot::SnapshotOfRing;
 
 const OFFSET_MASK: u64 = u32::MAX as u64;
 
 /// The control block of a ring, at its start. A cache line for the producer's probes, one for the drain, one for what
-/// the producer needs once a packet.
+/// the producer needs once a packet. Every word is atomic, the unused ones too: a process that misbehaves may write to any of
+/// them while another one holds a reference.
 #[repr(C, align(64))]
 pub(crate) struct Control {
     /// Rule 1. First, because probes add to it through the thread-local pointer itself.
@@ -90,7 +96,7 @@ pub(crate) struct Control {
     pub(crate) state_at: AtomicU64,
     /// Rule 7.
     pub(crate) released: AtomicU64,
-    pub(in crate::shm) _drain_end: [u64; 7],
+    pub(in crate::shm) _drain_end: [AtomicU64; 7],
     /// 0 in discard mode, 1 in overwrite mode.
     pub(crate) overwrites: AtomicU64,
     /// Rule 9: the packet that is claimed next.
@@ -101,7 +107,7 @@ pub(crate) struct Control {
     pub(crate) ended_at: AtomicU64,
     /// How many LWPs have used the ring: a snapshot sees by it that another LWP has it now.
     pub(crate) users: AtomicU64,
-    pub(in crate::shm) _producer_end: [u64; 3],
+    pub(in crate::shm) _producer_end: [AtomicU64; 3],
 }
 
 /// Who uses a ring. The words that say so stand together in the arena, not in the rings: a ring that was never used
@@ -146,7 +152,7 @@ struct LivePacketHead {
 
 const _: () = assert!(size_of::<LivePacketHead>() <= PACKET_HEAD_LEN * size_of::<AtomicU64>() / 8);
 
-/// A ring in an arena.
+/// A ring in an arena, to look at.
 #[derive(Clone, Copy)]
 pub struct Ring<'arena> {
     control: NonNull<Control>,
@@ -156,8 +162,7 @@ pub struct Ring<'arena> {
     _arena: PhantomData<&'arena Control>,
 }
 
-// SAFETY: a `Ring` is three addresses in a mapping that outlives it; what stands there is atomics, or bytes that
-// the protocol gives to one side at a time.
+// SAFETY: a `Ring` is three addresses in a mapping that outlives it, and loads atomics there.
 unsafe impl Send for Ring<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Ring<'_> {}
@@ -178,12 +183,12 @@ impl<'arena> Ring<'arena> {
     }
 
     fn state_word(&self) -> &'arena AtomicU32 {
-        // SAFETY: `from_raw` requires a state that stays mapped; `of_producer` gets the address of the same.
+        // SAFETY: `from_raw` requires a state that stays mapped; `of_lwp` gets the address of the same.
         unsafe { self.state.as_ref() }
     }
 
-    pub(crate) fn control(&self) -> &'arena Control {
-        // SAFETY: `from_raw` and `of_producer` require a control block that stays mapped; all its fields are atomic.
+    fn control(&self) -> &'arena Control {
+        // SAFETY: `from_raw` and `of_lwp` require a control block that stays mapped; all its fields are atomic.
         unsafe { self.control.as_ref() }
     }
 
@@ -193,7 +198,7 @@ impl<'arena> Ring<'arena> {
         RingState::from_number(self.state_word().load(Ordering::Acquire))
     }
 
-    pub(crate) fn set_state(&self, state: RingState) {
+    fn set_state(&self, state: RingState) {
         // Release: pairs with the Acquire in `state` and `take_over`.
         self.state_word().store(state as u32, Ordering::Release);
     }
@@ -206,6 +211,15 @@ impl<'arena> Ring<'arena> {
     /// The process it belongs to.
     pub fn pid(&self) -> Pid {
         Pid(self.control().pid.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of records that its LWP has written so far, as far as is known without its last packets' ends.
+    #[cfg(feature = "probes")]
+    pub(crate) fn bytes(&self) -> u64 {
+        let (_, offset) = self.position();
+        // Behind the end: the bytes of this packet are counted already (rule 4).
+        let open = if offset > PACKET_LEN as u64 { 0 } else { offset.saturating_sub(PACKET_HEAD_LEN as u64) };
+        self.control().closed_bytes.load(Ordering::Relaxed).saturating_add(open)
     }
 
     /// Records lost so far.
@@ -246,11 +260,13 @@ impl<'arena> Ring<'arena> {
     }
 
     /// Makes a packet one without records, and whose end is not known.
-    fn wipe(&self, sequence: u64) {
+    ///
+    /// # Safety
+    /// Nobody else writes to the packet: rule 7 says so to the consumer, rule 9 to the producer.
+    unsafe fn wipe(&self, sequence: u64) {
         self.head(sequence).end.store(0, Ordering::Relaxed);
         let records = self.word_at(sequence, PACKET_HEAD_LEN);
-        // SAFETY: the packet is mapped. In discard mode rule 7 says that nobody else uses it (or its producer is
-        // dead), in overwrite mode rule 9 says that nobody else writes to it.
+        // SAFETY: the packet is mapped, and nobody else writes to it.
         unsafe { platform::fill_with_zeros(records, PACKET_LEN - PACKET_HEAD_LEN) };
     }
 }

@@ -1,6 +1,6 @@
 //! The producer's side of a ring: beginning one, making room, losing. Reserving and committing is `probe::emit`'s.
 
-use std::{marker::PhantomData, ptr::NonNull, sync::atomic::Ordering};
+use std::{marker::PhantomData, ops::Deref, ptr::NonNull, sync::atomic::Ordering};
 
 use sigmund_model::{Lwp, Pid, Ticks};
 
@@ -25,12 +25,69 @@ pub(crate) enum Room {
     Lost,
 }
 
+/// The side of the LWP that owns a ring (rule 1), with the signal handlers that run on it: each may have a handle of its
+/// own. It is not sent to another thread, and not shared with one.
+pub(crate) struct Producer<'arena> {
+    ring: Ring<'arena>,
+    _of_its_lwp: PhantomData<*const ()>,
+}
+
+/// Rule 1 as a type: these lines do not compile if a producer can be copied, sent or shared.
+const _: () = {
+    trait AmbiguousIf<T> {
+        fn checked() {}
+    }
+    struct Copied;
+    struct Sent;
+    struct Shared;
+    impl<T> AmbiguousIf<()> for T {}
+    impl<T: Copy> AmbiguousIf<Copied> for T {}
+    impl<T: Send> AmbiguousIf<Sent> for T {}
+    impl<T: Sync> AmbiguousIf<Shared> for T {}
+    let _ = <Producer<'static> as AmbiguousIf<_>>::checked;
+};
+
+impl<'arena> Deref for Producer<'arena> {
+    type Target = Ring<'arena>;
+
+    fn deref(&self) -> &Ring<'arena> {
+        &self.ring
+    }
+}
+
 impl<'arena> Ring<'arena> {
-    /// The ring that a probe found through its thread.
+    /// Takes a ring that nobody uses, which is `Busy` then; `None` if somebody uses it.
+    pub(crate) fn take_free(self) -> Option<Producer<'arena>> {
+        self.take_over(RingState::Free)
+    }
+
+    /// Takes the ring of an LWP that has ended, in overwrite mode: in discard mode it is the drain's.
+    pub(crate) fn take_ended(self) -> Option<Producer<'arena>> {
+        let overwrites = self.control().overwrites.load(Ordering::Relaxed) != 0;
+        if overwrites { self.take_over(RingState::Ended) } else { None }
+    }
+
+    fn take_over(self, from: RingState) -> Option<Producer<'arena>> {
+        let busy = RingState::Busy as u32;
+        // AcqRel: pairs with `set_state`; the winner sees what the one before left.
+        let taken =
+            self.state_word().compare_exchange(from as u32, busy, Ordering::AcqRel, Ordering::Relaxed);
+        taken.is_ok().then_some(Producer { ring: self, _of_its_lwp: PhantomData })
+    }
+
+    /// When its LWP ended.
+    pub(crate) fn ended_at(&self) -> u64 {
+        self.control().ended_at.load(Ordering::Relaxed)
+    }
+}
+
+impl<'arena> Producer<'arena> {
+    /// The ring that a probe found through its LWP.
     ///
     /// # Safety
-    /// `control` points to a control block that `begin` has filled in, in memory that stays mapped for `'arena`.
-    pub(crate) unsafe fn of_producer(control: NonNull<Control>) -> Ring<'arena> {
+    /// `control` points to a control block that `begin` has filled in for the calling LWP, in memory that stays mapped for
+    /// `'arena`; the LWP has not ended the ring.
+    pub(crate) unsafe fn of_lwp(control: NonNull<Control>) -> Producer<'arena> {
         // SAFETY: the caller vouches for the pointer.
         let fields = unsafe { control.as_ref() };
         let base = fields.base.load(Ordering::Relaxed) as *mut AtomicU64;
@@ -39,14 +96,39 @@ impl<'arena> Ring<'arena> {
         let packets = NonNull::new(base).unwrap_or(control.cast());
         let state =
             NonNull::new(fields.state_at.load(Ordering::Relaxed) as *mut AtomicU32).unwrap_or(control.cast());
-        Ring { control, state, packets, count, _arena: PhantomData }
+        let ring = Ring { control, state, packets, count, _arena: PhantomData };
+        Producer { ring, _of_its_lwp: PhantomData }
     }
 
-    /// Changes the state from `from` to `to`, if it is `from`.
-    pub(crate) fn take_over(&self, from: RingState, to: RingState) -> bool {
-        let state = self.state_word();
-        // AcqRel: pairs with `set_state`; the winner sees what the one before left.
-        state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    /// The ring of which a model knows without looking.
+    ///
+    /// # Safety
+    /// The calling thread has taken it.
+    #[cfg(all(test, loom))]
+    #[allow(dead_code, reason = "the ring that is not the model's has no use for it")]
+    pub(crate) unsafe fn of_ring(ring: Ring<'arena>) -> Producer<'arena> {
+        Producer { ring, _of_its_lwp: PhantomData }
+    }
+
+    /// Its control block, which probes write to.
+    pub(crate) fn control(&self) -> &'arena Control {
+        self.ring.control()
+    }
+
+    /// From now on the ring is written to: after `begin`.
+    pub(crate) fn go_live(&self) {
+        self.set_state(RingState::Live);
+    }
+
+    /// The LWP writes no more to it.
+    pub(crate) fn end(self, now: Ticks) {
+        self.control().ended_at.store(now.0, Ordering::Relaxed);
+        self.set_state(RingState::Ended);
+    }
+
+    /// Nobody uses it after all: before `begin`.
+    pub(crate) fn give_back(self) {
+        self.set_state(RingState::Free);
     }
 
     /// Fills in the control block and the first packet for an LWP, in the state `Busy`.
@@ -64,7 +146,7 @@ impl<'arena> Ring<'arena> {
         control.overwrites.store(u64::from(overwrites), Ordering::Relaxed);
         control.claimed.store(1, Ordering::Relaxed);
         control.closed_bytes.store(0, Ordering::Relaxed);
-        control.users.store(control.users.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        control.users.store(control.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         if overwrites {
             // Those of the LWP before.
             (0..self.count).for_each(|sequence| self.head(sequence).label.store(0, Ordering::Relaxed));
@@ -94,7 +176,8 @@ impl<'arena> Ring<'arena> {
         // Release: pairs with the Acquire fence in `snapshot_packet`; who copied a zero sees that the label is off.
         fence(Ordering::Release);
         interruption_point();
-        self.wipe(sequence);
+        // SAFETY: rule 9: this LWP has claimed the packet, or begins the ring.
+        unsafe { self.wipe(sequence) };
         interruption_point();
         self.write_head(sequence, now);
     }

@@ -52,10 +52,12 @@ impl<'a> SemaphorePermit<'a> {
     /// Takes the permits of another over.
     ///
     /// # Panics
-    /// If they are of two semaphores.
+    /// If they are of two semaphores, or more than [`u32::MAX`] together; the permits of the other are given back then.
     pub fn merge(&mut self, mut other: SemaphorePermit<'a>) {
         assert!(std::ptr::eq(self.semaphore, other.semaphore), "permits of two semaphores were merged");
-        self.permits += std::mem::take(&mut other.permits);
+        let together = self.permits.checked_add(other.permits);
+        self.permits = together.expect("permits of more than u32::MAX were merged");
+        other.permits = 0;
     }
 
     /// Splits that many off; `None` if these are fewer.

@@ -76,7 +76,8 @@ enum Stream {
 
 impl Stream {
     fn of(loss: &Loss) -> Option<Stream> {
-        let missing = [LossKind::Dropped, LossKind::Overwritten, LossKind::Damaged, LossKind::Truncated];
+        use LossKind::{Damaged, Dropped, NotRecorded, Overwritten, Truncated};
+        let missing = [Dropped, Overwritten, Damaged, Truncated, NotRecorded];
         match loss.level {
             _ if !missing.contains(&loss.kind) => None,
             Level::Kern => loss.cpu.map(Stream::Cpu),

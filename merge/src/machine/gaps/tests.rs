@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::{
     machine::{Intervals, Machine, Placed, lwp::Place},
+    merge::MergeOptions,
     source::Recorded,
     tables::Directory,
 };
@@ -23,7 +24,8 @@ impl Case {
     /// LWP 70 is on the CPU from tick 100 on.
     fn begin() -> Case {
         let folder = tempfile::tempdir().unwrap();
-        let directory = Directory::create(&folder.path().join("out"), false, None).unwrap();
+        let directory =
+            Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
         let machine = Machine::new(Intervals::create(&directory).unwrap(), true);
         let mut case = Case { machine, _folder: folder };
         case.switch(100, 0, 70);

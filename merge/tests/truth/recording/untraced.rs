@@ -17,6 +17,56 @@ pub(super) struct Untraced {
     pub(super) shown_by: BTreeSet<usize>,
 }
 
+/// Any switches, and all of a CPU up to some point: those whose tracing is switched on last. Only, each stay on a CPU that
+/// begins with one of them has an event that is recorded: nothing could ever tell of the others. And an LWP that has left
+/// a CPU unseen is not put on another one unseen, before either is shown: its user events would be put on the first.
+pub(super) fn choose_any(chance: &mut Chance, history: &History) -> Untraced {
+    let mut untraced = Untraced::default();
+    let mut stays = stays(history);
+    // CPUs whose switches are not traced yet.
+    let mut untraced_yet: BTreeSet<u32> =
+        history.events.iter().map(|event| event.cpu).collect::<BTreeSet<_>>();
+    untraced_yet.retain(|_| chance.one_in(2));
+    // LWPs that may still be taken to be on a CPU that they have left.
+    let mut left_unseen: BTreeMap<u32, u32> = BTreeMap::new();
+    for (place, event) in history.events.iter().enumerate() {
+        left_unseen.retain(|lwp, cpu| *cpu != event.cpu || *lwp == event.lwp);
+        let What::Switch { left, next } = event.what else { continue };
+        let shown_by =
+            stays.remove(&place).filter(|_| left != LwpIs::Dead && !left_unseen.contains_key(&next));
+        // What shows the stay that ends here is perhaps this switch alone.
+        let is_needed = untraced.shown_by.contains(&place);
+        let drops = untraced_yet.contains(&event.cpu) || chance.one_in(3);
+        match shown_by.filter(|_| drops && !is_needed) {
+            Some(shown_by) => {
+                untraced.switches.insert(place);
+                untraced.shown_by.insert(shown_by);
+                left_unseen.insert(event.lwp, event.cpu);
+            }
+            None => {
+                untraced_yet.remove(&event.cpu);
+                left_unseen.remove(&event.lwp);
+                left_unseen.remove(&next);
+            }
+        }
+    }
+    untraced
+}
+
+/// The first event of each stay on a CPU, if there is one, by the switch that begins it.
+fn stays(history: &History) -> BTreeMap<usize, usize> {
+    let (mut stays, mut begun) = (BTreeMap::new(), BTreeMap::new());
+    for (place, event) in history.events.iter().enumerate() {
+        if let Some(switch) = begun.remove(&event.cpu) {
+            stays.insert(switch, place);
+        }
+        if let What::Switch { .. } = event.what {
+            begun.insert(event.cpu, place);
+        }
+    }
+    stays
+}
+
 /// Where an LWP is, by what is traced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Traced {

@@ -42,8 +42,8 @@ impl Oracle<'_> {
             if lwps[row] != Some(event.lwp.into()) {
                 return wrong("lwp", lwps[row]);
             }
-            let may_be_null =
-                self.recording.cpu_unseen.contains(place) && !self.knows_place(event.lwp, event.tick);
+            let is_known = self.recording.untraced.is_empty() && self.knows_place(event.lwp, event.tick);
+            let may_be_null = self.recording.cpu_unseen.contains(place) && !is_known;
             if !is_right(Some(event.cpu.into()), cpus[row], may_be_null) {
                 return wrong("cpu", cpus[row]);
             }

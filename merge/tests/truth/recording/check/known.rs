@@ -31,10 +31,13 @@ impl Oracle<'_> {
     }
 
     fn settle_place(&mut self, event: &Event) {
-        let mut settles = vec![event.lwp];
+        // Before the first switch of a CPU, an event tells where its LWP is at that instant, and no more.
+        let is_followed = |cpu| self.first_switches.get(&cpu).is_some_and(|first| *first <= event.tick);
+        let mut settles = Vec::new();
+        settles.extend(is_followed(event.cpu).then_some(event.lwp));
         match event.what {
             What::Switch { next, .. } => settles.push(next),
-            What::Wakeup { lwp, .. } => {
+            What::Wakeup { lwp, cpu } if is_followed(cpu) => {
                 // The merge knows when a gap ends, also if another CPU has the first event of that tick.
                 let hides = |gap: &Gap| gap.from <= event.tick && gap.to.is_none_or(|to| event.tick < to);
                 let is_open = self.recording.cpu_gaps.iter().any(hides);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     equal,
-    recording::{Told, world::LwpIs},
+    recording::{Claimed, Told, world::LwpIs},
 };
 
 impl Oracle<'_> {
@@ -56,17 +56,27 @@ impl Oracle<'_> {
         rows.check_no_holes(self.end, self.places.iter().map(|(lwp, ticks)| (u64::from(*lwp), ticks)))
     }
 
-    /// Rows that say that an LWP was on a CPU, alone.
-    pub(super) fn check_running(&self, out: &Path) -> Result<(), String> {
+    /// That no row says what was not, where switches are missing that nothing tells of.
+    pub(super) fn check_lwp_claims(&self, out: &Path, claimed: &mut Claimed) -> Result<(), String> {
         for (lwp, rows) in &Rows::read(out, "lwp_states", "lwp").by_number {
             let log = &self.history.lwps[&(*lwp as u32)];
-            for row in rows.iter().filter(|row| row.state == "running") {
-                let is_there =
-                    |is: Option<LwpIs>| matches!(is, Some(LwpIs::On(cpu)) if row.cpu == Some(cpu.into()));
+            for row in rows {
                 let end = row.end.unwrap_or(row.start);
-                if let Some(other) = during(log, row.start, end).find(|(_, _, is)| !is_there(*is)) {
+                if row.state == "unknown" {
+                    claimed.unknown += end - row.start;
+                    continue;
+                }
+                claimed.known += end - row.start;
+                let fits = |is: Option<LwpIs>| match (is, row.state.as_str()) {
+                    (Some(LwpIs::On(cpu)), state) => state == "running" && row.cpu == Some(cpu.into()),
+                    (Some(LwpIs::Runnable), "runnable" | "off-cpu") => true,
+                    (Some(LwpIs::Sleeping), "sleeping" | "off-cpu") => true,
+                    (Some(LwpIs::DiskSleep), "disk-sleep" | "off-cpu") => true,
+                    _ => false,
+                };
+                if let Some(other) = during(log, row.start, end).find(|(_, _, is)| !fits(*is)) {
                     let around = self.neighbourhood(row.start);
-                    return Err(format!("LWP {lwp}: {row:?}: {other:?}\n{log:?}\n{around}"));
+                    return Err(format!("LWP {lwp}: {row:?}: {other:?}\n{rows:?}\n{log:?}\n{around}"));
                 }
             }
         }

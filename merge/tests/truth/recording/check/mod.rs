@@ -17,9 +17,9 @@ use std::{
 use sigmund_merge::Summary;
 
 use super::{
-    Told,
+    Claimed, Told,
     losses::{Gap, Recording},
-    world::{History, ThreadId},
+    world::{History, ThreadId, What},
 };
 use crate::{equal, supertrace::Table};
 
@@ -34,6 +34,8 @@ struct Oracle<'h> {
     threads: BTreeMap<ThreadId, BTreeSet<u64>>,
     /// The last user event of each LWP that there is, readable or not.
     user_ends: BTreeMap<(usize, u32), u64>,
+    /// The first switch of each CPU that there is: before it, only its events tell who is on it.
+    first_switches: BTreeMap<u32, u64>,
     end: u64,
 }
 
@@ -81,17 +83,40 @@ pub(super) fn check_untraced(
 ) -> Result<(), String> {
     let oracle = Oracle::new(history, recording);
     oracle.check_events(out)?;
-    oracle.check_running(out)?;
+    oracle.check_lwp_claims(out, &mut Claimed::default())?;
+    oracle.check_thread_claims(out, &mut Claimed::default())?;
     oracle.check_active(out)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     let table = Table::read(out, "losses");
     let said = "the kernel did not trace a switch from one LWP to another";
     let rows: Vec<String> = table.lines(&["kind", "detail"]);
-    let other = rows.iter().find(|row| !row.starts_with(&format!("contradiction {said}")));
+    let is_counted: Vec<bool> = rows.iter().map(|row| !row.starts_with(BEFORE_FIRST_SWITCH)).collect();
+    let other = rows
+        .iter()
+        .filter(|row| !row.starts_with(BEFORE_FIRST_SWITCH))
+        .find(|row| !row.starts_with(&format!("contradiction {said}")));
     equal("losses of other kinds", &None, &other)?;
-    let noticed: i64 = table.numbers("count").into_iter().flatten().sum();
+    let counts = table.numbers("count").into_iter().zip(is_counted);
+    let noticed: i64 = counts.filter(|(_, is_counted)| *is_counted).filter_map(|(count, _)| count).sum();
     equal("switches that were not traced", &(recording.untraced.len() as i64), &noticed)
 }
+
+/// Of a recording from which any switches are missing, and nothing says so: no event, and no state at any instant, is
+/// said to be what it was not.
+pub(super) fn check_claims(out: &Path, history: &History, recording: &Recording) -> Result<Claimed, String> {
+    let oracle = Oracle::new(history, recording);
+    let mut claimed = Claimed { untraced: recording.untraced.len(), ..Claimed::default() };
+    oracle.check_events(out)?;
+    oracle.check_lwp_claims(out, &mut claimed)?;
+    oracle.check_thread_claims(out, &mut claimed)?;
+    oracle.check_active(out)?;
+    let losses = Table::read(out, "losses");
+    claimed.said_unknown = losses.numbers("unknown_tick").into_iter().flatten().sum::<i64>() as u64;
+    Ok(claimed)
+}
+
+/// How a row of `losses` begins that says of a CPU when its first switch is.
+const BEFORE_FIRST_SWITCH: &str = "before-first-switch";
 
 impl<'h> Oracle<'h> {
     fn new(history: &'h History, recording: &'h Recording) -> Oracle<'h> {
@@ -103,8 +128,12 @@ impl<'h> Oracle<'h> {
             places: BTreeMap::new(),
             threads: BTreeMap::new(),
             user_ends: BTreeMap::new(),
+            first_switches: BTreeMap::new(),
             end: there().next_back().map_or(0, |event| event.tick),
         };
+        for event in there().filter(|event| matches!(event.what, What::Switch { .. })) {
+            oracle.first_switches.entry(event.cpu).or_insert(event.tick);
+        }
         there().for_each(|event| oracle.settle(event));
         for packet in &recording.packets {
             let end = oracle.user_ends.entry((packet.process, packet.lwp)).or_default();
@@ -115,7 +144,8 @@ impl<'h> Oracle<'h> {
 
     fn check_losses(&self, out: &Path) -> Result<(), String> {
         let table = Table::read(out, "losses");
-        let rows = table.lines(&["kind", "level", "detail"]);
+        let mut rows = table.lines(&["kind", "level", "detail"]);
+        rows.retain(|row| !row.starts_with(BEFORE_FIRST_SWITCH));
         let contradiction = rows.iter().find(|row| row.starts_with("contradiction"));
         equal("contradictions", &None, &contradiction)?;
         let named = |column: &str, gaps: &[Gap], what: &str| {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     equal,
     recording::{
-        Told,
+        Claimed, Told,
         losses::Gap,
         world::{LwpIs, ThreadId, ThreadIs, Waits},
     },
@@ -100,8 +100,33 @@ impl Oracle<'_> {
         Ok(())
     }
 
+    /// That no row says what was not, where switches are missing that nothing tells of.
+    pub(super) fn check_thread_claims(&self, out: &Path, claimed: &mut Claimed) -> Result<(), String> {
+        let rows = Rows::read(out, "thread_states", "thread");
+        for (number, rows) in &rows.by_number {
+            let thread = own_number(*number);
+            let log = &self.history.threads[&thread];
+            for row in rows {
+                let length = row.end.unwrap_or(row.start) - row.start;
+                match row.state.as_str() {
+                    "mounted" => claimed.unknown += length,
+                    _ => claimed.known += length,
+                }
+                self.check_thread_row(thread, log, row).map_err(|why| {
+                    let around = self.neighbourhood(row.start);
+                    format!("thread {thread:?}: {row:?}: {why}\n{rows:?}\n{log:?}\n{around}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a mounted thread's state is that of its LWP.
     fn fits_carrier(&self, lwp: u32, row: &Row, start: u64, end: u64) -> bool {
+        let is_untraced = !self.recording.untraced.is_empty();
+        if row.state == "mounted" && is_untraced {
+            return true;
+        }
         if row.state == "mounted" {
             // Where the LWP is must not be known, then.
             let settled = self.places.get(&lwp).and_then(|ticks| ticks.range(start + 1..end).next());
@@ -109,6 +134,7 @@ impl Oracle<'_> {
         }
         during(&self.history.lwps[&lwp], start, end).all(|(_, _, is)| match is {
             Some(LwpIs::On(cpu)) => row.state == "active" && row.cpu == Some(cpu.into()),
+            Some(_) if is_untraced && row.state == "off-cpu" => true,
             Some(LwpIs::Runnable) => row.state == "stalled",
             Some(LwpIs::Sleeping | LwpIs::DiskSleep) => row.state == "in-kernel",
             _ => false,

@@ -1,0 +1,217 @@
+//! What a recorder has on the disk while it records, so that its death costs only what is still in the kernel's buffers:
+//!
+//! ```text
+//! kernel.unfinished       the description: all that a trace.dat has beside the pages, as JSON
+//! kernel.pages-B-C        the pages of CPU C of the description's buffer B, in the order of time
+//! ```
+//!
+//! [`finish`] makes the trace.dat of them, at the end of a recording and after the death of a recorder. They are removed
+//! when it is whole, the description last: while that is there, the trace.dat is not.
+
+use std::fs::File;
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+use sigmund_files::Folder;
+
+use super::recorded::Summary;
+use super::system::System;
+use super::writer;
+use crate::error::{Error, ErrorKind, Misfit};
+
+/// Name of the description.
+pub(super) const DESCRIPTION: &str = "kernel.unfinished";
+const PAGES: &str = "kernel.pages-";
+/// Counts changes of the description.
+const VERSION: u32 = 1;
+/// A description has some 100 KB, most of them declarations of events.
+const MAX_DESCRIPTION: u64 = 64 << 20;
+/// As many CPUs, of all buffers, as a trace.dat may have.
+const MAX_CPUS: usize = crate::trace_dat::MAX_REGIONS;
+
+/// What a trace.dat has beside the pages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Description {
+    version: u32,
+    pub(super) system: System,
+    pub(super) buffers: Vec<Buffer>,
+}
+
+/// One instance.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Buffer {
+    /// Its name in the file; empty for the top buffer.
+    pub(super) name: String,
+    /// `trace_clock`, as the kernel writes it.
+    pub(super) clock: String,
+    pub(super) page_size: usize,
+    pub(super) cpus: Vec<BufferCpu>,
+}
+
+/// One CPU of an instance.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BufferCpu {
+    pub(super) cpu: u32,
+    /// `per_cpu/cpuN/stats`, as the kernel writes it; empty while it records.
+    pub(super) stats: String,
+    /// Events the kernel's buffer lost.
+    pub(super) lost: u64,
+}
+
+/// Whether a folder has what a recorder of tracepoints has not finished.
+pub fn is_unfinished(folder: &Folder) -> bool {
+    folder.has(DESCRIPTION)
+}
+
+/// Whether a name in a folder is one that a recorder of tracepoints gives while it records.
+pub fn is_part(name: &str) -> bool {
+    name == DESCRIPTION || name.starts_with(PAGES) || name.ends_with(".dat.unfinished")
+}
+
+/// What was finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// What was written.
+    pub summary: Summary,
+    /// Whether the recorder had come to the end of the recording, and only could not write the trace.dat. If not, the
+    /// events that were in the kernel's buffers are missing at the end.
+    pub stopped: bool,
+}
+
+/// Makes the trace.dat that a recorder which was killed, or could not write it, has not: version 7, not compressed, with
+/// every whole page that it had moved to its files. `None` if there is nothing to finish. The folder must be the
+/// caller's own, and its recorder gone.
+///
+/// # Errors
+/// When the description is not one, or the file cannot be written. Then all is as it was.
+pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
+    if !folder.has(DESCRIPTION) {
+        return Ok(None);
+    }
+    folder.check_own().map_err(|e| Error::io(folder.path(), e))?;
+    let description = Description::read(folder)?;
+    if folder.has(name) {
+        // It was whole: the recorder was killed while it removed the parts.
+        remove_parts(folder)?;
+        return Ok(None);
+    }
+    let mut pages = Pages::open(folder, &description)?;
+    let stopped = description.buffers.iter().flat_map(|buffer| &buffer.cpus).all(|cpu| !cpu.stats.is_empty());
+    let summary = write(folder, name, &description, &mut pages)?;
+    Ok(Some(Finished { summary, stopped }))
+}
+
+/// Writes the trace.dat, and removes what it was made of.
+pub(super) fn write(
+    folder: &Folder,
+    name: &str,
+    description: &Description,
+    pages: &mut Pages,
+) -> Result<Summary, Error> {
+    let path = folder.path_of(name);
+    let io = |error| Error::io(&path, error);
+    let partial = format!("{name}.unfinished");
+    if folder.has(&partial) {
+        folder.remove_file(&partial).map_err(io)?;
+    }
+    let mut out = folder.create_file(&partial).map_err(io)?;
+    let written = writer::write(description, &mut pages.0, &mut out)
+        .and_then(|summary| folder.rename(&partial, name).map(|()| summary));
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = folder.remove_file(&partial);
+    }
+    let summary = written.map_err(io)?;
+    remove_parts(folder)?;
+    Ok(summary)
+}
+
+/// Removes what [`finish`] needs; the description last.
+pub(super) fn remove_parts(folder: &Folder) -> Result<(), Error> {
+    let io = |error| Error::io(folder.path(), error);
+    let names = folder.names().map_err(io)?;
+    for name in names.iter().filter(|name| name.as_encoded_bytes().starts_with(PAGES.as_bytes())) {
+        folder.remove_file(name).map_err(io)?;
+    }
+    if folder.has(DESCRIPTION) { folder.remove_file(DESCRIPTION).map_err(io) } else { Ok(()) }
+}
+
+/// The files of pages: of each buffer, one for each of its CPUs.
+#[derive(Debug)]
+pub(super) struct Pages(pub(super) Vec<Vec<File>>);
+
+impl Pages {
+    /// Makes them.
+    pub(super) fn create(folder: &Folder, buffers: &[Buffer]) -> Result<Pages, Error> {
+        let mut made = Vec::new();
+        let created = Pages::each(buffers, |name| {
+            let file = folder.create_file(name).map_err(|e| Error::io(&folder.path_of(name), e))?;
+            made.push(name.to_owned());
+            Ok(file)
+        });
+        if created.is_err() {
+            // The first error is the one to tell.
+            made.iter().for_each(|name| drop(folder.remove_file(name)));
+        }
+        created
+    }
+
+    /// Opens those that a recorder has left.
+    fn open(folder: &Folder, description: &Description) -> Result<Pages, Error> {
+        let buffers = &description.buffers;
+        Pages::each(buffers, |name| folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e)))
+    }
+
+    fn each(buffers: &[Buffer], mut file: impl FnMut(&str) -> Result<File, Error>) -> Result<Pages, Error> {
+        let of_buffer = |(number, buffer): (usize, &Buffer)| {
+            buffer.cpus.iter().map(|cpu| file(&format!("{PAGES}{number}-{}", cpu.cpu))).collect()
+        };
+        let files: Result<Vec<Vec<File>>, Error> = buffers.iter().enumerate().map(of_buffer).collect();
+        files.map(Pages)
+    }
+}
+
+impl Description {
+    pub(super) fn new(system: System, buffers: Vec<Buffer>) -> Description {
+        Description { version: VERSION, system, buffers }
+    }
+
+    /// Puts it into the folder, in place of the one that is there.
+    pub(super) fn write(&self, folder: &Folder) -> Result<(), Error> {
+        let json = serde_json::to_vec(self).map_err(std::io::Error::from);
+        let written = json.and_then(|json| folder.write_file(DESCRIPTION, &json));
+        written.map_err(|e| Error::io(&folder.path_of(DESCRIPTION), e))
+    }
+
+    fn read(folder: &Folder) -> Result<Description, Error> {
+        let path = folder.path_of(DESCRIPTION);
+        let io = |error| Error::io(&path, error);
+        let bad = |part: &'static str, expected: &str, found: String| {
+            let misfit = Misfit { at: 0, part, expected: expected.to_owned(), found };
+            Error::at(ErrorKind::Damaged, &path, misfit)
+        };
+        let mut json = Vec::new();
+        let file = folder.open_file(DESCRIPTION).map_err(io)?;
+        file.take(MAX_DESCRIPTION).read_to_end(&mut json).map_err(io)?;
+        let described: Description = serde_json::from_slice(&json)
+            .map_err(|error| bad("description", "that of a recording", error.to_string()))?;
+        if described.version != VERSION {
+            return Err(bad("version", &VERSION.to_string(), described.version.to_string()));
+        }
+        let cpus: usize = described.buffers.iter().map(|buffer| buffer.cpus.len()).sum();
+        if cpus > MAX_CPUS {
+            return Err(bad("CPUs of all buffers", &format!("at most {MAX_CPUS}"), cpus.to_string()));
+        }
+        for Buffer { page_size, cpus, .. } in &described.buffers {
+            if let Some(pair) = cpus.windows(2).find(|pair| pair[0].cpu >= pair[1].cpu) {
+                let found = format!("{} before {}", pair[0].cpu, pair[1].cpu);
+                return Err(bad("CPUs of a buffer", "them in ascending order", found));
+            }
+            if !page_size.is_power_of_two() || !(4096..=1 << 20).contains(page_size) {
+                let expected = "a power of two from 4096 to 1048576";
+                return Err(bad("page size of a buffer", expected, page_size.to_string()));
+            }
+        }
+        Ok(described)
+    }
+}

@@ -1,0 +1,367 @@
+//! The side of the recorder: a thread that hands out arenas, and what the recorder then holds of each process.
+
+use std::{
+    borrow::Borrow,
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, IoSlice},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::fs::{OpenOptionsExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    fs::{FlockOperation, flock},
+    io::Errno,
+    net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+        SocketType, accept_with, bind, listen, sendmsg, socket_with,
+    },
+    process::{Pid as KernelPid, PidfdFlags, Resource, getrlimit, pidfd_open},
+};
+use sigmund_model::Pid;
+
+use super::{GREETING, MAX_ANSWER, REFUSAL, SOCKET};
+use crate::shm::{Arena, Geometry, Mode};
+
+/// Processes that may wait for an answer; the kernel takes its own bound (`net.core.somaxconn`) if that is less.
+const BACKLOG: i32 = 4096;
+/// Arenas that one process may have at a time: one, and those of the programs that it was before `exec` until that is noticed.
+const MOST_OF_ONE_PROCESS: usize = 64;
+/// When no descriptor is left, and when a poll fails.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Hands sealed arenas to the processes that ask for one, on a thread of its own.
+///
+/// What a process does with its arena costs that arena's events, and nothing else: it can neither be made shorter nor
+/// longer, and what is in it is not trusted. The thread waits for nobody: a process that connects and says nothing is
+/// answered and forgotten.
+///
+/// ```
+/// use fut::{drain::{ArenaServer, Drain}, shm::{Geometry, Mode}};
+///
+/// let folder = tempfile::tempdir()?;
+/// let server = ArenaServer::start(folder.path(), Geometry::default(), Mode::Discard, None)?;
+/// // Processes that are started now with FUT_ARENA_DIR naming this folder, and their children, ask here.
+/// for arena in server.take() {
+///     let trace = folder.path().join(format!("user-{}.fut", arena.peer()));
+///     let drain = Drain::new(arena, &trace)?;
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ArenaServer {
+    socket: PathBuf,
+    new: Receiver<ProcessArena>,
+    unrecorded: Arc<Mutex<Unrecorded>>,
+    /// Written to when the thread shall end.
+    stop: OwnedFd,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Processes that asked for an arena and got none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// How many.
+    pub processes: u64,
+    /// Why, of the first.
+    pub why: Option<String>,
+}
+
+/// The arena of another process, as its recorder holds it.
+#[derive(Debug)]
+pub struct ProcessArena {
+    arena: Arena,
+    /// The same memory, as another open file than the one that the process has.
+    memory: File,
+    peer: Pid,
+    /// Readable when the process has ended; `None` if there was no such process any more when it was looked for.
+    process: Option<OwnedFd>,
+    /// Tells the thread that hands out arenas whether this one still exists.
+    held: Arc<()>,
+}
+
+impl ArenaServer {
+    /// Listens in `folder`, which has to exist and should be one that others cannot write to. The socket is for `owner`
+    /// alone, if somebody is named, and for this process's own user otherwise; root always may.
+    ///
+    /// # Errors
+    /// When there is no socket or no thread for it.
+    pub fn start(
+        folder: &Path,
+        geometry: Geometry,
+        mode: Mode,
+        owner: Option<u32>,
+    ) -> io::Result<ArenaServer> {
+        // Better now than when each process asks.
+        Arena::for_another(geometry, mode, Pid(0)).map_err(io::Error::other)?;
+        let socket = folder.join(SOCKET);
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&listener, &SocketAddrUnix::new(&socket)?)?;
+        let own = rustix::process::geteuid().as_raw();
+        let prepared = fs::set_permissions(&socket, Permissions::from_mode(0o600))
+            .and_then(|()| {
+                owner.map_or(Ok(()), |owner| std::os::unix::fs::lchown(&socket, Some(owner), None))
+            })
+            .and_then(|()| Ok(listen(&listener, BACKLOG)?));
+        let started = prepared.and_then(|()| {
+            let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+            let (sender, new) = channel();
+            let unrecorded = Arc::new(Mutex::new(Unrecorded::default()));
+            let giver = Giver {
+                geometry,
+                mode,
+                users: [0, own, owner.unwrap_or(own)],
+                given: Vec::new(),
+                new: sender,
+                unrecorded: Arc::clone(&unrecorded),
+                spare: spare(),
+            };
+            let until = stop.try_clone()?;
+            let body = move || giver.serve(&listener, &until);
+            let thread = thread::Builder::new().name("fut-arenas".into()).spawn(body)?;
+            Ok(ArenaServer { socket: socket.clone(), new, unrecorded, stop, thread: Some(thread) })
+        });
+        started.inspect_err(|_: &io::Error| _ = fs::remove_file(&socket))
+    }
+
+    /// Hands out no more. What was handed out can still be taken.
+    pub fn stop(&mut self) {
+        // An eventfd whose count is far from its end takes it.
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+            let _ = fs::remove_file(&self.socket);
+        }
+    }
+
+    /// The arenas that were handed out since this was asked last.
+    pub fn take(&self) -> impl Iterator<Item = ProcessArena> + '_ {
+        self.new.try_iter()
+    }
+
+    /// The processes that got none so far.
+    pub fn unrecorded(&self) -> Unrecorded {
+        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for ArenaServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The state of the thread.
+struct Giver {
+    geometry: Geometry,
+    mode: Mode,
+    /// Who may ask.
+    users: [u32; 3],
+    /// The processes that were given an arena, and whether the recorder still holds it.
+    given: Vec<(u32, Weak<()>)>,
+    new: Sender<ProcessArena>,
+    unrecorded: Arc<Mutex<Unrecorded>>,
+    /// A descriptor to do without when there is none left, to tell that to whoever asks.
+    spare: Option<File>,
+}
+
+impl Giver {
+    /// Until `stop` is readable.
+    fn serve(mut self, listener: &OwnedFd, stop: &OwnedFd) {
+        block_signals();
+        loop {
+            let mut wait = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+            if poll(&mut wait, None).is_err() {
+                thread::sleep(NAP);
+                continue;
+            }
+            if !wait[1].revents().is_empty() {
+                return;
+            }
+            match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(connection) => self.answer(&connection),
+                Err(Errno::MFILE | Errno::NFILE) => self.refuse_without_descriptors(listener),
+                // Whoever connected is gone again.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, connection: &OwnedFd) {
+        let made = peer(connection).and_then(|(pid, uid)| {
+            self.check(pid, uid)?;
+            self.make(pid)
+        });
+        match made {
+            Ok((arena, theirs)) => {
+                self.given.push((arena.peer.0, Arc::downgrade(&arena.held)));
+                // First to the recorder, so that it has every arena that a process has.
+                let _ = self.new.send(arena);
+                if let Err(error) = send(connection, GREETING, Some(&theirs)) {
+                    self.count(&format!("it did not wait for its arena: {error}"));
+                }
+            }
+            Err(error) => self.refuse(connection, &error.to_string()),
+        }
+    }
+
+    fn check(&mut self, pid: Pid, uid: u32) -> io::Result<()> {
+        if !self.users.contains(&uid) {
+            return Err(io::Error::other(format!("it records no process of user {uid}")));
+        }
+        self.given.retain(|(_, held)| held.strong_count() > 0);
+        let most = most_arenas();
+        if self.given.len() >= most {
+            return Err(io::Error::other(format!(
+                "it has {most} arenas, as many as its descriptors are enough for"
+            )));
+        }
+        if self.given.iter().filter(|(given, _)| *given == pid.0).count() >= MOST_OF_ONE_PROCESS {
+            return Err(io::Error::other(format!("process {pid} has {MOST_OF_ONE_PROCESS} arenas already")));
+        }
+        Ok(())
+    }
+
+    /// The arena, and the descriptor of it for the process.
+    fn make(&self, peer: Pid) -> io::Result<(ProcessArena, File)> {
+        let (arena, memory) = Arena::for_another(self.geometry, self.mode, peer).map_err(io::Error::other)?;
+        let again = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let theirs = OpenOptions::new().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(again)?;
+        flock(&theirs, FlockOperation::NonBlockingLockExclusive)?;
+        let process = match KernelPid::from_raw(peer.0 as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()))
+        {
+            Some(Ok(process)) => Some(process),
+            // It has ended already, or its number is not known here: the lock tells.
+            Some(Err(Errno::SRCH | Errno::INVAL)) | None => None,
+            Some(Err(error)) => return Err(error.into()),
+        };
+        Ok((ProcessArena { arena, memory, peer, process, held: Arc::new(()) }, theirs))
+    }
+
+    fn refuse(&self, connection: &OwnedFd, why: &str) {
+        self.count(why);
+        let answer = format!("{GREETING}{REFUSAL}{why}");
+        // A process that has not waited needs no answer.
+        let _ = send(connection, &answer[..answer.floor_char_boundary(MAX_ANSWER)], None);
+    }
+
+    fn refuse_without_descriptors(&mut self, listener: &OwnedFd) {
+        self.spare = None;
+        match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(connection) => self.refuse(&connection, "it has no descriptor left"),
+            Err(_) => thread::sleep(NAP),
+        }
+        self.spare = spare();
+    }
+
+    fn count(&self, why: &str) {
+        let mut unrecorded = self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner);
+        unrecorded.processes += 1;
+        unrecorded.why.get_or_insert_with(|| why.into());
+    }
+}
+
+impl ProcessArena {
+    /// The process that asked for it, by its number in this process's PID namespace; 0 if it has none there.
+    pub fn peer(&self) -> Pid {
+        self.peer
+    }
+
+    /// The process by its own account, once it has begun to record: its number in its own PID namespace.
+    pub fn pid(&self) -> Pid {
+        self.arena.pid()
+    }
+
+    /// Whether there is something to drain: the process has described itself. One that dies before has recorded nothing.
+    pub fn has_begun(&self) -> bool {
+        self.arena.is_published() || self.arena.rings().next().is_some()
+    }
+
+    /// Whether nothing will be recorded any more: the process has ended, or it has become another program.
+    pub fn has_ended(&self) -> bool {
+        self.process_has_ended() || self.is_unmapped()
+    }
+
+    fn process_has_ended(&self) -> bool {
+        let Some(process) = &self.process else { return false };
+        matches!(poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&Timespec::default())), Ok(1))
+    }
+
+    /// Whether no process has the memory any more, or is about to receive it.
+    fn is_unmapped(&self) -> bool {
+        flock(&self.memory, FlockOperation::NonBlockingLockShared).is_ok()
+    }
+}
+
+impl Borrow<Arena> for ProcessArena {
+    fn borrow(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+impl Drop for ProcessArena {
+    fn drop(&mut self) {
+        // Children that the process forked have inherited its mapping. They do not record into it, but they keep its memory.
+        if self.process_has_ended() && !self.is_unmapped() {
+            self.arena.discard_records();
+        }
+    }
+}
+
+/// Who connected: its number, which is 0 if this process's PID namespace does not show it, and its effective user.
+fn peer(connection: &OwnedFd) -> io::Result<(Pid, u32)> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let place = (&raw mut found).cast();
+    // SAFETY: `place` is `len` bytes, which the option wants.
+    let done = unsafe { libc::getsockopt(connection.as_raw_fd(), level, option, place, &raw mut len) };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((Pid(u32::try_from(found.pid).unwrap_or(0)), found.uid))
+}
+
+/// How many arenas a recorder may hold at a time. Each needs its memory, its process and its user trace.
+fn most_arenas() -> usize {
+    const EACH: u64 = 3;
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
+    // The others are for the kernel side and the rest.
+    let others = (limit / 8).max(64);
+    usize::try_from(limit.saturating_sub(others) / EACH).unwrap_or(usize::MAX)
+}
+
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+fn send(connection: &OwnedFd, answer: &str, memory: Option<&File>) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let memory: Vec<_> = memory.into_iter().map(AsFd::as_fd).collect();
+    if !memory.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&memory));
+    }
+    sendmsg(connection, &[IoSlice::new(answer.as_bytes())], &mut control, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// The signals of the recorder are for its other threads.
+fn block_signals() {
+    // SAFETY: a signal set is plain bits, which are filled in next.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `all` is ours.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: `all` is filled in; the old set is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut()) };
+}

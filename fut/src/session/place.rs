@@ -1,0 +1,74 @@
+//! Where the arena of this process is: in memory that its recorder hands out, or in a file of its own making.
+
+use std::{io, path::Path};
+
+use sigmund_model::Pid;
+
+use super::{ENV_MODE, ENV_PACKETS};
+use crate::{
+    clock, environment, handover,
+    shm::{Arena, ArenaError, Geometry, Mode},
+};
+
+/// The arena, described by `describe` before a recorder looks at it. `folder` is what [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR)
+/// names: if a recorder listens there, it gives the memory, and says how large it is.
+pub(super) fn arena_in(folder: &Path, pid: Pid, describe: impl FnOnce(&Arena)) -> Result<Arena, ArenaError> {
+    let socket = folder.join(handover::SOCKET);
+    match handover::ask(&socket) {
+        // Nobody listens, but the folder is there: a file, for whoever named the folder.
+        Err(ArenaError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => {}
+        Err(error) => return Err(error),
+        Ok(arena) => {
+            describe(&arena);
+            return Ok(arena);
+        }
+    }
+    let mode = mode(folder)?;
+    let packets = environment::variable(ENV_PACKETS).and_then(|packets| packets.to_str()?.parse().ok());
+    let geometry =
+        Geometry { packets: packets.unwrap_or(Geometry::default().packets), ..Geometry::default() };
+    arena_file(folder, geometry, mode, pid, describe)
+}
+
+fn mode(folder: &Path) -> Result<Mode, ArenaError> {
+    let asked = environment::variable(ENV_MODE);
+    match asked.as_ref().map(|mode| mode.to_str()) {
+        None | Some(Some("discard")) => Ok(Mode::Discard),
+        Some(Some("overwrite")) => Ok(Mode::Overwrite),
+        Some(_) => Err(ArenaError::Foreign {
+            file: folder.to_path_buf(),
+            expected: format!("{ENV_MODE} to be discard or overwrite"),
+            found: format!("{:?}", asked.unwrap_or_default()),
+        }),
+    }
+}
+
+/// The file appears under its name when it is whole, so that whoever drains it never sees half of one. A process that became
+/// another program by `exec` has had that name before; if nobody has opened the first one yet, it keeps it, and this one
+/// gets a number.
+fn arena_file(
+    folder: &Path,
+    geometry: Geometry,
+    mode: Mode,
+    pid: Pid,
+    describe: impl FnOnce(&Arena),
+) -> Result<Arena, ArenaError> {
+    // A name that no other process has, not even one with the same number in another namespace.
+    let unfinished = folder.join(format!("{pid}-{:x}.new", clock::ticks()));
+    let mut arena = Arena::create(&unfinished, geometry, mode, pid)?;
+    describe(&arena);
+    let mut named = Err(io::ErrorKind::AlreadyExists.into());
+    for number in 1..100 {
+        let number = if number == 1 { String::new() } else { format!(".{number}") };
+        let path = folder.join(format!("{pid}{number}.arena"));
+        // Unlike renaming, it fails if the name is taken.
+        named = std::fs::hard_link(&unfinished, &path);
+        if !matches!(&named, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+            arena.set_path(path);
+            break;
+        }
+    }
+    let removed = std::fs::remove_file(&unfinished);
+    named.and(removed).map_err(|error| ArenaError::Io(folder.to_path_buf(), error))?;
+    Ok(arena)
+}

@@ -1,0 +1,75 @@
+//! How large an arena is, and what its rings do when they are full.
+
+use super::{MAX_RINGS, RINGS_START};
+use crate::shm::platform::PACKET_LEN;
+
+/// How large an arena is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Packets of 64 KiB in each ring; a power of two, 2 to 65536.
+    pub packets: u32,
+    /// Rings, so: LWPs at one time; 1 to 4096.
+    pub rings: u32,
+}
+
+/// What a full ring does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Loses the newest: what finds no room is counted. A drain writes the trace meanwhile.
+    #[default]
+    Discard,
+    /// Loses the oldest: the flight recorder. Nobody drains; a snapshot takes what is there.
+    Overwrite,
+}
+
+impl Mode {
+    pub(super) fn to_number(self) -> u32 {
+        u32::from(self == Mode::Overwrite)
+    }
+
+    pub(super) fn from_number(number: u32) -> Option<Mode> {
+        match number {
+            0 => Some(Mode::Discard),
+            1 => Some(Mode::Overwrite),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Geometry {
+    /// 4 MiB for each of up to 512 LWPs: 4 ms of the fastest probes. Only rings in use take memory.
+    fn default() -> Geometry {
+        Geometry { packets: 64, rings: 512 }
+    }
+}
+
+impl Geometry {
+    /// Rule 11 of the ring wants a few in overwrite mode.
+    fn least_packets(mode: Mode) -> u32 {
+        match mode {
+            Mode::Discard => 2,
+            Mode::Overwrite => 4,
+        }
+    }
+
+    pub(super) fn is_valid(self, mode: Mode) -> bool {
+        self.packets.is_power_of_two()
+            && (Geometry::least_packets(mode)..=65536).contains(&self.packets)
+            && (1..=MAX_RINGS).contains(&self.rings)
+    }
+
+    /// What a valid one would be, for messages.
+    pub(super) fn bounds(mode: Mode) -> String {
+        let least = Geometry::least_packets(mode);
+        format!("{least} to 65536 packets (a power of two) and 1 to 4096 rings")
+    }
+
+    pub(super) fn ring_len(self) -> usize {
+        PACKET_LEN * (1 + self.packets as usize)
+    }
+
+    /// Bytes of an arena of this size.
+    pub(super) fn arena_len(self) -> usize {
+        RINGS_START + self.ring_len() * self.rings as usize
+    }
+}

@@ -1,0 +1,223 @@
+//! Where the memory of an arena comes from.
+//!
+//! Under `sigmund record` the recorder makes it: a memfd that is sealed, so that nobody can make it shorter or longer, the
+//! recorded process included. Touching a page behind the end of a file is SIGBUS; of sealed memory every page is there. A
+//! process that records by itself makes such memory too. Only where there is no recorder, a process makes a file
+//! in a folder that somebody named ([`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR)); whoever opens it has to trust that process.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use rustix::fs::{FallocateFlags, SealFlags, fallocate};
+use sigmund_model::Pid;
+
+use super::{Arena, ArenaError, Geometry, Head, MAGIC, Mode, RINGS_START, STATES_START, VERSION, head_of};
+use crate::shm::mapping::Mapping;
+
+/// Name of the memory in `/proc/PID/maps`.
+#[cfg(feature = "drain")]
+const NAME: &str = "fut-arena";
+
+/// What keeps the memory as long as it is.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+impl Arena {
+    /// Makes the arena of process `pid` in a file at `path`, readable by its owner only. The file must not exist.
+    ///
+    /// # Errors
+    /// When the file cannot be made or mapped, or the geometry is out of bounds.
+    pub fn create(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, ArenaError> {
+        check(path, geometry, mode)?;
+        let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+        let file = file.map_err(io_error)?;
+        file.set_len(geometry.arena_len() as u64).map_err(io_error)?;
+        allocate_start(&file).map_err(io_error)?;
+        let arena = Arena::map(&file, path, geometry, mode).map_err(io_error)?;
+        arena.describe();
+        arena.publish(pid);
+        Ok(arena)
+    }
+
+    /// Opens the arena that another process has made in a file. That process can still make the file shorter, and then
+    /// SIGBUS ends whoever reads it: this is for processes that one trusts. A recorder of others hands out memory that
+    /// nobody can change the length of: [`ArenaServer`](crate::drain::ArenaServer).
+    ///
+    /// # Errors
+    /// When the file cannot be opened or mapped, or is not a whole arena (yet).
+    pub fn open(path: &Path) -> Result<Arena, ArenaError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options.open(path).map_err(|error| ArenaError::Io(path.to_path_buf(), error))?;
+        let arena = Arena::of_file(&file, path)?;
+        if arena.is_published() {
+            return Ok(arena);
+        }
+        // Acquire: as in `is_published`.
+        let magic = arena.head().magic.load(Ordering::Acquire);
+        Err(foreign(path, "\"FUTARENA\"", format!("{magic:#x}")))
+    }
+
+    /// Memory for this process alone: nobody else has a descriptor of it, or a name.
+    #[cfg(all(feature = "probes", feature = "drain"))]
+    pub(crate) fn alone(geometry: Geometry, mode: Mode) -> Result<Arena, ArenaError> {
+        let name = std::path::PathBuf::from(NAME);
+        check(&name, geometry, mode)?;
+        let io_error = |error| ArenaError::Io(name.clone(), error);
+        let file = sealed(geometry).map_err(io_error)?;
+        allocate_start(&file).map_err(io_error)?;
+        let arena = Arena::map(&file, &name, geometry, mode).map_err(io_error)?;
+        arena.describe();
+        Ok(arena)
+    }
+
+    /// Memory for another process, and a descriptor of it. Its head describes it, and the process publishes it when it has
+    /// written its metadata.
+    #[cfg(feature = "drain")]
+    pub(crate) fn for_another(geometry: Geometry, mode: Mode, pid: Pid) -> Result<(Arena, File), ArenaError> {
+        let name = std::path::PathBuf::from(NAME);
+        check(&name, geometry, mode)?;
+        let io_error = |error| ArenaError::Io(name.clone(), error);
+        let file = sealed(geometry).map_err(io_error)?;
+        let arena = Arena::map(&file, &name, geometry, mode).map_err(io_error)?;
+        arena.describe();
+        arena.pid.store(pid.0, Ordering::Relaxed);
+        Ok((arena, file))
+    }
+
+    /// Memory that the recorder has made for this process; `socket` is where it came from.
+    #[cfg(feature = "probes")]
+    pub(crate) fn received(memory: std::os::fd::OwnedFd, socket: &Path) -> Result<Arena, ArenaError> {
+        let file = File::from(memory);
+        let io_error = |error| ArenaError::Io(socket.to_path_buf(), error);
+        let seals = rustix::fs::fcntl_get_seals(&file).map_err(|error| io_error(error.into()))?;
+        if !seals.contains(SEALS) {
+            return Err(foreign(socket, "memory that is sealed", format!("{seals:?}")));
+        }
+        let arena = Arena::of_file(&file, socket)?;
+        allocate_start(&file).map_err(io_error)?;
+        Ok(arena)
+    }
+
+    /// Maps an arena whose head describes it. The head is read once, and what it says is checked against the file.
+    fn of_file(file: &File, path: &Path) -> Result<Arena, ArenaError> {
+        let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
+        let found = file.metadata().map_err(io_error)?;
+        let len = found.len();
+        if !found.is_file() || len < RINGS_START as u64 {
+            return Err(foreign(
+                path,
+                "a file of 1 MiB at least",
+                format!("{:?}, {len} bytes", found.file_type()),
+            ));
+        }
+        let (geometry, mode) = {
+            let head = Mapping::new(file, STATES_START).map_err(io_error)?;
+            let head = head_of(&head);
+            // Acquire: pairs with the Release in `describe`.
+            let version = head.version.load(Ordering::Acquire);
+            if version != VERSION {
+                return Err(foreign(
+                    path,
+                    &format!("an arena of version {VERSION}"),
+                    format!("version {version}"),
+                ));
+            }
+            let mode = head.mode.load(Ordering::Relaxed);
+            let mode =
+                Mode::from_number(mode).ok_or_else(|| foreign(path, "mode 0 or 1", mode.to_string()))?;
+            let geometry = Geometry {
+                packets: head.packets.load(Ordering::Relaxed),
+                rings: head.rings.load(Ordering::Relaxed),
+            };
+            (geometry, mode)
+        };
+        if !geometry.is_valid(mode) || len < geometry.arena_len() as u64 {
+            return Err(foreign(
+                path,
+                "a geometry that fits the file",
+                format!("{geometry:?} in {len} bytes"),
+            ));
+        }
+        Arena::map(file, path, geometry, mode).map_err(io_error)
+    }
+
+    fn map(file: &File, path: &Path, geometry: Geometry, mode: Mode) -> io::Result<Arena> {
+        let mapping = Mapping::new(file, geometry.arena_len())?;
+        Ok(Arena {
+            mapping,
+            geometry,
+            mode,
+            pid: AtomicU32::new(0),
+            published: AtomicBool::new(false),
+            drained: AtomicBool::new(false),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Writes what it is to its head.
+    fn describe(&self) {
+        let head: &Head = self.head();
+        head.packets.store(self.geometry.packets, Ordering::Relaxed);
+        head.rings.store(self.geometry.rings, Ordering::Relaxed);
+        head.mode.store(self.mode.to_number(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `of_file`.
+        head.version.store(VERSION, Ordering::Release);
+    }
+
+    /// Says that the arena is whole, and whose it is.
+    pub(crate) fn publish(&self, pid: Pid) {
+        self.pid.store(pid.0, Ordering::Relaxed);
+        self.published.store(true, Ordering::Relaxed);
+        self.head().pid.store(pid.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_published`; the head and the first metadata are whole when the magic is there.
+        self.head().magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Whether the process has published it. From then on [`pid`](Arena::pid) is what the process said then.
+    pub(crate) fn is_published(&self) -> bool {
+        // Acquire: pairs with the Release in `publish`.
+        let published = self.head().magic.load(Ordering::Acquire) == MAGIC;
+        if published && !self.published.swap(true, Ordering::Relaxed) {
+            self.pid.store(self.head().pid.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        published
+    }
+}
+
+fn check(path: &Path, geometry: Geometry, mode: Mode) -> Result<(), ArenaError> {
+    if geometry.is_valid(mode) {
+        return Ok(());
+    }
+    Err(foreign(path, &Geometry::bounds(mode), format!("{} and {}", geometry.packets, geometry.rings)))
+}
+
+fn foreign(path: &Path, expected: &str, found: String) -> ArenaError {
+    ArenaError::Foreign { file: path.to_path_buf(), expected: expected.into(), found }
+}
+
+/// Memory whose length is fixed for as long as it exists.
+#[cfg(feature = "drain")]
+fn sealed(geometry: Geometry) -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
+
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Since Linux 6.3; some systems then want to be told that nothing in it is executed.
+    let memory = match memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(rustix::io::Errno::INVAL) => memfd_create(NAME, flags)?,
+        made => made?,
+    };
+    rustix::fs::ftruncate(&memory, geometry.arena_len() as u64)?;
+    fcntl_add_seals(&memory, SEALS)?;
+    Ok(File::from(memory))
+}
+
+/// Touching a page for which there is no memory would kill the process: better an error now.
+fn allocate_start(file: &File) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, RINGS_START as u64)?)
+}

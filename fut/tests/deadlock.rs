@@ -1,0 +1,136 @@
+//! What the report of a deadlock says, and that making it harms nobody: threads that it looks at may be unparked
+//! meanwhile, by a plain thread or by another runtime, and end.
+
+mod again;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex as StdMutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use fut::{
+    Builder, Deadlock, Policy, Priority, Runtime, WaitKind,
+    model::Thread,
+    sync::{Mutex, MutexGuard},
+};
+
+/// So large that the allocator gives it back to the kernel: whoever reads it afterwards faults.
+const LARGE: usize = 160 << 10;
+const THREADS: usize = 64;
+const ROUNDS: usize = 4;
+
+/// What a user thread waits for: memory of its own.
+struct Lock {
+    mutex: Mutex<()>,
+    _large: [u8; LARGE],
+}
+
+/// A thread that waits: its number, and where its mutex is.
+struct Waits {
+    name: String,
+    address: usize,
+}
+
+/// Many threads wait, each for a mutex that a plain thread holds: until it lets go, at about the moment when the runtime
+/// looks for a deadlock.
+fn a_round(policy: Policy, priority: Priority, delay: Duration) {
+    let reports = Arc::new(StdMutex::new(Vec::<Deadlock>::new()));
+    let told = Arc::clone(&reports);
+    let tell = move |deadlock: &Deadlock| told.lock().unwrap().push(deadlock.clone());
+    let builder = Runtime::builder().lwps(2).policy(policy).on_deadlock(tell);
+    let runtime = builder.build().unwrap();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let mut made = HashMap::<Thread, Waits>::new();
+    let (mut guards, mut handles) = (Vec::<MutexGuard<'static, ()>>::new(), Vec::new());
+    for n in 0..THREADS {
+        let lock = Arc::new(Lock { mutex: Mutex::new(()), _large: [1; LARGE] });
+        let address = (&raw const lock.mutex).addr();
+        let guard = lock.mutex.try_lock().unwrap();
+        // SAFETY: the thread keeps its share of the lock until it has had the mutex, which this guard has before.
+        guards.push(unsafe { std::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(guard) });
+        let name = format!("waits for lock {n:5} {}", "x".repeat(LARGE));
+        let (begun, lock) = (Arc::clone(&begun), lock);
+        let urgent = Builder::new().name(name.clone()).priority(priority);
+        let main = runtime.spawn(move || {
+            urgent.spawn(move || {
+                begun.fetch_add(1, Ordering::Relaxed);
+                drop(lock.mutex.lock());
+            })
+        });
+        let thread = main.join().unwrap();
+        made.insert(thread.id(), Waits { name, address });
+        handles.push(thread);
+    }
+    while begun.load(Ordering::Relaxed) < THREADS {
+        thread::yield_now();
+    }
+    thread::sleep(delay);
+    for guard in guards {
+        drop(guard);
+    }
+    handles.into_iter().for_each(|thread| thread.join().unwrap());
+    drop(runtime);
+    for thread in reports.lock().unwrap().iter().flat_map(Deadlock::threads) {
+        let Some(waits) = made.get(&thread.thread) else { panic!("there was no thread {}", thread.thread) };
+        assert!(waits.name.starts_with(&thread.name) && thread.name.len() >= 16, "{}", thread.name);
+        assert_eq!((thread.kind, thread.address, thread.holder), (WaitKind::Mutex, waits.address, None));
+    }
+}
+
+fn rounds(policy: Policy, priority: Priority) {
+    let programs: Vec<_> = (0..4)
+        .map(|program| {
+            thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    a_round(policy, priority, Duration::from_millis(196 + (round * 4 + program) as u64));
+                }
+            })
+        })
+        .collect();
+    programs.into_iter().for_each(|program| program.join().unwrap());
+}
+
+#[test]
+fn looking_for_a_deadlock_reads_nothing_of_threads_that_end_meanwhile() {
+    let body = || {
+        rounds(Policy::WorkStealing, Priority::Urgent);
+        rounds(Policy::Affinity, Priority::Normal);
+    };
+    let Some(output) = again::run("looking_for_a_deadlock_reads_nothing_of_threads_that_end_meanwhile", body)
+    else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+/// Both wait for a thread of another runtime that sleeps: one for its end, one for a mutex that it holds.
+#[test]
+fn who_waits_for_a_thread_of_another_runtime_is_in_no_deadlock() {
+    let (tell, told) = mpsc::channel();
+    let tell = StdMutex::new(tell);
+    let handler = move |deadlock: &Deadlock| tell.lock().unwrap().send(deadlock.clone()).unwrap();
+    let waits = Runtime::builder().lwps(2).on_deadlock(handler).build().unwrap();
+    let works = Runtime::builder().lwps(1).build().unwrap();
+    let (mutex, taken) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
+    let (held, begun) = (Arc::clone(&mutex), Arc::clone(&taken));
+    let worker = works.spawn(move || {
+        let guard = held.lock();
+        begun.fetch_add(1, Ordering::Release);
+        fut::sleep(Duration::from_millis(700));
+        drop(guard);
+    });
+    while taken.load(Ordering::Acquire) == 0 {
+        thread::yield_now();
+    }
+    let threads = [waits.spawn(move || worker.join().unwrap()), waits.spawn(move || drop(mutex.lock()))];
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let report = told.try_recv().ok();
+    assert!(report.is_none(), "{}", report.unwrap());
+}

@@ -1,0 +1,169 @@
+//! What happens when the kernel gives no more descriptors or threads: building a runtime fails, and one that was built
+//! goes on. Each case is a process of its own, since limits are a process's.
+
+mod again;
+
+use std::{
+    fs::File,
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use fut::{
+    Builder, Priority, Runtime, blocking, net, sleep, spawn,
+    sync::{Condvar, Mutex, OnceCell, RwLock, Semaphore, channel},
+};
+
+fn limit(resource: libc::__rlimit_resource_t, to: u64) {
+    let limit = libc::rlimit { rlim_cur: to, rlim_max: to };
+    // SAFETY: `limit` is there during the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw const limit) }, 0);
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn passes(name: &str, body: impl FnOnce()) {
+    let Some(output) = again::run(name, body) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+/// Each call that has a deadline, to the end of it.
+fn timed_waits() {
+    let soon = Duration::from_millis(2);
+    sleep(soon);
+    let held = Arc::new(Mutex::new(()));
+    let other = Arc::clone(&held);
+    let guard = held.lock();
+    assert!(spawn(move || other.try_lock_for(soon).is_none()).join().unwrap());
+    assert!(Condvar::new().wait_timeout(guard, soon).1.timed_out());
+    let lock = Arc::new(RwLock::new(()));
+    let reader = lock.read();
+    let other = Arc::clone(&lock);
+    assert!(spawn(move || other.try_write_for(soon).is_none()).join().unwrap());
+    drop(reader);
+    assert!(Semaphore::new(0).try_acquire_for(soon).is_err());
+    let (_sender, receiver) = channel::bounded::<()>(1);
+    assert_eq!(receiver.recv_timeout(soon), Err(channel::RecvTimeoutError::Timeout));
+    assert_eq!(*OnceCell::new().get_or_init(|| 5), 5);
+}
+
+#[test]
+fn at_the_limit_of_descriptors_a_runtime_is_not_built_and_one_that_was_goes_on() {
+    passes("at_the_limit_of_descriptors_a_runtime_is_not_built_and_one_that_was_goes_on", || {
+        limit(libc::RLIMIT_NOFILE, 64);
+        let runtime = Runtime::builder().lwps(2).build().unwrap();
+        let listener = runtime.run(|| net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut files = Vec::new();
+        while let Ok(file) = File::open("/dev/null") {
+            files.push(file);
+        }
+        let error = Runtime::builder().build().unwrap_err();
+        assert!(error.to_string().contains("descriptors for the reactor"), "{error}");
+        runtime.run(move || {
+            timed_waits();
+            let urgent = Builder::new().priority(Priority::Urgent);
+            urgent.spawn(timed_waits).join().unwrap();
+            assert_eq!(blocking(|| 42), 42);
+            let refused = |error: io::Error| error.raw_os_error() == Some(libc::EMFILE);
+            assert!(net::TcpListener::bind("127.0.0.1:0").is_err_and(refused));
+            assert!(net::TcpStream::connect(address).is_err_and(refused));
+            assert!(net::UdpSocket::bind("127.0.0.1:0").is_err_and(refused));
+            assert!(net::UnixStream::pair().is_err_and(refused));
+            // One for the client, none for the server.
+            drop(files.pop());
+            let _client = net::TcpStream::connect(address).unwrap();
+            assert!(listener.accept().is_err_and(refused));
+        });
+    });
+}
+
+#[test]
+fn without_more_threads_a_runtime_is_not_built_and_one_that_was_goes_on() {
+    passes("without_more_threads_a_runtime_is_not_built_and_one_that_was_goes_on", || {
+        let runtime = Runtime::builder().lwps(2).build().unwrap();
+        // SAFETY: takes no memory. The limit does not hold for root.
+        let is_root = unsafe { libc::geteuid() } == 0;
+        // SAFETY: as above; of this process only, which does nothing else.
+        assert!(!is_root || unsafe { libc::setresuid(54_321, 54_321, 54_321) } == 0);
+        limit(libc::RLIMIT_NPROC, 1);
+        assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "the limit holds");
+        assert!(Runtime::builder().build().is_err());
+        let begun = Instant::now();
+        runtime.run(|| {
+            let calls = (0..4).map(|n| spawn(move || blocking(|| n)));
+            let calls: Vec<_> = calls.collect();
+            assert!(calls.into_iter().map(|call| call.join().unwrap()).eq(0..4));
+            timed_waits();
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    });
+}
+
+#[test]
+fn a_runtime_that_is_dropped_gives_its_descriptors_back() {
+    passes("a_runtime_that_is_dropped_gives_its_descriptors_back", || {
+        let before = descriptors();
+        for _ in 0..30 {
+            let runtime = Runtime::builder().lwps(1).build().unwrap();
+            runtime.run(|| {
+                sleep(Duration::from_micros(10));
+                drop(net::UdpSocket::bind("127.0.0.1:0").unwrap());
+            });
+        }
+        assert_eq!(descriptors(), before);
+    });
+}
+
+/// By a worker's thread, one on the reactor's LWP, and one in a blocking call.
+#[test]
+fn a_runtime_may_be_dropped_by_one_of_its_own_threads() {
+    passes("a_runtime_may_be_dropped_by_one_of_its_own_threads", || {
+        for (priority, blocks) in
+            [(Priority::Normal, false), (Priority::Urgent, false), (Priority::Normal, true)]
+        {
+            let runtime = Arc::new(Runtime::builder().lwps(2).build().unwrap());
+            let (send, receive) = std::sync::mpsc::channel();
+            let (gate, opened) = (Arc::new(Semaphore::new(0)), Arc::clone(&runtime));
+            let waits = Arc::clone(&gate);
+            let thread = runtime.spawn(move || {
+                let drops = move || {
+                    // As an urgent thread that was blocked, it goes on with the reactor's LWP.
+                    drop(waits.acquire());
+                    let drops = move || {
+                        drop(opened);
+                        send.send(()).unwrap();
+                    };
+                    // It does not come back from such a call.
+                    if blocks { blocking(drops) } else { drops() }
+                };
+                Builder::new().priority(priority).spawn(drops)
+            });
+            drop(thread.join().unwrap());
+            drop(runtime);
+            gate.add_permits(1);
+            receive.recv_timeout(Duration::from_secs(20)).expect("it was dropped");
+        }
+    });
+}
+
+#[test]
+fn a_runtime_may_be_dropped_by_its_handler_of_deadlocks() {
+    passes("a_runtime_may_be_dropped_by_its_handler_of_deadlocks", || {
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let runtime = Arc::new(std::sync::Mutex::new(None::<Runtime>));
+        let dropped = Arc::clone(&runtime);
+        let handler = move |_: &fut::Deadlock| {
+            drop(dropped.lock().unwrap().take());
+            send.send(()).unwrap();
+        };
+        let built = Runtime::builder().lwps(2).on_deadlock(handler).build().unwrap();
+        drop(built.spawn(|| drop(Semaphore::new(0).acquire())));
+        *runtime.lock().unwrap() = Some(built);
+        receive.recv_timeout(Duration::from_secs(20)).expect("it was dropped");
+    });
+}

@@ -1,0 +1,159 @@
+//! A runtime in which user threads that have begun move between LWPs: what the others test, once more, and what only
+//! this kind does.
+#![allow(clippy::duplicate_mod, reason = "each of the files below says for itself which kind it tests")]
+
+#[path = "../net.rs"]
+mod net;
+#[path = "../reactor.rs"]
+mod reactor;
+#[path = "../runtime.rs"]
+mod runtime;
+#[path = "../scope.rs"]
+mod scope;
+#[path = "../sync/main.rs"]
+mod sync;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use fut::{Policy, Runtime, spawn, yield_now};
+
+use crate::runtime::kind::builder;
+
+/// The LWP that runs the caller, asked of the kernel.
+#[inline(never)]
+fn lwp() -> u32 {
+    // SAFETY: takes no argument and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// The same for [`thread::panicking`]: found anew at each call.
+#[inline(never)]
+fn panicking() -> bool {
+    thread::panicking()
+}
+
+#[test]
+fn a_thread_that_has_begun_moves_to_an_lwp_that_has_time() {
+    for (policy, moves) in
+        [(Policy::WorkStealing, true), (Policy::SharedFifo, true), (Policy::Affinity, false)]
+    {
+        let runtime = builder().lwps(3).policy(policy).build().unwrap();
+        let moved = runtime.run(|| {
+            let thread = || {
+                let mut lwps = vec![lwp()];
+                for _ in 0..100 {
+                    let until = Instant::now() + Duration::from_micros(20);
+                    while Instant::now() < until {}
+                    yield_now();
+                    lwps.push(lwp());
+                }
+                lwps.windows(2).filter(|pair| pair[0] != pair[1]).count()
+            };
+            let threads: Vec<_> = (0..12).map(|_| spawn(thread)).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).sum::<usize>()
+        });
+        assert_eq!(moved > 0, moves, "{moved} moves under {policy:?}");
+    }
+}
+
+/// A thread on each LWP at once, which looks.
+fn nobody_panics_any_more(runtime: &Runtime, lwps: usize) {
+    let there = Arc::new(AtomicUsize::new(0));
+    let looks: Vec<_> = (0..lwps)
+        .map(|_| {
+            let there = Arc::clone(&there);
+            runtime.spawn(move || {
+                there.fetch_add(1, Ordering::Relaxed);
+                let since = Instant::now();
+                while there.load(Ordering::Relaxed) < lwps {
+                    assert!(since.elapsed() < Duration::from_secs(20), "not all LWPs run a thread");
+                    std::hint::spin_loop();
+                }
+                panicking()
+            })
+        })
+        .collect();
+    for look in looks {
+        assert!(!look.join().unwrap(), "an LWP counts a panic that is over");
+    }
+}
+
+/// Leaves its LWP in every way that a destructor can.
+struct LeavesWhenDropped(u64);
+
+impl Drop for LeavesWhenDropped {
+    fn drop(&mut self) {
+        let mine = lwp();
+        let check = |what| assert_eq!((lwp(), panicking()), (mine, true), "after {what}");
+        for _ in 0..5 {
+            yield_now();
+            check("a yield");
+        }
+        fut::sleep(Duration::from_micros(self.0 % 5 * 40));
+        check("a sleep");
+        fut::blocking(|| ());
+        check("a blocking call");
+        spawn(yield_now).join().unwrap();
+        check("a join");
+    }
+}
+
+/// The standard library counts panics for each LWP: whoever unwinds comes back to where it began to.
+#[test]
+fn a_destructor_that_yields_while_its_thread_unwinds_comes_back_to_its_lwp() {
+    for policy in [Policy::WorkStealing, Policy::SharedFifo] {
+        let runtime = builder().lwps(3).policy(policy).build().unwrap();
+        runtime.run(|| {
+            let thread = |n| {
+                spawn(move || {
+                    for _ in 0..10 {
+                        let leaves = AssertUnwindSafe(LeavesWhenDropped(n));
+                        let panic = catch_unwind(|| {
+                            let _leaves = leaves;
+                            panic!("on purpose")
+                        });
+                        assert!(panic.is_err());
+                        yield_now();
+                    }
+                })
+            };
+            let threads: Vec<_> = (0..9).map(thread).collect();
+            threads.into_iter().for_each(|t| t.join().unwrap());
+        });
+        nobody_panics_any_more(&runtime, 3);
+    }
+}
+
+#[test]
+fn a_panic_in_a_blocking_call_is_the_callers() {
+    let runtime = builder().lwps(2).build().unwrap();
+    runtime.run(|| {
+        let thread = |n: u32| {
+            spawn(move || {
+                for round in 0..20 {
+                    let panic = catch_unwind(|| {
+                        fut::blocking(|| {
+                            if n < 9 {
+                                panic!("{n}, {round}")
+                            }
+                        })
+                    });
+                    assert_eq!(*panic.unwrap_err().downcast::<String>().unwrap(), format!("{n}, {round}"));
+                    assert!(!panicking());
+                    assert!(!fut::blocking(panicking));
+                }
+            })
+        };
+        let threads: Vec<_> = (0..6).map(thread).collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+    nobody_panics_any_more(&runtime, 2);
+}

@@ -1,0 +1,225 @@
+//! A run directory: what one `sigmund record` leaves, before the merge.
+//!
+//! ```text
+//! RUN/run.json       this manifest: how, when and where it was recorded, clock snapshots
+//! RUN/kernel.dat     the kernel side, a trace.dat; or kernel.perf, a perf.data
+//! RUN/user-PID.fut   the user side, a user trace for each process that recorded
+//! ```
+//!
+//! While it is recorded, and after the recorder was killed, the manifest says `unfinished`, and there are besides:
+//!
+//! ```text
+//! RUN/run.snapshots                        clock snapshots, one JSON object a line
+//! RUN/kernel.unfinished, kernel.pages-*    what kernel.dat is made of (fkt_ingest::live)
+//! ```
+//!
+//! [`finish`](unfinished::finish) makes a run of that.
+
+mod snapshots;
+mod unfinished;
+
+use std::{io::Read, path::Path};
+
+use serde::{Deserialize, Serialize};
+use sigmund_model::{ClockDomain, Nanos, Snapshot, Ticks};
+
+use sigmund_files::Folder;
+
+use crate::error::Error;
+pub use snapshots::SnapshotLog;
+pub use unfinished::is_of_a_run;
+pub(crate) use unfinished::{finish, is_unfinished};
+
+/// Name of the manifest in a run directory.
+pub(crate) const MANIFEST: &str = "run.json";
+/// Names of the kernel side: recorded by tracepoints, by perf.
+pub const KERNEL_DAT: &str = "kernel.dat";
+/// The same, recorded by perf.
+pub const KERNEL_PERF: &str = "kernel.perf";
+/// A manifest of a week has a tenth of that, for its clock snapshots.
+const MAX_MANIFEST: u64 = 1 << 30;
+
+/// What is known about a recording beside its events.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Whether the recording goes on, or its recorder was killed: what is said below was known at its start.
+    #[serde(default)]
+    pub unfinished: bool,
+    /// The program that was recorded, and its arguments.
+    pub command: Vec<String>,
+    /// How it ended: `exit 0`, `signal 9`, …
+    pub ended: String,
+    /// The machine.
+    pub host: String,
+    /// `uname -srvm` of it.
+    pub kernel: String,
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// Version of the recorder.
+    pub recorder: String,
+    /// The kernel side.
+    pub kernel_side: KernelSide,
+    /// The user side, one for each process.
+    pub user_side: Vec<UserSide>,
+    /// Processes that wanted to be recorded and could not be.
+    #[serde(default)]
+    pub unrecorded_processes: u64,
+    /// Why, of the first of them.
+    #[serde(default)]
+    pub unrecorded_why: Option<String>,
+    /// How long it took.
+    #[serde(default)]
+    pub recorded_ns: u64,
+    /// How much of that time the recorder had on CPUs.
+    #[serde(default)]
+    pub recorder_cpu_ns: u64,
+    /// Clock snapshots, taken at the start, every second and at the end.
+    pub snapshots: Vec<ManifestSnapshot>,
+    /// How long each LWP of the recorded processes had been on CPUs, by the kernel's own sum: read at the start, every
+    /// tenth of a second or less often, and at the end. LWPs that lived between two readings are missing. Older
+    /// recordings have none.
+    #[serde(default)]
+    pub lwp_cpu_times: Vec<LwpCpuTime>,
+    /// LWPs that one reading found and that are not in `lwp_cpu_times`, because there were too many.
+    #[serde(default)]
+    pub lwp_cpu_times_omitted: u64,
+}
+
+/// The kernel's own sum of one LWP's time on CPUs, between two instants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LwpCpuTime {
+    /// The process.
+    pub pid: u32,
+    /// The LWP.
+    pub tid: u32,
+    /// The reading at the start of the recording. `None`: the LWP was not there yet, and had no CPU time.
+    #[serde(default)]
+    pub begin: Option<CpuTimeReading>,
+    /// The last reading at which the LWP was there: at the end of the recording, or, if it has ended before, up to a
+    /// tenth of a second earlier than that (more where readings take long). `None`: it was there at the start only.
+    #[serde(default)]
+    pub end: Option<CpuTimeReading>,
+}
+
+/// `sum_exec_runtime` of an LWP, as `/proc/PID/task/TID/schedstat` shows it (kernel/sched/core.c, v6.12).
+///
+/// The kernel brings it up to date at each switch and each timer tick, not when it is read: an LWP that is on a CPU while
+/// it is read may have run for up to a tick more (1 to 10 ms; longer with `nohz_full`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimeReading {
+    /// TSC before the file was read.
+    pub before: u64,
+    /// TSC after it was read.
+    pub after: u64,
+    /// Nanoseconds on CPUs since the LWP began.
+    pub ns: u64,
+}
+
+/// The kernel side of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KernelSide {
+    /// File name in the run directory; `None` if it was not recorded.
+    pub file: Option<String>,
+    /// How it was recorded: `tracefs`, `perf` or `none`.
+    pub means: String,
+    /// Why not by better means, if so.
+    pub why: Option<String>,
+    /// Whether switches among LWPs that are not the program's were left out, on purpose.
+    #[serde(default)]
+    pub others_unseen: bool,
+    /// Whether the recorder was killed: what was still in the kernel's buffers is missing at its end.
+    #[serde(default)]
+    pub cut: bool,
+    /// Events lost on each CPU, where the kernel counted them.
+    pub lost: Vec<(u32, u64)>,
+    /// TSC at which it was told to record no more. What is on the user side and later has no kernel side.
+    #[serde(default)]
+    pub stopped_tick: Option<u64>,
+}
+
+/// The user side of one process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UserSide {
+    /// File name in the run directory.
+    pub file: String,
+    /// The process.
+    pub pid: u32,
+    /// Records that found no room.
+    pub lost: u64,
+    /// Records that were never finished.
+    pub unfinished: u64,
+    /// Records that could not be written: the disk was full.
+    #[serde(default)]
+    pub unwritten: u64,
+}
+
+/// A clock snapshot, as the manifest keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ManifestSnapshot {
+    /// Name of the other clock.
+    pub clock: String,
+    /// TSC before.
+    pub before: u64,
+    /// TSC after.
+    pub after: u64,
+    /// The other clock, in nanoseconds.
+    pub ns: u64,
+}
+
+impl ManifestSnapshot {
+    /// From a snapshot.
+    pub fn new(domain: ClockDomain, snapshot: Snapshot) -> ManifestSnapshot {
+        ManifestSnapshot {
+            clock: domain.name().into(),
+            before: snapshot.before.0,
+            after: snapshot.after.0,
+            ns: snapshot.ns.0,
+        }
+    }
+
+    /// As a snapshot; `None` if the clock is not known.
+    pub fn snapshot(&self) -> Option<(ClockDomain, Snapshot)> {
+        let domain = ClockDomain::from_name(&self.clock)?;
+        Some((domain, Snapshot { before: Ticks(self.before), after: Ticks(self.after), ns: Nanos(self.ns) }))
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest of a run directory.
+    ///
+    /// # Errors
+    /// When there is none, or it is not one.
+    pub fn read(run: &Path) -> Result<Manifest, Error> {
+        Manifest::read_in(&Folder::open(run).map_err(Error::io(run))?)
+    }
+
+    /// The same, of a folder that is open. Of an unfinished run, the snapshots taken so far are in it.
+    ///
+    /// # Errors
+    /// As those of [`read`](Self::read).
+    pub fn read_in(run: &Folder) -> Result<Manifest, Error> {
+        let path = run.path_of(MANIFEST);
+        let file = run.open_file(MANIFEST).map_err(Error::io(&path))?;
+        let mut text = String::new();
+        file.take(MAX_MANIFEST).read_to_string(&mut text).map_err(Error::io(&path))?;
+        let mut manifest: Manifest = serde_json::from_str(&text).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Error::bad(&path, &place, "the manifest of a run", error.to_string())
+        })?;
+        if manifest.unfinished {
+            manifest.snapshots.append(&mut snapshots::read(run)?);
+        }
+        Ok(manifest)
+    }
+
+    /// Writes it into a run directory of the caller's own; one that is there is replaced by the whole new one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, run: &Folder) -> Result<(), Error> {
+        let path = run.path_of(MANIFEST);
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| Error::bad(&path, "end", "JSON", e.to_string()))?;
+        run.write_file(MANIFEST, (text + "\n").as_bytes()).map_err(Error::io(&path))
+    }
+}

@@ -1,0 +1,69 @@
+//! Rows as a table for people: what a terminal would obey is escaped in every cell, and no cell makes the table grow
+//! beyond its share.
+
+use arrow::{
+    array::{ArrayRef, RecordBatch, StringArray},
+    datatypes::{DataType, Field, Schema, SchemaRef},
+    error::ArrowError,
+    util::{
+        display::{ArrayFormatter, FormatOptions},
+        pretty::pretty_format_batches,
+    },
+};
+use sigmund_model::Printable;
+
+/// Characters of a whole table. Every cell is padded to the longest of its column, so one long name makes all rows as
+/// long: cells are cut where that would be more.
+const MOST_CHARACTERS: usize = 1 << 27;
+/// A cell of this many characters is never cut.
+const SHORT: usize = 100;
+
+/// A table that has been drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// Its lines. No character in them but the line breaks is a control.
+    pub text: String,
+    /// How many rows it has.
+    pub rows: usize,
+}
+
+/// Draws all rows. Line breaks in cells are shown as `\n`, unless the table is a plan: that has one step a line.
+pub(crate) fn draw(schema: &Schema, batches: &[RecordBatch], is_plan: bool) -> Result<Drawn, ArrowError> {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let cells = rows.saturating_mul(schema.fields().len()).max(1);
+    let longest = (MOST_CHARACTERS / cells).max(SHORT);
+    let texts = SchemaRef::new(Schema::new(
+        schema
+            .fields()
+            .iter()
+            .map(|field| Field::new(shown(field.name(), longest, false), DataType::Utf8, true))
+            .collect::<Vec<_>>(),
+    ));
+    let mut drawn = Vec::with_capacity(batches.len() + 1);
+    // Without rows, the names of the columns are drawn nevertheless.
+    drawn.push(RecordBatch::new_empty(texts.clone()));
+    for batch in batches {
+        let columns = batch.columns().iter().map(|column| column_of_texts(column, longest, is_plan));
+        drawn.push(RecordBatch::try_new(texts.clone(), columns.collect::<Result<_, _>>()?)?);
+    }
+    Ok(Drawn { text: pretty_format_batches(&drawn)?.to_string(), rows })
+}
+
+fn column_of_texts(column: &ArrayRef, longest: usize, is_plan: bool) -> Result<ArrayRef, ArrowError> {
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(column, &options)?;
+    let text = |row| Ok(shown(&formatter.value(row).try_to_string()?, longest, is_plan));
+    let texts: StringArray =
+        (0..column.len()).map(|row| text(row).map(Some)).collect::<Result<_, ArrowError>>()?;
+    Ok(std::sync::Arc::new(texts))
+}
+
+fn shown(text: &str, longest: usize, keeps_lines: bool) -> String {
+    let cut = text.char_indices().nth(longest).map(|(at, _)| at);
+    let (text, more) = cut.map_or((text, ""), |at| (&text[..at], "…"));
+    let printable = match keeps_lines {
+        true => text.lines().map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n"),
+        false => Printable(text).to_string(),
+    };
+    printable + more
+}

@@ -1,0 +1,81 @@
+//! Clock snapshots of a recording, in its manifest and, until that is whole, in a file beside it. A thread of its own
+//! writes the file: who reads the clocks waits for no disk.
+
+use std::{
+    sync::mpsc::{Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use fut::clock;
+use sigmund_files::Folder;
+use sigmund_merge::{Manifest, ManifestSnapshot, SnapshotLog};
+
+use crate::output;
+
+/// The first two are this far apart, each further two twice as far: so a recording that is killed soon has two.
+const FIRST_AFTER: Duration = Duration::from_millis(1);
+const AT_MOST_AFTER: Duration = Duration::from_secs(1);
+
+/// The clocks of a recording that runs.
+pub(super) struct Clocks {
+    log: Sender<Vec<ManifestSnapshot>>,
+    last: Instant,
+    next_after: Duration,
+}
+
+impl Clocks {
+    /// Writes the manifest of a recording that begins, and reads the clocks.
+    pub(super) fn begin(manifest: &mut Manifest, run: &Folder) -> Result<Clocks> {
+        let log = SnapshotLog::create(run)?;
+        manifest.unfinished = true;
+        manifest.write(run)?;
+        let mut clocks = Clocks { log: append_to(log)?, last: Instant::now(), next_after: FIRST_AFTER };
+        clocks.read(manifest);
+        Ok(clocks)
+    }
+
+    /// Reads them when it is time to.
+    pub(super) fn read_when_due(&mut self, manifest: &mut Manifest) {
+        if self.last.elapsed() >= self.next_after {
+            self.read(manifest);
+            self.next_after = (2 * self.next_after).min(AT_MOST_AFTER);
+        }
+    }
+
+    pub(super) fn read(&mut self, manifest: &mut Manifest) {
+        let snapshots = clock::snapshots().into_iter();
+        let snapshots: Vec<_> =
+            snapshots.map(|(domain, snapshot)| ManifestSnapshot::new(domain, snapshot)).collect();
+        // The thread is there as long as this is.
+        let _ = self.log.send(snapshots.clone());
+        manifest.snapshots.extend(snapshots);
+        self.last = Instant::now();
+    }
+
+    /// Writes the whole manifest.
+    pub(super) fn end(self, manifest: &mut Manifest, run: &Folder) -> Result<()> {
+        manifest.unfinished = false;
+        manifest.write(run)?;
+        Ok(SnapshotLog::remove(run)?)
+    }
+}
+
+/// Starts the thread that appends to the file.
+fn append_to(mut log: SnapshotLog) -> Result<Sender<Vec<ManifestSnapshot>>> {
+    let (sender, receiver) = channel::<Vec<ManifestSnapshot>>();
+    let append = move || {
+        let mut has_failed = false;
+        for snapshots in receiver {
+            // The manifest has them all at the end, so a full disk costs nothing if this process comes to its end.
+            if let Err(error) = log.append(&snapshots)
+                && !std::mem::replace(&mut has_failed, true)
+            {
+                output::complain(&format!("clock snapshots: {error}"));
+            }
+        }
+    };
+    thread::Builder::new().name("clocks".into()).spawn(append).context("a thread for clock snapshots")?;
+    Ok(sender)
+}

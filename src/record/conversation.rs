@@ -1,0 +1,122 @@
+//! What a process recorded itself: it is asked for the last events of its flight recorder when the recording ends. It has
+//! one deadline for all it does, and somebody who is asked to stop does not wait for it at all.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use fut::control::Process;
+use sigmund_files::Folder;
+use sigmund_merge::UserSide;
+use sigmund_model::Pid;
+
+use super::work::Work;
+use crate::output;
+
+/// How long a process may take from the request to the end of its answer.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// A process is being asked.
+pub(super) struct Conversation {
+    work: Work<Result<UserSide>>,
+    run: Arc<Folder>,
+    file: String,
+    pid: Pid,
+    /// Also of the search for its socket, for which its memory is read (`/proc/PID/environ`).
+    deadline: Instant,
+    /// Set when nobody waits for the answer any more.
+    is_given_up: Arc<AtomicBool>,
+}
+
+impl Conversation {
+    /// Asks the process to write its user trace into the run.
+    pub(super) fn begin(pid: Pid, run: &Arc<Folder>) -> Result<Conversation> {
+        if is_stopped(pid) {
+            bail!("process {pid} is stopped, and cannot answer");
+        }
+        let file = format!("user-{pid}.fut");
+        let is_given_up = Arc::new(AtomicBool::new(false));
+        let (theirs, name, given_up) = (Arc::clone(run), file.clone(), Arc::clone(&is_given_up));
+        let work = Work::start("conversation", move || snapshot(pid, name, &theirs, &given_up))?;
+        let deadline = Instant::now() + WITHIN + WITHIN / 10;
+        Ok(Conversation { work, run: Arc::clone(run), file, pid, deadline, is_given_up })
+    }
+
+    /// What the process has recorded, if it has answered by now; `Some(None)` if it will not.
+    pub(super) fn within(&self, time: Duration) -> Option<Option<UserSide>> {
+        match self.work.within(time) {
+            Ok(Some(Ok(side))) => Some(Some(side)),
+            Ok(None) if Instant::now() < self.deadline => None,
+            Ok(None) => {
+                self.drop_answer("it does not answer");
+                Some(None)
+            }
+            Ok(Some(Err(error))) | Err(error) => {
+                // It is empty, if it was made at all.
+                let _ = self.run.remove_file(&self.file);
+                output::say(&format!("no events of the process itself: {}", output::reasons(&error)));
+                Some(None)
+            }
+        }
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn give_up(self) {
+        self.drop_answer("nobody waits for its answer any more");
+    }
+
+    fn drop_answer(&self, why: &str) {
+        // Relaxed: it says nothing of other memory.
+        self.is_given_up.store(true, Ordering::Relaxed);
+        let _ = self.run.remove_file(&self.file);
+        output::say(&format!("no events of the process itself: process {}: {why}", self.pid));
+    }
+}
+
+fn snapshot(pid: Pid, file: String, run: &Folder, is_given_up: &AtomicBool) -> Result<UserSide> {
+    let process = Process::find(pid.0)?;
+    let is_given_up = || is_given_up.load(Ordering::Relaxed);
+    let reply = process.snapshot_within(&run.create_file(&file)?, WITHIN, &is_given_up)?;
+    let number = |fact| reply.number(fact).unwrap_or(0);
+    let (lost, unfinished) = (number("lost"), number("unfinished"));
+    Ok(UserSide { file, pid: pid.0, lost, unfinished, unwritten: 0 })
+}
+
+/// Whether the kernel lets none of its LWPs run. The name of a process may have anything in it.
+fn is_stopped(pid: Pid) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = stat.rsplitn(2, |byte| *byte == b')').next().unwrap_or_default();
+    matches!(behind.trim_ascii_start().first(), Some(b'T' | b't'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{Pid as KernelPid, Signal, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_stopped_is_not_asked() {
+        let mut sleep = Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = Pid(sleep.id());
+        assert!(!is_stopped(pid));
+        kill_process(KernelPid::from_child(&sleep), Signal::STOP).unwrap();
+        let started = Instant::now();
+        while !is_stopped(pid) {
+            assert!(started.elapsed() < Duration::from_secs(20));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let run = Arc::new(Folder::create_or_take_empty(folder.path(), None).unwrap());
+        assert!(Conversation::begin(pid, &run).is_err());
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+    }
+}

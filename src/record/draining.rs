@@ -1,0 +1,79 @@
+//! The drain on a thread of its own: a disk that does not answer holds up the drain, and neither the kernel side nor
+//! the recorder's ear for signals.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::Result;
+
+use super::{
+    arenas::{Arenas, UserSides},
+    work::Work,
+};
+
+/// How long the drain sleeps when there is nothing to take: a ring of 4 MiB takes 4 ms to fill, at the fastest.
+const NAP: Duration = Duration::from_millis(1);
+
+/// A drain that runs.
+pub(super) struct Draining {
+    finish: Finish,
+    work: Work<UserSides>,
+}
+
+#[derive(Default)]
+struct Shared {
+    finish: AtomicBool,
+    bytes: AtomicU64,
+}
+
+/// Dropped, it makes the drain finish.
+struct Finish(Arc<Shared>);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `drain`; what a program recorded before its end was seen is taken.
+        self.0.finish.store(true, Ordering::Release);
+    }
+}
+
+impl Draining {
+    /// Starts to drain the arenas of a program. Not before the program is started: it must not inherit the priority.
+    pub(super) fn start(arenas: Arenas) -> Result<Draining> {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let work = Work::start("sigmund-drain", move || drain(arenas, &theirs))?;
+        Ok(Draining { finish: Finish(shared), work })
+    }
+
+    /// Bytes written so far.
+    pub(super) fn bytes(&self) -> u64 {
+        // Relaxed: a number for people.
+        self.finish.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// What was recorded until now is taken, and no more. Gives the work, whose result is what there is.
+    pub(super) fn finish(self) -> Work<UserSides> {
+        drop(self.finish);
+        self.work
+    }
+}
+
+fn drain(mut arenas: Arenas, shared: &Shared) -> UserSides {
+    // The drain keeps up with the program only if it gets the CPU when it wants it; not everybody may ask. On Linux this
+    // is the calling thread's priority alone.
+    let _ = rustix::process::setpriority_process(None, -20);
+    // Acquire: pairs with the Release in `Finish`.
+    while !shared.finish.load(Ordering::Acquire) {
+        if arenas.poll() == 0 {
+            thread::sleep(NAP);
+        }
+        shared.bytes.store(arenas.bytes(), Ordering::Relaxed);
+    }
+    arenas.finish()
+}

@@ -1,0 +1,197 @@
+//! The recorder's own folder: where the program finds its sockets. Not where the recording goes.
+//!
+//! It has an unpredictable name, is made for this recorder alone, and locked (`flock`) for as long as the recorder lives. So
+//! what a killed recorder left is recognised: a folder of our own user, with such a name and mode, that nobody has
+//! locked. Nothing else is ever removed, and no link is followed.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, Permissions},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::{
+    fs::{AtFlags, CWD, Dir, Mode, OFlags, open, unlinkat},
+    io::Errno,
+};
+
+const SHARED_MEMORY: &str = "/dev/shm";
+const PREFIX: &str = "sigmund-arenas-";
+/// For the recorder's user only; or for another one, too, who may go through but not look.
+const MODES: [u32; 2] = [0o700, 0o711];
+/// Entries that are removed from it, at most: a program may have filled it.
+const MOST_ENTRIES: usize = 1000;
+/// Folders that are tried: another recorder may take one for left behind before it is locked.
+const TRIES: usize = 10;
+
+/// A folder of sockets, removed at the end.
+pub(super) struct SocketFolder {
+    path: PathBuf,
+    /// Holds the lock.
+    handle: File,
+}
+
+impl SocketFolder {
+    /// Makes it. `for_another` user, too, if so; the sockets in it then have to be given to that user.
+    pub(super) fn create(for_another: bool) -> Result<SocketFolder> {
+        let base = base();
+        remove_leftovers(&base);
+        for _ in 0..TRIES {
+            let made = tempfile::Builder::new()
+                .prefix(&format!("{PREFIX}{}-", std::process::id()))
+                .rand_bytes(12)
+                .permissions(Permissions::from_mode(MODES[0]))
+                .tempdir_in(&base);
+            let path = made.with_context(|| base.display().to_string())?.keep();
+            let folder = opened(&path).filter(|handle| handle.try_lock().is_ok() && is_at(handle, &path));
+            let Some(handle) = folder else { continue };
+            if for_another {
+                let mode = Permissions::from_mode(MODES[1]);
+                handle.set_permissions(mode).with_context(|| path.display().to_string())?;
+            }
+            return Ok(SocketFolder { path, handle });
+        }
+        bail!("{}: a new folder was removed by somebody else, {TRIES} times", base.display())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it; once more does no harm. A drain that was given up keeps its folder otherwise.
+    pub(super) fn remove(&self) {
+        if is_at(&self.handle, &self.path) {
+            remove(&self.handle, &self.path);
+        }
+    }
+
+    /// Arenas that processes have made here themselves, since they do not know how to ask for one.
+    pub(super) fn foreign_arenas(&self) -> u64 {
+        let entries = Dir::read_from(&self.handle).into_iter().flatten().take(MOST_ENTRIES).flatten();
+        entries.filter(|entry| entry.file_name().to_bytes().ends_with(b".arena")).count() as u64
+    }
+}
+
+impl Drop for SocketFolder {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Where such folders are: short paths, since they are names of sockets.
+fn base() -> PathBuf {
+    if Path::new(SHARED_MEMORY).is_dir() { PathBuf::from(SHARED_MEMORY) } else { std::env::temp_dir() }
+}
+
+/// Removes what recorders of this user that were killed have left.
+fn remove_leftovers(base: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(entries) = fs::read_dir(base) else { return };
+    for entry in entries.flatten().filter(|entry| is_name(&entry.file_name())) {
+        let path = entry.path();
+        let Some(handle) = opened(&path) else { continue };
+        let is_ours = handle.metadata().is_ok_and(|f| f.uid() == own && MODES.contains(&(f.mode() & 0o7777)));
+        if is_ours && handle.try_lock().is_ok() {
+            remove(&handle, &path);
+        }
+    }
+}
+
+/// `sigmund-arenas-PID-RANDOM`.
+fn is_name(name: &OsStr) -> bool {
+    let parts = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'));
+    parts.is_some_and(|(pid, random)| {
+        pid.parse::<u32>().is_ok() && random.len() == 12 && random.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
+/// The folder itself; not what a link names.
+fn opened(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    open(path, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// Whether the path still leads to the folder that is open.
+fn is_at(handle: &File, path: &Path) -> bool {
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    let there = fs::symlink_metadata(path).ok().map(identity);
+    there.is_some() && there == handle.metadata().ok().map(identity)
+}
+
+/// Removes the folder and the entries of it that are no folders; what is in folders stays, and then they do.
+fn remove(handle: &File, path: &Path) {
+    let entries = Dir::read_from(handle).into_iter().flatten().take(MOST_ENTRIES).flatten();
+    for entry in entries.filter(|entry| ![c".", c".."].contains(&entry.file_name())) {
+        if unlinkat(handle, entry.file_name(), AtFlags::empty()) == Err(Errno::ISDIR) {
+            let _ = unlinkat(handle, entry.file_name(), AtFlags::REMOVEDIR);
+        }
+    }
+    // Left behind, it is removed by the next recorder.
+    let _ = unlinkat(CWD, path, AtFlags::REMOVEDIR);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_what_a_dead_recorder_of_ours_has_left_is_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let place = |name: &str| base.path().join(name);
+        let make = |name: &str, mode| {
+            fs::create_dir(place(name)).unwrap();
+            fs::set_permissions(place(name), Permissions::from_mode(mode)).unwrap();
+        };
+        make("sigmund-arenas-1-deadDEAD0000", 0o700);
+        UnixListener::bind(place("sigmund-arenas-1-deadDEAD0000/arenas")).unwrap();
+        make("sigmund-arenas-2-givenGIVEN00", 0o711);
+        // In use; open to others, so not ours; of a name that we do not give; and one that leads elsewhere.
+        make("sigmund-arenas-3-livesLIVES00", 0o700);
+        let lives = opened(&place("sigmund-arenas-3-livesLIVES00")).unwrap();
+        lives.try_lock().unwrap();
+        make("sigmund-arenas-4-writable0000", 0o777);
+        make("sigmund-arenas-5", 0o700);
+        make("elsewhere", 0o700);
+        fs::write(place("elsewhere/precious"), "").unwrap();
+        symlink(place("elsewhere"), place("sigmund-arenas-6-linkLINK0000")).unwrap();
+
+        remove_leftovers(base.path());
+        let left = [
+            "elsewhere",
+            "sigmund-arenas-3-livesLIVES00",
+            "sigmund-arenas-4-writable0000",
+            "sigmund-arenas-5",
+            "sigmund-arenas-6-linkLINK0000",
+        ];
+        assert_eq!(names(base.path()), left);
+        assert_eq!(names(&place("elsewhere")), ["precious"]);
+    }
+
+    #[test]
+    fn a_folder_is_for_its_user_alone_has_a_name_that_nobody_guesses_and_leaves_nothing() {
+        let (one, two) = (SocketFolder::create(false).unwrap(), SocketFolder::create(true).unwrap());
+        assert_ne!(one.path(), two.path());
+        let mode = |folder: &SocketFolder| fs::symlink_metadata(folder.path()).unwrap().mode() & 0o7777;
+        assert_eq!((mode(&one), mode(&two)), (0o700, 0o711));
+        // A program may put into it what it likes.
+        symlink("/etc", one.path().join("link")).unwrap();
+        fs::create_dir(one.path().join("folder")).unwrap();
+        let paths = [one.path().to_path_buf(), two.path().to_path_buf()];
+        // The next recorder leaves the folders of those that live.
+        drop(SocketFolder::create(false).unwrap());
+        assert!(paths.iter().all(|path| path.is_dir()));
+        drop((one, two));
+        assert!(!paths.iter().any(|path| path.exists()) && Path::new("/etc").is_dir());
+    }
+}

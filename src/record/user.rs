@@ -1,0 +1,45 @@
+//! `--user`: the program runs as somebody else than the recorder, which is root. Here is what of the environment is
+//! theirs; how a process becomes them is in the crate `sigmund-user`.
+
+use std::{fs, os::unix::fs::MetadataExt, process::Command};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::geteuid;
+use sigmund_user::User;
+
+use crate::owner::owner;
+
+/// Variables that say where the files of the user are who called, and so are not the program's.
+const OF_THE_CALLER: [&str; 8] = [
+    "MAIL",
+    "OLDPWD",
+    "XAUTHORITY",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+];
+
+/// Finds the user that `--user` names.
+pub(super) fn find(text: &str) -> Result<User> {
+    ensure!(geteuid().is_root(), "--user {text}: only root may run a program as another user");
+    User::find(text).with_context(|| format!("--user {text}"))
+}
+
+/// The variables that say who one is and where one's files are. All others are passed on.
+pub(super) fn set_environment(user: &User, command: &mut Command) {
+    OF_THE_CALLER.iter().for_each(|name| _ = command.env_remove(name));
+    command.env("USER", user.name()).env("LOGNAME", user.name());
+    command.env("HOME", user.home()).env("SHELL", user.shell());
+    let (uid, runtime) = (user.ids().uid, format!("/run/user/{}", user.ids().uid));
+    if fs::symlink_metadata(&runtime).is_ok_and(|found| found.is_dir() && found.uid() == uid) {
+        command.env("XDG_RUNTIME_DIR", runtime);
+    }
+}
+
+/// The name of the user who called sudo, if this is root through it.
+pub(super) fn sudo_caller() -> Option<String> {
+    let uid = owner()?.uid.to_string();
+    Some(User::find(&uid).map_or(uid, |user| user.name().into()))
+}

@@ -1,0 +1,74 @@
+//! What the command prints, and the only place that opens stdout and stderr (`clippy.toml` holds the rest to it).
+//!
+//! ```text
+//! for people     line, block, say, complain, Progress   names of others cannot steer the terminal, or forge a line
+//! for programs   data                                    bytes as they are: CSV, JSON, what a viewer reads
+//! ```
+//! Names of threads, commands, events and files, and the errors of a traced process, are chosen by others: for people
+//! they are shown as [`Printable`] shows them.
+#![expect(clippy::disallowed_methods, reason = "the only place that opens stdout and stderr")]
+
+use std::{
+    fmt::Display,
+    io::{self, BufWriter, IsTerminal, Stdout, Write},
+};
+
+use sigmund_model::Printable;
+
+/// Prints one line on stdout, for people. A line break in `text` is shown as `\n`.
+pub(crate) fn line(text: impl Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", Printable(text))
+}
+
+/// Prints several lines on stdout, for people: a table that has been drawn. Cells must not hold line breaks.
+pub(crate) fn block(text: &str) -> io::Result<()> {
+    let out = &mut BufWriter::new(io::stdout().lock());
+    text.lines().try_for_each(|line| writeln!(out, "{}", Printable(line)))?;
+    out.flush()
+}
+
+/// Stdout for what programs read. Bytes are printed as they are.
+pub(crate) fn data() -> BufWriter<Stdout> {
+    BufWriter::with_capacity(1 << 16, io::stdout())
+}
+
+/// Prints a message on stderr: one line, whatever it holds.
+pub(crate) fn say(text: &str) {
+    // If stderr is gone, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "sigmund: {}", Printable(text));
+}
+
+/// Prints on stderr what went wrong: one line, whatever it holds.
+pub(crate) fn complain(text: &str) {
+    say(&format!("error: {text}"));
+}
+
+/// Prints on stderr what clap says of a wrong command line, which has several lines.
+pub(crate) fn usage(error: &clap::Error) {
+    for line in error.render().to_string().lines() {
+        let _ = writeln!(io::stderr(), "{}", Printable(line));
+    }
+}
+
+/// A line that is written over and over, on a terminal; nothing elsewhere.
+pub(crate) struct Progress {
+    on: bool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress { on: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn show(&self, text: &str) {
+        if self.on {
+            let _ = write!(io::stderr(), "\r\x1b[Ksigmund: {}", Printable(text));
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        if self.on {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Other users: who they are, by the system's database, and how a process of root's becomes one for good.
+//!
+//! What a process keeps that has become another user by [`Ids::become_them`]: its environment, its working directory, its
+//! terminal, its limits and its priority. What it does not: root's groups, capabilities, and open files beyond the three
+//! standard ones.
+
+mod ids;
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use uzers::os::unix::UserExt;
+
+pub use ids::Ids;
+
+/// Where the system's database names no shell.
+const SHELL: &str = "/bin/sh";
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    name: String,
+    ids: Ids,
+    home: PathBuf,
+    shell: PathBuf,
+}
+
+/// Why a user is not known.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum UnknownUser {
+    /// The system's database has none of this name, and it is not a number.
+    NoEntry,
+    /// Their groups cannot be found, or are more than 1024.
+    NoGroups,
+}
+
+impl fmt::Display for UnknownUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnknownUser::NoEntry => "there is no such user",
+            UnknownUser::NoGroups => "their groups cannot be found",
+        })
+    }
+}
+
+impl std::error::Error for UnknownUser {}
+
+impl User {
+    /// Finds a user by name or number. A number without an entry has a group of the same number and no other, no name
+    /// but the number, and `/` for a home.
+    ///
+    /// # Errors
+    /// When there is no such user.
+    pub fn find(text: &str) -> Result<User, UnknownUser> {
+        let number = text.parse::<u32>().ok();
+        let entry = number.map_or_else(|| uzers::get_user_by_name(text), uzers::get_user_by_uid);
+        match (entry, number) {
+            (Some(entry), _) => User::from_entry(&entry),
+            // The system calls take u32::MAX for "no change".
+            (None, Some(number)) if number != u32::MAX => Ok(User {
+                name: number.to_string(),
+                ids: Ids { uid: number, gid: number, groups: Vec::new() },
+                home: "/".into(),
+                shell: SHELL.into(),
+            }),
+            (None, _) => Err(UnknownUser::NoEntry),
+        }
+    }
+
+    fn from_entry(entry: &uzers::User) -> Result<User, UnknownUser> {
+        let gid = entry.primary_group_id();
+        let groups = uzers::get_user_groups(entry.name(), gid).ok_or(UnknownUser::NoGroups)?;
+        let groups = groups.iter().map(uzers::Group::gid).collect();
+        let shell = if entry.shell().as_os_str().is_empty() { Path::new(SHELL) } else { entry.shell() };
+        Ok(User {
+            name: entry.name().to_string_lossy().into_owned(),
+            ids: Ids { uid: entry.uid(), gid, groups },
+            home: entry.home_dir().to_path_buf(),
+            shell: shell.to_path_buf(),
+        })
+    }
+
+    /// The name in the system's database, or the number.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Numbers of the user and the groups.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    /// Home folder.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Login shell.
+    pub fn shell(&self) -> &Path {
+        &self.shell
+    }
+}
+
+/// All descriptors from this one on are closed when the process becomes another program.
+///
+/// # Errors
+/// When the kernel has no `close_range` with `CLOSE_RANGE_CLOEXEC` (before 5.11).
+pub fn close_on_exec_from(first: u32) -> io::Result<()> {
+    // SAFETY: takes no pointer, and closes nothing that this program uses: a flag of its descriptors is set.
+    let done = unsafe { libc::close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_found_by_name_and_by_number() {
+        let root = User::find("root").unwrap();
+        assert_eq!(User::find("0").unwrap(), root);
+        assert_eq!((root.name(), root.ids().uid, root.ids().gid), ("root", 0, 0));
+        assert_eq!(root.home(), Path::new("/root"));
+    }
+
+    #[test]
+    fn a_number_without_an_entry_has_no_groups_but_its_own() {
+        let user = User::find("3987654321").unwrap();
+        assert_eq!(
+            (user.ids().uid, user.ids().gid, user.ids().groups.len()),
+            (3_987_654_321, 3_987_654_321, 0)
+        );
+        assert_eq!((user.home(), user.shell()), (Path::new("/"), Path::new(SHELL)));
+        for nobody in ["4294967295", "4294967296", "-1", "", "no such user"] {
+            assert!(User::find(nobody).is_err(), "{nobody}");
+        }
+    }
+}
