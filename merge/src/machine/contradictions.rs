@@ -93,7 +93,8 @@ impl Contradictions {
     /// Contradictions of this kind make unknown for so long what somebody did.
     pub(super) fn unknown(&mut self, what: Contradiction, length: u64) {
         if let Some(seen) = self.seen.get_mut(&what) {
-            seen.unknown += length;
+            // Scribbled-over ticks lie far apart, and each LWP adds to it.
+            seen.unknown = seen.unknown.saturating_add(length);
         }
     }
 

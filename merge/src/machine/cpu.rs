@@ -61,6 +61,13 @@ impl CpuEntry {
         self.displaced = None;
     }
 
+    /// If this LWP was on it, nobody is known to be from now on.
+    pub(super) fn left_by(&mut self, lwp: Lwp, tick: Ticks) {
+        if self.current == Some(lwp) {
+            self.set_current(None, tick);
+        }
+    }
+
     /// An event of it was recorded by the one that is on it.
     #[inline]
     pub(super) fn confirm(&mut self, tick: Ticks) {
@@ -74,8 +81,7 @@ impl CpuEntry {
 
     /// Counts the time until now.
     pub(super) fn settle(&mut self, tick: Ticks) {
-        // A trace whose arena was scribbled over has come here with an earlier tick: then no time has passed.
-        let passed = tick.0.saturating_sub(self.since.0);
+        let passed = tick.0 - self.since.0;
         match self.current {
             Some(Lwp::IDLE) => self.idle += passed,
             Some(_) => self.busy += passed,

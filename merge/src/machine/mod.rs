@@ -14,6 +14,8 @@ mod contradictions;
 mod cost;
 mod cpu;
 mod gaps;
+#[cfg(test)]
+mod hostile;
 mod intervals;
 mod lwp;
 mod place;
@@ -371,14 +373,15 @@ impl Machine {
                 }
                 Ok(())
             }
+            // Of an LWP that is only taken to be the one that recorded it, nothing is compared later.
             Effect::LwpAttach { pid, cpu_time_ns } => {
-                if let Some(lwp) = placed.lwp {
+                if let Some(lwp) = placed.lwp.filter(|_| event.lwp.is_some()) {
                     self.lwp(lwp, tick).attach(pid, cpu_time_ns, tick);
                 }
                 Ok(())
             }
             Effect::LwpDetach { cpu_time_ns } => {
-                if let Some(lwp) = placed.lwp {
+                if let Some(lwp) = placed.lwp.filter(|_| event.lwp.is_some()) {
                     self.lwp(lwp, tick).detach(cpu_time_ns, tick);
                 }
                 Ok(())

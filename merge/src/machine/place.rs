@@ -116,7 +116,7 @@ impl Machine {
                 self.contradictions.add(Contradiction::TwoCpus, tick, detail);
                 what = Some(Contradiction::TwoCpus);
             }
-            self.cpu(elsewhere, tick).set_current(None, certain);
+            self.cpu(elsewhere, tick).left_by(lwp, certain);
             self.doubt(lwp, what, certain, tick)?;
         } else if matches!(how, How::Shown(_)) {
             self.doubt(lwp, what, certain, tick)?;
@@ -139,8 +139,10 @@ impl Machine {
         let certain = self.certain_until(lwp, Some(cpu));
         let what = match self.lwps.get(lwp).map(|entry| entry.place) {
             Some(Place::On(elsewhere, _)) if elsewhere != cpu => {
-                self.cpu(elsewhere, tick).set_current(None, certain);
-                Contradiction::TwoCpus
+                self.cpu(elsewhere, tick).left_by(lwp, certain);
+                let what = Contradiction::TwoCpus;
+                self.contradictions.add(what, tick, format!("LWP {lwp} on CPU {cpu}"));
+                return self.lose_place(lwp, Some(what), certain, tick);
             }
             Some(Place::Off(_)) => Contradiction::RanOffCpu,
             _ => return Ok(()),
@@ -163,7 +165,8 @@ impl Machine {
     /// `cpu` that shows it there now.
     fn certain_until(&self, lwp: Lwp, cpu: Option<Cpu>) -> Ticks {
         let Some(entry) = self.lwps.get(lwp) else { return Ticks(0) };
-        let since = entry.place_since;
+        // An event that showed whom it carries was recorded in this place, too.
+        let since = entry.place_since.max(entry.mounted_seen);
         match entry.place {
             Place::On(..) => since.max(entry.last_seen),
             // While others were on the CPU whose run queue it was in, it was on none.
@@ -260,8 +263,7 @@ impl Machine {
         what: Option<Contradiction>,
         tick: Ticks,
     ) -> Result<(), Error> {
-        let Some(mounted) = self.lwps.get(lwp).map(|entry| entry.mounted) else {
-            // The idle task.
+        let Some(mounted) = self.lwps.get(lwp).map(|entry| entry.mounted).filter(|_| lwp != Lwp::IDLE) else {
             let entry = self.cpu(cpu, tick);
             entry.set_current(None, entry.confirmed());
             return Ok(());
@@ -286,6 +288,10 @@ impl Machine {
 
     /// An LWP leaves its CPU, in a state.
     pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, state: LwpState, tick: Ticks) -> Result<(), Error> {
+        if let Some(other) = self.cpu(cpu, tick).current.filter(|other| *other != lwp) {
+            // Damaged: the switch names another LWP than the one that recorded it.
+            self.gone_unseen(other, cpu, None, tick)?;
+        }
         self.cpu(cpu, tick).set_current(None, tick);
         if lwp == Lwp::IDLE {
             return Ok(());
@@ -384,6 +390,12 @@ impl Machine {
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         self.intervals.close_place(entry, tick, reason)?;
         self.contradictions.end_doubt(entry, tick);
+        if let Place::On(cpu, _) = entry.place
+            && !matches!(place, Place::On(same, _) if same == cpu)
+            && let Some(cpu) = self.cpus.get_mut(cpu)
+        {
+            cpu.left_by(lwp, tick);
+        }
         entry.place = place;
         entry.place_since = tick;
         entry.unconfirmed = 0;

@@ -25,7 +25,8 @@ impl Machine {
     /// Where a user event happened. It knows its LWP; the switches say where that is.
     pub(super) fn user_place(&mut self, event: &Event) -> Result<(Option<Cpu>, Option<Lwp>), Error> {
         let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
-        let Some(lwp) = lwp else { return Ok((event.cpu, None)) };
+        // The idle task runs no program; an event that names it is damaged.
+        let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) else { return Ok((event.cpu, None)) };
         match event.cpu {
             Some(seen) => self.compare(lwp, seen, event.tick)?,
             None => {
