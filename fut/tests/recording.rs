@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
 };
 
 use fut::{
@@ -48,6 +49,19 @@ fn emit_plain(thread: u64) {
     (1..EVENTS_EACH).for_each(|number| plain(thread, number));
 }
 
+/// The timer counts CPU time, in whole ticks of the kernel: a fast machine is done with all of the above within a few.
+fn emit_until_signals_have_come() -> u64 {
+    let start = Instant::now();
+    let mut number = 0;
+    while SIGNALS.load(Ordering::Relaxed) <= 10 && start.elapsed() < Duration::from_secs(60) {
+        plain(PLAIN_THREADS, number);
+        number += 1;
+        // Slow enough that no event is lost.
+        (0..1000).for_each(|_| std::hint::spin_loop());
+    }
+    number
+}
+
 fn emit_from_user_threads() {
     Runtime::builder().lwps(3).build().unwrap().run(|| {
         let thread = || {
@@ -71,6 +85,7 @@ fn everything_that_was_emitted_is_stored_or_counted_as_lost() {
         (0..PLAIN_THREADS).for_each(|thread| drop(scope.spawn(move || emit_plain(thread))));
     });
     emit_from_user_threads();
+    let more = emit_until_signals_have_come();
     interrupt_all_the_time(false);
     let summary = recording.finish().unwrap();
 
@@ -92,7 +107,7 @@ fn everything_that_was_emitted_is_stored_or_counted_as_lost() {
             }
         }
     }
-    let emitted = PLAIN_THREADS * EVENTS_EACH + SIGNALS.load(Ordering::Relaxed);
+    let emitted = PLAIN_THREADS * EVENTS_EACH + more + SIGNALS.load(Ordering::Relaxed);
     let stored = counts["plain"] + counts["signalled"];
     assert!(SIGNALS.load(Ordering::Relaxed) > 10, "the timer did not fire");
     assert!(stored <= emitted && stored + summary.lost >= emitted, "{emitted}: {stored} and {summary:?}");

@@ -17,6 +17,8 @@ use sigmund_model::Printable;
 const MOST_CHARACTERS: usize = 1 << 27;
 /// A cell of this many characters is never cut.
 const SHORT: usize = 100;
+/// A longer cell is always cut: it may be two columns a character, and a line has at most 65 535 columns.
+const LONG: usize = 32_000;
 
 /// A table that has been drawn.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ pub struct Drawn {
 pub(crate) fn draw(schema: &Schema, batches: &[RecordBatch], is_plan: bool) -> Result<Drawn, ArrowError> {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let cells = rows.saturating_mul(schema.fields().len()).max(1);
-    let longest = (MOST_CHARACTERS / cells).max(SHORT);
+    let longest = (MOST_CHARACTERS / cells).clamp(SHORT, LONG);
     let texts = SchemaRef::new(Schema::new(
         schema
             .fields()
@@ -59,11 +61,17 @@ fn column_of_texts(column: &ArrayRef, longest: usize, is_plan: bool) -> Result<A
 }
 
 fn shown(text: &str, longest: usize, keeps_lines: bool) -> String {
-    let cut = text.char_indices().nth(longest).map(|(at, _)| at);
-    let (text, more) = cut.map_or((text, ""), |at| (&text[..at], "…"));
-    let printable = match keeps_lines {
-        true => text.lines().map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n"),
-        false => Printable(text).to_string(),
-    };
-    printable + more
+    if keeps_lines {
+        return text.lines().map(|line| shown(line, longest, false)).collect::<Vec<_>>().join("\n");
+    }
+    let end = |text: &str| text.char_indices().nth(longest).map(|(at, _)| at);
+    let cut = end(text);
+    // Escapes make it longer.
+    let mut printable = Printable(&text[..cut.unwrap_or(text.len())]).to_string();
+    let cut_again = end(&printable);
+    printable.truncate(cut_again.unwrap_or(printable.len()));
+    if cut.or(cut_again).is_some() {
+        printable.push('…');
+    }
+    printable
 }

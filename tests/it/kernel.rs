@@ -84,6 +84,21 @@ impl Process {
         self.0
     }
 
+    /// Waits until it has used so much CPU time (to 10 ms: `utime` and `stime` of proc_pid_stat(5)), or has ended.
+    pub(crate) fn wait_for_cpu_time(&self, enough: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(20) {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
+            // The name may have anything in it. After it, from the state on, these are the 12th and 13th.
+            let Some((_, rest)) = stat.rsplit_once(')') else { return };
+            let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
+            if Duration::from_millis(10 * ticks.sum::<u64>()) >= enough {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     pub(crate) fn kill(&self) {
         self.send(Signal::KILL);
     }

@@ -21,3 +21,4 @@ mod stops;
 mod teams;
 mod tracing;
 mod user;
+mod zoo;

@@ -379,6 +379,8 @@ fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64)
     let recorder = sigmund.start(["record", "-o", "RUN", "--"].iter().chain(&sumtime));
     let sumtime = kernel::program_of(recorder.pid(), "sumtime");
     std::thread::sleep(Duration::from_millis(after_ms));
+    // On a busy machine it may not have begun yet.
+    sumtime.wait_for_cpu_time(Duration::from_millis(80));
     sumtime.send(signal);
     recorder.finish().found();
     assert_eq!(sigmund.fact(TRACE, "ended"), ended);
