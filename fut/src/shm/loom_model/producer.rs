@@ -165,13 +165,26 @@ pub(super) fn with_all_interruptions(
         points.load(Ordering::Relaxed)
     };
     let points = check(preemptions[0], Run { handlers_at: vec![NEVER], at_once: true });
-    for first in 1..=points {
+    let check_with_first_at = |first: usize| {
         check(preemptions[1], Run { handlers_at: vec![first], at_once: true });
         let points = check(0, Run { handlers_at: vec![first, NEVER], at_once: false });
         for second in first + 1..=points {
             check(0, Run { handlers_at: vec![first, second], at_once: false });
         }
-    }
+    };
+    // One model takes longer than all others together, and they are independent of each other: all CPUs take part.
+    let next = std::sync::atomic::AtomicUsize::new(1);
+    let take_part = || {
+        while let first = next.fetch_add(1, Ordering::Relaxed)
+            && first <= points
+        {
+            check_with_first_at(first);
+        }
+    };
+    std::thread::scope(|scope| {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (0..cpus).for_each(|_| drop(scope.spawn(take_part)));
+    });
 }
 
 /// Points passed so far by the calling thread.
