@@ -6,6 +6,7 @@ mod check;
 mod ctl;
 mod descendants;
 mod export;
+mod failures;
 mod hostile_names;
 mod info;
 mod kernel;

@@ -106,7 +106,7 @@ fn descriptors() -> String {
 /// Whether it gets memory that it has room for.
 fn memory() -> String {
     let mut memory = Vec::<u8>::new();
-    format!("100 MiB: {}", memory.try_reserve_exact(100 << 20).is_ok())
+    format!("50 MiB: {}", memory.try_reserve_exact(50 << 20).is_ok())
 }
 
 fn own_shared_memory() {
@@ -140,11 +140,11 @@ fn becomes_nobody() {
     }
 }
 
-/// 256 MiB more than the test binary has already, which is large.
+/// 512 MiB more than the test binary has already, which is large: some of it each thread reserves for its allocations.
 fn little_address_space() {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
-    limit(libc::RLIMIT_AS, pages * 4096 + (256 << 20));
+    limit(libc::RLIMIT_AS, pages * 4096 + (512 << 20));
 }
 
 fn few_descriptors() {
