@@ -16,9 +16,9 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0  Done. Of a question: something matched. Of `check`: sound, or sound with gaps.
   1  Nothing matched: no event, thread or row. Of `check`: an invariant is broken.
-  2  An error, which is reported on stderr: the command line is wrong, nothing could be done, or not all of it was:
-     part of an input is damaged, part of a recording is missing, or a signal has stopped the command. What was
-     readable or recorded is kept.
+  2  An error, which is reported on stderr. Nothing was done: the command line is wrong,
+     an input cannot be read. Or not all was done: part of an input is damaged, part of
+     a recording is missing, a signal came. What was readable or recorded is kept.
 
 `sigmund record --help` has more on 2.";
 

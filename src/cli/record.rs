@@ -15,19 +15,24 @@ Examples:
   sigmund record --all --for 500ms -o busy.run
   sudo sigmund record --user $USER -- ./server
 
-Ctrl-C asks the program to end (or ends the recording), once more kills it, and once more ends the recorder at once.
+Ctrl-C asks the program to end (or ends the recording), once more kills it, and once more
+ends the recorder at once.
 
-Descendants of the program are found by their environment (FUT_ARENA_DIR), so they keep their parents. One that lives on
-when the recording ends is a row of the table `losses` if it has recorded. A process that cannot reach the recorder
-(another root, /dev/shm or user), or has too little address space, runs unrecorded and prints why, once.
+Descendants of the program are found by their environment (FUT_ARENA_DIR), so they keep
+their parents. One that lives on when the recording ends is a row of the table `losses` if
+it has recorded. A process that cannot reach the recorder (another root, /dev/shm or user),
+or has too little address space, runs unrecorded and prints why, once.
 
 Exit status:
-  0  Recorded, and merged unless --no-merge; also if Ctrl-C or --for has ended the recording.
-  2  An error, which is reported on stderr. Nothing is recorded: the command line is wrong, the program cannot be started,
-     the kernel does not have an event, RUN cannot be used. Or not all is: the kernel side or user events could not be
-     written (a full disk), a process got no buffer, an input of the merge is damaged, a signal came before the
+  0  Recorded, and merged unless --no-merge; also if Ctrl-C or --for ended the recording.
+  2  An error, which is reported on stderr. Nothing is recorded: the command line is wrong,
+     the program cannot be started, the kernel does not have an event, RUN cannot be used.
+     Or not all is: the kernel side or user events could not be written (a full disk), a
+     process got no buffer, an input of the merge is damaged, a signal came before the
      recording was merged. `sigmund merge RUN` can follow then.
-How the program itself ended does not matter for it: that is printed on stderr, and kept as `ended` in the table `info`.";
+
+How the program itself ended does not matter for it: that is printed on stderr, and kept as
+`ended` in the table `info`.";
 
 #[derive(Debug, Args)]
 #[command(
