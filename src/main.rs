@@ -29,14 +29,15 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 
-/// What a command found; the exit status says it.
+/// What a command found: its exit status, unless it has reported an error. `EXIT_STATUS` in `cli/mod.rs` is what people are
+/// told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Something. Status 0.
     Something,
     /// Nothing matched, or a check is broken. Status 1.
     Nothing,
-    /// What was readable; something was damaged, and was told. Status 2.
+    /// Not all: something is missing or damaged, and was reported. Status 2.
     Damaged,
 }
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         }
     };
     match run(cli) {
+        Ok(_) if terminal::has_complained() => ExitCode::from(2),
         Ok(Found::Something) => ExitCode::SUCCESS,
         Ok(Found::Nothing) => ExitCode::from(1),
         Ok(Found::Damaged) => ExitCode::from(2),

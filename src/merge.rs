@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use fkt_ingest::EventNames;
 use sigmund_merge::{MergeOptions, Summary};
-use sigmund_model::{LossKind, Severity, Ticks};
+use sigmund_model::{Level, Loss, LossKind, Severity, Ticks};
 use signal_hook::low_level;
 
 use crate::{
@@ -70,7 +70,7 @@ fn describe(out: &Path, summary: &Summary) -> String {
         text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
     }
     text += &match summary.lost_events() {
-        0 if summary.is_damaged() => "; what is missing, nobody counted".to_string(),
+        0 if summary.is_damaged() || is_in_part(summary) => "; what is missing, nobody counted".to_string(),
         0 => "; no event is lost".to_string(),
         lost => format!("; {} lost", counted(lost, "event")),
     };
@@ -79,6 +79,12 @@ fn describe(out: &Path, summary: &Summary) -> String {
         text += "; see its table `losses`";
     }
     text
+}
+
+/// Whether of some process of the program only a part, or nothing, was recorded.
+fn is_in_part(summary: &Summary) -> bool {
+    let is_missing = |loss: &Loss| loss.kind == LossKind::NotRecorded && loss.level == Level::User;
+    summary.losses.iter().any(|loss| is_missing(loss) && loss.severity != Severity::Note)
 }
 
 /// What was damaged is an error, what is missing a warning.

@@ -1,20 +1,25 @@
 //! `sigmund snapshot`: the last events of a flight recorder, in a user trace of ours. The file is opened here, and its
 //! descriptor is passed: the program needs no right to the place, and the file is the one's who asked.
 
-use std::{ffi::OsString, fs::File, io::ErrorKind};
+use std::{ffi::OsString, fs::File, io::ErrorKind, sync::atomic::Ordering, time::Duration};
 
 use anyhow::{Context, Result};
 use fut::control::{Process, Reply};
 use sigmund_files::Folder;
 
-use crate::{Found, cli::SnapshotArgs, output, owner::owner, terminal};
+use crate::{Found, cli::SnapshotArgs, output, owner::owner, signals, terminal};
+
+/// How long a process may take to write it.
+const WITHIN: Duration = Duration::from_secs(300);
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
     // Before the file: if there is no such process, none is made.
     let process = Process::find(args.pid)?;
+    // Nor does one stay that is not complete: a signal ends the wait, and not this process.
+    let (stop, _) = signals::stop_at_signals()?;
     let (folder, name, file) = create(args)?;
     let path = folder.path_of(&name);
-    let reply = match process.snapshot(&file) {
+    let reply = match process.snapshot_within(&file, WITHIN, &|| stop.load(Ordering::Relaxed)) {
         Ok(reply) => reply,
         Err(error) => {
             // It is ours, and was made just now.

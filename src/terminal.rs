@@ -11,6 +11,7 @@
 use std::{
     fmt::Display,
     io::{self, BufWriter, IsTerminal, Stdout, Write},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use sigmund_model::Printable;
@@ -38,8 +39,17 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "sigmund: {}", Printable(text));
 }
 
-/// Prints on stderr what went wrong: one line, whatever it holds.
+/// Whether something went wrong that was reported.
+static HAS_COMPLAINED: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`complain`] was ever called: the exit status is that of an error then.
+pub(crate) fn has_complained() -> bool {
+    HAS_COMPLAINED.load(Ordering::Relaxed)
+}
+
+/// Prints on stderr what went wrong: one line, whatever it holds. The command goes on, and its exit status is that of an error.
 pub(crate) fn complain(text: &str) {
+    HAS_COMPLAINED.store(true, Ordering::Relaxed);
     say(&format!("error: {text}"));
 }
 

@@ -94,8 +94,8 @@ pub use probe::{
 #[cfg(feature = "runtime")]
 pub use runtime::{
     AccessError, BlockedThread, Builder, Deadlock, JoinHandle, LiveState, LiveThread, Policy, Priority,
-    Runtime, RuntimeBuilder, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking, checkpoint, current,
-    live_threads, scope, sleep, spawn, yield_now,
+    Runtime, RuntimeBuilder, RuntimeDropped, Scope, ScopedJoinHandle, UserLocal, WaitKind, blocking,
+    checkpoint, current, live_threads, scope, sleep, spawn, yield_now,
 };
 #[cfg(feature = "probes")]
 pub use session::{

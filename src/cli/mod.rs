@@ -7,9 +7,20 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use export::{ExportArgs, ExportKind};
-pub(crate) use record::{KernelArgs, RecordArgs, Witness};
+pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
 use sigmund_user::Ids;
+
+/// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  Done. Of a question: something matched. Of `check`: sound, or sound with gaps.
+  1  Nothing matched: no event, thread or row. Of `check`: an invariant is broken.
+  2  An error, which is reported on stderr. Nothing was done: the command line is wrong,
+     an input cannot be read. Or not all was done: part of an input is damaged, part of
+     a recording is missing, a signal came. What was readable or recorded is kept.
+
+`sigmund record --help` has more on 2.";
 
 /// Records user threads and the kernel under one clock, and answers who ran where.
 #[derive(Debug, Parser)]
@@ -19,7 +30,7 @@ use sigmund_user::Ids;
     arg_required_else_help = true,
     max_term_width = 100
 )]
-#[command(after_help = "Exit status: 0 found, 1 nothing matched (or a check is broken), 2 error.")]
+#[command(after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -8,14 +8,37 @@ use fkt_ingest::live::EventFilter;
 /// KiB for each LWP: 1.3 ms of probes that do nothing else.
 const USER_BUFFER: u32 = 4096;
 
+const AFTER_HELP: &str = "\
+Examples:
+  sigmund record -- ./server --port 80
+  sigmund record --pid $(pidof server) --for 10s
+  sigmund record --all --for 500ms -o busy.run
+  sudo sigmund record --user $USER -- ./server
+
+Ctrl-C asks the program to end (or ends the recording), once more kills it, and once more
+ends the recorder at once.
+
+Descendants of the program are found by their environment (FUT_ARENA_DIR), so they keep
+their parents. One that lives on when the recording ends is a row of the table `losses` if
+it has recorded. A process that cannot reach the recorder (another root, /dev/shm or user),
+or has too little address space, runs unrecorded and prints why, once.
+
+Exit status:
+  0  Recorded, and merged unless --no-merge; also if Ctrl-C or --for ended the recording.
+  2  An error, which is reported on stderr. Nothing is recorded: the command line is wrong,
+     the program cannot be started, the kernel does not have an event, RUN cannot be used.
+     Or not all is: the kernel side or user events could not be written (a full disk), a
+     process got no buffer, an input of the merge is damaged, a signal came before the
+     recording was merged. `sigmund merge RUN` can follow then.
+
+How the program itself ended does not matter for it: that is printed on stderr, and kept as
+`ended` in the table `info`.";
+
 #[derive(Debug, Args)]
 #[command(
     override_usage = "sigmund record [OPTIONS] [--] PROGRAM [ARGS…]\n       sigmund record [OPTIONS] --pid PID\n       \
     sigmund record [OPTIONS] --all",
-    after_help = "Examples:\n  sigmund record -- ./server --port 80\n  sigmund record --pid $(pidof server) --for 10s\n  \
-    sigmund record --all --for 500ms -o busy.run\n  sudo sigmund record --user $USER -- ./server\n\nCtrl-C asks the program \
-    to end (or ends the recording), once more kills it, and once more ends the recorder at once.\n\nExit status: 0 recorded, 2 error. How the program itself ended is \
-    said on stderr, and kept."
+    after_help = AFTER_HELP
 )]
 pub(crate) struct RecordArgs {
     /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given. A folder that
@@ -32,6 +55,11 @@ pub(crate) struct RecordArgs {
     /// ended 3 s later goes on, and is not recorded any more.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) length: Option<Duration>,
+    /// How long to record descendants that outlive the program. By default, until those that record with `fut` have ended;
+    /// others are left alone after 1 s. A signal ends the recording at any time; whoever lives on then goes on, and is not
+    /// recorded any more.
+    #[arg(long, value_enum, value_name = "WHO", conflicts_with_all = ["pid", "all"])]
+    pub(crate) follow: Option<Follow>,
     /// Record a process that runs already, and its children, until it ends or Ctrl-C. What it records itself is there
     /// if it has a flight recorder.
     #[arg(long, value_name = "PID", conflicts_with_all = ["program", "all", "flight"])]
@@ -72,6 +100,7 @@ impl RecordArgs {
             force: false,
             no_merge: false,
             length: None,
+            follow: None,
             pid: None,
             all: false,
             only: false,
@@ -83,6 +112,15 @@ impl RecordArgs {
             program,
         }
     }
+}
+
+/// Which descendants of a program are waited for when it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Follow {
+    /// Until all descendants have ended, whether they record or not.
+    All,
+    /// None: the recording ends with the program.
+    First,
 }
 
 /// How the kernel is recorded.

@@ -1,11 +1,11 @@
 //! The user side: the arenas of the recorded processes, drained into the run directory.
 
-use std::{fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
+use std::{borrow::Borrow, fs::File, io::ErrorKind, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result};
 use fut::{
     drain::{ArenaServer, Drain, DrainSummary, ProcessArena, Unrecorded},
-    shm::{Geometry, Mode},
+    shm::{Arena, Geometry, Mode},
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sigmund_files::Folder;
@@ -33,7 +33,10 @@ pub(super) struct Arenas {
     why_without_file: Option<String>,
     /// Polls until the processes are looked at again.
     look_in: u32,
-    failed: bool,
+    /// Why a user trace could not be written, the first.
+    why_unwritten: Option<String>,
+    /// Processes that asked for an arena, and ended without having recorded into it.
+    never_began: u64,
     limit_is_raised: bool,
     /// Dropped after the server, whose socket is in it.
     folder: Arc<SocketFolder>,
@@ -44,6 +47,8 @@ pub(super) struct Arenas {
 pub(super) struct UserSides {
     pub(super) sides: Vec<UserSide>,
     pub(super) unrecorded: Unrecorded,
+    /// Processes that asked for an arena, and ended without having recorded into it.
+    pub(super) never_began: u64,
 }
 
 impl Arenas {
@@ -66,7 +71,8 @@ impl Arenas {
             without_file: 0,
             why_without_file: None,
             look_in: 0,
-            failed: false,
+            why_unwritten: None,
+            never_began: 0,
             limit_is_raised: false,
             folder: Arc::new(folder),
         })
@@ -80,6 +86,11 @@ impl Arenas {
     /// Bytes written so far.
     pub(super) fn bytes(&self) -> u64 {
         self.finished_bytes + self.drains.iter().map(|drain| drain.summary().bytes).sum::<u64>()
+    }
+
+    /// Processes that have an arena, and had not ended when they were looked at.
+    pub(super) fn recording(&self) -> u64 {
+        (self.waiting.len() + self.drains.len()) as u64
     }
 
     /// Takes what is finished; gives the number of packets.
@@ -99,12 +110,10 @@ impl Arenas {
         for drain in &mut self.drains {
             match drain.poll() {
                 Ok(packets) => taken += packets,
-                Err(error) if !self.failed => {
-                    output::complain(&format!(
-                        "{}: {error}; later events will be lost",
-                        drain.path().display()
-                    ));
-                    self.failed = true;
+                Err(error) if self.why_unwritten.is_none() => {
+                    let path = drain.path().display();
+                    output::complain(&format!("{path}: {error}; later events will be lost"));
+                    self.why_unwritten = Some(error.to_string());
                 }
                 Err(_) => {}
             }
@@ -125,9 +134,11 @@ impl Arenas {
             .then(|| "it was built with a version of fut that this recorder does not know".into());
         let why = refused.why.or(self.why_without_file.take()).or(foreign);
         if let Some(why) = &why {
-            output::complain(&format!("{processes} processes were not recorded, the first because {why}"));
+            let were = if processes == 1 { "1 process was" } else { &format!("{processes} processes were") };
+            output::complain(&format!("{were} not recorded, the first because {why}"));
         }
-        UserSides { sides: std::mem::take(&mut self.finished), unrecorded: Unrecorded { processes, why } }
+        let unrecorded = Unrecorded { processes, why };
+        UserSides { sides: std::mem::take(&mut self.finished), unrecorded, never_began: self.never_began }
     }
 
     /// Begins to drain the arenas of processes that have begun to record.
@@ -138,7 +149,9 @@ impl Arenas {
             let has_ended = arena.has_ended();
             if arena.has_begun() {
                 self.begin(arena);
-            } else if !has_ended {
+            } else if has_ended {
+                self.never_began += 1;
+            } else {
                 self.waiting.push(arena);
             }
         }
@@ -167,18 +180,23 @@ impl Arenas {
     }
 
     fn close(&mut self, drain: Drain<ProcessArena>) {
+        let cut = !drain.arena().has_ended();
+        let no_memory = Borrow::<Arena>::borrow(drain.arena()).is_out_of_memory();
         let (pid, path) = (drain.pid(), drain.path().to_path_buf());
         let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let (summary, written) = drain.close();
         if let Err(error) = written {
             output::complain(&format!("{}: {error}", path.display()));
+            self.why_unwritten.get_or_insert_with(|| error.to_string());
         }
         let DrainSummary { lost, unfinished, unwritten, .. } = summary;
         if unwritten > 0 {
-            output::complain(&format!("{}: {unwritten} events could not be written", path.display()));
+            let why = self.why_unwritten.as_deref().unwrap_or("for an unknown reason");
+            let events = output::counted(unwritten, "event");
+            output::complain(&format!("{}: {events} could not be written: {why}", path.display()));
         }
         self.finished_bytes += summary.bytes;
-        self.finished.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten });
+        self.finished.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten, cut, no_memory });
     }
 
     /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`.

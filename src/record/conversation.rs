@@ -85,7 +85,7 @@ fn snapshot(pid: Pid, file: String, run: &Folder, is_given_up: &AtomicBool) -> R
     let reply = process.snapshot_within(&run.create_file(&file)?, WITHIN, &is_given_up)?;
     let number = |fact| reply.number(fact).unwrap_or(0);
     let (lost, unfinished) = (number("lost"), number("unfinished"));
-    Ok(UserSide { file, pid: pid.0, lost, unfinished, unwritten: 0 })
+    Ok(UserSide { file, pid: pid.0, lost, unfinished, ..UserSide::default() })
 }
 
 /// Whether the kernel lets none of its LWPs run. The name of a process may have anything in it.

@@ -134,7 +134,9 @@ impl CpuTimes {
     fn find_processes(&mut self) -> BTreeSet<u32> {
         let Some(root) = self.root else { return numbers_in("/proc").take(MAX_PROCESSES).collect() };
         self.processes.retain(|pid, started| start_time(*pid) == Some(*started));
-        let mut found: BTreeSet<u32> = self.processes.keys().copied().chain([root.0]).collect();
+        // When the root has ended, its number may be another process's.
+        let root = (self.readings == 1).then_some(root.0);
+        let mut found: BTreeSet<u32> = self.processes.keys().copied().chain(root).collect();
         let mut to_ask: Vec<u32> = found.iter().copied().collect();
         while let Some(parent) = to_ask.pop() {
             for child in children(parent) {

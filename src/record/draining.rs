@@ -30,6 +30,8 @@ pub(super) struct Draining {
 struct Shared {
     finish: AtomicBool,
     bytes: AtomicU64,
+    recording: AtomicU64,
+    polls: AtomicU64,
 }
 
 /// Dropped, it makes the drain finish.
@@ -57,6 +59,18 @@ impl Draining {
         self.finish.0.bytes.load(Ordering::Relaxed)
     }
 
+    /// Processes that have an arena, and live as far as is known.
+    pub(super) fn recording(&self) -> u64 {
+        // Relaxed: it is behind by some polls anyway.
+        self.finish.0.recording.load(Ordering::Relaxed)
+    }
+
+    /// How often it has looked at its arenas; stays as it is while a disk does not answer.
+    pub(super) fn polls(&self) -> u64 {
+        // Relaxed: it says nothing of other memory.
+        self.finish.0.polls.load(Ordering::Relaxed)
+    }
+
     /// What was recorded until now is taken, and no more. Gives the work, whose result is what there is.
     pub(super) fn finish(self) -> Work<UserSides> {
         drop(self.finish);
@@ -74,6 +88,8 @@ fn drain(mut arenas: Arenas, shared: &Shared) -> UserSides {
             thread::sleep(NAP);
         }
         shared.bytes.store(arenas.bytes(), Ordering::Relaxed);
+        shared.recording.store(arenas.recording(), Ordering::Relaxed);
+        shared.polls.fetch_add(1, Ordering::Relaxed);
     }
     arenas.finish()
 }

@@ -50,6 +50,8 @@ pub(super) struct Ended {
     pub(super) kernel: KernelSide,
     pub(super) user: Vec<UserSide>,
     pub(super) unrecorded: Unrecorded,
+    /// Processes that asked for an arena, and ended without having recorded into it.
+    pub(super) never_began: u64,
     /// Somebody wants no more than this.
     pub(super) is_stopped: bool,
 }
@@ -85,7 +87,8 @@ impl Ending {
                 kernel = self.kernel.within(LOOK)?;
             }
             if let Some(sides) = self.drain.as_ref().map(|drain| drain.within(LOOK)).transpose()?.flatten() {
-                (ended.user, ended.unrecorded, self.drain) = (sides.sides, sides.unrecorded, None);
+                (ended.user, ended.unrecorded) = (sides.sides, sides.unrecorded);
+                (ended.never_began, self.drain) = (sides.never_began, None);
             }
             if let Some(side) = self.conversation.as_ref().and_then(|conversation| conversation.within(LOOK))
             {

@@ -17,6 +17,7 @@ use rustix::{
     io::Errno,
 };
 
+/// Where such folders are, if they can be: short paths, since they are names of sockets.
 const SHARED_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sigmund-arenas-";
 /// For the recorder's user only; or for another one, too, who may go through but not look.
@@ -36,14 +37,23 @@ pub(super) struct SocketFolder {
 impl SocketFolder {
     /// Makes it. `for_another` user, too, if so; the sockets in it then have to be given to that user.
     pub(super) fn create(for_another: bool) -> Result<SocketFolder> {
-        let base = base();
-        remove_leftovers(&base);
+        let usual = Path::new(SHARED_MEMORY);
+        let made = SocketFolder::create_in(usual, for_another);
+        // It may not be there, or may be full.
+        made.or_else(|error| {
+            let other = SocketFolder::create_in(&std::env::temp_dir(), for_another);
+            other.with_context(|| format!("{error:#}"))
+        })
+    }
+
+    fn create_in(base: &Path, for_another: bool) -> Result<SocketFolder> {
+        remove_leftovers(base);
         for _ in 0..TRIES {
             let made = tempfile::Builder::new()
                 .prefix(&format!("{PREFIX}{}-", std::process::id()))
                 .rand_bytes(12)
                 .permissions(Permissions::from_mode(MODES[0]))
-                .tempdir_in(&base);
+                .tempdir_in(base);
             let path = made.with_context(|| base.display().to_string())?.keep();
             let folder = opened(&path).filter(|handle| handle.try_lock().is_ok() && is_at(handle, &path));
             let Some(handle) = folder else { continue };
@@ -78,11 +88,6 @@ impl Drop for SocketFolder {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-/// Where such folders are: short paths, since they are names of sockets.
-fn base() -> PathBuf {
-    if Path::new(SHARED_MEMORY).is_dir() { PathBuf::from(SHARED_MEMORY) } else { std::env::temp_dir() }
 }
 
 /// Removes what recorders of this user that were killed have left.

@@ -232,8 +232,14 @@ impl Drop for Held {
 /// `sigmund hold`: waits at the gate, and becomes the program.
 pub(crate) fn hold(args: &HoldArgs) -> Result<Found> {
     let mut gate = UnixStream::connect(&args.gate).with_context(|| args.gate.display().to_string())?;
-    // The recorder that dies lets nobody through.
-    gate.read_exact(&mut [0]).context("the recorder is gone")?;
+    match gate.read_exact(&mut [0]) {
+        Ok(()) => {}
+        // The recorder lets nobody through: it has said why, or was killed.
+        Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+            return Ok(Found::Damaged);
+        }
+        Err(error) => return Err(error).context("waiting for the recorder"),
+    }
     let program: &OsStr = &args.program[0];
     let why = match args.ids.as_ref().map_or(Ok(()), Ids::become_them) {
         Ok(()) => Command::new(program).args(&args.program[1..]).exec(),

@@ -1,5 +1,7 @@
 //! The kernel side, by the best means that are allowed here; which, and why not better ones, is said in one line.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use fkt_ingest::live::{
     PerfRecorder, Plan, Recorder, RecorderOptions, Scope, is_unfinished, plan, remove_leftovers,
@@ -16,6 +18,9 @@ use crate::{
 
 /// What the kernel adds to an LWP's time on CPUs, whenever it does.
 const STAT_RUNTIME: &str = "sched:sched_stat_runtime";
+
+/// The events that the kernel has: a folder a system, in that a folder an event.
+const EVENTS: &str = "/sys/kernel/tracing/events";
 
 /// The running recording of the kernel.
 pub(super) struct Kernel {
@@ -41,6 +46,8 @@ impl Kernel {
         }
         match (plan(), subject.pid()) {
             (Plan::Tracefs, _) => {
+                args.kernel.kernel_event.iter().try_for_each(|event| has_event("--kernel-event", event))?;
+                args.kernel.filter.iter().try_for_each(|filter| has_event("--filter", &filter.event))?;
                 remove_leftovers();
                 kernel(Means::Tracefs(Box::new(Recorder::start(&options(&args.kernel), scope, run)?)), None)
             }
@@ -137,6 +144,21 @@ impl Kernel {
         }
         side
     }
+}
+
+/// Whether the kernel has an event that somebody wants; where its events are not listed, it says so itself later.
+fn has_event(option: &str, event: &str) -> Result<()> {
+    let Some((system, name)) =
+        event.split_once(':').filter(|(system, name)| !system.is_empty() && !name.is_empty())
+    else {
+        bail!("{option} {event}: expected SYSTEM:EVENT, as in sched:sched_switch");
+    };
+    let events = Path::new(EVENTS);
+    if !events.is_dir() || events.join(system).join(name).join("enable").is_file() {
+        return Ok(());
+    }
+    let list = format!("{EVENTS}/{}", if events.join(system).is_dir() { system } else { "" });
+    bail!("{option} {event}: this kernel has no such event; {list} lists those that it has")
 }
 
 fn options(args: &KernelArgs) -> RecorderOptions {

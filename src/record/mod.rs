@@ -13,13 +13,17 @@
 //!
 //! 1. The kernel side stops first: no disk and no process is needed for that.
 //! 2. A process that is asked something has one deadline for all of it.
-//! 3. The first signal asks a program to end, the second kills it; where there is none, the first ends the recording. The
-//!    next one ends the recorder at once, whatever it is doing.
+//! 3. The first signal asks a program to end, the second kills it; where there is none any more, the first ends the
+//!    recording. The next one ends the recorder at once, whatever it is doing.
+//!
+//! When the program has ended, its descendants may live on: `descendants.rs`. Nobody waits for them who has asked the program
+//! to end.
 
 mod arenas;
 mod clocks;
 mod conversation;
 mod cpu_times;
+mod descendants;
 mod draining;
 mod ending;
 mod folder;
@@ -32,7 +36,7 @@ mod user;
 mod work;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -46,13 +50,14 @@ pub(crate) use gate::hold;
 
 use crate::{
     Found,
-    cli::RecordArgs,
+    cli::{Follow, RecordArgs},
     merge,
     output::{self, Progress},
 };
 use arenas::Arenas;
 use clocks::Clocks;
 use cpu_times::CpuTimes;
+use descendants::Descendants;
 use draining::Draining;
 use ending::{Ending, Patience};
 use folder::SocketFolder;
@@ -64,15 +69,28 @@ use target::Target;
 /// How long the recorder waits for a signal before it looks at the program and the time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+/// When a person is told that the program has ended, and its descendants have not.
+const TELL_AFTER: Duration = Duration::from_millis(200);
+/// When a drain that does nothing waits for a disk.
+const STUCK_AFTER: Duration = Duration::from_secs(2);
 /// How long a program may take to end when `--for` is over and it has been asked to.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
 /// What became of a recording.
 enum Recorded {
     /// It is to be merged.
-    Whole,
+    Whole(UserRecords),
     /// Somebody wants no more than what is there.
     Stopped,
+}
+
+/// What is known of the user side before it is merged.
+#[derive(Clone, Copy, Debug, Default)]
+struct UserRecords {
+    /// Processes that have recorded.
+    processes: usize,
+    /// Processes that wanted to, and could not. The recorder, or they themselves, have reported why.
+    failed: u64,
 }
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
@@ -80,12 +98,17 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     // Until the merge is done, signals end what is being done and not the process.
     let signals = Signals::register()?;
     let recorded = record(args, &target, &signals)?;
-    if args.no_merge || matches!(recorded, Recorded::Stopped) {
-        output::say(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
-        return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
-    }
+    let user = match recorded {
+        Recorded::Whole(user) if !args.no_merge => user,
+        _ => {
+            output::say(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
+            return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
+        }
+    };
     let summary = merge_run(&target)?;
-    tell_about_user_side(args, &summary);
+    if summary.user_events == 0 && !args.all && args.pid.is_none() {
+        tell_about_user_side(user, &summary);
+    }
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 
@@ -94,12 +117,21 @@ fn merge_run(target: &Target) -> Result<Summary> {
     merge::merge(std::slice::from_ref(&target.run), &target.supertrace, &options)
 }
 
-fn tell_about_user_side(args: &RecordArgs, summary: &Summary) {
-    if summary.user_events == 0 && !args.all {
-        output::say(
-            "the program recorded no event of its own: link `fut` and call `fut::init()`, or use its runtime",
-        );
-    }
+/// Why a program that was recorded has no user events.
+fn tell_about_user_side(user: UserRecords, summary: &Summary) {
+    output::say(match user {
+        UserRecords { failed: 1.., .. } => "no user events: the program could not be recorded, see above",
+        UserRecords { processes: 1.., .. } if summary.lost_events() > 0 => {
+            "no user events: all that the program recorded are lost"
+        }
+        UserRecords { processes: 1.., .. } => {
+            "no user events: the program was ready to record, and fired no probe"
+        }
+        UserRecords { .. } => {
+            "no user events: link `fut` and call `fut::init()`, or use its runtime; a program that does and could not \
+             be recorded has printed why, in a line that begins with `fut:`"
+        }
+    });
 }
 
 /// Records both sides into the run directory.
@@ -124,7 +156,19 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     }
     let used_before = cpu_time();
     let cpu_times = CpuTimes::start(subject.pid());
-    let mut running = Running { subject, kernel, draining: None, cpu_times, clocks, manifest, signals };
+    let arenas_folder = folder.0.as_ref().map(|folder| folder.path().to_path_buf());
+    let follow = args.follow;
+    let mut running = Running {
+        subject,
+        kernel,
+        draining: None,
+        cpu_times,
+        clocks,
+        manifest,
+        signals,
+        arenas_folder,
+        follow,
+    };
     let begun = running.begin(arenas);
     let waited = begun.and_then(|()| running.wait(args.length));
     if let Ok(Waited::NeverBegan(error)) = waited {
@@ -162,12 +206,29 @@ struct Running<'s> {
     clocks: Clocks,
     manifest: Manifest,
     signals: &'s Signals,
+    /// Of a program that was started.
+    arenas_folder: Option<PathBuf>,
+    follow: Option<Follow>,
+}
+
+/// When a recording has begun, and when a person was shown how it goes.
+struct Pace {
+    progress: Progress,
+    start: Instant,
+    last_progress: Instant,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        let start = Instant::now();
+        Pace { progress: Progress::new(), start, last_progress: start }
+    }
 }
 
 /// Why the recording ends.
 enum Waited {
-    /// What is recorded has ended; how.
-    Ended(String),
+    /// What is recorded has ended; how, and whether a signal ended the wait for its descendants.
+    Ended { how: String, by_signal: bool },
     /// What is recorded goes on. Whether it was a signal that ended the recording.
     Left { by_signal: bool },
     /// Somebody does not want to wait any more.
@@ -185,59 +246,116 @@ impl Running<'_> {
 
     /// Until what is recorded has ended, the time is over, or somebody asks.
     fn wait(&mut self, length: Option<Duration>) -> Result<Waited> {
-        let progress = Progress::new();
-        let start = Instant::now();
-        let (mut left, mut patience) = (length, None);
-        let mut last_progress = start;
-        let waited = loop {
+        let mut pace = Pace::new();
+        let waited = self.wait_for_subject(length, &mut pace);
+        pace.progress.clear();
+        self.manifest.recorded_ns = pace.start.elapsed().as_nanos() as u64;
+        waited
+    }
+
+    fn wait_for_subject(&mut self, length: Option<Duration>, pace: &mut Pace) -> Result<Waited> {
+        let (mut left, mut patience, mut is_asked) = (length, None, false);
+        loop {
             // In this order: what could not begin has left its reason before it ended.
             let has_ended = self.subject.has_ended()?;
             if let Err(error) = self.subject.has_begun() {
-                break Waited::NeverBegan(error);
+                return Ok(Waited::NeverBegan(error));
             }
             if has_ended {
                 // It has ended, and its number is still its own.
                 self.cpu_times.read();
-                break Waited::Ended(self.subject.ended()?);
+                let how = self.subject.ended()?;
+                return self.wait_for_descendants(how, is_asked, left, pace);
             }
-            let is_over = left.take_if(|length| start.elapsed() >= *length).is_some();
+            let is_over = left.take_if(|length| pace.start.elapsed() >= *length).is_some();
             let asked =
                 if is_over { Some(Asked::by_the_clock()) } else { self.signals.next_within(LOOK_EVERY) };
+            is_asked |= asked.is_some();
             match asked.map(|asked| self.subject.stop(asked)) {
-                Some(Stop::Now) => break Waited::Left { by_signal: !is_over },
-                Some(Stop::AtOnce) => break Waited::AtOnce,
+                Some(Stop::Now) => return Ok(Waited::Left { by_signal: !is_over }),
+                Some(Stop::AtOnce) => return Ok(Waited::AtOnce),
                 Some(Stop::AtItsEnd) if is_over => patience = Some(Instant::now() + END_WITHIN),
                 Some(Stop::AtItsEnd) | None => {}
             }
             if patience.is_some_and(|end| Instant::now() >= end) {
                 if let Err(error) = self.subject.leave() {
-                    break Waited::NeverBegan(error);
+                    return Ok(Waited::NeverBegan(error));
                 }
                 let what = self.subject.describe();
                 output::say(&format!(
                     "{what} has not ended in 3 s: it goes on, and is not recorded any more"
                 ));
-                break Waited::Left { by_signal: false };
+                return Ok(Waited::Left { by_signal: false });
             }
-            self.cpu_times.read_now_and_then();
-            self.clocks.read_when_due(&mut self.manifest);
-            if last_progress.elapsed() >= PROGRESS_EVERY {
-                let seconds = start.elapsed().as_secs_f64();
-                let user = self.draining.as_ref().map_or(0, Draining::bytes) as f64 / 1e6;
-                let kernel = self.kernel.bytes() as f64 / 1e6;
-                progress.show(&format!("{seconds:.1} s, program {user:.1} MB, kernel {kernel:.1} MB"));
-                last_progress = Instant::now();
-            }
+            self.keep_up(pace);
+        }
+    }
+
+    /// The program has ended. Until its descendants have that are to be recorded, the time is over, or somebody asks.
+    fn wait_for_descendants(
+        &mut self,
+        how: String,
+        is_asked: bool,
+        left: Option<Duration>,
+        pace: &mut Pace,
+    ) -> Result<Waited> {
+        let Some(folder) = &self.arenas_folder else {
+            return Ok(Waited::Ended { how, by_signal: false });
         };
-        progress.clear();
-        self.manifest.recorded_ns = start.elapsed().as_nanos() as u64;
-        Ok(waited)
+        let follow = if is_asked { Some(Follow::First) } else { self.follow };
+        let mut descendants = Descendants::search(folder, follow)?;
+        let (begun, mut is_told, mut by_signal) = (Instant::now(), false, false);
+        let (mut polls, mut last_poll) = (0, begun);
+        loop {
+            let (recording, now) =
+                self.draining.as_ref().map_or((0, 0), |draining| (draining.recording(), draining.polls()));
+            if now != polls {
+                (polls, last_poll) = (now, Instant::now());
+            }
+            // A disk that does not answer is waited for at the end, where that is said.
+            let is_stuck = last_poll.elapsed() >= STUCK_AFTER;
+            let is_over = left.is_some_and(|length| pace.start.elapsed() >= length);
+            if is_stuck || is_over || !descendants.are_waited_for(recording, LOOK_EVERY) {
+                break;
+            }
+            if self.signals.next().is_some() {
+                by_signal = true;
+                break;
+            }
+            if !is_told && begun.elapsed() >= TELL_AFTER {
+                let who = descendants.describe().unwrap_or_else(|| "descendants".into());
+                let what = self.subject.describe();
+                output::say(&format!("{what} has ended; waiting for {who}; Ctrl-C ends the recording"));
+                is_told = true;
+            }
+            self.keep_up(pace);
+        }
+        if let Some(who) = descendants.describe() {
+            let what = self.subject.describe();
+            output::say(&format!("{what} has ended; not recorded any more: {who}"));
+        }
+        self.cpu_times.read();
+        Ok(Waited::Ended { how, by_signal })
+    }
+
+    /// What has to be done now and then while a recording is on.
+    fn keep_up(&mut self, pace: &mut Pace) {
+        self.cpu_times.read_now_and_then();
+        self.clocks.read_when_due(&mut self.manifest);
+        if pace.last_progress.elapsed() >= PROGRESS_EVERY {
+            let seconds = pace.start.elapsed().as_secs_f64();
+            let user = self.draining.as_ref().map_or(0, Draining::bytes) as f64 / 1e6;
+            let kernel = self.kernel.bytes() as f64 / 1e6;
+            pace.progress.show(&format!("{seconds:.1} s, program {user:.1} MB, kernel {kernel:.1} MB"));
+            pace.last_progress = Instant::now();
+        }
     }
 
     /// Writes what was recorded, whatever happened.
     fn complete(self, waited: Result<Waited>, target: &Target, used_before: Duration) -> Result<Recorded> {
-        let Running { subject, mut kernel, draining, mut cpu_times, mut clocks, mut manifest, signals } =
-            self;
+        let Running {
+            subject, mut kernel, draining, mut cpu_times, mut clocks, mut manifest, signals, ..
+        } = self;
         if matches!(waited, Ok(Waited::Left { .. })) {
             cpu_times.read();
         }
@@ -247,16 +365,19 @@ impl Running<'_> {
         let mut ending = Ending::begin(kernel, draining, subject.to_be_asked(), &target.folder)?;
         let patience = match &waited {
             Ok(Waited::AtOnce) => Patience::None,
-            Ok(Waited::Left { by_signal: true }) => Patience::UntilTheNextSignal,
+            Ok(Waited::Left { by_signal: true } | Waited::Ended { by_signal: true, .. }) => {
+                Patience::UntilTheNextSignal
+            }
             _ => Patience::UntilTheSecondSignal,
         };
         let ended = ending.wait(signals, patience)?;
+        let (processes, unrecorded) = (ended.user.len(), ended.unrecorded.processes);
         (manifest.kernel_side, manifest.user_side) = (ended.kernel, ended.user);
         manifest.unrecorded_processes = ended.unrecorded.processes;
         manifest.unrecorded_why = ended.unrecorded.why;
         manifest.recorder_cpu_ns = (cpu_time() - used_before).as_nanos() as u64;
         manifest.ended = match waited? {
-            Waited::Ended(how) => how,
+            Waited::Ended { how, .. } => how,
             _ => GOES_ON.into(),
         };
         if !["exit 0", GOES_ON].contains(&manifest.ended.as_str()) {
@@ -265,7 +386,8 @@ impl Running<'_> {
         output::say(&cost(&manifest));
         ending::write(clocks, manifest, &target.folder, signals)?;
         let is_stopped = ended.is_stopped || signals.next().is_some();
-        Ok(if is_stopped { Recorded::Stopped } else { Recorded::Whole })
+        let failed = unrecorded + ended.never_began;
+        Ok(if is_stopped { Recorded::Stopped } else { Recorded::Whole(UserRecords { processes, failed }) })
     }
 }
 

@@ -231,3 +231,29 @@ fn a_program_that_wants_no_control_has_none_and_is_recorded_all_the_same() {
     let sigmund = recorded.finish();
     assert!(sigmund.number(TRACE, "SELECT count(*) FROM node_begin") > 10);
 }
+
+/// A stopped program answers nobody.
+#[test]
+fn a_signal_ends_a_snapshot_and_a_question_to_a_stopped_program_and_leaves_no_file() {
+    let _alone = kernel::alone();
+    let recorded = Recorded::start(&["--flight"]);
+    recorded.sumtime.send(rustix::process::Signal::STOP);
+    let pid = recorded.pid();
+    let snapshot = recorded.sigmund.start(["snapshot", &pid, "-o", "now.fut"]);
+    let file = recorded.sigmund.path("now.fut");
+    let start = Instant::now();
+    while !file.exists() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it is made before the program is asked");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kernel::send(snapshot.pid(), rustix::process::Signal::INT);
+    snapshot.finish().complained(&[&format!("process {pid}: cancelled before it answered")]);
+    assert!(!file.exists());
+    let asks = recorded.sigmund.start(["ctl", &pid, "status"]);
+    kernel::send(asks.pid(), rustix::process::Signal::INT);
+    let said = asks.finish();
+    assert!(start.elapsed() < Duration::from_secs(20), "{said:?}");
+    assert_eq!((said.status, said.stdout.as_str()), (-1, ""), "{said:?}");
+    recorded.sumtime.send(rustix::process::Signal::CONT);
+    recorded.finish();
+}

@@ -111,6 +111,22 @@ fn keys_change_as_fut_keychange_says_and_a_wrong_change_changes_nothing() {
     );
 }
 
+#[test]
+fn a_program_that_its_recorder_cannot_record_gets_the_answers_of_one_that_is_recorded() {
+    let Some(bench) = Bench::new() else { return };
+    let keys = bench.program("fut/c/tests/programs/keys.c", Link::Shared, &[]);
+    let (trace, arenas) = (bench.path("keys.fut"), bench.path("arenas"));
+    let answers = || {
+        let output = run(&keys, &[trace.as_os_str()], &[(fut::ENV_ARENA_DIR, arenas.as_os_str())]);
+        (text(&output.stdout).to_string(), text(&output.stderr).to_string())
+    };
+    let (unrecorded, said) = answers();
+    assert_eq!(said.matches("fut: this program is not recorded: ").count(), 1, "{said}");
+    std::fs::create_dir(&arenas).unwrap();
+    assert_eq!(unrecorded, answers().0);
+    assert!(!trace.exists());
+}
+
 /// Events 1 and 2 of `keys.c` in the trace.
 fn recorded_with(bench: &Bench, program: &Path, environment: &[(&str, &OsStr)]) -> (usize, String) {
     let trace = bench.path("keys.fut");

@@ -35,6 +35,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const MOST_CLIENTS: usize = 16;
 /// Bytes of answers that may wait for clients to take them; then no more are computed.
 const MOST_UNSENT: usize = 16 << 20;
+/// A process that may have fewer descriptors does not listen.
+const LEAST_DESCRIPTORS: u64 = 64;
 /// When no descriptor or memory is left for a connection.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -94,6 +96,12 @@ pub(crate) fn forget() {
 }
 
 fn listen(session: &'static Session) -> io::Result<Started> {
+    // Where a program may have few descriptors, they are all its own.
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    if most < LEAST_DESCRIPTORS {
+        let why = format!("the process may have {most} descriptors only, and {LEAST_DESCRIPTORS} are needed");
+        return Err(io::Error::other(why));
+    }
     let (listener, path) = place::listen(session.pid.0)?;
     let fd = listener.as_raw_fd();
     let file = wire::identity(fd).ok_or_else(io::Error::last_os_error)?;

@@ -32,8 +32,8 @@ const NAP: Duration = Duration::from_millis(1);
 /// When nobody listens there, or the recorder refuses or does not answer in time.
 pub(crate) fn ask(socket: &Path) -> Result<Arena, ArenaError> {
     let deadline = Instant::now() + WITHIN;
-    let io_error = |error| ArenaError::Io(socket.to_path_buf(), error);
-    let (answer, memory) = converse(socket, deadline).map_err(io_error)?;
+    let unreachable = |error| ArenaError::Unreachable { socket: socket.to_path_buf(), error };
+    let (answer, memory) = converse(socket, deadline).map_err(unreachable)?;
     match (answer.strip_prefix(GREETING), memory) {
         (Some(""), Some(memory)) => Arena::received(memory, socket),
         (Some(why), None) if why.starts_with(REFUSAL) => {

@@ -1,12 +1,13 @@
 //! Waiting for a user thread to end, from another one or from a plain thread.
 
-use std::{fmt, marker::PhantomData, mem, thread};
+use std::{error::Error, fmt, marker::PhantomData, mem, ptr, thread};
 
 use sigmund_model::Thread;
 
 use super::{
+    lwp,
     park::try_here,
-    thread::{Leave, ThreadRef},
+    thread::{Awaited, Leave, ThreadRef},
     waits::{WaitKind, WaitsFor},
 };
 
@@ -15,6 +16,23 @@ pub struct JoinHandle<T> {
     thread: ThreadRef,
     _result: PhantomData<fn() -> T>,
 }
+
+/// Why a user thread cannot be joined: its [`Runtime`](crate::Runtime) was dropped before it ended, so it never runs
+/// again. [`JoinHandle::join`] gives this in place of what a thread has panicked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuntimeDropped {
+    /// The number of the user thread.
+    pub thread: Thread,
+}
+
+impl fmt::Display for RuntimeDropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "user thread {} cannot be joined: its runtime was dropped before it ended", self.thread)
+    }
+}
+
+impl Error for RuntimeDropped {}
 
 impl<T> JoinHandle<T> {
     /// The one handle of a thread that returns a `T`.
@@ -41,12 +59,14 @@ impl<T> JoinHandle<T> {
     /// Waits until it has ended. A user thread that calls this blocks; its LWP goes on with others.
     ///
     /// # Errors
-    /// What it panicked with, if it did.
+    /// What it panicked with, if it did; [`RuntimeDropped`] if it will never end, since its runtime was dropped.
     #[inline]
     pub fn join(self) -> thread::Result<T> {
         let thread = self.thread;
-        if !thread.is_ended() {
-            wait_for_end(thread);
+        if !thread.is_ended() && wait_for_end(thread) == Awaited::Never {
+            // What it owns is leaked.
+            mem::forget(self);
+            return Err(Box::new(RuntimeDropped { thread: thread.id() }));
         }
         mem::forget(self);
         // SAFETY: it has ended, and this was its handle: whoever has that knows what it returns.
@@ -54,16 +74,18 @@ impl<T> JoinHandle<T> {
     }
 }
 
-fn wait_for_end(thread: ThreadRef) {
-    match try_here() {
+fn wait_for_end(thread: ThreadRef) -> Awaited {
+    // Who is carried by the same LWPs is lost together with it (rule 2 of `carried.rs`).
+    match try_here().filter(|here| ptr::eq(here.shared(), thread.shared()) && !lwp::may_block()) {
         Some(here) => {
             let address = thread.id().0 as usize;
             here.waits().set(&WaitsFor { kind: WaitKind::Join, address, holder: None }, false);
             here.leave(Leave::Join(thread));
+            debug_assert!(thread.is_ended());
+            Awaited::Ended
         }
         None => thread.join_from_outside(),
     }
-    debug_assert!(thread.is_ended());
 }
 
 impl<T> Drop for JoinHandle<T> {

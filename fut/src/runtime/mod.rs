@@ -15,6 +15,7 @@
 //! ```
 
 mod blocking;
+mod carried;
 mod deadlock;
 mod discard;
 mod join;
@@ -33,7 +34,7 @@ mod waits;
 
 pub use blocking::blocking;
 pub use deadlock::{BlockedThread, Deadlock};
-pub use join::JoinHandle;
+pub use join::{JoinHandle, RuntimeDropped};
 pub use live::{LiveState, LiveThread, live_threads};
 pub use local::{AccessError, UserLocal};
 pub use park::{checkpoint, current, sleep, yield_now};

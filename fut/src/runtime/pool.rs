@@ -14,6 +14,7 @@ use std::{
 use super::{
     Builder, JoinHandle,
     blocking::BlockingPool,
+    carried::{Carried, Carries},
     deadlock::{self, Deadlock},
     discard::discard,
     lwp::{self, Choice, LwpThread, Stealable},
@@ -81,6 +82,8 @@ pub(super) struct Shared {
     pub(super) in_blocking: AtomicUsize,
     next_home: AtomicUsize,
     shut_down: AtomicBool,
+    /// Whether user threads can run still.
+    pub(super) carried: Carried,
     on_deadlock: Option<deadlock::Handler>,
     told_deadlock: AtomicBool,
 }
@@ -133,10 +136,15 @@ impl Shared {
 ///
 /// Dropping it sends the LWPs home at their next switch. User threads that have not ended by then never run again,
 /// and what they own is leaked, as with threads of a process that ends. An LWP with such threads is leaked, too (it
-/// sleeps), since they may have borrowed from its thread-locals.
+/// sleeps), since they may have borrowed from its thread-locals. Whoever [joins](crate::JoinHandle::join) one of those
+/// threads gets an error ([`RuntimeDropped`](crate::RuntimeDropped)).
+///
+/// One of its own user threads may drop it, too. That thread goes on until it leaves its LWP, or ends before.
 pub struct Runtime {
     shared: &'static Shared,
     lwps: Vec<LwpThread>,
+    /// Dropped last, when it has sent its LWPs home.
+    _carries: Carries,
 }
 
 /// Choices for a new runtime.
@@ -318,13 +326,20 @@ impl RuntimeBuilder {
             in_blocking: AtomicUsize::new(0),
             next_home: AtomicUsize::new(0),
             shut_down: AtomicBool::new(false),
+            carried: Carried::default(),
             on_deadlock: self.on_deadlock,
             told_deadlock: AtomicBool::new(false),
         }));
-        let mut runtime = Runtime { shared, lwps: Vec::new() };
+        let mut runtime = Runtime { shared, lwps: Vec::new(), _carries: Carries::new(shared) };
         shared.reactor.start(shared)?;
         for (number, choice) in choices.into_iter().enumerate() {
-            let lwp = LwpThread::spawn(format!("lwp/{number}"), move || lwp::work(shared, choice))?;
+            let carries = Carries::new(shared);
+            let body = move || {
+                let stays = lwp::work(shared, choice);
+                drop(carries);
+                stays
+            };
+            let lwp = LwpThread::spawn(format!("lwp/{number}"), body)?;
             runtime.lwps.push(lwp);
         }
         Ok(runtime)

@@ -16,7 +16,8 @@ pub(super) fn arena_in(folder: &Path, pid: Pid, describe: impl FnOnce(&Arena)) -
     let socket = folder.join(handover::SOCKET);
     match handover::ask(&socket) {
         // Nobody listens, but the folder is there: a file, for whoever named the folder.
-        Err(ArenaError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => {}
+        Err(ArenaError::Unreachable { error, .. })
+            if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => {}
         Err(error) => return Err(error),
         Ok(arena) => {
             describe(&arena);

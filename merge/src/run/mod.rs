@@ -138,7 +138,7 @@ pub struct KernelSide {
 }
 
 /// The user side of one process.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UserSide {
     /// File name in the run directory.
     pub file: String,
@@ -151,6 +151,12 @@ pub struct UserSide {
     /// Records that could not be written: the disk was full.
     #[serde(default)]
     pub unwritten: u64,
+    /// Whether an LWP got no buffer because there was no memory for one. Otherwise, all buffers were in use.
+    #[serde(default)]
+    pub no_memory: bool,
+    /// Whether the process lived on when the recording ended: what it recorded afterwards is missing.
+    #[serde(default)]
+    pub cut: bool,
 }
 
 /// A clock snapshot, as the manifest keeps it.

@@ -69,7 +69,7 @@ fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
         let path = run.path_of(file);
         let opened = run.open_file(file).map_err(Error::io(&path))?;
         if UserTrace::is_user_trace(&crate::source::head(&path, &opened)?) {
-            sides.push(UserSide { file: file.into(), pid, lost: 0, unfinished: 0, unwritten: 0 });
+            sides.push(UserSide { file: file.into(), pid, ..UserSide::default() });
         }
     }
     Ok(sides)

@@ -9,7 +9,7 @@ use sigmund_model::{
     Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
 };
 
-use super::{Source, cut::cut, open_file};
+use super::{Recorded, Source, cut::cut, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
@@ -74,6 +74,7 @@ fn open_sides(
         for mut user in open_side(run, &side.file, options)? {
             user.losses.extend(without_ring(path, side, &user.lost));
             user.losses.extend(unwritten(path, side));
+            user.losses.extend(cut_at_the_end(path, side, &user.carriers));
             sources.push(user);
         }
     }
@@ -160,8 +161,12 @@ fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
 fn without_ring(run: &Path, side: &UserSide, lost: &[(Lwp, u64)]) -> Option<Loss> {
     let of_lwps = sum_of_counts(lost.iter().map(|(_, lost)| *lost));
     let count = side.lost.checked_sub(of_lwps).filter(|rest| *rest > 0)?;
-    let detail =
-        format!("{}: {}: more LWPs at one time than the arena has rings for", run.display(), side.file);
+    let why = if side.no_memory {
+        "no memory for the buffer of an LWP"
+    } else {
+        "LWPs without a buffer: more at one time than there are buffers"
+    };
+    let detail = format!("{}: {}: {why}", run.display(), side.file);
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Dropped, Level::User, detail) })
 }
 
@@ -171,6 +176,18 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     let advice = "record to a disk with more room, or with --flight";
     let loss = Loss { advice, ..Loss::new(LossKind::Dropped, Level::User, detail) };
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
+}
+
+/// The process lived on when the recording ended. What it recorded afterwards nobody has counted.
+fn cut_at_the_end(run: &Path, side: &UserSide, carriers: &[Recorded]) -> Option<Loss> {
+    let UserSide { file, pid, .. } = side;
+    let detail = format!(
+        "{}: {file}: process {pid} lived on when the recording ended; its later events are missing",
+        run.display()
+    );
+    let from = carriers.iter().map(|recorded| recorded.last).max();
+    let advice = "record with --follow all to wait for descendants";
+    side.cut.then_some(Loss { from, advice, ..Loss::new(LossKind::NotRecorded, Level::User, detail) })
 }
 
 fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {

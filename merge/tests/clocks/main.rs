@@ -97,6 +97,39 @@ fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
     assert_eq!(clocks[1], "monotonic tsc snapshot true 0.0");
 }
 
+#[test]
+fn what_the_recorder_knows_to_be_missing_of_a_process_is_a_row_that_names_its_cause() {
+    let at = |second: u64| second * SECOND * RATE;
+    let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
+    let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
+    let merged = |side: UserSide| {
+        let inputs = Inputs::new().with_run(&kernel, snapshots(ClockDomain::Monotonic, 0).collect());
+        let run = inputs.folder.path().join("run");
+        fs::write(run.join("user-60.fut"), &user).unwrap();
+        let mut manifest = Manifest::read(&run).unwrap();
+        manifest.user_side = vec![UserSide { file: "user-60.fut".into(), pid: 60, ..side }];
+        manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
+        inputs.merge(&MergeOptions::default()).unwrap();
+        let losses = inputs.table("losses").lines(&["kind", "level", "count", "from_tick", "detail"]);
+        losses.into_iter().filter(|loss| loss.contains(" USER ")).collect::<Vec<_>>()
+    };
+    assert_eq!(merged(UserSide::default()), Vec::<String>::new());
+    let one = |side: UserSide, begins: String, cause: &str| {
+        let losses = merged(side);
+        let [loss] = losses.as_slice() else { panic!("{losses:?}") };
+        assert!(loss.starts_with(&begins) && loss.contains(cause), "{loss}");
+    };
+    let dropped = || "dropped USER 9 ".to_string();
+    let lost = UserSide { lost: 9, ..UserSide::default() };
+    one(lost.clone(), dropped(), "more at one time than there are buffers");
+    one(UserSide { no_memory: true, ..lost }, dropped(), "no memory for the buffer of an LWP");
+    let unwritten = UserSide { unwritten: 9, ..UserSide::default() };
+    one(unwritten, dropped(), "could not be written to its end");
+    let cut = UserSide { cut: true, ..UserSide::default() };
+    let begins = format!("not-recorded USER ? {} ", at(6));
+    one(cut, begins, "process 60 lived on when the recording ended");
+}
+
 // second      1        2          3        4          5              6          7
 // CPU 0       |==70==================================| ? kernel side has stopped
 // LWP 70               user CPU 0                                    user CPU 1
@@ -111,7 +144,7 @@ fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
         fs::write(run.join("user-60.fut"), &user).unwrap();
         let mut manifest = Manifest::read(&run).unwrap();
         let file = "user-60.fut".into();
-        manifest.user_side = vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0 }];
+        manifest.user_side = vec![UserSide { file, pid: 60, ..UserSide::default() }];
         manifest.kernel_side.stopped_tick = stopped_tick;
         manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
         let summary = inputs.merge(&MergeOptions::default()).unwrap();

@@ -38,6 +38,7 @@ use std::{
 use polling::{Events, Poller};
 
 use super::{
+    carried::Carries,
     lwp::{self, LwpThread, Role, Stays},
     pool::Shared,
     ready::{Bell, Home},
@@ -101,7 +102,10 @@ impl Reactor {
     /// When the kernel gives none.
     pub(super) fn start(&self, shared: &'static Shared) -> io::Result<()> {
         let Some(poller) = self.poller() else { return Ok(()) };
+        let carries = Carries::new(shared);
         let body = move || {
+            // Dropped when this LWP carries nobody any more.
+            let _carries = carries;
             let reactor = &shared.reactor;
             let mut events = Events::new();
             if reactor.quantum.is_none() && reactor.realtime.is_none() {

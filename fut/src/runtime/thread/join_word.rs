@@ -4,6 +4,8 @@
 //!   RUNNING ──▶ waiter ──▶ ENDED         the handle's owner waits, the thread ends
 //!      │  └────────────────▲             the thread ends first
 //!      └─────▶ DETACHED                  the handle was dropped first
+//!
+//!   waiter ──▶ RUNNING                   the runtime was dropped, and the thread never ends: its waiter gives up
 //! ```
 //! A handle has one owner, so there is one waiter at most. The thread makes one transition, to its end, and the
 //! owner of the handle one before that. Whoever comes second has the result to deal with.
@@ -14,24 +16,43 @@ use std::{
     thread,
 };
 
+use sigmund_model::Thread;
+
 use super::{ThreadRef, UserThread};
-use crate::model_check::atomic::{AtomicUsize, Ordering};
+use crate::{
+    model_check::atomic::{AtomicUsize, Ordering},
+    runtime::{
+        carried::{Carried, Waiter},
+        park::{park, try_here},
+        waits::{WaitKind, WaitsFor},
+    },
+};
 
 const RUNNING: usize = 0;
 const ENDED: usize = 1;
 const DETACHED: usize = 2;
-/// Set in the address of a waiter that is not a user thread.
+/// Set in the address of a waiter that is not a user thread of the same runtime.
 const OUTSIDE: usize = 4;
 
 /// See above.
 #[derive(Debug)]
 pub(super) struct JoinWord(AtomicUsize);
 
-/// A plain thread that waits for a user thread; stands on its stack.
+/// A plain thread, or a user thread of another runtime, that waits for a user thread. It is on its stack.
 #[derive(Debug)]
 pub(in crate::runtime) struct OutsideWaiter {
-    thread: thread::Thread,
+    waiter: Waiter,
     woken: AtomicBool,
+}
+
+/// What waiting from outside came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(in crate::runtime) enum Awaited {
+    /// The thread has ended.
+    Ended,
+    /// It never will: its runtime is gone.
+    Never,
 }
 
 /// Who has to be told that the thread has ended.
@@ -42,7 +63,7 @@ pub(super) enum Ended {
     Nobody,
     /// This user thread waits for it: the caller makes it ready.
     Waiter(ThreadRef),
-    /// A plain thread waited for it, and was woken.
+    /// Somebody outside of its runtime waited for it, and was woken.
     Outsider,
     /// Nobody ever: the caller drops the result.
     Detached,
@@ -103,29 +124,49 @@ impl JoinWord {
         self.0.compare_exchange(RUNNING, to, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
-    /// Blocks the calling plain thread until the end.
-    pub(super) fn join_from_outside(&self) {
-        let waiter = OutsideWaiter { thread: thread::current(), woken: AtomicBool::new(false) };
-        if !self.wait_outside(NonNull::from(&waiter)) {
-            return;
+    /// Blocks the calling plain thread, or user thread, until the end of the thread `id` or of its runtime.
+    pub(super) fn join_from_outside(&self, id: Thread, carried: &Carried) -> Awaited {
+        let here = try_here();
+        let waiter = here.map_or_else(|| Waiter::Plain(thread::current()), Waiter::User);
+        let waiter = OutsideWaiter { waiter, woken: AtomicBool::new(false) };
+        let place = NonNull::from(&waiter);
+        let _registered = carried.register(place.addr().get(), waiter.waiter.clone());
+        if !self.wait_outside(place) {
+            return Awaited::Ended;
         }
         // Acquire: pairs with the Release in `wake`; the result is there.
         while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
-            thread::park();
+            if carried.is_over() && self.give_up(place) {
+                return Awaited::Never;
+            }
+            match here {
+                Some(_) => {
+                    park(&WaitsFor { kind: WaitKind::Join, address: id.0 as usize, holder: None });
+                }
+                None => thread::park(),
+            }
         }
+        Awaited::Ended
+    }
+
+    /// The runtime is gone, so the thread does not end any more, unless it has ended before: `false` then.
+    fn give_up(&self, waiter: NonNull<OutsideWaiter>) -> bool {
+        let waiting = waiter.as_ptr().expose_provenance() | OUTSIDE;
+        // Acquire on failure: pairs with the Release in `end`.
+        self.0.compare_exchange(waiting, RUNNING, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 }
 
 impl OutsideWaiter {
     /// # Safety
-    /// `waiter` stands on the stack of a thread that does not return before it is woken.
+    /// `waiter` is on the stack of a thread that does not return before it is woken.
     unsafe fn wake(waiter: *const OutsideWaiter) {
         // SAFETY: as the caller vouches, it is there until `woken` is set.
         let fields = unsafe { &*waiter };
-        // The handle outlives the waiter, which is gone as soon as it sees the flag.
-        let thread = fields.thread.clone();
+        // This one outlives the waiter's place, which is gone as soon as it sees the flag.
+        let waiter = fields.waiter.clone();
         // Release: pairs with the Acquire in `join_from_outside`.
         fields.woken.store(true, std::sync::atomic::Ordering::Release);
-        thread.unpark();
+        waiter.wake();
     }
 }

@@ -27,6 +27,7 @@ use corosensei::{Coroutine, Yielder};
 use sigmund_model::Thread;
 
 pub(super) use ids::Ids;
+pub(super) use join_word::Awaited;
 pub(super) use park_word::Parked;
 
 use super::{
@@ -440,8 +441,9 @@ impl ThreadRef {
         self.0.join.is_ended()
     }
 
-    pub(super) fn join_from_outside(self) {
-        self.0.join.join_from_outside();
+    /// Blocks the caller, which is not a user thread of its runtime, or is in a blocking call.
+    pub(super) fn join_from_outside(self) -> Awaited {
+        self.0.join.join_from_outside(self.id(), &self.shared().carried)
     }
 
     /// Its name.

@@ -17,6 +17,14 @@ pub enum ArenaError {
         /// What was.
         found: String,
     },
+    /// The recorder cannot be reached: it has ended, or this process sees other files or is another user than the one that
+    /// it has started.
+    Unreachable {
+        /// The recorder's socket.
+        socket: PathBuf,
+        /// What happened there.
+        error: io::Error,
+    },
     /// The recorder gave none.
     Refused {
         /// The recorder's socket.
@@ -32,6 +40,18 @@ impl fmt::Display for ArenaError {
             ArenaError::Io(file, error) => write!(f, "{}: {error}", file.display()),
             ArenaError::Foreign { file, expected, found } => {
                 write!(f, "{}: expected {expected}, found {found}", file.display())
+            }
+            ArenaError::Unreachable { socket, error } => {
+                write!(f, "its recorder cannot be reached: {}: {error}", socket.display())?;
+                match error.kind() {
+                    io::ErrorKind::NotFound => {
+                        write!(f, ": it has ended, or this process has another root or /dev/shm than it had")
+                    }
+                    io::ErrorKind::PermissionDenied => {
+                        write!(f, ": this process is another user than the one that was started")
+                    }
+                    _ => Ok(()),
+                }
             }
             ArenaError::Refused { socket, why } => {
                 write!(f, "{}: the recorder refused: {}", socket.display(), why.escape_debug())

@@ -100,6 +100,7 @@ impl Arena {
             return Err(foreign(socket, "memory that is sealed", format!("{seals:?}")));
         }
         let arena = Arena::of_file(&file, socket)?;
+        leave_address_space(arena.geometry.arena_len() as u64).map_err(io_error)?;
         allocate_start(&file).map_err(io_error)?;
         Ok(arena)
     }
@@ -144,7 +145,11 @@ impl Arena {
                 format!("{geometry:?} in {len} bytes"),
             ));
         }
-        Arena::map(file, path, geometry, mode).map_err(io_error)
+        let len = geometry.arena_len() as u64;
+        Arena::map(file, path, geometry, mode).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOMEM) => io_error(no_address_space(len)),
+            _ => io_error(error),
+        })
     }
 
     fn map(file: &File, path: &Path, geometry: Geometry, mode: Mode) -> io::Result<Arena> {
@@ -215,6 +220,23 @@ fn sealed(geometry: Geometry) -> io::Result<File> {
     rustix::fs::ftruncate(&memory, geometry.arena_len() as u64)?;
     fcntl_add_seals(&memory, SEALS)?;
     Ok(File::from(memory))
+}
+
+/// A program that has little address space (`RLIMIT_AS`) needs it itself.
+#[cfg(feature = "probes")]
+fn leave_address_space(arena: u64) -> io::Result<()> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    if limit.is_some_and(|limit| arena > limit / 3) { Err(no_address_space(arena)) } else { Ok(()) }
+}
+
+fn no_address_space(arena: u64) -> io::Error {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let limit = limit.map_or("it has no limit".into(), |limit| format!("RLIMIT_AS is {} MiB", limit >> 20));
+    let text = format!(
+        "no address space for buffers of {} MiB, which should be a third of all at most: {limit}",
+        arena >> 20
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, text)
 }
 
 /// Touching a page for which there is no memory would kill the process: better an error now.

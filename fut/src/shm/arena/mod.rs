@@ -153,6 +153,11 @@ impl Arena {
         self.head().unattached_lost.load(Ordering::Relaxed)
     }
 
+    /// Whether an LWP got no ring because there was no memory for one.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.head().full.load(Ordering::Relaxed) != 0
+    }
+
     /// What was overwritten as a whole, in overwrite mode.
     pub fn overwritten_lwps(&self) -> OverwrittenLwps {
         let head = self.head();

@@ -1,0 +1,143 @@
+//! Descendants of the recorded program that outlive it: daemons, and what a shell leaves in the background.
+//!
+//! A descendant is a process whose environment names the recorder's folder, which no other process knows. So it is found
+//! whoever its parent is by now, and it cannot see that it is looked for: a recorder that adopted orphans
+//! (`PR_SET_CHILD_SUBREAPER`) would change the `getppid` of each daemon. Programs that overwrite their environment are
+//! known while they record, by their arenas.
+
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{cli::Follow, output};
+
+/// How long a descendant that does not record may take to begin to, when the program has ended: it may have been started just
+/// before.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
+/// How long the first search may take. Reading the environment of a process may never end: it is in that process's memory.
+const FOUND_WITHIN: Duration = Duration::from_secs(2);
+/// Between two searches, at least; and a search takes at most one part in so many of the time until the next.
+const SEARCH_EVERY: Duration = Duration::from_millis(10);
+const SHARE: u32 = 20;
+/// Descendants that are named in a message.
+const NAMED: usize = 5;
+
+/// The descendants that live, when the program has ended.
+pub(super) struct Descendants {
+    follow: Option<Follow>,
+    found: Receiver<Vec<String>>,
+    /// As of the last search.
+    living: Option<Vec<String>>,
+    since: Instant,
+}
+
+impl Descendants {
+    /// Begins to search, on a thread of its own. `folder` is the one that the program was given.
+    pub(super) fn search(folder: &Path, follow: Option<Follow>) -> Result<Descendants> {
+        let mut variable = format!("{}=", fut::ENV_ARENA_DIR).into_bytes();
+        variable.extend(folder.as_os_str().as_bytes());
+        let (tell, found) = channel();
+        let body = move || {
+            loop {
+                let begun = Instant::now();
+                if tell.send(living(&variable)).is_err() {
+                    return;
+                }
+                thread::sleep(SEARCH_EVERY.max(begun.elapsed() * SHARE));
+            }
+        };
+        thread::Builder::new().name("descendants".into()).spawn(body).context("a thread for descendants")?;
+        Ok(Descendants { follow, found, living: None, since: Instant::now() })
+    }
+
+    /// Whether the recording has to go on for them, of which `recording` processes have an arena; waits up to `time` to know.
+    pub(super) fn are_waited_for(&mut self, recording: u64, time: Duration) -> bool {
+        match self.found.recv_timeout(time) {
+            Ok(living) => self.living = Some(self.found.try_iter().last().unwrap_or(living)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.living = Some(Vec::new()),
+        }
+        let waited = self.since.elapsed();
+        let Some(living) = &self.living else { return waited < FOUND_WITHIN };
+        match self.follow {
+            Some(Follow::First) => false,
+            Some(Follow::All) => recording > 0 || !living.is_empty(),
+            None => recording > 0 || !living.is_empty() && waited < BEGINS_WITHIN,
+        }
+    }
+
+    /// How many live, and who they are; `None` if there are none.
+    pub(super) fn describe(&self) -> Option<String> {
+        let living = self.living.as_deref().filter(|living| !living.is_empty())?;
+        let more = if living.len() > NAMED { ", …" } else { "" };
+        let named = living.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        Some(format!("{} ({named}{more})", output::counted(living.len() as u64, "descendant")))
+    }
+}
+
+/// The processes that have this in their environment: number and name. Those that have ended have none.
+fn living(variable: &[u8]) -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_one = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|found| found == variable)
+    };
+    let name = |pid: u32| {
+        let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        format!("{pid} {}", String::from_utf8_lossy(name.trim_ascii_end()))
+    };
+    numbers.filter(is_one).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    /// A process that is given this folder, and has begun.
+    fn given(folder: &Path) -> Child {
+        let mut child = Command::new("sleep").arg("100").env(fut::ENV_ARENA_DIR, folder).spawn().unwrap();
+        let comm = format!("/proc/{}/comm", child.id());
+        let begun = Instant::now();
+        while fs::read_to_string(&comm).unwrap_or_default().trim() != "sleep" {
+            assert!(child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(20));
+        }
+        child
+    }
+
+    #[test]
+    fn those_that_were_given_the_folder_are_found_until_they_have_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = given(folder.path());
+        let mut other = given(&folder.path().join("of-another-recorder"));
+        let mut all = Descendants::search(folder.path(), Some(Follow::All)).unwrap();
+        let mut first = Descendants::search(folder.path(), Some(Follow::First)).unwrap();
+        let mut those_that_record = Descendants::search(folder.path(), None).unwrap();
+        while first.living.is_none() {
+            let _ = first.are_waited_for(0, FOUND_WITHIN);
+        }
+        assert_eq!(first.describe(), Some(format!("1 descendant ({} sleep)", child.id())));
+        assert!(!first.are_waited_for(1, Duration::ZERO));
+        // One that records is waited for however long it takes, one that does not only in case that it will.
+        assert!(those_that_record.are_waited_for(1, FOUND_WITHIN));
+        while those_that_record.are_waited_for(0, SEARCH_EVERY) {}
+        assert!(those_that_record.are_waited_for(1, FOUND_WITHIN));
+        assert!(all.are_waited_for(0, FOUND_WITHIN));
+        child.kill().unwrap();
+        // It has ended, although nobody has waited for it.
+        while all.are_waited_for(0, FOUND_WITHIN) {}
+        assert_eq!(all.describe(), None);
+        child.wait().unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}
