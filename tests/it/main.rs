@@ -8,6 +8,7 @@ mod export;
 mod hostile_names;
 mod info;
 mod kernel;
+mod odd_paths;
 mod paper;
 mod places;
 mod questions;
