@@ -5,6 +5,7 @@ mod awkward;
 mod bad_input;
 mod check;
 mod ctl;
+mod docs;
 mod export;
 mod hostile_names;
 mod info;
