@@ -60,7 +60,7 @@ fn only_supertrace() -> Result<PathBuf> {
 impl From<&FilterArgs> for Filter {
     fn from(args: &FilterArgs) -> Filter {
         Filter {
-            threads: args.thread.clone(),
+            threads: args.thread.iter().flat_map(|list| list.0.clone()).collect(),
             lwps: args.lwp.iter().map(|lwp| Lwp(*lwp)).collect(),
             cpus: args.cpu.iter().map(|cpu| Cpu(*cpu)).collect(),
             events: args.event.clone(),

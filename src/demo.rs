@@ -77,12 +77,7 @@ async fn show(path: &Path) -> Result<Found> {
 
     heading("Do the two witnesses agree?", &format!("sigmund check {name}"))?;
     let report = check(&trace, Listed::first(0)).await?;
-    if let Some(witnesses) = report.items.first() {
-        let figures: Vec<String> = witnesses.figures.iter().map(crate::check::figure).collect();
-        line(format_args!("{}: {}", witnesses.verdict, figures.join(", ")))?;
-    }
-    let holds = if report.is_broken() { "are broken: see there" } else { "hold" };
-    line(format_args!("The {} promises of this super-trace {holds}.", report.items.len()))?;
+    crate::check::print_excerpt(&trace, &report)?;
 
     heading("To try next", &format!("sigmund sql {name} \"{TRY_NEXT}\""))?;
     block(&trace.sql(TRY_NEXT).await?.to_text().await?)?;

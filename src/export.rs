@@ -58,7 +58,8 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
         let mut destination = destination(args)?;
         let created = viewer.create(&mut destination, &cast, args.coarse);
         let mut sink = created.with_context(|| shown(&args.output))?;
-        let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?;
+        let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await;
+        let told = told.map_err(|error| in_output(error, &args.output))?;
         let left_out = sink.left_out();
         drop(sink);
         destination.finish().with_context(|| shown(&args.output))?;
@@ -92,7 +93,8 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
         let mut destination = destination(args)?;
         let file = destination.file().with_context(|| shown(&args.output))?;
         let out = BufWriter::with_capacity(1 << 16, file);
-        let rows = write_table(trace, args.table, filter, format, out, &mut follow).await?;
+        let rows = write_table(trace, args.table, filter, format, out, &mut follow).await;
+        let rows = rows.map_err(|error| in_output(error, &args.output))?;
         destination.finish().with_context(|| shown(&args.output))?;
         rows
     };
@@ -106,6 +108,13 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
 fn destination(args: &ExportArgs) -> Result<Destination> {
     let replaceable = args.force.then_some(Viewer::REPLACEABLE);
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
+}
+
+/// An error of the output names it; others name what they are about.
+fn in_output(error: sigmund_export::Error, path: &Path) -> anyhow::Error {
+    let is_of_output = matches!(error.kind(), sigmund_export::ErrorKind::Output(_));
+    let error = anyhow::Error::from(error);
+    if is_of_output { error.context(shown(path)) } else { error }
 }
 
 fn is_stdout(path: &Path) -> bool {

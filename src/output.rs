@@ -27,11 +27,14 @@ pub(crate) fn reasons(error: &Error) -> String {
 
 /// Whether an error is that the reader of our output has gone.
 pub(crate) fn is_broken_pipe(error: &Error) -> bool {
-    let is_output =
+    let is_answer =
         |e: &sigmund_query::Error| e.kind() == sigmund_query::ErrorKind::Output(ErrorKind::BrokenPipe);
+    let is_export =
+        |e: &sigmund_export::Error| e.kind() == sigmund_export::ErrorKind::Output(ErrorKind::BrokenPipe);
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
-            || cause.downcast_ref::<sigmund_query::Error>().is_some_and(is_output)
+            || cause.downcast_ref::<sigmund_query::Error>().is_some_and(is_answer)
+            || cause.downcast_ref::<sigmund_export::Error>().is_some_and(is_export)
     })
 }
 

@@ -10,7 +10,7 @@
 
 use std::{
     fmt::Display,
-    io::{self, BufWriter, IsTerminal, Stdout, Write},
+    io::{self, BufWriter, IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -18,19 +18,41 @@ use sigmund_model::Printable;
 
 /// Prints one line on stdout, for people. A line break in `text` is shown as `\n`.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", Printable(text))
+    writeln!(Stdout, "{}", Printable(text))
 }
 
 /// Prints several lines on stdout, for people: a table that has been drawn. Cells must not hold line breaks.
 pub(crate) fn block(text: &str) -> io::Result<()> {
-    let out = &mut BufWriter::new(io::stdout().lock());
+    let out = &mut BufWriter::new(Stdout);
     text.lines().try_for_each(|line| writeln!(out, "{}", Printable(line)))?;
     out.flush()
 }
 
 /// Stdout for what programs read. Bytes are printed as they are.
 pub(crate) fn data() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, io::stdout())
+    BufWriter::with_capacity(1 << 16, Stdout)
+}
+
+/// Standard output; its errors name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush().map_err(of_stdout)
+    }
+}
+
+fn of_stdout(error: io::Error) -> io::Error {
+    match error.kind() {
+        // The caller tries again.
+        io::ErrorKind::Interrupted => error,
+        kind => io::Error::new(kind, format!("standard output: {error}")),
+    }
 }
 
 /// Prints a message on stderr: one line, whatever it holds.

@@ -1,7 +1,8 @@
 /*
  * A quicksort with probes of its own, and every function traced by the compiler:
  *
- *     cc -g -finstrument-functions sort.c -o sort $(pkg-config --cflags --libs fut)
+ *     cc -g -finstrument-functions sort.c -o sort $(pkg-config --cflags --libs fut) \
+ *         -Wl,-rpath,$(pkg-config --variable=libdir fut)
  *     sigmund record -- ./sort                      or ./sort sort.fut, without a recorder
  */
 #include <stdio.h>

@@ -39,7 +39,7 @@ pub use check::{
     Neighbourhood, Report, Stay, Touched, Trust, Verdict, check,
 };
 pub use error::{Error, ErrorKind};
-pub use filter::{EventPattern, Filter, Instant, ThreadRef, Window, number_in};
+pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

@@ -19,8 +19,8 @@ use sigmund_model::{
 };
 
 use crate::{
-    DeclaredEvent, Error, ErrorKind, Info, QueryResult, ThreadNames, declared, event_views::EventViews,
-    files, functions, perfetto, tables,
+    DeclaredEvent, Error, Info, QueryResult, ThreadNames, declared, event_views::EventViews, files,
+    functions, perfetto, tables,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -46,17 +46,16 @@ impl SuperTrace {
         files::check_directory(path)?;
         // The version first: a table that another version has not is not a missing one.
         files::check_table(path, &INFO)?;
-        let absolute = std::path::absolute(path)
-            .map_err(|e| Error::at(ErrorKind::NotASuperTrace, path, e.to_string()))?;
         let context = session();
         let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
-        tables::register(&context, &absolute, &INFO).map_err(in_path)?;
+        tables::register_folder(&context, path).map_err(in_path)?;
+        tables::register(&context, &INFO).map_err(in_path)?;
         let facts = facts(&context).await.map_err(in_path)?;
         let info = Info::new(&path.join(INFO.name), facts)?;
 
         for table in ALL.iter().filter(|t| t.name != INFO.name) {
             files::check_table(path, table)?;
-            tables::register(&context, &absolute, table).map_err(in_path)?;
+            tables::register(&context, table).map_err(in_path)?;
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
@@ -140,8 +139,8 @@ impl SuperTrace {
     /// Plans a query. It runs when the result is asked for rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`] when it is wrong, [`ErrorKind::Refused`] when it would change anything (DDL, DML,
-    /// COPY, SET).
+    /// [`Query`](crate::ErrorKind::Query) when it is wrong, [`Refused`](crate::ErrorKind::Refused) when it would
+    /// change anything (DDL, DML, COPY, SET).
     pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
         let state = self.context.state();
         let plan = state.create_logical_plan(query).await.map_err(|e| Error::from_datafusion("query", e))?;

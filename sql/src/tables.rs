@@ -10,6 +10,7 @@ use datafusion::{
     },
     error::{DataFusionError, Result},
     logical_expr::{Expr, ident},
+    object_store::local::LocalFileSystem,
     prelude::SessionContext,
 };
 use sigmund_model::tables::{EVENTS, Table};
@@ -26,13 +27,26 @@ fn has_ticks(table: &Table) -> bool {
     table.columns.iter().any(|c| c.name.ends_with("_tick"))
 }
 
-/// Registers the files of one table.
-pub(crate) fn register(context: &SessionContext, super_trace: &Path, table: &Table) -> Result<()> {
-    let folder = super_trace.join(table.name);
-    let url = Url::from_directory_path(&folder)
-        .map_err(|()| DataFusionError::Plan(format!("{}: expected an absolute path", folder.display())))?;
+/// Names the folder of the super-trace in URLs of this session. A path of the file system cannot do that: object stores
+/// know no `..`, no control characters, and nothing but UTF-8.
+const ROOT: &str = "supertrace://open/";
+
+/// Registers the folder of the super-trace, whatever its path.
+pub(crate) fn register_folder(context: &SessionContext, super_trace: &Path) -> Result<()> {
+    let files = LocalFileSystem::new_with_prefix(super_trace)?;
+    context.register_object_store(&url(ROOT)?, Arc::new(files));
+    Ok(())
+}
+
+fn url(text: &str) -> Result<Url> {
+    Url::parse(text).map_err(|e| DataFusionError::Internal(format!("{text}: {e}")))
+}
+
+/// Registers the files of one table, in the folder that has been registered.
+pub(crate) fn register(context: &SessionContext, table: &Table) -> Result<()> {
     let name = TableReference::bare(raw_name(table));
-    let url = ListingTableUrl::try_new(url, None)?.with_table_ref(name.clone());
+    let folder = url(&format!("{ROOT}{}/", table.name))?;
+    let url = ListingTableUrl::try_new(folder, None)?.with_table_ref(name.clone());
     let format = ParquetFormat::default().with_enable_pruning(true);
     let mut options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
     if table.name == EVENTS.name {

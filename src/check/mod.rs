@@ -74,6 +74,13 @@ fn print_all(trace: &SuperTrace, report: &Report, all: bool) -> Result<()> {
     Ok(line(format_args!("{}: {}", trace.path().display(), conclusion(report)))?)
 }
 
+/// The beginning and the end of what [`run`] prints.
+pub(crate) fn print_excerpt(trace: &SuperTrace, report: &Report) -> Result<()> {
+    report.items.first().map_or(Ok(()), print_item)?;
+    line("…")?;
+    Ok(line(format_args!("{}: {}", trace.path().display(), conclusion(report)))?)
+}
+
 fn print_item(item: &Item) -> io::Result<()> {
     line(format_args!("{:<15} {}", item.verdict, item.promise))?;
     let figures: Vec<String> = item.figures.iter().map(figure).collect();
@@ -123,7 +130,7 @@ fn print_object(trace: &SuperTrace, report: &Report) -> Result<()> {
 }
 
 /// `agree 10959`, `percent 99.9909`.
-pub(crate) fn figure(figure: &Figure) -> String {
+fn figure(figure: &Figure) -> String {
     let value = figure.value;
     if value.fract() == 0.0 {
         format!("{} {value:.0}", figure.name)

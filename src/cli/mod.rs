@@ -8,7 +8,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
-use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadRef};
+use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_user::Ids;
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
@@ -87,7 +87,7 @@ pub(crate) struct Question {
     /// For how long the threads really executed.
     #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
     pub(crate) active_time: bool,
-    /// From an event to its treatment: NAME, NAME(VALUE) or NAME(field=VALUE), with @THREAD behind it.
+    /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
     pub(crate) reactivity: Vec<Selector>,
     /// Give times also in this unit.
@@ -101,9 +101,9 @@ pub(crate) struct Question {
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// A user thread, by number or name.
-    #[arg(long, value_name = "THREAD", value_delimiter = ',', help_heading = "Filters")]
-    pub(crate) thread: Vec<ThreadRef>,
+    /// User threads by number or name, separated by commas; name:4 is the one named 4, a comma in a name is written \,
+    #[arg(long, value_name = "THREAD", help_heading = "Filters")]
+    pub(crate) thread: Vec<ThreadList>,
     /// An LWP, by its tid.
     #[arg(long, value_name = "TID", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) lwp: Vec<u32>,
@@ -211,10 +211,10 @@ pub(crate) struct InfoArgs {
     /// A super-trace, a run, or any file that `merge` takes; not needed if there is just one super-trace in this folder.
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Option<PathBuf>,
-    /// Only what stands at the head: do not read the events to count them.
+    /// Read only the header; do not count events.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Show a person so many rows of each table.
+    /// Rows per table in human format.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
     /// How to print. As json, everything is one object; tsv, csv and ndjson have the events.

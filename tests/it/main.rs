@@ -1,16 +1,19 @@
 //! The command, end to end: what a person types, what comes out, with which status.
 
 mod arenas;
+mod awkward;
 mod bad_input;
 mod check;
 mod ctl;
 mod descendants;
+mod docs;
 mod export;
 mod failures;
 mod hostile_names;
 mod info;
 mod kernel;
 mod limited;
+mod odd_paths;
 mod paper;
 mod places;
 mod questions;

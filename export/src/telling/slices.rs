@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::timeline::{SliceKind, Track};
 
-/// What tells two slices of one kind apart: the address of a span's place, say.
+/// Distinguishes slices of one kind: the address of a span's place, the number of a system call.
 pub(super) type Key = i64;
 
 /// The slices that are open.
@@ -24,6 +24,13 @@ impl OpenSlices {
     pub(super) fn leave(&mut self, track: Track, kind: SliceKind, key: Key) -> Vec<SliceKind> {
         let Some(open) = self.open.get_mut(&track) else { return Vec::new() };
         let at = open.iter().rposition(|slice| *slice == (kind, key));
+        at.map_or(Vec::new(), |at| open.drain(at..).rev().map(|(kind, _)| kind).collect())
+    }
+
+    /// The same for the innermost slice of this kind, whatever its key.
+    pub(super) fn leave_any(&mut self, track: Track, kind: SliceKind) -> Vec<SliceKind> {
+        let Some(open) = self.open.get_mut(&track) else { return Vec::new() };
+        let at = open.iter().rposition(|(of, _)| *of == kind);
         at.map_or(Vec::new(), |at| open.drain(at..).rev().map(|(kind, _)| kind).collect())
     }
 
@@ -48,7 +55,7 @@ impl OpenSlices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::ThreadId;
+    use crate::timeline::{LwpId, ThreadId};
 
     // enter a, enter b, leave a: the end of b is missing, it ends with a.
     #[test]
@@ -60,6 +67,18 @@ mod tests {
         assert_eq!(slices.leave(track, SliceKind::Span, 3), []);
         assert_eq!(slices.leave(track, SliceKind::Span, 1), [SliceKind::Function, SliceKind::Span]);
         assert_eq!(slices.leave(track, SliceKind::Function, 2), []);
+        assert!(slices.is_empty(track));
+    }
+
+    // enter read, enter a span in it, leave whatever call is open.
+    #[test]
+    fn the_innermost_slice_of_a_kind_ends_whatever_its_key() {
+        let track = Track::Lwp(LwpId(0));
+        let mut slices = OpenSlices::default();
+        slices.enter(track, SliceKind::Syscall, 1);
+        slices.enter(track, SliceKind::Span, 2);
+        assert_eq!(slices.leave_any(track, SliceKind::Irq), []);
+        assert_eq!(slices.leave_any(track, SliceKind::Syscall), [SliceKind::Span, SliceKind::Syscall]);
         assert!(slices.is_empty(track));
     }
 }

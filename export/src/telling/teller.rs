@@ -11,7 +11,7 @@ use super::{
     kinds::Kinds,
     locks::Locks,
     queues::{Counts, Queues},
-    roles::{self, Role, Roles},
+    roles::{Role, Roles},
     slices::OpenSlices,
     who::Who,
 };
@@ -222,13 +222,14 @@ impl<'a> Teller<'a> {
         let Some(track) = slice_track(kind, event) else { return Ok(()) };
         // An LWP is in one system call at a time: the exit of the one before is missing.
         if kind == SliceKind::Syscall {
-            let missing = self.slices.leave(track, kind, 0);
+            let missing = self.slices.leave_any(track, kind);
             self.told.begins_without_end += missing.len() as u64;
             for kind in missing {
                 self.change(tick, &Change::Leave(track, kind))?;
             }
         }
-        self.slices.enter(track, kind, roles::key(kind, event.params));
+        let key = self.roles.key(event.kind.index(), event.params).unwrap_or_default();
+        self.slices.enter(track, kind, key);
         let mut name = std::mem::take(&mut self.name);
         self.roles.name(event.kind.index(), event.params, &mut name);
         let entered = self.change(tick, &Change::Enter(track, Slice { kind, name: &name }));
@@ -238,7 +239,10 @@ impl<'a> Teller<'a> {
 
     fn leave(&mut self, tick: i64, kind: SliceKind, event: &Happening<'_>) -> Result<(), Error> {
         let Some(track) = slice_track(kind, event) else { return Ok(()) };
-        let ends = self.slices.leave(track, kind, roles::key(kind, event.params));
+        let ends = match self.roles.key(event.kind.index(), event.params) {
+            Some(key) => self.slices.leave(track, kind, key),
+            None => self.slices.leave_any(track, kind),
+        };
         match ends.len() {
             0 => self.told.ends_without_begin += 1,
             ends => self.told.begins_without_end += ends as u64 - 1,

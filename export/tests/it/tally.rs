@@ -19,6 +19,8 @@ pub(crate) struct Tally {
     pub(crate) states: BTreeMap<(String, &'static str), u64>,
     /// Slices that were entered, by (track, name).
     pub(crate) slices: BTreeMap<(String, String), u64>,
+    /// Slices that were left, in the order of their ends: name, begin, end.
+    pub(crate) left: Vec<(String, u64, u64)>,
     /// Changes by kind.
     pub(crate) events: u64,
     pub(crate) wakeups: u64,
@@ -27,7 +29,7 @@ pub(crate) struct Tally {
     /// Holds of locks, by track.
     pub(crate) holds: BTreeMap<String, u64>,
     now: HashMap<Track, (&'static str, Ticks)>,
-    open: HashMap<Track, Vec<String>>,
+    open: HashMap<Track, Vec<(String, Ticks)>>,
     held: HashMap<u64, (Track, Hold)>,
 }
 
@@ -42,12 +44,13 @@ impl Sink for Tally {
                 self.state(tick, Track::Thread(*thread), doing);
             }
             Change::Enter(track, slice) => {
-                self.open.entry(*track).or_default().push(slice.name.into());
+                self.open.entry(*track).or_default().push((slice.name.into(), tick));
                 *self.slices.entry((label(*track), slice.name.into())).or_default() += 1;
             }
             Change::Leave(track, _) => {
                 let left = self.open.entry(*track).or_default().pop();
-                assert!(left.is_some(), "nothing is open on {track:?}");
+                let (name, begin) = left.unwrap_or_else(|| panic!("nothing is open on {track:?}"));
+                self.left.push((name, begin.0, tick.0));
             }
             Change::Wakeup { .. } => self.wakeups += 1,
             Change::Migration { .. } => self.migrations += 1,

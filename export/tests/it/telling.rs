@@ -196,6 +196,90 @@ async fn system_calls_and_interrupts_of_a_kernel_trace_are_slices() {
     assert!(told.ends_without_begin < told.events / 100, "{told:?}");
 }
 
+/// What is told of a listing: columns type, date_tick, pid, cpu, name, params, by spaces.
+async fn told_of(lines: &[&str]) -> (Tally, Told) {
+    let folder = tempfile::tempdir().unwrap();
+    let (listing, out) = (folder.path().join("l.tsv"), folder.path().join("t.supertrace"));
+    let line = |line: &&str| format!("{}\n", line.splitn(6, ' ').collect::<Vec<_>>().join("\t"));
+    let text: String = lines.iter().map(line).collect();
+    std::fs::write(&listing, format!("type\tdate_tick\tpid\tcpu\tname\tparams\n{text}")).unwrap();
+    merge(&[listing], &out, &MergeOptions::default(), |_| {}).unwrap();
+    let trace = SuperTrace::open(out).await.unwrap();
+    let (_, tally, told) = told(&trace, &Filter::default()).await;
+    (tally, told)
+}
+
+fn left(tally: &Tally) -> Vec<(&str, u64, u64)> {
+    tally.left.iter().map(|(name, begin, end)| (name.as_str(), *begin, *end)).collect()
+}
+
+// LWP 7   |-0--------------------------0-|   |-15--- -1|
+//               exit of 1: not its own
+#[tokio::test]
+async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
+    let (tally, told) = told_of(&[
+        "KERN 100 7 0 sys_enter id=0",
+        "KERN 200 7 0 sys_exit id=1",
+        "KERN 300 7 0 sys_exit id=0",
+        "KERN 400 7 0 sys_enter id=15",
+        // The kernel has forgotten which.
+        "KERN 500 7 0 sys_exit id=-1",
+        "KERN 600 7 0 sys_enter_read fd=3",
+        "KERN 650 7 0 sys_exit_write ret=1",
+        "KERN 700 7 0 sys_exit_read ret=1",
+        "KERN 800 7 0 sys_enter id=0(read)",
+        // The exit is missing.
+        "KERN 900 7 0 sys_enter id=1(write)",
+        "KERN 950 7 0 sys_exit id=1(write)",
+    ])
+    .await;
+    let expected =
+        [("0", 100, 300), ("15", 400, 500), ("read", 600, 700), ("read", 800, 900), ("write", 900, 950)];
+    assert_eq!(left(&tally), expected);
+    assert_eq!((told.ends_without_begin, told.begins_without_end), (2, 1));
+}
+
+// main  |--------------------------------|
+// sort      |---------------|
+//             |-PROF-|        another address in sort, the same function
+#[tokio::test]
+async fn functions_of_c_programs_are_slices() {
+    let (tally, told) = told_of(&[
+        "USER 100 7 0 FUNC_ENTER function=4096(main at sort.c:50) call_site=1",
+        "USER 200 7 0 FUNC_ENTER function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
+        "USER 210 7 0 PROF_IN function=8200(sort at sort.c:21)",
+        "USER 290 7 0 PROF_OUT function=8300(sort at sort.c:29, main at sort.c:60)",
+        "USER 300 7 0 FUNC_EXIT function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
+        // Stripped: addresses alone.
+        "USER 310 7 0 PROF_IN function=9000",
+        "USER 320 7 0 PROF_OUT function=9010",
+        // Of a function that was entered before the trace began.
+        "USER 330 7 0 PROF_OUT function=9900(before at sort.c:90)",
+        "USER 400 7 0 FUNC_EXIT function=4096(main at sort.c:50) call_site=1",
+    ])
+    .await;
+    let expected = [
+        ("sort at sort.c:21", 210, 290),
+        ("sort at sort.c:20", 200, 300),
+        ("9000", 310, 320),
+        ("main at sort.c:50", 100, 400),
+    ];
+    assert_eq!(left(&tally), expected);
+    assert_eq!((told.ends_without_begin, told.begins_without_end), (1, 0));
+}
+
+#[tokio::test]
+async fn the_wakeup_of_a_new_lwp_is_told_although_others_are_told_by_their_waking() {
+    let (tally, _) = told_of(&[
+        "KERN 100 7 0 sched_wakeup_new pid=8 target_cpu=1",
+        // Of nobody known.
+        "KERN 200 7 0 sched_waking reason=1",
+        "KERN 300 0 1 sched_switch prev_pid=0 prev_state=0 next_pid=8",
+    ])
+    .await;
+    assert_eq!(tally.wakeups, 1);
+}
+
 #[tokio::test]
 async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -191,7 +191,7 @@ extern const volatile uint64_t fut_keys;
 #define FUT_PROBE_OF(KEYMASK, CODE, P1, P2, P3, P4, P5, P6, P7, P8, N, ...) FUT_PROBE_N(N)
 #define FUT_PROBE_N(N) FUT_PROBE##N
 
-/* The same with a text behind the parameters, of which 512 bytes are kept. */
+/* The same with a text behind the parameters, of which 512 bytes are kept; a longer one ends with U+2026 (...). */
 #define FUT_PROBESTR(KEYMASK, CODE, S) FUT_IF(KEYMASK, fut_probe0str((CODE), (S)))
 #define FUT_PROBE1STR(KEYMASK, CODE, P1, S) FUT_IF(KEYMASK, fut_probe1str((CODE), FUT_WORD(P1), (S)))
 #define FUT_PROBE2STR(KEYMASK, CODE, P1, P2, S) FUT_IF(KEYMASK, fut_probe2str((CODE), FUT_WORD(P1), FUT_WORD(P2), (S)))

@@ -8,8 +8,12 @@ use std::{
 
 use fut::{Param, model::FieldType};
 
-/// The longest text that one record keeps, as in Rust; the rest is cut off.
+/// The longest text, in bytes, that one record keeps, as in Rust. A text without an end in so many bytes is cut: it keeps
+/// its beginning, and [`CUT`].
 const MAX_TEXT: usize = 512;
+
+/// Marks the end of a text that was cut.
+const CUT: &[u8] = "\u{2026}".as_bytes();
 
 /// A text of so many bytes.
 #[derive(Clone, Copy)]
@@ -44,16 +48,30 @@ unsafe impl Param for Text<'_> {
 
     #[inline]
     unsafe fn write(self, to: *mut u64) {
-        let words = self.0.chunks(8).map(|chunk| {
+        let mut cut = [0; MAX_TEXT];
+        let text = if self.0.len() == MAX_TEXT { cut_short(self.0, &mut cut) } else { self.0 };
+        let words = text.chunks(8).map(|chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_le_bytes(word)
         });
-        for (index, word) in [self.0.len() as u64].into_iter().chain(words).enumerate() {
+        for (index, word) in [text.len() as u64].into_iter().chain(words).enumerate() {
             // SAFETY: `index` is below `words()`, and the caller gives so many.
             let place = unsafe { to.add(index) };
             // SAFETY: aligned, and ours until the record is committed.
             unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Relaxed);
         }
     }
+}
+
+/// A text of [`MAX_TEXT`] bytes, cut between characters if it is UTF-8, and marked: at least 509 bytes, so it takes as many
+/// words as before.
+#[cold]
+fn cut_short<'a>(text: &[u8], cut: &'a mut [u8; MAX_TEXT]) -> &'a [u8] {
+    let most = MAX_TEXT - CUT.len();
+    let is_inside = |at: &usize| text[*at] & 0b1100_0000 == 0b1000_0000;
+    let end = (most - 3..=most).rev().find(|at| !is_inside(at)).unwrap_or(most);
+    cut[..end].copy_from_slice(&text[..end]);
+    cut[end..end + CUT.len()].copy_from_slice(CUT);
+    &cut[..end + CUT.len()]
 }

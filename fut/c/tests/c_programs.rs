@@ -81,6 +81,16 @@ fn probes_have_the_codes_that_the_program_chose_and_the_names_it_gave_them() {
 }
 
 #[test]
+fn a_text_that_is_too_long_keeps_whole_characters_and_a_mark() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("fut/c/tests/programs/long_text.c", Link::Shared, &[]);
+    let trace = bench.path("text.fut");
+    run(&program, &[trace.as_os_str()], &[]);
+    let kept = bench.merged(&trace).events(&["text"], &["texts"]);
+    assert_eq!(kept, [format!("text [{}]", "a".repeat(511)), format!("text [{}…]", "é".repeat(254))]);
+}
+
+#[test]
 fn codes_of_c_and_of_rust_do_not_collide() {
     let Some(bench) = Bench::new() else { return };
     let keys = bench.program("fut/c/tests/programs/keys.c", Link::Static, &[]);

@@ -4,8 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sigmund_model::{FieldType, Thread};
 
-/// The longest text that one record keeps; the rest is cut off.
+/// The longest text, in bytes, that one record keeps. Of a longer one it keeps the beginning, and [`CUT`].
 const MAX_TEXT: usize = 512;
+
+/// Marks the end of a text that was cut.
+const CUT: &str = "\u{2026}";
 
 /// A value that a record can hold.
 ///
@@ -108,7 +111,12 @@ unsafe impl Param for &str {
 
     #[inline]
     unsafe fn write(self, to: *mut u64) {
-        let bytes = &self.as_bytes()[..self.len().min(MAX_TEXT)];
+        if self.len() > MAX_TEXT {
+            // SAFETY: as many words as the caller gives.
+            unsafe { write_cut(self, to) };
+            return;
+        }
+        let bytes = self.as_bytes();
         // SAFETY: the first of the words the caller gives.
         unsafe { store(to, bytes.len() as u64) };
         let (words, rest) = bytes.as_chunks::<8>();
@@ -122,6 +130,27 @@ unsafe impl Param for &str {
             // SAFETY: the last of them.
             unsafe { store(place, last_word(bytes, rest)) };
         }
+    }
+}
+
+/// Stores a text that is too long: whole characters, and [`CUT`]. Characters have at most 4 bytes, so it takes as many
+/// words as one of [`MAX_TEXT`] bytes.
+///
+/// # Safety
+/// The words of a text of [`MAX_TEXT`] bytes at `to` are the caller's to write.
+#[cold]
+#[inline(never)]
+unsafe fn write_cut(text: &str, to: *mut u64) {
+    let kept = &text.as_bytes()[..text.floor_char_boundary(MAX_TEXT - CUT.len())];
+    let mut bytes = [0; MAX_TEXT];
+    let (beginning, rest) = bytes.split_at_mut(kept.len());
+    beginning.copy_from_slice(kept);
+    rest[..CUT.len()].copy_from_slice(CUT.as_bytes());
+    let length = (kept.len() + CUT.len()) as u64;
+    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    for (index, word) in std::iter::once(length).chain(words).enumerate() {
+        // SAFETY: one word for the length and MAX_TEXT / 8 for the bytes, which the caller gives.
+        unsafe { store(to.wrapping_add(index), word) };
     }
 }
 
@@ -193,7 +222,7 @@ mod tests {
     #[test]
     fn a_text_is_its_length_and_its_bytes_filled_up_with_zeros() {
         let letters: String = ('a'..='z').cycle().take(MAX_TEXT + 100).collect();
-        for len in (0..40).chain([MAX_TEXT - 1, MAX_TEXT, MAX_TEXT + 1, MAX_TEXT + 100]) {
+        for len in (0..40).chain([MAX_TEXT - 1, MAX_TEXT]) {
             let text = &letters[..len];
             let mut words = [u64::MAX; 2 + MAX_TEXT / 8];
             // SAFETY: room for the longest text.
@@ -204,6 +233,29 @@ mod tests {
             assert_eq!(&bytes[..kept], &text.as_bytes()[..kept]);
             assert!(bytes[kept..].iter().all(|byte| *byte == 0));
             assert_eq!(words[text.words()], u64::MAX, "nothing behind it");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_keeps_whole_characters_and_a_mark() {
+        for character in ["a", "é", "€", "😀"] {
+            for before in 0..4 {
+                let text = "-".repeat(before) + &character.repeat(MAX_TEXT + 1);
+                let text = text.as_str();
+                let mut words = [u64::MAX; 2 + MAX_TEXT / 8];
+                // SAFETY: room for the longest text.
+                unsafe { text.write(words.as_mut_ptr()) };
+                assert_eq!(text.words(), 1 + MAX_TEXT / 8);
+                assert_eq!(words[text.words()], u64::MAX, "nothing after it");
+                let bytes: Vec<u8> =
+                    words[1..text.words()].iter().flat_map(|word| word.to_le_bytes()).collect();
+                let (kept, rest) = bytes.split_at(words[0] as usize);
+                assert!(rest.iter().all(|byte| *byte == 0));
+                let kept = std::str::from_utf8(kept).expect("whole characters");
+                let kept = kept.strip_suffix(CUT).expect("a mark");
+                assert!(text.starts_with(kept), "{kept}");
+                assert!((MAX_TEXT - 3..=MAX_TEXT).contains(&(words[0] as usize)), "{}", words[0]);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use sigmund_model::{Cpu, Level, Lwp};
 
 pub use instant::Instant;
 pub use pattern::EventPattern;
-pub use thread::ThreadRef;
+pub use thread::{ThreadList, ThreadRef};
 
 pub use plan::{Window, number_in};
 

@@ -28,7 +28,7 @@ impl Filter {
     /// Its window in ticks.
     ///
     /// # Errors
-    /// When it gives a time and the rate of the clock is unknown.
+    /// When it gives a time and the rate of the clock is unknown; when it ends before it begins.
     pub fn window(&self, trace: &SuperTrace) -> Result<Window, Error> {
         let tick = |instant: Option<super::Instant>| {
             instant
@@ -36,7 +36,17 @@ impl Filter {
                 .transpose()
                 .map(|t| t.map(|t| i64::try_from(t.0).unwrap_or(i64::MAX)))
         };
-        Ok(Window { from: tick(self.from)?, to: tick(self.to)? })
+        let window = Window { from: tick(self.from)?, to: tick(self.to)? };
+        if let (Window { from: Some(first), to: Some(last) }, Some(from), Some(to)) =
+            (window, self.from, self.to)
+            && first > last
+        {
+            let ticks = format!("tick {first} is after tick {last}");
+            let message =
+                format!("--from {from} --to {to}: expected an end after the beginning, but {ticks}");
+            return Err(Error::argument(message));
+        }
+        Ok(window)
     }
 
     /// The threads it names; `None` if it names none.

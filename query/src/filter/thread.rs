@@ -7,7 +7,11 @@ use sigmund_sql::ThreadNames;
 
 use crate::Error;
 
-/// A user thread, by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`.
+/// Before a name that could be read as something else.
+const NAME: &str = "name:";
+
+/// A user thread, by number or by name: `15`, `daemon`, or as a listing writes it, `1(daemon)`. After `name:` everything is
+/// a name: `name:4` is the thread that is called 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadRef {
     /// Its number.
@@ -30,6 +34,9 @@ impl FromStr for ThreadRef {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ThreadRef, Error> {
+        if let Some(name) = text.strip_prefix(NAME) {
+            return Ok(ThreadRef::Name(name.to_string()));
+        }
         let number = text.split_once('(').filter(|_| text.ends_with(')')).map_or(text, |(number, _)| number);
         match number.parse() {
             Ok(number) => Ok(ThreadRef::Number(Thread(number))),
@@ -41,11 +48,36 @@ impl FromStr for ThreadRef {
     }
 }
 
+/// Threads separated by commas. A comma in a name is written `\,`, and a backslash before one `\\`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadList(pub Vec<ThreadRef>);
+
+impl FromStr for ThreadList {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ThreadList, Error> {
+        let (mut threads, mut name) = (Vec::new(), String::new());
+        let mut characters = text.chars().peekable();
+        while let Some(c) = characters.next() {
+            match c {
+                ',' => threads.push(std::mem::take(&mut name).parse()?),
+                '\\' => name.push(characters.next_if(|next| matches!(next, ',' | '\\')).unwrap_or(c)),
+                _ => name.push(c),
+            }
+        }
+        threads.push(name.parse()?);
+        Ok(ThreadList(threads))
+    }
+}
+
 impl fmt::Display for ThreadRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ThreadRef::Number(thread) => thread.fmt(f),
-            ThreadRef::Name(name) => f.write_str(name),
+            ThreadRef::Name(name) => match name.parse() {
+                Ok(ThreadRef::Name(same)) if same == *name => f.write_str(name),
+                _ => write!(f, "{NAME}{name}"),
+            },
         }
     }
 }
@@ -61,5 +93,26 @@ mod tests {
         assert_eq!("daemon".parse::<ThreadRef>().unwrap(), ThreadRef::Name("daemon".into()));
         assert_eq!("work(6)".parse::<ThreadRef>().unwrap(), ThreadRef::Name("work(6)".into()));
         assert!("".parse::<ThreadRef>().is_err());
+    }
+
+    #[test]
+    fn any_name_can_be_written_and_is_shown_so_that_it_can_be_read_again() {
+        for name in ["4", "", "8(work)", "name:4", "a,b", "daemon", "name:"] {
+            let thread = ThreadRef::Name(name.into());
+            assert_eq!(format!("name:{name}").parse::<ThreadRef>().unwrap(), thread);
+            assert_eq!(thread.to_string().parse::<ThreadRef>().unwrap(), thread, "{thread}");
+        }
+        assert_eq!(ThreadRef::Name("daemon".into()).to_string(), "daemon");
+    }
+
+    #[test]
+    fn threads_in_a_list_are_separated_by_commas_that_have_no_backslash() {
+        let names = |text: &str| -> Vec<String> {
+            text.parse::<ThreadList>().unwrap().0.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(names("1,daemon,name:4"), ["1", "daemon", "name:4"]);
+        assert_eq!(names(r"a\,b,c"), ["a,b", "c"]);
+        assert_eq!(names(r"a\\,b\c\"), [r"a\", r"b\c\"]);
+        assert!("1,,2".parse::<ThreadList>().is_err());
     }
 }

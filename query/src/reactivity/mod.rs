@@ -1,6 +1,7 @@
 //! How long from an event to its treatment: from the kernel's detection (an interrupt) to what the program does
 //! about it (a user event of one thread). It says how long, not who was in the way.
 
+mod known;
 mod pairing;
 mod plan;
 mod selector;
@@ -26,8 +27,8 @@ use pairing::Pairing;
 /// window is used: an event and its answer both lie in it. Memory grows with the pairs, not with the trace.
 ///
 /// # Errors
-/// When the filter has more than a window; when a selector names a field that the event has not; when the trace
-/// cannot be read.
+/// When the filter has more than a window; when a selector names an event that the trace does not have, or a field that
+/// the event does not have; when the trace cannot be read.
 pub async fn reactivity(
     trace: &SuperTrace,
     from: &Selector,
@@ -41,6 +42,9 @@ pub async fn reactivity(
         return Err(Error::argument(message));
     }
     let on_table = Error::on(trace, EVENTS.name);
+    for selector in [from, to] {
+        known::check(trace, selector).await?;
+    }
     let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
     let window = filter.window(trace)?.holds("ts_tick");
     let plan = plan::either(trace.raw(&EVENTS).await?, from, to, window).map_err(&on_table)?;

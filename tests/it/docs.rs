@@ -1,0 +1,431 @@
+//! The documentation is run: every block of commands is executed as a reader would, or a comment above it gives the reason
+//! why not.
+//!
+//! ```text
+//!   <!-- not run: WHY -->          it is not executed
+//!   <!-- output varies: WHY -->    commands may find nothing (status 1), and their output is not compared
+//!   <!-- alternatives -->          each command in a folder of its own
+//! ```
+//! Otherwise each command of a `console` block (`$ …`) has to succeed, and to print the lines that are shown, in this order:
+//! numbers and white space do not count, `…` stands for anything. Commands run in one folder for each document, which has a
+//! program `myserver` and the recording of the demo. `sudo` only runs its command here, and `pidof` finds our `myserver`.
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::{kernel, sigmund::program};
+
+/// Languages of blocks that a reader runs, or puts into a file.
+const EXECUTABLE: [&str; 6] = ["console", "sh", "c", "rust", "sql", "python"];
+
+/// The test binary becomes `myserver` with this in its environment; it serves until the file is removed if it is a path.
+const MY_SERVER: &str = "SIGMUND_TEST_MY_SERVER";
+
+/// Shorter than documented.
+const SHORTER: [(&str, &str); 1] = [("--for 10s", "--for 300ms")];
+
+/// Time that anything here may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A fenced block, and the comment in the line above it.
+struct Block {
+    place: String,
+    language: String,
+    text: String,
+    marker: Marker,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marker {
+    None,
+    NotRun,
+    OutputVaries,
+    Alternatives,
+}
+
+impl Marker {
+    fn of(line: &str, place: &str) -> Marker {
+        let Some(comment) = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->")) else {
+            return Marker::None;
+        };
+        let (word, why) = comment.split_once(": ").unwrap_or((comment, ""));
+        match word {
+            "not run" if !why.is_empty() => Marker::NotRun,
+            "output varies" if !why.is_empty() => Marker::OutputVaries,
+            "alternatives" => Marker::Alternatives,
+            _ => panic!(
+                "{place}: expected `not run: WHY`, `output varies: WHY` or `alternatives`, found {comment:?}"
+            ),
+        }
+    }
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let text = fs::read_to_string(root().join(document)).unwrap_or_else(|e| panic!("{document}: {e}"));
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut open, mut above) = (false, "");
+    for (number, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), open) {
+            (Some(language), false) => {
+                let place = format!("{document}:{}", number + 1);
+                let marker = Marker::of(above, &place);
+                blocks.push(Block { place, language: language.into(), text: String::new(), marker });
+                open = true;
+            }
+            (Some(_), true) => open = false,
+            (None, true) => blocks.last_mut().unwrap().text += &format!("{line}\n"),
+            (None, false) => {}
+        }
+        above = line;
+    }
+    assert!(!open, "{document}: the last block does not end");
+    blocks
+}
+
+/// All documents of the project with commands in them.
+fn documents() -> Vec<String> {
+    let mut all: Vec<String> = ["README.md", "fut/c/README.md", "benches/README.md"].map(String::from).into();
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") {
+            all.push(format!("docs/{name}"));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_block_of_commands_is_run_by_a_test_here_or_says_why_not() {
+    for document in documents() {
+        for block in blocks(&document) {
+            let has_commands =
+                block.text.lines().any(|line| ["$ ", "cargo "].iter().any(|word| line.starts_with(word)));
+            let is_executable = EXECUTABLE.contains(&block.language.as_str());
+            assert!(is_executable || block.language == "text", "{}: {:?}", block.place, block.language);
+            if block.marker == Marker::NotRun || !(is_executable || has_commands) {
+                continue;
+            }
+            let is_run = match (document.as_str(), block.language.as_str()) {
+                ("README.md", "console" | "rust") | ("fut/c/README.md", "c" | "sh") => true,
+                (document, language) => document.starts_with("docs/") && language == "console",
+            };
+            assert!(is_run, "{}: no test runs this: expected `<!-- not run: WHY -->` above it", block.place);
+        }
+    }
+}
+
+#[allow(unreachable_pub, missing_docs)]
+mod readme {
+    include!("readme_example.rs");
+
+    pub(super) fn run() {
+        main().unwrap();
+    }
+}
+
+#[test]
+fn the_rust_program_of_the_readme_compiles_and_runs() {
+    let shown: Vec<Block> =
+        blocks("README.md").into_iter().filter(|block| block.language == "rust").collect();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].text, include_str!("readme_example.rs"), "readme_example.rs is {}", shown[0].place);
+    readme::run();
+}
+
+#[test]
+fn the_commands_of_the_readme_do_what_it_shows() {
+    let Some(_alone) = kernel::as_root() else { return };
+    Reader::new().follows("README.md");
+}
+
+#[test]
+fn the_commands_of_the_docs_do_what_they_show() {
+    let Some(_alone) = kernel::as_root() else { return };
+    for document in documents().iter().filter(|document| document.starts_with("docs/")) {
+        Reader::new().follows(document);
+    }
+}
+
+/// The daemon compiles as it is shown, and an installed libfut is found as it is shown.
+#[test]
+fn the_program_of_the_readme_for_c_is_compiled_and_recorded() {
+    if !kernel::needs(kernel::has_tool("cc") && kernel::has_tool("pkg-config"), "needs cc and pkg-config") {
+        return;
+    }
+    let _alone = kernel::alone();
+    let reader = Reader::new();
+    let (prefix, libraries) = (reader.path("usr"), libraries());
+    let installed =
+        format!("{}/fut/c/install.sh {} {}", root().display(), prefix.display(), libraries.display());
+    let mut last = String::new();
+    for block in blocks("fut/c/README.md").iter().filter(|block| block.marker != Marker::NotRun) {
+        match block.language.as_str() {
+            "c" => fs::write(reader.path("daemon.c"), &block.text).unwrap(),
+            "sh" => {
+                let script = block.text.replace("fut/c/install.sh /usr/local", &installed);
+                let mut command = reader.bash(&format!("set -e\n{script}"), reader.folder.path());
+                command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+                last = reader.output(command, &[0], &block.place);
+            }
+            _ => {}
+        }
+    }
+    assert!(last.contains("| 512 |"), "{last}");
+}
+
+/// libfut.so and libfut.a, of which no test of cargo's depends: built into this test's profile.
+fn libraries() -> PathBuf {
+    let profile = env::current_exe().unwrap().ancestors().nth(2).unwrap().to_path_buf();
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(["build", "--quiet", "--locked", "-p", "fut-c", "--target-dir"]);
+    command.arg(profile.parent().unwrap());
+    if profile.ends_with("release") {
+        command.arg("--release");
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    profile
+}
+
+/// Somebody who types what a document shows.
+struct Reader {
+    folder: TempDir,
+    tools: TempDir,
+}
+
+impl Reader {
+    fn new() -> Reader {
+        let reader = Reader { folder: tempfile::tempdir().unwrap(), tools: tempfile::tempdir().unwrap() };
+        std::os::unix::fs::symlink(program(), reader.tools.path().join("sigmund")).unwrap();
+        reader.script("sudo", "exec \"$@\"");
+        reader.script("pidof", &format!("cat {}", reader.pid_file().display()));
+        reader
+    }
+
+    fn script(&self, name: &str, line: &str) {
+        write_script(&self.tools.path().join(name), line);
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.tools.path().join("pid")
+    }
+
+    fn bash(&self, line: &str, folder: &Path) -> Command {
+        let mut path = self.tools.path().as_os_str().to_os_string();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new("bash");
+        command.current_dir(folder).args(["-c", &format!("exec 2>&1\n{line}")]).stdin(Stdio::null());
+        command.env("PATH", path).env_remove(MY_SERVER);
+        if env::var_os("USER").is_none() {
+            command.env("USER", "root");
+        }
+        command
+    }
+
+    /// What a command printed, on both streams.
+    #[track_caller]
+    fn output(&self, mut command: Command, statuses: &[i32], place: &str) -> String {
+        let output = command.output().unwrap_or_else(|e| panic!("{place}: {command:?}: {e}"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let status = output.status.code();
+        assert!(status.is_some_and(|s| statuses.contains(&s)), "{place}: {command:?}: {status:?}\n{text}");
+        text
+    }
+
+    /// Types all that is to be typed.
+    fn follows(&self, document: &str) {
+        my_server_in(self.folder.path());
+        if document == "README.md" {
+            fs::create_dir(self.path("sigmund-demo")).unwrap();
+            let demo = "sigmund record --user-only -o sigmund-demo/sumtime -- sigmund sumtime 3 2 10";
+            self.output(self.bash(demo, self.folder.path()), &[0], document);
+        }
+        let is_run = |block: &&Block| block.language == "console" && block.marker != Marker::NotRun;
+        for block in blocks(document).iter().filter(is_run) {
+            let is_of_recorded =
+                ["ctl $(pidof", "snapshot $(pidof"].iter().any(|word| block.text.contains(word));
+            let server = match block.text.contains("$(pidof") {
+                true => Some(Server::start(self, is_of_recorded)),
+                false => None,
+            };
+            self.types(block);
+            if let Some(server) = server {
+                server.ends();
+            }
+        }
+    }
+
+    fn types(&self, block: &Block) {
+        let statuses: &[i32] = if block.marker == Marker::OutputVaries { &[0, 1] } else { &[0] };
+        let (mut commands, mut shown): (Vec<String>, Vec<Vec<&str>>) = (Vec::new(), Vec::new());
+        for line in block.text.lines() {
+            if let Some(command) = line.strip_prefix("$ ") {
+                commands.push(
+                    SHORTER.iter().fold(command.into(), |line: String, (from, to)| line.replace(from, to)),
+                );
+                shown.push(Vec::new());
+            } else if !line.starts_with("# ") && !line.is_empty() {
+                shown
+                    .last_mut()
+                    .unwrap_or_else(|| panic!("{}: output before a command", block.place))
+                    .push(line);
+            }
+        }
+        assert!(!commands.is_empty(), "{}: no command", block.place);
+        for (command, shown) in commands.iter().zip(&shown) {
+            let own = tempfile::tempdir_in(self.tools.path()).unwrap();
+            let folder = match block.marker {
+                Marker::Alternatives => {
+                    my_server_in(own.path());
+                    own.path()
+                }
+                _ => self.folder.path(),
+            };
+            let printed = self.output(self.bash(command, folder), statuses, &block.place);
+            if block.marker != Marker::OutputVaries {
+                is_shown_by(shown, &printed, &format!("{}: {command}", block.place));
+            }
+        }
+    }
+}
+
+/// The lines that are shown are printed, in this order, perhaps with others between them.
+fn is_shown_by(shown: &[&str], printed: &str, place: &str) {
+    let mut lines = printed.lines();
+    for line in shown {
+        let expected = shape(line.split('…').next().unwrap());
+        assert!(
+            lines.any(|line| shape(line).starts_with(&expected)),
+            "{place}: expected a line like {line:?}, after the lines before it, in\n{printed}"
+        );
+    }
+}
+
+/// A line without what differs from run to run: numbers, alignment, and whether a promise holds in spite of gaps.
+fn shape(line: &str) -> String {
+    let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = ["ok ", "gaps "].iter().find_map(|verdict| words.strip_prefix(verdict)).unwrap_or(&words);
+    let mut shape = String::new();
+    for c in words.chars() {
+        match c {
+            '0'..='9' if shape.ends_with('0') => {}
+            '0'..='9' => shape.push('0'),
+            '.' if shape.ends_with('0') => {}
+            _ => shape.push(c),
+        }
+    }
+    shape
+}
+
+#[test]
+fn the_shape_of_a_line_is_without_its_numbers() {
+    assert_eq!(shape("  agree 1216,  percent 99.98; x"), "agree 0, percent 0; x");
+    assert_eq!(shape("gaps        Events lie in order."), shape("ok    Events lie in order."));
+    is_shown_by(&["a 1", "…", "c 3…"], "a 20\nb\nc 4 d\n", "here");
+    assert!(std::panic::catch_unwind(|| is_shown_by(&["c", "a"], "a\nc\n", "here")).is_err());
+}
+
+fn write_script(path: &Path, line: &str) {
+    fs::write(path, format!("#!/bin/sh\n{line}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Puts the program that documents call `myserver` into a folder.
+fn my_server_in(folder: &Path) {
+    let this = env::current_exe().unwrap();
+    let line = format!(
+        "export {MY_SERVER}=\"${{{MY_SERVER}:-}}\"\nexec '{}' docs::my_server --exact --nocapture",
+        this.display()
+    );
+    write_script(&folder.join("myserver"), &line);
+}
+
+/// A `myserver` that runs beside the commands of a block, recorded or not.
+struct Server {
+    child: Child,
+    serving: PathBuf,
+}
+
+impl Server {
+    fn start(reader: &Reader, recorded: bool) -> Server {
+        let serving = reader.tools.path().join("serving");
+        fs::write(&serving, "").unwrap();
+        let line = match recorded {
+            true => "exec sigmund record --flight --user-only --no-merge --force -o served -- ./myserver",
+            false => "exec ./myserver",
+        };
+        let mut command = reader.bash(line, reader.folder.path());
+        let child = command.env(MY_SERVER, &serving).stdout(Stdio::null()).spawn().unwrap();
+        let mut server = Server { child, serving };
+        let start = Instant::now();
+        let number = loop {
+            // It writes its process number when its threads run.
+            let number = fs::read_to_string(&server.serving).unwrap();
+            if number.ends_with('\n') {
+                break number;
+            }
+            let ended = server.child.try_wait().unwrap();
+            assert!(ended.is_none() && start.elapsed() < PATIENCE, "myserver does not serve: {ended:?}");
+            thread::sleep(Duration::from_millis(5));
+        };
+        fs::write(reader.pid_file(), number).unwrap();
+        server
+    }
+
+    fn ends(mut self) {
+        fs::remove_file(&self.serving).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It ends when nobody asks for it any more.
+        let _ = fs::remove_file(&self.serving);
+        let _ = self.child.wait();
+    }
+}
+
+/// Not a test: the program that documents call `myserver`.
+#[test]
+fn my_server() {
+    let Some(serving) = env::var_os(MY_SERVER) else { return };
+    let serving = (!serving.is_empty()).then(|| PathBuf::from(serving));
+    let start = Instant::now();
+    let runtime = fut::Runtime::builder().lwps(2).build().unwrap();
+    let served = fut::sync::Mutex::new(0_u64);
+    let daemon = move || {
+        for message in 1_u64.. {
+            *served.lock() += 1;
+            readme::received_msg(message, "10.0.0.1");
+            fut::sleep(Duration::from_millis(1));
+            match &serving {
+                _ if message < 10 => {}
+                None => return,
+                Some(serving) if !serving.exists() || start.elapsed() > 2 * PATIENCE => return,
+                Some(serving) if message == 10 => {
+                    fs::write(serving, format!("{}\n", std::process::id())).unwrap();
+                }
+                Some(_) => {}
+            }
+        }
+    };
+    runtime.run(|| fut::Builder::new().name("daemon").spawn(daemon).join().expect("the daemon panicked"));
+}
