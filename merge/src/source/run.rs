@@ -2,12 +2,10 @@
 //! that names anything else is refused. A run whose recorder was killed is finished first; one without a manifest is
 //! taken as it is.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use sigmund_files::Folder;
-use sigmund_model::{
-    Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
-};
+use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME};
 
 use super::{Source, cut::cut, open_file};
 use crate::{
@@ -59,6 +57,7 @@ fn open_sides(
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
+            source.stopped = manifest.kernel_side.stopped_tick.map(Ticks);
             if manifest.kernel_side.cut {
                 let detail = format!("{}: {file}: the recorder was killed", path.display());
                 let streams = std::mem::take(&mut source.streams);
@@ -77,7 +76,6 @@ fn open_sides(
             sources.push(user);
         }
     }
-    about.losses.extend(without_kernel_side(path, &manifest.kernel_side, &sources));
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
     Ok(sources)
@@ -130,22 +128,6 @@ fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
     let detail = format!("{}: the kernel side was not recorded: {why}", run.display());
     let advice = "record as root to know when threads really executed";
     Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) }
-}
-
-/// The kernel side stops first, and a process that goes on records a little longer: from then on, no CPU is known.
-fn without_kernel_side(run: &Path, side: &KernelSide, sources: &[Source]) -> Vec<Loss> {
-    let Some(stopped) = side.stopped_tick.map(Ticks) else { return Vec::new() };
-    let last = sources.iter().flat_map(|source| &source.carriers).map(|recorded| recorded.last).max();
-    if last.is_none_or(|last| last <= stopped) {
-        return Vec::new();
-    }
-    let cpus: BTreeSet<Cpu> =
-        sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.cpu).collect();
-    let detail =
-        format!("{}: the kernel side ends before the user side, since its process went on", run.display());
-    let loss = Loss { from: Some(stopped), ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
-    let of = |cpu| Loss { cpu: Some(cpu), severity: Severity::Note, ..loss.clone() };
-    cpus.into_iter().map(of).collect()
 }
 
 fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
