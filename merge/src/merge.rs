@@ -118,6 +118,7 @@ pub fn merge(
 
     losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
+    losses.append(&mut about::empty_sides(&sources, &merging.summary, &losses));
     about::judge(&mut losses);
     let Merging { machine, kinds, rows, mut summary } = merging;
     rows.finish()?;

@@ -156,8 +156,17 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
 }
 
 fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let opened: Result<Vec<_>, _> = sides(run)?.iter().map(|name| open_side(run, name, options)).collect();
-    Ok(opened?.into_iter().flatten().collect())
+    let names = sides(run)?;
+    let opened: Result<Vec<_>, _> = names.iter().map(|name| open_side(run, name, options)).collect();
+    let mut sources: Vec<Source> = opened?.into_iter().flatten().collect();
+    let has_events = sources.iter().any(|source| !source.streams.is_empty());
+    if has_events && names.iter().all(|name| name.ends_with(".fut")) {
+        let detail = format!("{}: no {MANIFEST}, and no kernel side", run.path().display());
+        let mut about = Source::new(run.path());
+        about.losses.push(Loss::new(LossKind::NotRecorded, Level::Kern, detail));
+        sources.push(about);
+    }
+    Ok(sources)
 }
 
 /// What a recorder may have left in a folder, by its name.
