@@ -42,10 +42,8 @@ pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]
         Level::Kern => !source.numbers_its_threads && source.types.iter().any(|ty| ty.level == level),
     };
     let named = |level| sources.iter().find(|source| has(source, level));
-    let is_told = |level| {
-        let told = |loss: &&Loss| loss.kind == LossKind::NotRecorded && loss.level == level;
-        losses.iter().filter(told).any(|loss| loss.severity != Severity::Note)
-    };
+    // What is damaged, cut or lost explains it.
+    let is_told = |level| losses.iter().any(|loss| loss.level == level && loss.severity != Severity::Note);
     let sides = [(Level::Kern, summary.kernel_events, "kernel"), (Level::User, summary.user_events, "user")];
     let missing = |(level, events, side): (Level, u64, &str)| {
         let source = named(level).filter(|_| events == 0 && !is_told(level))?;
@@ -53,7 +51,11 @@ pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]
         Some(Loss::new(LossKind::NotRecorded, level, detail))
     };
     let mut empty: Vec<Loss> = sides.into_iter().filter_map(missing).collect();
-    if empty.is_empty() && summary.kernel_events + summary.user_events == 0 && !is_told(Level::Kern) {
+    if empty.is_empty()
+        && summary.kernel_events + summary.user_events == 0
+        && !is_told(Level::Kern)
+        && !is_told(Level::User)
+    {
         let names: Vec<_> = sources.iter().map(|source| source.path.display().to_string()).collect();
         let detail = format!("{}: no event", names.join(", "));
         empty.push(Loss::new(LossKind::NotRecorded, Level::User, detail));
