@@ -78,7 +78,11 @@ fn describe(out: &Path, summary: &Summary) -> String {
         let percent = 100.0 * summary.witness_agree as f64 / both as f64;
         text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
     }
+    if both == 0 && summary.kernel_events > 0 && summary.user_events > 0 {
+        text += "; no user event has a second witness of its CPU";
+    }
     text += &match summary.lost_events() {
+        0 if summary.kernel_events + summary.user_events == 0 => "; there is nothing to ask".to_string(),
         0 if summary.is_damaged() || is_in_part(summary) => "; what is missing, nobody counted".to_string(),
         0 => "; no event is lost".to_string(),
         lost => format!("; {} lost", counted(lost, "event")),

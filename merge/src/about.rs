@@ -35,6 +35,34 @@ pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss>
     by_cpu.into_iter().filter_map(rest).collect()
 }
 
+/// Sides that are among the inputs, and have no event.
+pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]) -> Vec<Loss> {
+    let has = |source: &Source, level| match level {
+        Level::User => source.numbers_its_threads || source.types.iter().any(|ty| ty.level == level),
+        Level::Kern => !source.numbers_its_threads && source.types.iter().any(|ty| ty.level == level),
+    };
+    let named = |level| sources.iter().find(|source| has(source, level));
+    // What is damaged, cut or lost explains it.
+    let is_told = |level| losses.iter().any(|loss| loss.level == level && loss.severity != Severity::Note);
+    let sides = [(Level::Kern, summary.kernel_events, "kernel"), (Level::User, summary.user_events, "user")];
+    let missing = |(level, events, side): (Level, u64, &str)| {
+        let source = named(level).filter(|_| events == 0 && !is_told(level))?;
+        let detail = format!("{}: the {side} side has no event", source.path.display());
+        Some(Loss::new(LossKind::NotRecorded, level, detail))
+    };
+    let mut empty: Vec<Loss> = sides.into_iter().filter_map(missing).collect();
+    if empty.is_empty()
+        && summary.kernel_events + summary.user_events == 0
+        && !is_told(Level::Kern)
+        && !is_told(Level::User)
+    {
+        let names: Vec<_> = sources.iter().map(|source| source.path.display().to_string()).collect();
+        let detail = format!("{}: no event", names.join(", "));
+        empty.push(Loss::new(LossKind::NotRecorded, Level::User, detail));
+    }
+    empty
+}
+
 /// An input that was damaged or cut is not what was recorded, whatever its format says about the part that is missing.
 pub(crate) fn judge(losses: &mut [Loss]) {
     for loss in losses.iter_mut().filter(|l| matches!(l.kind, LossKind::Damaged | LossKind::Truncated)) {

@@ -27,6 +27,7 @@ mod kinds;
 mod machine;
 mod merge;
 mod order;
+mod recordings;
 mod run;
 mod source;
 mod summary;

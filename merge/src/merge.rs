@@ -24,6 +24,7 @@ use crate::{
     kinds::Kinds,
     machine::{Finished, Intervals, Machine},
     order::{Ordered, Step},
+    recordings::Span,
     source::{self, MainClock, Source},
     summary::Summary,
     tables::{Directory, EventRows},
@@ -84,7 +85,10 @@ pub fn merge(
     if sources.iter().any(|s| s.others_unseen) {
         machine.others_are_unseen();
     }
-    if sources.iter().filter(|s| s.probes_place).all(|s| s.followed_from_start) {
+    let spans = spans(&sources, clock.domain);
+    if sources.iter().all(|s| s.followed_from_start || !s.probes_place)
+        && !spans.iter().any(|span| span.misses_no_switch)
+    {
         machine.follow_from_start();
     }
     let kinds = Kinds::of(&sources);
@@ -95,11 +99,13 @@ pub fn merge(
     let mut merging = Merging { machine, kinds, rows, summary };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
-    let mut ordered = Ordered::new(streams, helpers.as_ref())?;
+    let mut ordered = Ordered::new(streams, spans, helpers.as_ref())?;
     ordered.each(|step| {
         let events = match step {
             Step::Event(source, event) => merging.take(source, event)?,
             Step::Missing(loss) => return merging.machine.missing(loss),
+            Step::Begin(begin) => return merging.machine.recording_begins(begin),
+            Step::End(end) => return merging.machine.recording_ends(end),
         };
         if events.is_multiple_of(EVENTS_A_REPORT) {
             if options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -112,6 +118,7 @@ pub fn merge(
 
     losses.append(&mut ordered.take_losses());
     losses.append(&mut about::uncounted_losses(&sources, &losses));
+    losses.append(&mut about::empty_sides(&sources, &merging.summary, &losses));
     about::judge(&mut losses);
     let Merging { machine, kinds, rows, mut summary } = merging;
     rows.finish()?;
@@ -145,6 +152,19 @@ fn helpers(options: &MergeOptions) -> Option<Arc<Helpers>> {
         .threads
         .map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
     (threads > 1).then(|| Arc::new(Helpers::new(threads - 1)))
+}
+
+/// What each source states about when it recorded the kernel.
+fn spans(sources: &[Source], main: ClockDomain) -> Vec<Span> {
+    // A listing is as whole as the recordings that are merged with it.
+    let all_whole = sources.iter().all(|s| s.followed_from_start || !s.probes_place);
+    let span = |source: &Source| Span {
+        name: source.path.display().to_string(),
+        misses_no_switch: all_whole && source.followed_from_start && source.has_switches(),
+        // The recorder reads the TSC.
+        stopped: source.stopped.filter(|_| main == ClockDomain::Tsc),
+    };
+    sources.iter().map(span).collect()
 }
 
 /// What the options say instead of the inputs.

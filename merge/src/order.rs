@@ -9,7 +9,13 @@ use std::{cmp::Reverse, collections::BinaryHeap, mem, path::PathBuf, sync::Arc};
 use fkt_ingest::TraceStream;
 use sigmund_model::{Cpu, Effect, Event, Loss, Ticks};
 
-use crate::{ahead::Ahead, error::Error, helpers::Helpers};
+use crate::{
+    ahead::Ahead,
+    error::Error,
+    helpers::Helpers,
+    machine::{Begin, End},
+    recordings::{Recordings, Span},
+};
 
 /// A stream, and what is next in it.
 struct Head {
@@ -20,6 +26,8 @@ struct Head {
     last: Ticks,
     /// Whether any of its events moved anybody.
     schedules: bool,
+    /// Whether its source is known to record the kernel's switches, or to have ended.
+    is_counted: bool,
 }
 
 /// What comes next in the merged stream.
@@ -28,6 +36,10 @@ pub(crate) enum Step<'s> {
     Event(usize, &'s Event),
     /// Something that is missing, and may have moved somebody: told before the event behind it, of any stream.
     Missing(&'s Loss),
+    /// A source of the kernel's switches begins: told before its first event that counts.
+    Begin(&'s Begin),
+    /// One has ended, and other sources go on: told before the first event that is later.
+    End(&'s End),
 }
 
 /// The merged stream.
@@ -39,14 +51,16 @@ pub(crate) struct Ordered {
     losses: Vec<Loss>,
     /// Those of them that the machine has not been told yet.
     gaps: Vec<Loss>,
+    recordings: Recordings,
     /// Events whose tick was before that of the event before them in their own stream.
     pub(crate) late: u64,
 }
 
 impl Ordered {
-    /// Starts the streams; each belongs to the source with the number beside it.
+    /// Starts the streams; each belongs to the source with the number beside it, of which `spans` has what it states.
     pub(crate) fn new(
         streams: Vec<(usize, TraceStream)>,
+        spans: Vec<Span>,
         helpers: Option<&Arc<Helpers>>,
     ) -> Result<Ordered, Error> {
         let mut ordered = Ordered {
@@ -55,15 +69,26 @@ impl Ordered {
             found: Vec::new(),
             losses: Vec::new(),
             gaps: Vec::new(),
+            recordings: Recordings::new(spans, streams.iter().map(|(source, stream)| (*source, stream.cpu))),
             late: 0,
         };
         let count = streams.len();
         for (index, (source, stream)) in streams.into_iter().enumerate() {
             let TraceStream { cpu, buffer, events, .. } = stream;
             let events = Ahead::new(events, helpers, count);
-            ordered.heads.push(Head { events, source, cpu, buffer, last: Ticks(0), schedules: false });
+            ordered.heads.push(Head {
+                events,
+                source,
+                cpu,
+                buffer,
+                last: Ticks(0),
+                schedules: false,
+                is_counted: false,
+            });
             if ordered.advance(index)? {
                 ordered.heap.push(Reverse((ordered.heads[index].last, index)));
+            } else {
+                ordered.recordings.exhausted(source, Ticks(0));
             }
         }
         Ok(ordered)
@@ -78,11 +103,23 @@ impl Ordered {
             }
             let head = &mut self.heads[index];
             let event = head.events.event();
+            if self.recordings.next_end < event.tick {
+                for end in self.recordings.ends_before(head.source, event.tick) {
+                    take(Step::End(&end))?;
+                }
+            }
             head.schedules |= event.effect != Effect::None;
+            if !head.is_counted && self.recordings.counts(head.source, event) {
+                head.is_counted = true;
+                if let Some(begin) = self.recordings.begin(head.source, event.tick) {
+                    take(Step::Begin(&begin))?;
+                }
+            }
             take(Step::Event(head.source, event))?;
             next = if self.advance(index)? {
                 Some(self.oldest(index))
             } else {
+                self.recordings.exhausted(self.heads[index].source, self.heads[index].last);
                 self.heap.pop().map(|Reverse((_, index))| index)
             };
         }
@@ -124,10 +161,17 @@ impl Ordered {
             // Without an end, it is what is missing before this event; behind the last one, it has none.
             loss.to = loss.to.or(next.filter(|next| loss.from.is_none_or(|from| from <= *next)));
         }
-        if self.may_schedule(index) {
+        // What is missing after the end of a stream, another source may have.
+        let is_elsewhere = next.is_none() && self.is_covered_elsewhere(index);
+        if !is_elsewhere && self.may_schedule(index) {
             self.gaps.extend(losses.iter().cloned());
         }
         self.losses.append(&mut losses);
+    }
+
+    fn is_covered_elsewhere(&self, index: usize) -> bool {
+        let head = &self.heads[index];
+        head.cpu.is_some_and(|cpu| self.recordings.is_covered(cpu, head.source))
     }
 
     /// Whether what is missing from a stream may have moved anybody. Not what is missing from a buffer for other events
@@ -200,11 +244,12 @@ mod tests {
 
     /// What comes out: the same letters; and the number of rows of losses.
     fn ordered(streams: Vec<(usize, TraceStream)>) -> (String, usize) {
-        let mut ordered = Ordered::new(streams, None).unwrap();
+        let mut ordered = Ordered::new(streams, vec![Span::default()], None).unwrap();
         let mut seen = String::new();
         let each = ordered.each(|step| {
             seen.push(match step {
                 Step::Missing(_) => 'x',
+                Step::Begin(_) | Step::End(_) => '|',
                 Step::Event(_, event) if event.effect == Effect::None => '.',
                 Step::Event(..) => 's',
             });

@@ -79,6 +79,25 @@ async fn a_sound_trace_keeps_every_promise() {
     assert_eq!(report.item("events-in-order").unwrap().figures[0].value, 4.0);
 }
 
+// Two sides of different times, of another boot, or with a wrong clock: no user event has a second witness.
+#[tokio::test]
+async fn two_sides_that_never_meet_are_not_sound() {
+    let with_kernel = |events: u64| {
+        let mut little = sound();
+        little.clear("info");
+        little.info("schema_version", 1).info("first_tick", 100).info("last_tick", 200);
+        little.info("witness_agree", 0).info("witness_disagree", 0).info("witness_single", 4);
+        little.info("kernel_events", events).info("user_events", 4);
+        little
+    };
+    let apart = report(&with_kernel(7)).await;
+    assert_eq!(apart.item("two-witnesses").unwrap().verdict, Verdict::Gaps);
+    assert_eq!(apart.trust(), Trust::SoundWithGaps);
+    // Without a kernel side there is nobody to meet; that it is missing is a loss.
+    let alone = report(&with_kernel(0)).await;
+    assert_eq!(alone.item("two-witnesses").unwrap().verdict, Verdict::NotApplicable);
+}
+
 // thread 1   | A | exited           another thread 1, later:  | ready | A | exited
 // ticks     300 310                                         350     360 370
 /// The sound trace, and two more threads and LWPs that had one number each, one after the other.
@@ -131,6 +150,7 @@ async fn an_empty_trace_breaks_nothing() {
     let report = report(&Little::new()).await;
     assert_eq!(broken(&report), [""; 0]);
     assert_eq!(report.item("events-in-order").unwrap().verdict, Verdict::NotApplicable);
+    assert_eq!(report.trust(), Trust::Empty, "nothing found is not sound");
 }
 
 #[tokio::test]

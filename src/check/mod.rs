@@ -7,6 +7,7 @@ use std::io;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
+use sigmund_model::Severity;
 use sigmund_query::{Figure, Item, Listed, Report, Trust, Verdict, check};
 use sigmund_sql::SuperTrace;
 
@@ -31,7 +32,10 @@ pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
             table(&trace, &report, only.unwrap_or(CheckPart::Promises)).print(format)?;
         }
     }
-    Ok(if report.is_broken() { Found::Nothing } else { Found::Something })
+    Ok(match report.trust() {
+        Trust::Sound | Trust::SoundWithGaps => Found::Something,
+        Trust::Broken | Trust::Empty => Found::Nothing,
+    })
 }
 
 /// A part of the report as a table.
@@ -103,6 +107,16 @@ fn conclusion(report: &Report) -> String {
             let gaps = with(Verdict::Gaps);
             let what = if gaps == 1 { "where it says `gaps`" } else { "in what it calls `gaps`" };
             format!("{verdict}: outside of what is missing {what}, it can be trusted")
+        }
+        Trust::Empty => {
+            let missing: Vec<&str> = report
+                .losses
+                .iter()
+                .filter(|loss| loss.severity != Severity::Note.name())
+                .map(|loss| loss.example.as_str())
+                .collect();
+            let what = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
+            format!("{verdict}: there is no event{what}, so nothing can be concluded")
         }
         Trust::Broken => {
             format!("{verdict}: {} of {} promises broken", with(Verdict::Broken), report.items.len())

@@ -223,7 +223,7 @@ pub(crate) struct InfoArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 sound, or sound with gaps; 1 broken; 2 error.")]
+#[command(after_help = "Exit status: 0 sound, or sound with gaps; 1 broken, or no event to check; 2 error.")]
 pub(crate) struct CheckArgs {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]

@@ -101,6 +101,47 @@ fn broken(sigmund: &Sigmund) -> Vec<String> {
     broken
 }
 
+/// A recorder that was killed leaves a folder without `run.json`, and two files that it had only begun.
+#[test]
+fn nothing_found_is_not_sound() {
+    let sigmund = Sigmund::new();
+    std::fs::create_dir(sigmund.path("RUN")).unwrap();
+    sigmund.write("RUN/kernel.dat", b"# tracer: nop\n#\n");
+    sigmund.write("RUN/user-60.fut", &fut::trace::file_head());
+    let merged = sigmund.run(["merge", "RUN", "-o", TRACE]);
+    assert_eq!(merged.status, 0, "{merged:?}");
+    assert!(merged.stderr.contains("warning: not-recorded: "), "{merged:?}");
+    assert!(merged.stderr.contains("the user side has no event"), "{merged:?}");
+    assert!(!merged.stderr.contains("no event is lost"), "{merged:?}");
+    let text = sigmund.run(["check", TRACE]).found_nothing();
+    assert!(text.contains("small.supertrace: empty: there is no event"), "{text}");
+    assert!(text.contains("the user side has no event") && !text.contains("can be trusted"), "{text}");
+}
+
+/// The kernel of one boot, the program of another: their ticks have nothing to do with each other.
+#[test]
+fn two_sides_of_different_times_are_not_sound() {
+    let kernel: String =
+        SMALL.lines().filter(|line| !line.starts_with("USER")).map(|l| l.to_owned() + "\n").collect();
+    for ahead in [1_000_000, 150] {
+        let user = |line: &str| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            let tick: u64 = cells[1].parse().unwrap();
+            format!("USER\t{}\t{}\n", tick + ahead, cells[2..].join("\t"))
+        };
+        let head = SMALL.lines().next().unwrap().to_owned() + "\n";
+        let users: String = SMALL.lines().filter(|line| line.starts_with("USER")).map(user).collect();
+        let sigmund = Sigmund::new();
+        sigmund.write("kernel.tsv", kernel.as_bytes());
+        sigmund.write("user.tsv", (head + &users).as_bytes());
+        let merged = sigmund.run(["merge", "kernel.tsv", "user.tsv", "-o", TRACE]);
+        assert_eq!(merged.status, 0, "{merged:?}");
+        let report = sigmund.run(["check", TRACE, "--format", "json"]).stdout;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_ne!(report["verdict"], "sound", "{ahead}: {report}");
+    }
+}
+
 #[test]
 fn a_sound_trace_is_called_sound_with_status_0() {
     let sigmund = small();

@@ -145,6 +145,50 @@ fn a_flight_recorder_that_runs_is_recorded_with_the_kernel_beneath_it() {
     recorded.finish();
 }
 
+// program   |u u u u u u u u u u u u u u|
+// kernel              |========|            recorded for 200 ms in the middle, by another recorder
+#[test]
+fn what_the_kernel_side_covers_has_two_witnesses_and_nothing_else_has() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let recorded = Recorded::start(&[]);
+    recorded.goes_on(50);
+    let said = recorded.sigmund.run(["record", "-a", "--for", "200ms", "--no-merge", "-o", "KERNEL"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    recorded.goes_on(50);
+    let sigmund = recorded.finish();
+    let both = "BOTH.supertrace";
+    sigmund.run(["merge", "KERNEL", "RUN", "-o", both]).found();
+
+    let manifest = fs::read_to_string(sigmund.path("KERNEL/run.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let stopped = manifest["kernel_side"]["stopped_tick"].as_i64().unwrap();
+    let number = |query: &str| sigmund.number(both, query);
+    let began = number("SELECT min(ts_tick) FROM raw_events WHERE level = 'KERN'");
+    let user =
+        |when: &str| number(&format!("SELECT count(*) FROM raw_events WHERE level = 'USER' AND {when}"));
+    let before = user(&format!("ts_tick < {began}"));
+    let after = user(&format!("ts_tick > {stopped}"));
+    assert!(before > 50 && after > 50, "{before} before, {after} after");
+
+    let fact = |key: &str| sigmund.fact(both, key).parse::<i64>().unwrap();
+    let (agree, disagree) = (fact("witness_agree"), fact("witness_disagree"));
+    assert!(agree > 50 && disagree * 1000 <= agree, "{agree} agree, {disagree} do not");
+    assert!(fact("witness_single") >= before + after);
+    // Nothing is certain outside.
+    let outside = |table: &str, only: &str| {
+        number(&format!(
+            "SELECT count(*) FROM {table}
+             WHERE {only} AND (ts_tick < {began} OR ts_tick > {stopped} OR ts_tick + dur_tick > {stopped})"
+        ))
+    };
+    assert_eq!(outside("raw_active", "true"), 0);
+    assert_eq!(outside("raw_lwp_states", "state NOT IN ('unknown', 'exited')"), 0);
+    assert_eq!(outside("raw_thread_states", "state IN ('active', 'stalled', 'in-kernel')"), 0);
+    let gaps = "SELECT count(*) FROM raw_losses WHERE kind = 'not-recorded' AND cpu IS NOT NULL";
+    assert!(number(&format!("{gaps} AND from_tick = {stopped} AND to_tick IS NULL")) > 0);
+    sigmund.run(["check", both]).found();
+}
+
 #[test]
 fn a_flight_recorder_is_asked_for_a_snapshot_and_goes_on() {
     let _alone = kernel::alone();

@@ -117,6 +117,7 @@ fn effect(row: &Row) -> Effect {
             let cpu = number(usize::MAX, "target_cpu").and_then(|n| u32::try_from(n).ok()).map(Cpu);
             lwp("pid").map_or(Effect::None, |lwp| Effect::LwpWakeup { lwp, cpu })
         }
+        (Level::Kern, "sched_waking") => lwp("pid").map_or(Effect::None, Effect::LwpWaking),
         (Level::Kern, "sched_process_fork") => lwp("child_pid").map_or(Effect::None, Effect::LwpNew),
         (Level::Kern, names::IRQ | "irq_handler_entry") => {
             Effect::InterruptEnter(number(0, "irq").unwrap_or(-1))

@@ -23,7 +23,11 @@ pub(crate) struct CpuEntry {
     /// Its first switch: from there on it is known who is on it.
     pub(super) first_switch: Option<Ticks>,
     /// The first event that showed an LWP on it before that.
-    pub(super) first_shown: Option<Ticks>,
+    first_shown: Option<Ticks>,
+    /// No source records its switches any more: since when, and which one did last.
+    unrecorded: Option<(Ticks, Box<str>)>,
+    /// What was not known of it in recordings that have ended, and between them.
+    losses: Vec<Loss>,
     /// Interrupts it is in, innermost last; only for sources whose events do not say so themselves.
     pub(super) interrupts: Vec<i64>,
     /// The open gap of it: the first instant behind.
@@ -44,6 +48,8 @@ impl CpuEntry {
             confirmed: Ticks(0),
             first_switch: None,
             first_shown: None,
+            unrecorded: None,
+            losses: Vec::new(),
             interrupts: Vec::new(),
             gap: None,
             interrupts_unknown: false,
@@ -90,8 +96,39 @@ impl CpuEntry {
         self.since = tick;
     }
 
+    /// An event shows an LWP on it, before its first switch. While nobody records it, that is not what is missing.
+    pub(super) fn shown(&mut self, tick: Ticks) {
+        if self.unrecorded.is_none() {
+            self.first_shown.get_or_insert(tick);
+        }
+    }
+
+    /// No source records its switches from here on; `source` was the last that did.
+    pub(super) fn end_recording(&mut self, cpu: Cpu, source: &str, tick: Ticks) {
+        self.losses.extend(self.unfollowed(cpu, tick));
+        (self.first_switch, self.first_shown) = (None, None);
+        self.unrecorded.get_or_insert_with(|| (tick, source.into()));
+    }
+
+    /// A source records it again.
+    pub(super) fn begin_recording(&mut self, cpu: Cpu, tick: Ticks) {
+        let Some((from, source)) = self.unrecorded.take() else { return };
+        self.gap = self.gap.map(|to| to.min(tick));
+        self.losses.push(unrecorded(cpu, &source, from, Some(tick)));
+    }
+
+    pub(super) fn is_recorded(&self) -> bool {
+        self.unrecorded.is_none()
+    }
+
+    /// What was not known of it, in the order of time, when the trace has ended.
+    pub(super) fn losses(&self, cpu: Cpu, end: Ticks) -> Vec<Loss> {
+        let still = self.unrecorded.as_ref().map(|(from, source)| unrecorded(cpu, source, *from, None));
+        self.losses.iter().cloned().chain(self.unfollowed(cpu, end)).chain(still).collect()
+    }
+
     /// The time before its first switch, if an event showed an LWP on it then.
-    pub(super) fn unfollowed(&self, cpu: Cpu, end: Ticks) -> Option<Loss> {
+    fn unfollowed(&self, cpu: Cpu, end: Ticks) -> Option<Loss> {
         let from = self.first_shown?;
         let to = self.first_switch.unwrap_or(end);
         let detail = format!("CPU {cpu}: who is on it before its first switch is known at its events only");
@@ -157,6 +194,15 @@ impl CpuEntry {
     }
 }
 
+/// The time after one recording, up to the next if there is one.
+fn unrecorded(cpu: Cpu, source: &str, from: Ticks, to: Option<Ticks>) -> Loss {
+    let until = if to.is_some() { "the next recording" } else { "the end of the trace" };
+    let detail = format!("{source}: the kernel side ends here, and no other has CPU {cpu} before {until}");
+    let advice = "record the kernel for as long as the program";
+    let loss = Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
+    Loss { severity: Severity::Note, cpu: Some(cpu), from: Some(from), to, ..loss }
+}
+
 /// All CPUs, by number.
 #[derive(Debug, Default)]
 pub(super) struct Cpus {
@@ -192,6 +238,13 @@ impl Cpus {
             self.table.resize_with(place + 1, || None);
         }
         self.table[place].get_or_insert_with(|| CpuEntry::new(tick))
+    }
+
+    /// All of them in the order of their numbers.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Cpu, &mut CpuEntry)> {
+        let of_table =
+            (0..).map(Cpu).zip(&mut self.table).filter_map(|(cpu, entry)| Some((cpu, entry.as_mut()?)));
+        of_table.chain(self.beyond.iter_mut().map(|(cpu, entry)| (*cpu, entry)))
     }
 
     /// All of them in the order of their numbers, with their time counted until `tick`.

@@ -7,7 +7,7 @@ use sigmund_model::{
     Thread, Ticks, Wait,
 };
 
-use super::{Intervals, Machine, lwp::Place};
+use super::{Begin, End, Intervals, Machine, lwp::Place};
 use crate::{merge::MergeOptions, source::Recorded, tables::Directory};
 
 /// What happens, so many ticks after what happened before.
@@ -21,6 +21,8 @@ struct Step {
 enum What {
     Event { level: Level, cpu: Option<u32>, lwp: Option<u32>, thread: Said<Thread>, pid: u32, effect: Effect },
     Missing { level: Level, number: u32, from: u64, length: u64 },
+    Begins { cpus: Option<Vec<u32>>, misses_no_switch: bool },
+    Ends { back: u64, cpus: Option<Vec<u32>>, covered: Vec<u32>, misses_no_switch: bool },
 }
 
 fn lwps() -> impl Strategy<Value = Lwp> {
@@ -83,9 +85,16 @@ fn steps() -> impl Strategy<Value = Step> {
         });
     let missing = (levels(), 0..3_u32, 0..20_u64, 0..20_u64)
         .prop_map(|(level, number, from, length)| What::Missing { level, number, from, length });
+    let some = || proptest::collection::vec(0..3_u32, 0..3);
+    let begins = (proptest::option::of(some()), any::<bool>())
+        .prop_map(|(cpus, misses_no_switch)| What::Begins { cpus, misses_no_switch });
+    let ends = (0..10_u64, proptest::option::of(some()), some(), any::<bool>()).prop_map(
+        |(back, cpus, covered, misses_no_switch)| What::Ends { back, cpus, covered, misses_no_switch },
+    );
     // Now and then the counter of a damaged record: the sum of a few of these is beyond 64 bits.
     let after = prop_oneof![20 => 0..5_u64, 1 => Just(u64::MAX / 8)];
-    (after, prop_oneof![12 => event, 1 => missing]).prop_map(|(after, what)| Step { after, what })
+    (after, prop_oneof![24 => event, 2 => missing, 1 => begins, 1 => ends])
+        .prop_map(|(after, what)| Step { after, what })
 }
 
 fn take(machine: &mut Machine, step: &Step, now: Ticks) {
@@ -114,7 +123,20 @@ fn take(machine: &mut Machine, step: &Step, now: Ticks) {
             };
             machine.missing(&loss).unwrap();
         }
+        What::Begins { cpus, misses_no_switch } => {
+            let cpus = cpus.map(numbered);
+            machine.recording_begins(&Begin { tick: now, cpus, misses_no_switch }).unwrap();
+        }
+        What::Ends { back, cpus, covered, misses_no_switch } => {
+            let (tick, source) = (Ticks(now.0.saturating_sub(back)), "drawn".into());
+            let (cpus, covered) = (cpus.map(numbered), numbered(covered));
+            machine.recording_ends(&End { tick, source, cpus, covered, misses_no_switch }).unwrap();
+        }
     }
+}
+
+fn numbered(cpus: Vec<u32>) -> Vec<Cpu> {
+    cpus.into_iter().map(Cpu).collect()
 }
 
 /// An LWP is on a CPU if and only if that CPU has it.

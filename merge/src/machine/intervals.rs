@@ -106,7 +106,7 @@ impl Intervals {
         tick: Ticks,
         reason: EndReason,
     ) -> Result<(), Error> {
-        let Some(state) = entry.place.lwp_state() else { return Ok(()) };
+        let Some(state) = entry.state() else { return Ok(()) };
         let length = tick.0 - entry.place_since.0;
         if let Place::On(..) = entry.place {
             entry.on_cpu += length;

@@ -35,16 +35,6 @@ impl Place {
             Place::Off(_) => ThreadState::OffCpu,
         }
     }
-
-    /// The word of the table `lwp_states`; `None` if nothing has been seen of it.
-    pub(super) fn lwp_state(self) -> Option<LwpState> {
-        match self {
-            Place::Unknown => None,
-            Place::On(..) => Some(LwpState::Running),
-            Place::Off(state) => Some(state),
-            Place::Lost => Some(LwpState::Unknown),
-        }
-    }
 }
 
 /// Whom an LWP carries.
@@ -91,6 +81,12 @@ pub(super) struct LwpEntry {
     /// When it recorded its last event, of those that say themselves who recorded them.
     pub(super) last_seen: Ticks,
     pub(super) last_cpu: Option<Cpu>,
+    /// When somebody was about to wake it, who has not done so yet.
+    pub(super) waking: Option<Ticks>,
+    /// Whether it is known to be there, on its CPU or woken: nothing more has been seen of it.
+    is_heard_of: bool,
+    /// Whether its creation was seen, and nothing since.
+    pub(super) is_new: bool,
     /// The CPU whose run queue it is in, or was in last.
     pub(super) queue: Option<Cpu>,
     /// When it was moved from one run queue to another last: it was on no CPU then.
@@ -127,6 +123,9 @@ impl LwpEntry {
             doubted: None,
             last_seen: first,
             last_cpu: None,
+            waking: None,
+            is_heard_of: false,
+            is_new: false,
             queue: None,
             moved: Ticks(0),
             mounted: Mounted::Unknown,
@@ -155,6 +154,23 @@ impl LwpEntry {
         self.events += 1;
         if is_said {
             self.last_seen = tick;
+        }
+    }
+
+    /// Somebody wakes it, and it may be on a CPU or on none: where it is, is unknown from here on.
+    pub(super) fn heard_of(&mut self, tick: Ticks) {
+        if self.place == Place::Unknown && !std::mem::replace(&mut self.is_heard_of, true) {
+            self.place_since = tick;
+        }
+    }
+
+    /// The word of the table `lwp_states` for where it is; `None` if nothing has been seen of it.
+    pub(super) fn state(&self) -> Option<LwpState> {
+        match self.place {
+            Place::Unknown => self.is_heard_of.then_some(LwpState::Unknown),
+            Place::On(..) => Some(LwpState::Running),
+            Place::Off(state) => Some(state),
+            Place::Lost => Some(LwpState::Unknown),
         }
     }
 

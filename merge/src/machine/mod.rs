@@ -7,6 +7,7 @@
 //! state then follows the newer evidence, and the contradiction is counted. Rows are written when an interval ends; so
 //! the one that is contradicted is cut at the last event that confirmed it, and what follows is unknown ([`place`]).
 //! A CPU is followed from its first switch on: before it, an event says where its LWP is at that instant, and no more.
+//! The same holds after the source that recorded it has ended ([`recording`]).
 //! What streams themselves say is missing makes unknown what depends on it: the rules are at the head of [`gaps`].
 
 mod contradictions;
@@ -19,8 +20,10 @@ mod hostile;
 mod intervals;
 mod lwp;
 mod place;
+mod recording;
 mod roster;
 mod thread;
+mod waking;
 mod witness;
 
 use std::collections::HashMap;
@@ -38,7 +41,12 @@ use self::{
     roster::Roster,
     thread::ThreadEntry,
 };
-pub(crate) use self::{cpu::CpuEntry, intervals::Intervals, witness::Witnesses};
+pub(crate) use self::{
+    cpu::CpuEntry,
+    intervals::Intervals,
+    recording::{Begin, End},
+    witness::Witnesses,
+};
 use crate::{error::Error, source::Recorded};
 
 /// Where an event was put.
@@ -103,8 +111,10 @@ pub(crate) struct Machine {
     /// Whether the kernel left out switches among LWPs that nobody asked for: then a CPU may have another than the
     /// switches say, and nothing is wrong.
     others_unseen: bool,
-    /// Whether it is known who is on a CPU from its first event on, and not only from its first switch on.
-    followed_from_start: bool,
+    /// Whether it is known who is on a CPU also before its first switch: a source that records now misses none.
+    misses_no_switch: bool,
+    /// Whether wakings were followed by wakeups, so that these say when an LWP was runnable.
+    wakeups_follow: bool,
     intervals: Intervals,
     contradictions: Contradictions,
     witnesses: Witnesses,
@@ -124,7 +134,8 @@ impl Machine {
             counts_interrupts: false,
             probes_place,
             others_unseen: false,
-            followed_from_start: false,
+            misses_no_switch: false,
+            wakeups_follow: false,
             intervals,
             contradictions: Contradictions::default(),
             witnesses: Witnesses::default(),
@@ -136,9 +147,9 @@ impl Machine {
         self.others_unseen = true;
     }
 
-    /// No switch is missing behind the first event of a CPU: whoever wrote the trace says so.
+    /// No switch is missing behind the first event of a CPU, in sources that have none of the kernel's, either.
     pub(crate) fn follow_from_start(&mut self) {
-        self.followed_from_start = true;
+        self.misses_no_switch = true;
     }
 
     /// An LWP has this command name from now on.
@@ -345,7 +356,9 @@ impl Machine {
     fn apply(&mut self, event: &Event, placed: &Placed) -> Result<(), Error> {
         let tick = event.tick;
         match event.effect {
-            Effect::None | Effect::LwpWaking(_) | Effect::InterruptEnter(_) | Effect::InterruptExit(_) => {
+            Effect::None | Effect::InterruptEnter(_) | Effect::InterruptExit(_) => Ok(()),
+            Effect::LwpWaking(lwp) => {
+                self.waking(lwp, tick);
                 Ok(())
             }
             Effect::KernelSwitch { prev, prev_state, next } => {
@@ -400,6 +413,7 @@ impl Machine {
         let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();
         lwps.sort_by_key(|entry| entry.lwp);
         for mut entry in lwps {
+            waking::settle(&mut self.intervals, &mut self.threads, &mut entry, !self.wakeups_follow)?;
             self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
             self.contradictions.end_doubt(&mut entry, tick);
@@ -413,7 +427,7 @@ impl Machine {
         }
         let Machine { intervals, cpus, contradictions, witnesses, .. } = self;
         let cpus = cpus.finish(tick);
-        let unfollowed = cpus.iter().filter_map(|(cpu, entry)| entry.unfollowed(*cpu, tick)).collect();
+        let unfollowed = cpus.iter().flat_map(|(cpu, entry)| entry.losses(*cpu, tick)).collect();
         let losses = [unfollowed, contradictions.into_losses()].concat();
         Ok(Finished { intervals, cpus, losses, witnesses })
     }

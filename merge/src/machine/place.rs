@@ -15,6 +15,7 @@ use super::{
     contradictions::Contradiction,
     cpu::CpuEntry,
     lwp::{By, LwpEntry, Place},
+    waking,
 };
 use crate::error::Error;
 
@@ -45,10 +46,10 @@ impl Machine {
         }
     }
 
-    /// Whether it is known who is on a CPU: from its first switch on. A recorder switches tracepoints on one after the
-    /// other, and one CPU after the other; so a switch may be missing behind the first event of a CPU.
+    /// Whether it is known who is on a CPU: from its first switch on, in each recording. A recorder switches tracepoints on
+    /// one after the other, and one CPU after the other; so a switch may be missing behind the first event of a CPU.
     pub(super) fn is_followed(&self, cpu: Cpu) -> bool {
-        self.followed_from_start || self.cpus.get(cpu).is_some_and(|entry| entry.first_switch.is_some())
+        self.misses_no_switch || self.cpus.get(cpu).is_some_and(|entry| entry.first_switch.is_some())
     }
 
     /// A kernel event on a CPU says that this LWP, or the idle task, recorded it.
@@ -134,7 +135,7 @@ impl Machine {
             return Ok(());
         }
         if !self.is_followed(cpu) {
-            self.cpu(cpu, tick).first_shown.get_or_insert(tick);
+            self.cpu(cpu, tick).shown(tick);
         }
         let certain = self.certain_until(lwp, Some(cpu));
         let what = match self.lwps.get(lwp).map(|entry| entry.place) {
@@ -319,10 +320,17 @@ impl Machine {
         }
         // One that is on its way to sleep is woken on the CPU that it is still on.
         let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
-        let place = self.lwp(lwp, tick).place;
+        let entry = self.lwp(lwp, tick);
+        let (place, first, is_new) = (entry.place, entry.first, entry.is_new);
+        let is_new = is_new && self.gaps.cpu_opened.is_none_or(|opened| opened < first);
+        self.wakeups_follow |= self.lwp(lwp, tick).waking.take().is_some();
         match place {
             Place::On(..) => Ok(()),
-            Place::Unknown if may_be_on => Ok(()),
+            // One that was just created has never been on a CPU.
+            Place::Unknown if may_be_on && !is_new => {
+                self.lwp(lwp, tick).heard_of(tick);
+                Ok(())
+            }
             // It may still be on a CPU whose switches are not traced yet.
             Place::Lost if cpu.is_some_and(|cpu| !self.is_followed(cpu)) => Ok(()),
             Place::Unknown | Place::Off(_) | Place::Lost => {
@@ -345,7 +353,8 @@ impl Machine {
             self.lwp_gone(lwp, tick)?;
         }
         self.intervals.lwp_names.remove(&lwp);
-        self.lwp(lwp, tick);
+        // Unless it may be put on a CPU unseen, now or in a gap before it is woken.
+        self.lwp(lwp, tick).is_new = !self.gaps.hide_lwps(tick);
         Ok(())
     }
 
@@ -387,6 +396,11 @@ impl Machine {
         if entry.place == place {
             return Ok(());
         }
+        let is_dispatch = matches!(place, Place::On(..));
+        let counts = entry.waking.is_some_and(|waking| waking <= tick);
+        let counts = counts && (is_dispatch || !self.wakeups_follow);
+        waking::settle(&mut self.intervals, &mut self.threads, entry, counts)?;
+        entry.is_new = false;
         self.intervals.close_stretch(entry, &mut self.threads, tick, reason)?;
         self.intervals.close_place(entry, tick, reason)?;
         self.contradictions.end_doubt(entry, tick);

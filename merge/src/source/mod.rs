@@ -16,7 +16,7 @@ use fut::trace::{LwpPackets, ProbeCosts, UserTrace};
 use sigmund_files::open_regular;
 use sigmund_model::{
     ClockDomain, ClockPair, EventStream, EventType, Hertz, Level, Loss, LossKind, Lwp, Pid, Snapshot, Thread,
-    Ticks, tables::info_keys,
+    Ticks, names, tables::info_keys,
 };
 
 pub(crate) use clock::{MainClock, Sighting};
@@ -27,6 +27,10 @@ use crate::{
     merge::MergeOptions,
     symbols::{self, Symbols},
 };
+
+/// Switches of the kernel as trace.dat and CTF, perf, FxT and listings name them.
+const SWITCHES: [&str; 5] =
+    ["sched_switch", "perf_switch_in", "perf_switch_out", "switch_to", names::KERN_CONTEXT_SWITCH];
 
 /// An LWP of a process, by the user events that there are of it.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +66,8 @@ pub(crate) struct Source {
     /// Whether no switch of a CPU is missing behind the first event of that CPU: those who write a listing say so. A
     /// recorder switches tracepoints on one after the other.
     pub(crate) followed_from_start: bool,
+    /// TSC at which its recorder was told to record no more of the kernel, if it says so.
+    pub(crate) stopped: Option<Ticks>,
     /// Whether switches among LWPs that are not the program's were left out on purpose.
     pub(crate) others_unseen: bool,
     /// Whether its user threads are numbered by their own process, and not by whoever wrote the input.
@@ -80,6 +86,12 @@ impl Source {
         pids.all(|pid| pid == first).then_some(first)
     }
 
+    /// Whether it may have switches of the kernel, by the events that it declares.
+    pub(crate) fn has_switches(&self) -> bool {
+        let is_switch = |name: &str| SWITCHES.contains(&name);
+        self.types.iter().any(|ty| ty.level == Level::Kern && is_switch(&ty.name))
+    }
+
     pub(crate) fn new(path: &Path) -> Source {
         Source {
             path: path.to_path_buf(),
@@ -96,6 +108,7 @@ impl Source {
             losses: Vec::new(),
             probes_place: false,
             followed_from_start: false,
+            stopped: None,
             others_unseen: false,
             numbers_its_threads: false,
             facts: Vec::new(),
@@ -237,9 +250,7 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
     source.clock_pairs = trace.clock_pairs();
     source.tick_hz = trace.tick_hz();
     source.facts = trace.facts();
-    // Of the kernel as trace.dat and CTF, perf, and FxT name it.
-    let switches = ["sched_switch", "perf_switch_in", "perf_switch_out", "switch_to"];
-    source.probes_place = source.types.iter().any(|t| switches.contains(&t.name.as_str()));
+    source.probes_place = source.types.iter().any(|t| SWITCHES.contains(&t.name.as_str()));
     source.streams = trace.streams();
     if let Some(clock) = clock {
         source.streams.iter_mut().for_each(|stream| stream.clock = clock);

@@ -2,12 +2,10 @@
 //! that names anything else is refused. A run whose recorder was killed is finished first; one without a manifest is
 //! taken as it is.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use sigmund_files::Folder;
-use sigmund_model::{
-    Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
-};
+use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME};
 
 use super::{Recorded, Source, cut::cut, open_file};
 use crate::{
@@ -59,6 +57,7 @@ fn open_sides(
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
+            source.stopped = manifest.kernel_side.stopped_tick.map(Ticks);
             if manifest.kernel_side.cut {
                 let detail = format!("{}: {file}: the recorder was killed", path.display());
                 let streams = std::mem::take(&mut source.streams);
@@ -78,7 +77,6 @@ fn open_sides(
             sources.push(user);
         }
     }
-    about.losses.extend(without_kernel_side(path, &manifest.kernel_side, &sources));
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
     Ok(sources)
@@ -133,22 +131,6 @@ fn no_kernel_side(run: &Path, side: &KernelSide) -> Loss {
     Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) }
 }
 
-/// The kernel side stops first, and a process that goes on records a little longer: from then on, no CPU is known.
-fn without_kernel_side(run: &Path, side: &KernelSide, sources: &[Source]) -> Vec<Loss> {
-    let Some(stopped) = side.stopped_tick.map(Ticks) else { return Vec::new() };
-    let last = sources.iter().flat_map(|source| &source.carriers).map(|recorded| recorded.last).max();
-    if last.is_none_or(|last| last <= stopped) {
-        return Vec::new();
-    }
-    let cpus: BTreeSet<Cpu> =
-        sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.cpu).collect();
-    let detail =
-        format!("{}: the kernel side ends before the user side, since its process went on", run.display());
-    let loss = Loss { from: Some(stopped), ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
-    let of = |cpu| Loss { cpu: Some(cpu), severity: Severity::Note, ..loss.clone() };
-    cpus.into_iter().map(of).collect()
-}
-
 fn unrecorded(run: &Path, manifest: &Manifest) -> Option<Loss> {
     let count = Some(manifest.unrecorded_processes).filter(|processes| *processes > 0)?;
     let why = manifest.unrecorded_why.as_deref().unwrap_or("for an unknown reason");
@@ -191,8 +173,17 @@ fn cut_at_the_end(run: &Path, side: &UserSide, carriers: &[Recorded]) -> Option<
 }
 
 fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let opened: Result<Vec<_>, _> = sides(run)?.iter().map(|name| open_side(run, name, options)).collect();
-    Ok(opened?.into_iter().flatten().collect())
+    let names = sides(run)?;
+    let opened: Result<Vec<_>, _> = names.iter().map(|name| open_side(run, name, options)).collect();
+    let mut sources: Vec<Source> = opened?.into_iter().flatten().collect();
+    let has_events = sources.iter().any(|source| !source.streams.is_empty());
+    if has_events && names.iter().all(|name| name.ends_with(".fut")) {
+        let detail = format!("{}: no {MANIFEST}, and no kernel side", run.path().display());
+        let mut about = Source::new(run.path());
+        about.losses.push(Loss::new(LossKind::NotRecorded, Level::Kern, detail));
+        sources.push(about);
+    }
+    Ok(sources)
 }
 
 /// What a recorder may have left in a folder, by its name.

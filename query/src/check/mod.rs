@@ -79,6 +79,8 @@ pub enum Trust {
     SoundWithGaps,
     /// A promise is broken.
     Broken,
+    /// There is no event, so nothing could be checked.
+    Empty,
 }
 
 impl Trust {
@@ -88,6 +90,7 @@ impl Trust {
             Trust::Sound => "sound",
             Trust::SoundWithGaps => "sound with gaps",
             Trust::Broken => "broken",
+            Trust::Empty => "empty",
         }
     }
 }
@@ -158,6 +161,8 @@ pub struct Report {
     pub cpu_times: Vec<LwpTime>,
     /// The clocks that were compared with the main one.
     pub clocks: Vec<Clock>,
+    /// Whether there is any event.
+    pub has_events: bool,
 }
 
 impl Report {
@@ -171,6 +176,8 @@ impl Report {
         let any = |verdict| self.items.iter().any(|item| item.verdict == verdict);
         if any(Verdict::Broken) {
             Trust::Broken
+        } else if !self.has_events {
+            Trust::Empty
         } else if any(Verdict::Gaps) {
             Trust::SoundWithGaps
         } else {
@@ -199,6 +206,8 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
     let clocks = clocks::of(trace).await?;
     items.push(clocks::check(&clocks));
     let losses = losses::by_source(trace).await?;
+    let in_order = items.iter().find(|item: &&Item| item.name == "events-in-order");
+    let has_events = in_order.is_some_and(|item| item.verdict != Verdict::NotApplicable);
     items.push(losses::check(&losses));
     Ok(Report {
         items,
@@ -208,6 +217,7 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
         gaps: gaps::list(trace, listed.gaps).await?,
         cpu_times: cpu_times.differ,
         clocks,
+        has_events,
     })
 }
 

@@ -87,6 +87,13 @@ pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
         figures.push(figure("other-cpu", causes.other_cpu));
     }
     let (verdict, detail) = match percent(agree, disagree) {
+        // Both sides are there, and nothing shows that they are of one time, one clock, one boot.
+        None if single > 0 && count("kernel_events")? > 0 => (
+            Verdict::Gaps,
+            "no user event has two witnesses: the kernel's switches do not cover the time of the user events, or \
+             are of another clock or boot"
+                .to_string(),
+        ),
         None => (Verdict::NotApplicable, "no user event has two witnesses".to_string()),
         Some(percent) => {
             figures.push(Figure::new("percent", percent));

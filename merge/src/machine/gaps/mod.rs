@@ -22,6 +22,10 @@
 //! 7. An LWP may end, and its number be used again, while it is not known where it is. Whom it carried is still there only
 //!    if it has more user events to come.
 //!
+//! 8. After the end of the last source that records the switches of a CPU there is a gap like any other, if other inputs go
+//!    on: from that end to the begin of the next source that records the CPU. That one begins as the first did: it
+//!    follows each CPU from its own first switch on ([`recording`](super::recording)).
+//!
 //! Nothing is put back: a later event does not change what was not known before it. A loss that names no stream, or
 //! not when, changes nothing here; it is a row of `losses` all the same.
 //!
@@ -54,6 +58,8 @@ pub(super) struct Gaps {
     pub(super) next: Option<Ticks>,
     /// The first instant behind all gaps of CPUs so far.
     cpus_until: Ticks,
+    /// When the last gap of a CPU opened.
+    pub(super) cpu_opened: Option<Ticks>,
     /// LWPs with an open gap: their process, and the first instant behind.
     lwps: HashMap<Lwp, (Option<Pid>, Ticks), RandomState>,
     /// How many of them each process has.
@@ -185,7 +191,7 @@ impl Machine {
     }
 
     /// Rules 1 and 2.
-    fn open_cpu_gap(&mut self, cpu: Cpu, to: Ticks) -> Result<(), Error> {
+    pub(super) fn open_cpu_gap(&mut self, cpu: Cpu, to: Ticks) -> Result<(), Error> {
         let now = self.now;
         let entry = self.cpus.entry(cpu, now);
         let current = entry.current;
@@ -194,6 +200,7 @@ impl Machine {
         entry.interrupts_unknown = true;
         entry.gap = entry.gap.max(Some(to));
         self.gaps.cpus_until = self.gaps.cpus_until.max(to);
+        self.gaps.cpu_opened = Some(now);
         let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
         for lwp in current.into_iter().chain(off_cpu) {
             let Some(entry) = self.lwps.get_mut(lwp) else { continue };
@@ -208,6 +215,12 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// Gaps that had no end may have one now: LWPs are hidden up to the last of them.
+    pub(super) fn hide_lwps_in_open_gaps(&mut self) {
+        let open = self.cpus.iter_mut().filter_map(|(_, entry)| entry.gap).max();
+        self.gaps.cpus_until = open.unwrap_or_default();
     }
 
     /// A kernel event says who is on the CPU. Whether that is good for longer than the instant.

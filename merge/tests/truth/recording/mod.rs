@@ -21,7 +21,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sigmund_merge::{MergeOptions, Summary, merge};
+use sigmund_files::Folder;
+use sigmund_merge::{KernelSide, Manifest, MergeOptions, Summary, merge};
 
 use self::losses::Recording;
 use crate::chance::Chance;
@@ -86,8 +87,16 @@ fn merged(
 ) -> Result<(PathBuf, Summary), String> {
     let mut inputs: Vec<PathBuf> = Vec::new();
     if sides != Sides::User {
-        inputs.push(folder.join("kernel.dat"));
-        fs::write(&inputs[0], kernel_file::write(size.cpus, &recording.pages)).map_err(|e| e.to_string())?;
+        // The recorder stops when everything has ended, and says so.
+        let run = folder.join("run");
+        let own = Folder::create_or_take_empty(&run, None).map_err(|e| e.to_string())?;
+        let file = kernel_file::write(size.cpus, &recording.pages);
+        fs::write(run.join("kernel.dat"), file).map_err(|e| e.to_string())?;
+        let (file, means) = (Some("kernel.dat".into()), "tracefs".into());
+        let stopped_tick = Some(u64::MAX);
+        let kernel_side = KernelSide { file, means, stopped_tick, ..KernelSide::default() };
+        Manifest { kernel_side, ..Manifest::default() }.write(&own).map_err(|e| e.to_string())?;
+        inputs.push(run);
     }
     if sides != Sides::Kernel {
         for process in 0..size.processes {

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     equal,
-    recording::{Claimed, Told, world::LwpIs},
+    recording::{
+        Claimed, Told,
+        world::{LwpIs, What},
+    },
 };
 
 impl Oracle<'_> {
@@ -24,8 +27,9 @@ impl Oracle<'_> {
                     Err(format!("LWP {lwp}: {row:?}: {why}\n{log:?}\n{}", self.neighbourhood(row.start)))
                 };
                 if row.state == "unknown" {
-                    told.unknown_rows += 1;
-                    if !self.recording.cpu_gaps.iter().any(|gap| gap.is_open(row.start)) {
+                    let is_first_heard = self.is_woken_unseen(*lwp as u32, row.start);
+                    told.unknown_rows += usize::from(!is_first_heard);
+                    if !is_first_heard && !self.recording.cpu_gaps.iter().any(|gap| gap.is_open(row.start)) {
                         return wrong("no gap is open".into());
                     }
                     if let Some(tick) = settles.and_then(|ticks| inside(ticks, row)) {
@@ -54,6 +58,14 @@ impl Oracle<'_> {
             }
         }
         rows.check_no_holes(self.end, self.places.iter().map(|(lwp, ticks)| (u64::from(*lwp), ticks)))
+    }
+
+    /// Whether an LWP is woken at a tick, and nothing has shown before where it is.
+    fn is_woken_unseen(&self, lwp: u32, tick: u64) -> bool {
+        let is_settled = self.places.get(&lwp).is_some_and(|ticks| ticks.range(..tick).next_back().is_some());
+        let at = self.history.events.partition_point(|event| event.tick < tick);
+        let mut then = self.history.events[at..].iter().take_while(|event| event.tick == tick);
+        !is_settled && then.any(|event| matches!(event.what, What::Wakeup { lwp: woken, .. } if woken == lwp))
     }
 
     /// That no row says what was not, where switches are missing that nothing tells of.

@@ -1,0 +1,479 @@
+//! Kernel sides that were recorded for a part of the time only: outside of it, an event has one witness, and nobody is
+//! known to be on a CPU, or to wait for one.
+//!
+//! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70, `·` what nobody knows.
+
+#[path = "clocks/drawn.rs"]
+#[allow(dead_code, reason = "drawn for other tests, too")]
+mod drawn;
+mod supertrace;
+
+use std::{fs, path::PathBuf};
+
+use sigmund_files::Folder;
+use sigmund_merge::{KernelSide, Manifest, MergeOptions, Summary, UserSide, merge};
+use tempfile::TempDir;
+
+use self::{
+    drawn::{Message, user_trace},
+    supertrace::Table,
+};
+
+/// Inputs of one merge.
+struct Inputs {
+    folder: TempDir,
+    paths: Vec<PathBuf>,
+}
+
+struct Merged {
+    folder: TempDir,
+    summary: Summary,
+}
+
+impl Inputs {
+    fn new() -> Inputs {
+        Inputs { folder: tempfile::tempdir().unwrap(), paths: Vec::new() }
+    }
+
+    fn with(mut self, name: &str, bytes: &[u8]) -> Inputs {
+        let path = self.folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        self.paths.push(path);
+        self
+    }
+
+    /// `LEVEL tick lwp cpu name params`, where `,` is a blank.
+    fn listing(self, name: &str, drawn: &str) -> Inputs {
+        let mut text = "type\tdate_tick\tpid\tcpu\tname\tparams\n".to_string();
+        for line in drawn.lines().filter(|line| !line.trim().is_empty()) {
+            let cells = line.split_whitespace().map(|cell| cell.replace(',', " "));
+            text += &(cells.collect::<Vec<_>>().join("\t") + "\n");
+        }
+        self.with(name, text.as_bytes())
+    }
+
+    /// What ftrace writes: `tick cpu lwp event`, with the TSC as its clock.
+    fn ftrace(self, name: &str, drawn: &[(u64, u32, u32, &str)]) -> Inputs {
+        let mut text = "# tracer: nop\n".to_string();
+        for (tick, cpu, lwp, event) in drawn {
+            text += &format!(" p{lwp}-{lwp} [{cpu:03}] d..2. {tick}: {event}\n");
+        }
+        self.with(name, text.as_bytes())
+    }
+
+    fn user(self, name: &str, messages: &[Message]) -> Inputs {
+        self.with(name, &user_trace(messages))
+    }
+
+    fn merge(self) -> Merged {
+        let out = self.folder.path().join("out.supertrace");
+        let summary = merge(&self.paths, &out, &MergeOptions::default(), |_| {}).unwrap();
+        Merged { folder: self.folder, summary }
+    }
+}
+
+impl Merged {
+    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
+        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
+    }
+
+    /// User events on whose CPU the witnesses agree, on which they disagree, and those with one witness.
+    fn witnesses(&self) -> (u64, u64, u64) {
+        let info = self.table("info", &["key", "value"]);
+        let single = info.iter().find_map(|line| line.strip_prefix("witness_single ")).unwrap();
+        (self.summary.witness_agree, self.summary.witness_disagree, single.parse().unwrap())
+    }
+
+    fn states_of(&self, lwp: u32) -> Vec<String> {
+        let states = self.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
+        let prefix = format!("{lwp} ");
+        states.iter().filter_map(|row| row.strip_prefix(&prefix)).map(String::from).collect()
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        let losses = self.table("losses", &["kind", "severity", "level", "cpu", "from_tick", "to_tick"]);
+        losses.into_iter().filter(|row| row.starts_with("not-recorded")).collect()
+    }
+
+    fn active(&self) -> Vec<String> {
+        self.table("active", &["ts_tick", "dur_tick", "lwp", "cpu"])
+    }
+
+    /// Ticks that LWPs are said to be on CPUs, or to wait for one, between two instants.
+    fn claimed(&self, from: i64, to: i64) -> i64 {
+        let table = Table::read(&self.folder.path().join("out.supertrace"), "lwp_states");
+        let last = self.summary.span.unwrap().1.0 as i64;
+        let rows = table.numbers("ts_tick").into_iter().zip(table.numbers("dur_tick"));
+        let states = table.lines(&["state"]);
+        rows.zip(states)
+            .filter(|(_, state)| state != "unknown" && state != "exited")
+            .map(|((since, length), _)| {
+                let since = since.unwrap();
+                let end = length.map_or(last, |length| since + length);
+                (end.min(to) - since.max(from)).max(0)
+            })
+            .sum()
+    }
+}
+
+fn switch(prev: u32, state: &str, next: u32) -> String {
+    format!(
+        "sched_switch: prev_comm=p{prev} prev_pid={prev} prev_prio=120 prev_state={state} ==> \
+         next_comm=p{next} next_pid={next} next_prio=120"
+    )
+}
+
+// listing of the kernel           |=70=|=99=|=70=|
+// listing of the program    u u     u          u      u u
+#[test]
+fn a_listing_of_the_kernel_says_nothing_before_its_first_and_after_its_last_event() {
+    let merged = Inputs::new()
+        .listing(
+            "kernel.tsv",
+            "KERN 1000 0  0 sched_switch prev_state=0,next_pid=70
+             KERN 1400 70 0 sched_switch prev_state=0,next_pid=99
+             KERN 1600 99 0 sched_switch prev_state=0,next_pid=70
+             KERN 2000 70 0 SYSTEM_CALL 1",
+        )
+        .listing(
+            "user.tsv",
+            "USER 100  70 0 USER_CONTEXT_SWITCH 5
+             USER 200  70 0 USER_EVENT 1
+             USER 1200 70 0 USER_EVENT 2
+             USER 1800 70 0 USER_EVENT 3
+             USER 2200 70 0 USER_EVENT 4
+             USER 2300 70 1 USER_EVENT 5",
+        )
+        .merge();
+    assert_eq!(merged.witnesses(), (2, 0, 4));
+    assert_eq!(merged.active(), ["1000 400 70 0", "1600 400 70 0"]);
+    assert_eq!(merged.gaps(), ["not-recorded note KERN 0 2000 ?"]);
+    assert_eq!(
+        merged.states_of(70),
+        ["1000 400 running", "1400 200 runnable", "1600 400 running", "2000 300 unknown"]
+    );
+    assert_eq!(merged.states_of(99), ["1400 200 running", "1600 400 runnable", "2000 300 unknown"]);
+    let states = merged.table("thread_states", &["ts_tick", "dur_tick", "state"]);
+    assert_eq!(
+        states,
+        ["100 900 mounted", "1000 400 active", "1400 200 stalled", "1600 400 active", "2000 300 mounted"]
+    );
+}
+
+// CPU 0   |=70=|=99=|           |=70=|=99=|     two recordings, 3 · 10^9 ticks apart
+// CPU 1   |=98=|idle               |=98=|idle
+// LWP 70     u         u      u    u            u
+#[test]
+fn between_two_recordings_nobody_is_known_to_be_anywhere() {
+    const LATER: u64 = 3_000_000_000;
+    let recording = |at: u64| {
+        vec![
+            (at, 0, 0, switch(0, "R", 70)),
+            (at + 1000, 1, 0, switch(0, "R", 98)),
+            (at + 2000, 0, 70, switch(70, "R", 99)),
+            (at + 3000, 1, 98, switch(98, "S", 0)),
+            (at + 4000, 0, 99, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)".to_string()),
+        ]
+    };
+    let drawn = |rows: &[(u64, u32, u32, String)], name: &str, inputs: Inputs| {
+        let rows: Vec<_> =
+            rows.iter().map(|(at, cpu, lwp, event)| (*at, *cpu, *lwp, event.as_str())).collect();
+        inputs.ftrace(name, &rows)
+    };
+    let (first, second) = (1_000_000, 1_004_000 + LATER);
+    let inputs = drawn(&recording(first), "first.txt", Inputs::new());
+    let merged = drawn(&recording(second), "second.txt", inputs)
+        .user(
+            "user-60.fut",
+            &[
+                (500, 0, 70),
+                (first + 500, 0, 70),
+                (first + 1_000_000, 0, 70),
+                (second - 1_000_000, 1, 70),
+                (second + 500, 0, 70),
+                (second + 1_000_000, 0, 70),
+            ],
+        )
+        .merge();
+    let end = first + 4000;
+    assert_eq!(merged.witnesses(), (2, 0, 4), "{:?}", merged.summary.losses);
+    assert_eq!(merged.claimed(0, first as i64), 0);
+    assert_eq!(merged.claimed(end as i64, second as i64), 0);
+    assert_eq!(merged.claimed(second as i64 + 4000, i64::MAX), 0);
+    let gap = |cpu: u32| format!("not-recorded note KERN {cpu} {end} {second}");
+    let tail = |cpu: u32| format!("not-recorded note KERN {cpu} {} ?", second + 4000);
+    assert_eq!(merged.gaps(), [gap(0), tail(0), gap(1), tail(1)]);
+    let of_98 = [
+        format!("{} 2000 running", first + 1000),
+        format!("{} 1000 sleeping", first + 3000),
+        format!("{end} {} unknown", second + 1000 - end),
+        format!("{} 2000 running", second + 1000),
+        format!("{} 1000 sleeping", second + 3000),
+        format!("{} 996000 unknown", second + 4000),
+    ];
+    assert_eq!(merged.states_of(98), of_98);
+    // CPU 1 is followed again from its own first switch of the second recording on.
+    let busy = merged.table("cpus", &["cpu", "busy_tick"]);
+    assert_eq!(busy, ["0 8000", "1 4000"]);
+}
+
+// CPU 0   |=70=|=99=|              |e e e |=70=|     e: system calls of LWP 99 before the first switch of CPU 0
+// CPU 1   |=98=|                |=97=|
+#[test]
+fn in_a_second_recording_too_a_cpu_is_followed_from_its_first_switch_on() {
+    let (call, second) = ("sys_enter: NR 142 (0, 0, 0, 0, 0, 0)", 9_000_000);
+    let merged = Inputs::new()
+        .ftrace(
+            "first.txt",
+            &[
+                (1_000_000, 1, 3, call),
+                (1_000_100, 0, 0, &switch(0, "R", 70)),
+                (1_000_200, 1, 0, &switch(0, "R", 98)),
+                (1_004_000, 0, 70, &switch(70, "S", 99)),
+            ],
+        )
+        .ftrace(
+            "second.txt",
+            &[
+                (second, 1, 0, &switch(0, "R", 97)),
+                (second + 1000, 0, 99, call),
+                (second + 2000, 0, 99, call),
+                (second + 5000, 0, 99, &switch(99, "S", 70)),
+                (second + 6000, 0, 70, call),
+            ],
+        )
+        .merge();
+    let losses = merged.table("losses", &["kind", "cpu", "from_tick", "to_tick", "unknown_tick"]);
+    let expected = [
+        "not-recorded 0 1004000 9000000 ?".to_string(),
+        "before-first-switch 0 9001000 9005000 4000".to_string(),
+        "before-first-switch 1 1000000 1000200 200".to_string(),
+        "not-recorded 1 1004000 9000000 ?".to_string(),
+    ];
+    assert_eq!(losses, expected);
+    // Its system calls show it on CPU 0, and its first switch, each for an instant only.
+    let of_99 =
+        ["1004000 0 running", "1004000 8001000 unknown", "9005000 0 running", "9005000 1000 sleeping"];
+    assert_eq!(merged.states_of(99), of_99);
+}
+
+// first    |=70=========================|=99=|        second.txt has the same CPUs for the rest, and begins before
+// second                |=====|=70=|=99=|===== …
+#[test]
+fn where_another_kernel_source_goes_on_there_is_no_gap() {
+    let merged = Inputs::new()
+        .ftrace(
+            "first.txt",
+            &[(1_000_000, 0, 0, &switch(0, "R", 70)), (1_004_000, 0, 70, &switch(70, "S", 99))],
+        )
+        .ftrace(
+            "second.txt",
+            &[
+                (1_003_000, 1, 0, &switch(0, "R", 98)),
+                (1_006_000, 0, 99, &switch(99, "S", 70)),
+                (1_009_000, 0, 70, &switch(70, "S", 0)),
+            ],
+        )
+        .user("user-60.fut", &[(1_001_000, 0, 70), (1_007_000, 0, 70), (1_008_000, 0, 70)])
+        .merge();
+    assert_eq!(merged.gaps(), Vec::<String>::new());
+    assert_eq!(merged.witnesses(), (3, 0, 0));
+    assert_eq!(
+        merged.states_of(70)[..3],
+        ["1000000 4000 running", "1004000 2000 sleeping", "1006000 3000 running"]
+    );
+}
+
+// kernel   |=70=|=99=|=70=|
+// calls    c   c   c   c   c   c   c      a source of system calls alone knows no switches
+// user        u                   u
+#[test]
+fn a_source_without_switches_does_not_say_for_longer_who_is_where() {
+    let call = "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)";
+    let calls: Vec<_> = (0..8).map(|n| (1_000_000 + n * 1_000_000, 1, 98, call)).collect();
+    let merged = Inputs::new()
+        .ftrace(
+            "kernel.txt",
+            &[
+                (1_000_000, 0, 0, &switch(0, "R", 70)),
+                (2_000_000, 0, 70, &switch(70, "R", 99)),
+                (3_000_000, 0, 99, &switch(99, "R", 70)),
+            ],
+        )
+        .ftrace("calls.txt", &calls)
+        .user("user-60.fut", &[(1_500_000, 0, 70), (7_500_000, 1, 70)])
+        .merge();
+    assert_eq!(merged.witnesses(), (1, 0, 1));
+    assert_eq!(merged.claimed(3_000_000, i64::MAX), 0);
+    assert_eq!(merged.gaps(), ["not-recorded note KERN 0 3000000 ?"]);
+}
+
+// Two runs of the recorder, of which the first states when it stopped: after its last event.
+#[test]
+fn a_run_that_states_when_its_kernel_side_stopped_is_known_until_then() {
+    let merged = |stopped_tick| {
+        let mut inputs = Inputs::new();
+        let run = inputs.folder.path().join("run");
+        let folder = Folder::create_or_take_empty(&run, None).unwrap();
+        let text = format!(
+            "# tracer: nop\n p-0 [000] d..2. 1000000: {}\n p-70 [000] d..2. 2000000: {}\n",
+            switch(0, "R", 70),
+            "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"
+        );
+        fs::write(run.join("kernel.dat"), text).unwrap();
+        fs::write(
+            run.join("user-60.fut"),
+            user_trace(&[(1_500_000, 0, 70), (4_000_000, 0, 70), (7_000_000, 1, 70)]),
+        )
+        .unwrap();
+        let kernel_side =
+            KernelSide { file: Some("kernel.dat".into()), stopped_tick, ..KernelSide::default() };
+        let file = "user-60.fut".into();
+        let user_side = vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0 }];
+        Manifest { kernel_side, user_side, ..Manifest::default() }.write(&folder).unwrap();
+        inputs.paths.push(run);
+        inputs.merge()
+    };
+    let states = |merged: &Merged| merged.states_of(70);
+    let known = merged(Some(5_000_000));
+    assert_eq!(known.witnesses(), (2, 0, 1));
+    assert_eq!(known.gaps(), ["not-recorded note KERN 0 5000000 ?"]);
+    assert_eq!(states(&known), ["1000000 4000000 running", "5000000 2000000 unknown"]);
+    // Where nobody states it, it is known up to the last event.
+    let unstated = merged(None);
+    assert_eq!(unstated.witnesses(), (1, 0, 2));
+    assert_eq!(unstated.gaps(), ["not-recorded note KERN 0 2000000 ?"]);
+    // A recorder that stops after the program has no gap at all.
+    let whole = merged(Some(8_000_000));
+    assert_eq!((whole.gaps().len(), whole.witnesses().2), (0, 0));
+}
+
+// Of another boot: the ticks of one side are all before those of the other.
+#[test]
+fn a_kernel_side_of_another_time_gives_no_event_a_second_witness() {
+    for shift in [0, 500_000_000_000_u64] {
+        let merged = Inputs::new()
+            .ftrace(
+                "kernel.txt",
+                &[
+                    (100_000_000_000, 0, 0, &switch(0, "R", 70)),
+                    (100_001_000_000, 0, 70, &switch(70, "S", 99)),
+                    (100_002_000_000, 0, 99, &switch(99, "S", 70)),
+                    (100_003_000_000, 1, 98, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"),
+                ],
+            )
+            .user("user-60.fut", &[(shift + 1000, 0, 70), (shift + 2000, 1, 70), (shift + 3000, 0, 71)])
+            .merge();
+        assert_eq!(merged.witnesses(), (0, 0, 3), "{shift}");
+        assert_eq!(merged.active().iter().filter(|row| !row.ends_with("70 0")).count(), 0);
+    }
+}
+
+// CPU 0   |=70=|=8==|          |=7== … the kernel was asked for sched_waking, and not for sched_wakeup
+// LWP 7        | sleeping |run-|
+//                         ^ waking
+#[test]
+fn where_only_wakings_are_recorded_an_lwp_is_runnable_from_them_on() {
+    let merged = Inputs::new()
+        .listing(
+            "kernel.tsv",
+            "KERN 100 0 0 sched_switch prev_pid=0,prev_state=0,next_pid=7
+             KERN 200 7 0 sched_switch prev_pid=7,prev_state=1,next_pid=8
+             KERN 300 8 0 sched_waking pid=7,target_cpu=0
+             KERN 900 8 0 sched_switch prev_pid=8,prev_state=1,next_pid=7
+             KERN 950 7 0 sched_waking pid=8,target_cpu=0
+             KERN 990 7 0 SYSTEM_CALL 1",
+        )
+        .merge();
+    let of_7 = ["100 100 running", "200 100 sleeping", "300 600 runnable", "900 90 running"];
+    assert_eq!(merged.states_of(7), of_7);
+    // Nothing else wakes in this trace; so it is runnable to the end.
+    assert_eq!(merged.states_of(8), ["200 700 running", "900 50 sleeping", "950 40 runnable"]);
+}
+
+#[test]
+fn where_wakeups_are_recorded_too_they_say_when_an_lwp_is_runnable() {
+    let merged = Inputs::new()
+        .listing(
+            "kernel.tsv",
+            "KERN 100 0 0 sched_switch prev_pid=0,prev_state=0,next_pid=7
+             KERN 200 7 0 sched_switch prev_pid=7,prev_state=1,next_pid=8
+             KERN 300 8 0 sched_waking pid=7,target_cpu=0
+             KERN 310 8 0 sched_wakeup pid=7,target_cpu=0
+             KERN 900 8 0 sched_switch prev_pid=8,prev_state=1,next_pid=7
+             KERN 950 7 0 sched_waking pid=8,target_cpu=0
+             KERN 990 7 0 SYSTEM_CALL 1",
+        )
+        .merge();
+    assert_eq!(
+        merged.states_of(7),
+        ["100 100 running", "200 110 sleeping", "310 590 runnable", "900 90 running"]
+    );
+    assert_eq!(merged.states_of(8), ["200 700 running", "900 90 sleeping"], "its wakeup has not come");
+}
+
+// A waking while the LWP is still on its CPU is none from the sleep that comes later.
+#[test]
+fn a_waking_before_a_sleep_does_not_end_it() {
+    let merged = Inputs::new()
+        .listing(
+            "kernel.tsv",
+            "KERN 100 0 0 sched_switch prev_pid=0,prev_state=0,next_pid=7
+             KERN 150 7 0 sched_waking pid=7,target_cpu=0
+             KERN 200 7 0 sched_switch prev_pid=7,prev_state=1,next_pid=8
+             KERN 900 8 0 sched_switch prev_pid=8,prev_state=1,next_pid=7
+             KERN 990 7 0 SYSTEM_CALL 1",
+        )
+        .merge();
+    assert_eq!(merged.states_of(7), ["100 100 running", "200 700 sleeping", "900 90 running"]);
+}
+
+// CPU 1   7                 LWP 7 wakes somebody on CPU 1, and nothing else is seen of it for 78 s
+// CPU 0                |=7=|
+#[test]
+fn an_lwp_that_is_shown_on_a_second_cpu_was_not_on_the_first_until_then() {
+    let merged = Inputs::new()
+        .listing(
+            "kernel.tsv",
+            "KERN 100      7 1 sched_waking pid=9,target_cpu=1
+             KERN 78000100 7 0 sched_switch prev_state=1,next_pid=0",
+        )
+        .merge();
+    assert!(merged.states_of(7).iter().all(|row| !row.ends_with("running") || row.ends_with(" 0 running")));
+    assert_eq!(merged.table("lwps", &["lwp", "on_cpu_tick"]), ["7 0", "9 0"]);
+    assert!(merged.states_of(7).contains(&"100 78000000 unknown".to_string()), "{:?}", merged.states_of(7));
+}
+
+// CPU 0   |=8===========        CPU 1 |? =7=      LWP 7 is woken to a CPU that nothing has shown yet
+#[test]
+fn an_lwp_that_is_woken_to_a_cpu_not_seen_yet_is_unknown_until_it_is_dispatched() {
+    let merged = |drawn: &str| Inputs::new().listing("kernel.tsv", drawn).merge().states_of(7);
+    let woken = merged(
+        "KERN 100 0 0 sched_switch prev_state=0,next_pid=8
+         KERN 200 8 0 sched_wakeup pid=7,target_cpu=1
+         KERN 900 0 1 sched_switch prev_state=0,next_pid=7
+         KERN 990 7 1 SYSTEM_CALL 1",
+    );
+    assert_eq!(woken, ["200 700 unknown", "900 90 running"]);
+    let waking = merged(
+        "KERN 100 0 0 sched_switch prev_state=0,next_pid=8
+         KERN 200 8 0 sched_waking pid=7,target_cpu=1
+         KERN 900 0 1 sched_switch prev_state=0,next_pid=7
+         KERN 990 7 1 SYSTEM_CALL 1",
+    );
+    assert_eq!(waking, ["200 700 unknown", "900 90 running"]);
+    // One that was just created is on no CPU before its first wakeup.
+    let created = merged(
+        "KERN 100 0 0 sched_switch prev_state=0,next_pid=8
+         KERN 150 8 0 sched_process_fork child_pid=7
+         KERN 200 8 0 sched_wakeup_new pid=7,target_cpu=1
+         KERN 900 0 1 sched_switch prev_state=0,next_pid=7
+         KERN 990 7 1 SYSTEM_CALL 1",
+    );
+    assert_eq!(created, ["200 700 runnable", "900 90 running"]);
+    // To the end of the trace, too.
+    let never = merged(
+        "KERN 100 0 0 sched_switch prev_state=0,next_pid=8\nKERN 200 8 0 sched_wakeup pid=7,target_cpu=1\nKERN 300 8 0 SYSTEM_CALL 1",
+    );
+    assert_eq!(never, ["200 100 unknown"]);
+}
