@@ -25,6 +25,7 @@ mod ending;
 mod folder;
 mod gate;
 mod kernel;
+mod processes;
 mod signals;
 mod subject;
 mod target;
@@ -115,6 +116,10 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     let mut manifest = manifest();
     manifest.command = subject.command(args);
     manifest.kernel_side = kernel.side();
+    // Only now: who is made from here on has an event.
+    if manifest.kernel_side.file.is_some() {
+        manifest.processes = processes::read();
+    }
     // What is known already is on the disk, should this process be killed.
     let clocks =
         Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;

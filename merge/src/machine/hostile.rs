@@ -21,6 +21,8 @@ struct Step {
 enum What {
     Event { level: Level, cpu: Option<u32>, lwp: Option<u32>, thread: Said<Thread>, pid: u32, effect: Effect },
     Missing { level: Level, number: u32, from: u64, length: u64 },
+    IsOf { lwp: u32, pid: u32 },
+    Executes { cpu: Option<u32>, new: u32, old: u32 },
 }
 
 fn lwps() -> impl Strategy<Value = Lwp> {
@@ -85,7 +87,11 @@ fn steps() -> impl Strategy<Value = Step> {
         .prop_map(|(level, number, from, length)| What::Missing { level, number, from, length });
     // Now and then the counter of a damaged record: the sum of a few of these is beyond 64 bits.
     let after = prop_oneof![20 => 0..5_u64, 1 => Just(u64::MAX / 8)];
-    (after, prop_oneof![12 => event, 1 => missing]).prop_map(|(after, what)| Step { after, what })
+    let is_of = (0..4_u32, 0..4_u32).prop_map(|(lwp, pid)| What::IsOf { lwp, pid });
+    let executes = (proptest::option::of(0..3_u32), 0..4_u32, 0..4_u32)
+        .prop_map(|(cpu, new, old)| What::Executes { cpu, new, old });
+    (after, prop_oneof![24 => event, 2 => missing, 1 => is_of, 1 => executes])
+        .prop_map(|(after, what)| Step { after, what })
 }
 
 fn take(machine: &mut Machine, step: &Step, now: Ticks) {
@@ -103,6 +109,11 @@ fn take(machine: &mut Machine, step: &Step, now: Ticks) {
             };
             let pid = Some(Pid(pid)).filter(|_| level == Level::User);
             machine.take(level, pid, &event, None).unwrap();
+        }
+        What::IsOf { lwp, pid } => machine.is_of(Lwp(lwp), Pid(pid)),
+        What::Executes { cpu, new, old } => {
+            let event = Event { tick: now, cpu: cpu.map(Cpu), lwp: Some(Lwp(new)), ..Event::default() };
+            machine.executes(&event, Lwp(new), Lwp(old)).unwrap();
         }
         What::Missing { level, number, from, length } => {
             let from = now.0.saturating_sub(10).saturating_add(from);

@@ -21,7 +21,7 @@ mod unfinished;
 use std::{io::Read, path::Path};
 
 use serde::{Deserialize, Serialize};
-use sigmund_model::{ClockDomain, Nanos, Snapshot, Ticks};
+use sigmund_model::{ClockDomain, Lwp, Nanos, Pid, Snapshot, Ticks};
 
 use sigmund_files::Folder;
 
@@ -75,6 +75,9 @@ pub struct Manifest {
     pub recorder_cpu_ns: u64,
     /// Clock snapshots, taken at the start, every second and at the end.
     pub snapshots: Vec<ManifestSnapshot>,
+    /// The LWPs that lived when the recording of the kernel had begun, by process. Older recordings have none.
+    #[serde(default)]
+    pub processes: Vec<ProcessLwps>,
     /// How long each LWP of the recorded processes had been on CPUs, by the kernel's own sum: read at the start, every
     /// tenth of a second or less often, and at the end. LWPs that lived between two readings are missing. Older
     /// recordings have none.
@@ -83,6 +86,21 @@ pub struct Manifest {
     /// LWPs that one reading found and that are not in `lwp_cpu_times`, because there were too many.
     #[serde(default)]
     pub lwp_cpu_times_omitted: u64,
+}
+
+/// The LWPs of one process, as `/proc/PID/task` shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLwps {
+    /// The process.
+    pub pid: u32,
+    /// Its LWPs.
+    pub lwps: Vec<u32>,
+}
+
+impl ProcessLwps {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Lwp, Pid)> {
+        self.lwps.iter().map(|lwp| (Lwp(*lwp), Pid(self.pid)))
+    }
 }
 
 /// The kernel's own sum of one LWP's time on CPUs, between two instants.

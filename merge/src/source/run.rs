@@ -9,11 +9,11 @@ use sigmund_model::{
     Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
 };
 
-use super::{Source, cut::cut, open_file};
+use super::{Inputs, Source, cut::cut, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
-    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, UserSide},
+    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, ProcessLwps, UserSide},
 };
 
 /// The folder, if a path is a run directory.
@@ -26,17 +26,23 @@ pub(super) fn find(path: &Path) -> Result<Option<Folder>, Error> {
     Ok(is_run.then_some(run))
 }
 
-pub(super) fn open(path: &Path, run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+/// Opens its files, but for those that are among the inputs already.
+pub(super) fn open(
+    path: &Path,
+    run: &Folder,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
     let manifest = if run.has(MANIFEST) { Some(Manifest::read_in(run)?) } else { None };
     if run::is_unfinished(run, manifest.as_ref()) {
         let (manifest, finished) = run::finish(path, manifest, options.owner)?;
-        let mut sources = open_sides(path, run, &manifest, options)?;
+        let mut sources = open_sides(path, run, &manifest, inputs, options)?;
         sources.iter_mut().last().into_iter().for_each(|about| about.finished = Some(finished.clone()));
         return Ok(sources);
     }
     match manifest {
-        Some(manifest) => open_sides(path, run, &manifest, options),
-        None => open_without_manifest(run, options),
+        Some(manifest) => open_sides(path, run, &manifest, inputs, options),
+        None => open_without_manifest(run, inputs, options),
     }
 }
 
@@ -44,6 +50,7 @@ fn open_sides(
     path: &Path,
     run: &Folder,
     manifest: &Manifest,
+    inputs: &mut Inputs,
     options: &MergeOptions,
 ) -> Result<Vec<Source>, Error> {
     let KernelSide { file, means, .. } = &manifest.kernel_side;
@@ -53,9 +60,10 @@ fn open_sides(
         return Err(Error::bad(path, MANIFEST, expected, "neither"));
     }
     let mut sources = Vec::new();
+    let left_out_before = inputs.count_left_out();
     let mut about = about_run(path, manifest);
     if let Some(file) = &manifest.kernel_side.file {
-        let mut kernel = open_side(run, file, options)?;
+        let mut kernel = open_side(run, file, inputs, options)?;
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
@@ -71,11 +79,15 @@ fn open_sides(
     }
     about.losses.extend(unrecorded(path, manifest));
     for side in &manifest.user_side {
-        for mut user in open_side(run, &side.file, options)? {
+        for mut user in open_side(run, &side.file, inputs, options)? {
             user.losses.extend(without_ring(path, side, &user.lost));
             user.losses.extend(unwritten(path, side));
             sources.push(user);
         }
+    }
+    // A run that was given before has been described before.
+    if sources.is_empty() && inputs.count_left_out() > left_out_before {
+        return Ok(sources);
     }
     about.losses.extend(without_kernel_side(path, &manifest.kernel_side, &sources));
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
@@ -84,16 +96,22 @@ fn open_sides(
 }
 
 /// Opens a file of the run.
-fn open_side(run: &Folder, name: &str, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_side(
+    run: &Folder,
+    name: &str,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
     let path = run.path_of(name);
     let file = run.open_file(name).map_err(Error::io(&path))?;
-    open_file(&path, file, options)
+    open_file(&path, file, inputs, options)
 }
 
 /// What the manifest says beside the events.
 fn about_run(run: &Path, manifest: &Manifest) -> Source {
     let mut about = Source::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
+    about.processes = manifest.processes.iter().flat_map(ProcessLwps::pairs).collect();
     let facts = [
         ("command", manifest.command.join(" ")),
         ("ended", manifest.ended.clone()),
@@ -173,9 +191,16 @@ fn unwritten(run: &Path, side: &UserSide) -> Option<Loss> {
     (side.unwritten > 0).then_some(Loss { count: Some(side.unwritten), ..loss })
 }
 
-fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let opened: Result<Vec<_>, _> = sides(run)?.iter().map(|name| open_side(run, name, options)).collect();
-    Ok(opened?.into_iter().flatten().collect())
+fn open_without_manifest(
+    run: &Folder,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
+    let mut sources = Vec::new();
+    for name in sides(run)? {
+        sources.append(&mut open_side(run, &name, inputs, options)?);
+    }
+    Ok(sources)
 }
 
 /// What a recorder may have left in a folder, by its name.

@@ -1,0 +1,7 @@
+//! Programs that the recorder is tried on, one kind a file. Each prints its own account of what it did, which is compared
+//! with the super-trace.
+
+mod executes;
+mod plain;
+mod program;
+mod stopped;
