@@ -25,6 +25,7 @@ mod ending;
 mod folder;
 mod gate;
 mod kernel;
+mod namespace;
 mod processes;
 mod signals;
 mod subject;
@@ -124,6 +125,12 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     let clocks =
         Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     output::say(&format!("recording {}; {}", subject.describe(), kernel.describe()));
+    if manifest.kernel_side.has_other_numbers {
+        output::say(
+            "warning: this recorder is in a PID namespace, and the kernel's events have the numbers of the first one: \
+             no LWP of the program is found among them",
+        );
+    }
     if let Some(user) = user::sudo_caller().filter(|_| starts_a_program && args.user.is_none()) {
         output::say(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
     }

@@ -150,6 +150,10 @@ pub struct KernelSide {
     pub cut: bool,
     /// Events lost on each CPU, where the kernel counted them.
     pub lost: Vec<(u32, u64)>,
+    /// Whether the recorder is in another PID namespace than the kernel's events, so that no LWP of the user side can be
+    /// found among them.
+    #[serde(default)]
+    pub has_other_numbers: bool,
     /// TSC at which it was told to record no more. What is on the user side and later has no kernel side.
     #[serde(default)]
     pub stopped_tick: Option<u64>,
@@ -169,7 +173,23 @@ pub struct UserSide {
     /// Records that could not be written: the disk was full.
     #[serde(default)]
     pub unwritten: u64,
+    /// What its LWPs are called outside, if the process is in another PID namespace than the recorder.
+    #[serde(default)]
+    pub namespace: Option<NamespaceNumbers>,
 }
+
+/// The numbers of a process in another PID namespace, as its recorder sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceNumbers {
+    /// The process; 0 if that is not known.
+    pub pid: u32,
+    /// Of each LWP that was found: its number in its own namespace, and the one that the recorder sees.
+    pub lwps: Vec<(u32, u32)>,
+}
+
+/// Marks the name of a user trace whose process is in another PID namespace, so that a run is known for what it is whose
+/// recorder was killed before it wrote the numbers.
+pub const NAMESPACE_MARK: &str = "-namespace";
 
 /// A clock snapshot, as the manifest keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

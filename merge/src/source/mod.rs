@@ -3,6 +3,7 @@
 mod clock;
 mod cut;
 mod far;
+mod namespace;
 mod numbers;
 mod run;
 mod twice;
@@ -23,6 +24,7 @@ use sigmund_model::{
 
 pub(crate) use clock::{MainClock, Sighting};
 pub(crate) use far::leave_out_far_events;
+pub(crate) use namespace::FIRST_WITHOUT_KERNEL;
 use numbers::Renumbered;
 use twice::Inputs;
 
@@ -138,7 +140,8 @@ fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Resul
     if path.is_dir() {
         return if inputs.take_folder(path)? { open_folder(path, options) } else { Ok(Vec::new()) };
     }
-    open_file(path, open_regular(path).map_err(Error::io(path))?, inputs, options)
+    let sources = open_file(path, open_regular(path).map_err(Error::io(path))?, inputs, options)?;
+    Ok(namespace::renumber_marked(path, sources, inputs))
 }
 
 /// A folder that is a trace, as those of LTTng are.

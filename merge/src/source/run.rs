@@ -9,7 +9,7 @@ use sigmund_model::{
     Cpu, Level, Loss, LossKind, Lwp, Severity, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME,
 };
 
-use super::{Inputs, Source, cut::cut, open_file};
+use super::{Inputs, Source, cut::cut, namespace, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
@@ -82,6 +82,11 @@ fn open_sides(
         for mut user in open_side(run, &side.file, inputs, options)? {
             user.losses.extend(without_ring(path, side, &user.lost));
             user.losses.extend(unwritten(path, side));
+            if manifest.kernel_side.has_other_numbers {
+                namespace::renumber(path, &mut user, None, inputs);
+            } else if side.namespace.is_some() {
+                namespace::renumber(path, &mut user, side.namespace.as_ref(), inputs);
+            }
             sources.push(user);
         }
     }
@@ -124,7 +129,10 @@ fn about_run(run: &Path, manifest: &Manifest) -> Source {
         ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
     ];
     about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
-    about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
+    // Their numbers are those of the recorder, too.
+    if !manifest.kernel_side.has_other_numbers {
+        about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
+    }
     about
 }
 
@@ -198,7 +206,8 @@ fn open_without_manifest(
 ) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for name in sides(run)? {
-        sources.append(&mut open_side(run, &name, inputs, options)?);
+        let opened = open_side(run, &name, inputs, options)?;
+        sources.append(&mut namespace::renumber_marked(&run.path_of(&name), opened, inputs));
     }
     Ok(sources)
 }

@@ -14,7 +14,9 @@ use std::{
 };
 
 use sigmund_files::open_regular;
+use sigmund_model::Lwp;
 
+use super::namespace::FIRST_WITHOUT_KERNEL;
 use crate::error::Error;
 
 /// Bytes at the beginning in which most files of one length differ: user traces have their process there.
@@ -32,6 +34,8 @@ const PERF_DATA: &str = "data";
 pub(crate) struct Inputs {
     files: Vec<Known>,
     left_out: Vec<String>,
+    /// LWPs that were given numbers that the kernel has for nobody.
+    without_kernel: u32,
 }
 
 /// A file that is an input, or a part of one.
@@ -94,6 +98,13 @@ impl Inputs {
     /// What was left out, a sentence each.
     pub(crate) fn left_out(self) -> Vec<String> {
         self.left_out
+    }
+
+    /// The number of an LWP of which no kernel event is known: another one each time.
+    pub(super) fn number_without_kernel(&mut self) -> Lwp {
+        let number = Lwp(FIRST_WITHOUT_KERNEL.saturating_add(self.without_kernel).min(i32::MAX as u32));
+        self.without_kernel = self.without_kernel.saturating_add(1);
+        number
     }
 
     /// How many files were left out so far.

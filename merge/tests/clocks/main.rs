@@ -111,7 +111,8 @@ fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
         fs::write(run.join("user-60.fut"), &user).unwrap();
         let mut manifest = Manifest::read(&run).unwrap();
         let file = "user-60.fut".into();
-        manifest.user_side = vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0 }];
+        manifest.user_side =
+            vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0, namespace: None }];
         manifest.kernel_side.stopped_tick = stopped_tick;
         manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
         let summary = inputs.merge(&MergeOptions::default()).unwrap();

@@ -2,6 +2,7 @@
 //! with the super-trace.
 
 mod executes;
+mod namespaces;
 mod plain;
 mod program;
 mod stopped;
