@@ -49,6 +49,7 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
     }
     let summary = merged?;
     summary.finished.iter().for_each(|finished| output::say(finished));
+    summary.left_out.iter().for_each(|text| output::say(&format!("warning: {text}")));
     tell_losses(&summary);
     summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));
     output::say(&describe(out, &summary));

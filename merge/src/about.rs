@@ -104,13 +104,17 @@ pub(crate) fn write_event_types(mut table: TableWriter, kinds: &Kinds) -> Result
     table.finish()
 }
 
+/// What a column holds at most. A damaged input may state more, and sums of lengths may be more.
+const MOST: u64 = i64::MAX as u64;
+
 pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<(), Error> {
     for loss in losses {
         table.row(|mut row| {
             row.text(loss.kind.name()).text(loss.level.name()).text(loss.severity.name());
             row.maybe_int(loss.cpu.map(|c| c.0.into())).maybe_int(loss.lwp.map(|l| l.0.into()));
-            row.maybe_count(loss.from.map(|t| t.0)).maybe_count(loss.to.map(|t| t.0)).maybe_count(loss.count);
-            row.text(&loss.detail).text(loss.advice).maybe_count(loss.unknown);
+            let [from, to] = [loss.from, loss.to].map(|tick| tick.map(|t| t.0).filter(|t| *t <= MOST));
+            row.maybe_count(from).maybe_count(to).maybe_count(loss.count.map(|count| count.min(MOST)));
+            row.text(&loss.detail).text(loss.advice).maybe_count(loss.unknown.map(|ticks| ticks.min(MOST)));
         })?;
     }
     table.finish()
@@ -156,6 +160,7 @@ pub(crate) fn write_info(
         fact(&format!("input_{number}"), source.path.display().to_string());
         source.facts.iter().for_each(|(key, value)| fact(key, value.clone()));
     }
+    facts.extend(summary.left_out.iter().map(|text| ("left_out".into(), text.clone())));
     for (key, value) in facts {
         table.row(|mut row| {
             row.text(&key).text(&value);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sigmund_model::{Event, EventType, FieldType, Level, Lwp, Pid, Thread};
 
-use crate::{machine::Machine, source::Source};
+use crate::{error::Error, machine::Machine, source::Source};
 
 /// The event types of all sources.
 pub(crate) struct Kinds {
@@ -26,6 +26,45 @@ pub(crate) struct Kind {
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
     lwp_name_fields: Option<(usize, usize)>,
+    /// What it reports about processes.
+    about_processes: Option<AboutProcesses>,
+}
+
+/// What an event reports about processes, and which of its fields do.
+#[derive(Clone, Copy)]
+enum AboutProcesses {
+    /// The process of an LWP.
+    Of { lwp: usize, pid: usize },
+    /// Flags of `clone`, by which the new LWP is of the same process or not.
+    Makes { child: usize, flags: usize },
+    /// An LWP has another number than before.
+    Executes { new: usize, old: usize },
+}
+
+/// `CLONE_THREAD` (include/uapi/linux/sched.h).
+const CLONE_THREAD: i64 = 0x10000;
+
+impl AboutProcesses {
+    /// By the names that the kernel, perf and LTTng give the fields.
+    fn of(event_type: &EventType) -> Option<AboutProcesses> {
+        let field = |names: &[&str]| names.iter().find_map(|name| event_type.field(name));
+        let of = |lwp: &str, pid: &str| {
+            Some(AboutProcesses::Of { lwp: event_type.field(lwp)?, pid: event_type.field(pid)? })
+        };
+        match event_type.name.as_str() {
+            "perf_comm" | "perf_fork" | "perf_mmap" | "lttng_statedump_process_state" => of("tid", "pid"),
+            "sched_process_fork" => of("child_tid", "child_pid"),
+            "task_newtask" => Some(AboutProcesses::Makes {
+                child: field(&["pid", "tid"])?,
+                flags: field(&["clone_flags"])?,
+            }),
+            "sched_process_exec" => Some(AboutProcesses::Executes {
+                new: field(&["pid", "tid"])?,
+                old: field(&["old_pid", "old_tid"])?,
+            }),
+            _ => None,
+        }
+    }
 }
 
 impl Kinds {
@@ -70,6 +109,7 @@ impl Kind {
             events: 0,
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
             lwp_name_fields: lwp_name_fields.filter(|_| event_type.level == Level::Kern),
+            about_processes: AboutProcesses::of(event_type).filter(|_| event_type.level == Level::Kern),
         }
     }
 
@@ -77,6 +117,33 @@ impl Kind {
     pub(crate) fn declared_thread(&self, event: &Event) -> Option<Thread> {
         let number = event.params.get(self.thread_field?)?.number?;
         u64::try_from(number).ok().and_then(Thread::from_switch)
+    }
+
+    /// Tells the machine what an event reports about processes, before the event itself.
+    pub(crate) fn tell_processes(&self, event: &Event, machine: &mut Machine) -> Result<(), Error> {
+        let Some(about) = self.about_processes else { return Ok(()) };
+        let number = |index: usize| event.params.get(index).and_then(|param| param.number);
+        let lwp = |index| {
+            number(index).and_then(|n| u32::try_from(n).ok()).map(Lwp).filter(|lwp| *lwp != Lwp::IDLE)
+        };
+        match about {
+            AboutProcesses::Of { lwp: of, pid } => {
+                if let (Some(lwp), Some(Lwp(pid))) = (lwp(of), lwp(pid)) {
+                    machine.is_of(lwp, Pid(pid));
+                }
+                Ok(())
+            }
+            AboutProcesses::Makes { child, flags } => {
+                if let (Some(child), Some(flags)) = (lwp(child), number(flags)) {
+                    machine.makes(event, child, flags & CLONE_THREAD != 0);
+                }
+                Ok(())
+            }
+            AboutProcesses::Executes { new, old } => match (lwp(new), lwp(old)) {
+                (Some(new), Some(old)) => machine.executes(event, new, old),
+                _ => Ok(()),
+            },
+        }
     }
 
     /// Tells the machine the names of LWPs that an event carries.

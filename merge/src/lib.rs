@@ -37,7 +37,7 @@ mod tables;
 pub use error::Error;
 pub use merge::{MergeOptions, Progress, merge};
 pub use run::{
-    CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot, SnapshotLog,
-    UserSide, is_of_a_run,
+    CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot,
+    NAMESPACE_MARK, NamespaceNumbers, ProcessLwps, SnapshotLog, UserSide, is_of_a_run,
 };
 pub use summary::Summary;

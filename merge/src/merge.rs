@@ -25,7 +25,7 @@ use crate::{
     machine::{Finished, Intervals, Machine},
     order::{Ordered, Step},
     recordings::Span,
-    source::{self, MainClock, Source},
+    source::{self, MainClock, Source, leave_out_far_events},
     summary::Summary,
     tables::{Directory, EventRows},
 };
@@ -76,8 +76,9 @@ pub fn merge(
     options: &MergeOptions,
     mut progress: impl FnMut(Progress),
 ) -> Result<Summary, Error> {
-    let mut sources = source::open(inputs, options)?;
+    let (mut sources, left_out) = source::open(inputs, options)?;
     let clock = MainClock::choose(&mut sources, options)?;
+    leave_out_far_events(&mut sources, clock.tick_hz);
     let helpers = helpers(options);
     let directory = Directory::create(out, options, helpers.clone())?;
     let probes_place = sources.iter().any(|s| s.probes_place);
@@ -95,7 +96,7 @@ pub fn merge(
     let rows = EventRows::create(&directory, kinds.iter().map(|kind| &kind.event_type))?;
     let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
     let assumed = assumed(options);
-    let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, ..Summary::default() };
+    let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, left_out, ..Summary::default() };
     let mut merging = Merging { machine, kinds, rows, summary };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
@@ -193,6 +194,7 @@ impl Merging {
             source.lwp_names.iter().for_each(|(lwp, name)| self.machine.name_lwp(*lwp, name));
             source.thread_names.iter().for_each(|(thread, name)| self.machine.name_thread(*thread, name));
             source.lost.iter().for_each(|(lwp, lost)| self.machine.lost(*lwp, *lost));
+            source.processes.iter().for_each(|(lwp, pid)| self.machine.is_of(*lwp, *pid));
             source.carriers.iter().for_each(|recorded| self.machine.expect(recorded));
             let gaps = source.losses.iter().filter(|loss| loss.from.is_some());
             gaps.into_iter().try_for_each(|loss| self.machine.missing(loss))?;
@@ -208,6 +210,7 @@ impl Merging {
         let (number, kind) = self.kinds.seen(source, event);
         let level = kind.level;
         kind.name_lwps(event, &mut self.machine);
+        kind.tell_processes(event, &mut self.machine)?;
         let placed = self.machine.take(level, kind.pid, event, kind.declared_thread(event))?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));

@@ -25,6 +25,8 @@ pub struct Summary {
     pub assumed: Vec<String>,
     /// Runs that were finished because their recorder had not, a sentence each.
     pub finished: Vec<String>,
+    /// Inputs that were left out because they are among the others already, a sentence each.
+    pub left_out: Vec<String>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }

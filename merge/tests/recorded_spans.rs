@@ -329,7 +329,7 @@ fn a_run_that_states_when_its_kernel_side_stopped_is_known_until_then() {
         let kernel_side =
             KernelSide { file: Some("kernel.dat".into()), stopped_tick, ..KernelSide::default() };
         let file = "user-60.fut".into();
-        let user_side = vec![UserSide { file, pid: 60, lost: 0, unfinished: 0, unwritten: 0 }];
+        let user_side = vec![UserSide { file, pid: 60, ..UserSide::default() }];
         Manifest { kernel_side, user_side, ..Manifest::default() }.write(&folder).unwrap();
         inputs.paths.push(run);
         inputs.merge()

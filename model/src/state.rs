@@ -32,6 +32,8 @@ named! {
         Stalled = "stalled",
         /// Mounted, and its LWP sleeps in the kernel.
         InKernel = "in-kernel",
+        /// Mounted, and its LWP is stopped by a signal or a debugger.
+        Stopped = "stopped",
         /// Mounted, its LWP is off-CPU, and the trace does not say why.
         OffCpu = "off-cpu",
         /// Mounted, and the trace does not say whether its LWP is on a CPU.

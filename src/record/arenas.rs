@@ -9,10 +9,10 @@ use fut::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sigmund_files::Folder;
-use sigmund_merge::UserSide;
+use sigmund_merge::{NAMESPACE_MARK, UserSide};
 use sigmund_model::Pid;
 
-use super::{folder::SocketFolder, user};
+use super::{folder::SocketFolder, namespace::Namespace, user};
 use crate::{cli::RecordArgs, output};
 
 /// After so many polls, the processes are looked at: which of them have ended.
@@ -24,7 +24,7 @@ pub(super) struct Arenas {
     run: Arc<Folder>,
     /// Of processes that have not begun to record.
     waiting: Vec<ProcessArena>,
-    drains: Vec<Drain<ProcessArena>>,
+    drains: Vec<Drained>,
     /// Of processes that have ended.
     finished: Vec<UserSide>,
     finished_bytes: u64,
@@ -40,6 +40,21 @@ pub(super) struct Arenas {
     limit_is_raised: bool,
     /// Dropped after the server, whose socket is in it.
     folder: Arc<SocketFolder>,
+}
+
+/// The drain of one process, and what its LWPs are called here, if it is in another PID namespace.
+struct Drained {
+    drain: Drain<ProcessArena>,
+    namespace: Option<Namespace>,
+}
+
+impl Drained {
+    fn look_for_lwps(&mut self) {
+        if let Some(namespace) = &mut self.namespace {
+            let arena: &Arena = self.drain.arena().borrow();
+            namespace.look(arena);
+        }
+    }
 }
 
 /// What the processes have recorded, and which of them could not be recorded.
@@ -85,7 +100,7 @@ impl Arenas {
 
     /// Bytes written so far.
     pub(super) fn bytes(&self) -> u64 {
-        self.finished_bytes + self.drains.iter().map(|drain| drain.summary().bytes).sum::<u64>()
+        self.finished_bytes + self.drains.iter().map(|drained| drained.drain.summary().bytes).sum::<u64>()
     }
 
     /// Processes that have an arena, and had not ended when they were looked at.
@@ -107,7 +122,9 @@ impl Arenas {
         }
         self.look_in -= 1;
         let mut taken = 0;
-        for drain in &mut self.drains {
+        for drained in &mut self.drains {
+            drained.look_for_lwps();
+            let drain = &mut drained.drain;
             match drain.poll() {
                 Ok(packets) => taken += packets,
                 Err(error) if self.why_unwritten.is_none() => {
@@ -125,8 +142,8 @@ impl Arenas {
     pub(super) fn finish(mut self) -> UserSides {
         self.server.stop();
         self.find();
-        for drain in std::mem::take(&mut self.drains) {
-            self.close(drain);
+        for drained in std::mem::take(&mut self.drains) {
+            self.close(drained);
         }
         let (refused, foreign) = (self.server.unrecorded(), self.folder.foreign_arenas());
         let processes = refused.processes + self.without_file + foreign;
@@ -159,11 +176,12 @@ impl Arenas {
 
     fn begin(&mut self, arena: ProcessArena) {
         let pid = arena.pid();
-        let begun = self.new_trace(pid).and_then(|(trace, file)| {
+        let namespace = Namespace::of(&arena);
+        let begun = self.new_trace(pid, namespace.is_some()).and_then(|(trace, file)| {
             Drain::to_file(arena, file, &trace).with_context(|| trace.display().to_string())
         });
         match begun {
-            Ok(drain) => self.drains.push(drain),
+            Ok(drain) => self.drains.push(Drained { drain, namespace }),
             Err(error) => {
                 self.without_file += 1;
                 self.why_without_file.get_or_insert_with(|| format!("{error:#}"));
@@ -173,13 +191,15 @@ impl Arenas {
 
     /// Takes the rest of processes that have ended, and gives their memory and descriptors back.
     fn finish_ended(&mut self) {
-        let has_ended = |drain: &mut Drain<ProcessArena>| drain.arena().has_ended();
-        for drain in self.drains.extract_if(.., has_ended).collect::<Vec<_>>() {
-            self.close(drain);
+        let has_ended = |drained: &mut Drained| drained.drain.arena().has_ended();
+        for drained in self.drains.extract_if(.., has_ended).collect::<Vec<_>>() {
+            self.close(drained);
         }
     }
 
-    fn close(&mut self, drain: Drain<ProcessArena>) {
+    fn close(&mut self, mut drained: Drained) {
+        drained.look_for_lwps();
+        let Drained { drain, namespace } = drained;
         let cut = !drain.arena().has_ended();
         let no_memory = Borrow::<Arena>::borrow(drain.arena()).is_out_of_memory();
         let (pid, path) = (drain.pid(), drain.path().to_path_buf());
@@ -196,14 +216,18 @@ impl Arenas {
             output::complain(&format!("{}: {events} could not be written: {why}", path.display()));
         }
         self.finished_bytes += summary.bytes;
-        self.finished.push(UserSide { file, pid: pid.0, lost, unfinished, unwritten, cut, no_memory });
+        let namespace = namespace.map(Namespace::numbers);
+        let side = UserSide { file, pid: pid.0, lost, unfinished, unwritten, cut, no_memory, namespace };
+        self.finished.push(side);
     }
 
-    /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`.
-    fn new_trace(&self, pid: Pid) -> Result<(PathBuf, File)> {
+    /// `user-PID.fut`; a process that became another program by `exec` has a second, `user-PID-2.fut`. One in another PID
+    /// namespace has a mark.
+    fn new_trace(&self, pid: Pid, is_in_namespace: bool) -> Result<(PathBuf, File)> {
+        let mark = if is_in_namespace { NAMESPACE_MARK } else { "" };
         for number in 1.. {
             let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-            let name = format!("user-{pid}{suffix}.fut");
+            let name = format!("user-{pid}{mark}{suffix}.fut");
             let trace = self.run.path_of(&name);
             match self.run.create_file(&name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

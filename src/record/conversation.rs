@@ -16,7 +16,7 @@ use sigmund_files::Folder;
 use sigmund_merge::UserSide;
 use sigmund_model::Pid;
 
-use super::work::Work;
+use super::{namespace, work::Work};
 use crate::output;
 
 /// How long a process may take from the request to the end of its answer.
@@ -81,11 +81,12 @@ impl Conversation {
 
 fn snapshot(pid: Pid, file: String, run: &Folder, is_given_up: &AtomicBool) -> Result<UserSide> {
     let process = Process::find(pid.0)?;
+    let namespace = namespace::numbers_of(pid);
     let is_given_up = || is_given_up.load(Ordering::Relaxed);
     let reply = process.snapshot_within(&run.create_file(&file)?, WITHIN, &is_given_up)?;
     let number = |fact| reply.number(fact).unwrap_or(0);
     let (lost, unfinished) = (number("lost"), number("unfinished"));
-    Ok(UserSide { file, pid: pid.0, lost, unfinished, ..UserSide::default() })
+    Ok(UserSide { file, pid: pid.0, lost, unfinished, namespace, ..UserSide::default() })
 }
 
 /// Whether the kernel lets none of its LWPs run. The name of a process may have anything in it.

@@ -194,7 +194,7 @@ fn children(pid: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The names in a folder that are numbers.
-fn numbers_in(folder: &str) -> impl Iterator<Item = u32> + use<> {
+pub(super) fn numbers_in(folder: &str) -> impl Iterator<Item = u32> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

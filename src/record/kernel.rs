@@ -10,7 +10,7 @@ use fut::clock;
 use sigmund_files::Folder;
 use sigmund_merge::{KERNEL_DAT, KERNEL_PERF, KernelSide};
 
-use super::subject::Subject;
+use super::{processes::shows_the_numbers_of_the_kernel, subject::Subject};
 use crate::{
     cli::{KernelArgs, RecordArgs, Witness},
     output,
@@ -48,7 +48,10 @@ impl Kernel {
             (Plan::Tracefs, _) => {
                 args.kernel.kernel_event.iter().try_for_each(|event| has_event("--kernel-event", event))?;
                 args.kernel.filter.iter().try_for_each(|filter| has_event("--filter", &filter.event))?;
-                remove_leftovers();
+                // In another PID namespace, recorders that run seem to be gone.
+                if shows_the_numbers_of_the_kernel() {
+                    remove_leftovers();
+                }
                 kernel(Means::Tracefs(Box::new(Recorder::start(&options(&args.kernel), scope, run)?)), None)
             }
             (Plan::Perf { why } | Plan::UserOnly { why }, None) => {
@@ -117,6 +120,8 @@ impl Kernel {
             means: means.into(),
             why: self.why.clone(),
             others_unseen: matches!(self.scope, Scope::Only(_)),
+            // perf gives the numbers of its caller's namespace.
+            has_other_numbers: matches!(self.means, Means::Tracefs(_)) && !shows_the_numbers_of_the_kernel(),
             stopped_tick: self.stopped.filter(|_| file.is_some()),
             ..KernelSide::default()
         }

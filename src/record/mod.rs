@@ -29,6 +29,8 @@ mod ending;
 mod folder;
 mod gate;
 mod kernel;
+mod namespace;
+mod processes;
 mod signals;
 mod subject;
 mod target;
@@ -147,10 +149,20 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     let mut manifest = manifest();
     manifest.command = subject.command(args);
     manifest.kernel_side = kernel.side();
+    // Only now: who is made from here on has an event.
+    if manifest.kernel_side.file.is_some() {
+        manifest.processes = processes::read();
+    }
     // What is known already is on the disk, should this process be killed.
     let clocks =
         Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
     output::say(&format!("recording {}; {}", subject.describe(), kernel.describe()));
+    if manifest.kernel_side.has_other_numbers {
+        output::say(
+            "warning: this recorder is in a PID namespace, and the kernel's events have the numbers of the first one: \
+             no LWP of the program is found among them",
+        );
+    }
     if let Some(user) = user::sudo_caller().filter(|_| starts_a_program && args.user.is_none()) {
         output::say(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
     }

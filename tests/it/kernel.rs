@@ -80,6 +80,11 @@ impl Process {
         Process(child.unwrap_or_else(|e| panic!("{command:?}: {e}")).id())
     }
 
+    /// A child that is waited for by the caller.
+    pub(crate) fn of(child: &std::process::Child) -> Process {
+        Process(child.id())
+    }
+
     pub(crate) fn number(&self) -> u32 {
         self.0
     }

@@ -26,5 +26,6 @@ mod soak;
 mod stops;
 mod teams;
 mod tracing;
+mod twice;
 mod user;
 mod zoo;

@@ -54,6 +54,7 @@ pub(super) fn of_thread_state(state: ThreadState) -> Color {
         ThreadState::Active => GREEN,
         ThreadState::Stalled => RED,
         ThreadState::InKernel => VIOLET,
+        ThreadState::Stopped => BROWN,
         ThreadState::OffCpu => PALE_RED,
         ThreadState::Mounted => PALE_GREEN,
         ThreadState::Blocked => GREY,

@@ -56,6 +56,7 @@ impl Default for RecorderOptions {
                 "sched:sched_wakeup_new",
                 "sched:sched_migrate_task",
                 "sched:sched_process_fork",
+                "task:task_newtask",
                 "sched:sched_process_exec",
                 "sched:sched_process_exit",
                 "irq:irq_handler_entry",

@@ -19,7 +19,7 @@ use sigmund_model::{Pid, Ticks};
 
 pub use snapshot::{snapshot, snapshot_to};
 
-pub use crate::handover::{ArenaServer, ProcessArena, Unrecorded};
+pub use crate::handover::{ArenaServer, ProcessArena, Unrecorded, lwps_in_namespace};
 
 use self::output::Output;
 use crate::{

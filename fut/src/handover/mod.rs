@@ -19,10 +19,14 @@
 #[cfg(feature = "probes")]
 mod client;
 #[cfg(feature = "drain")]
+mod namespace;
+#[cfg(feature = "drain")]
 mod server;
 
 #[cfg(feature = "probes")]
 pub(crate) use client::ask;
+#[cfg(feature = "drain")]
+pub use namespace::lwps_in_namespace;
 #[cfg(feature = "drain")]
 pub use server::{ArenaServer, ProcessArena, Unrecorded};
 

@@ -28,9 +28,9 @@ use rustix::{
     },
     process::{Pid as KernelPid, PidfdFlags, Resource, getrlimit, pidfd_open},
 };
-use sigmund_model::Pid;
+use sigmund_model::{Lwp, Pid};
 
-use super::{GREETING, MAX_ANSWER, REFUSAL, SOCKET};
+use super::{GREETING, MAX_ANSWER, REFUSAL, SOCKET, lwps_in_namespace};
 use crate::shm::{Arena, Geometry, Mode};
 
 /// Processes that may wait for an answer; the kernel takes its own bound (`net.core.somaxconn`) if that is less.
@@ -86,6 +86,8 @@ pub struct ProcessArena {
     peer: Pid,
     /// Readable when the process has ended; `None` if there was no such process any more when it was looked for.
     process: Option<OwnedFd>,
+    /// Its LWPs when it asked, if it is in another PID namespace: the numbers there and here.
+    in_namespace: Option<Vec<(Lwp, Lwp)>>,
     /// Tells the thread that hands out arenas whether this one still exists.
     held: Arc<()>,
 }
@@ -246,7 +248,9 @@ impl Giver {
             Some(Err(Errno::SRCH | Errno::INVAL)) | None => None,
             Some(Err(error)) => return Err(error.into()),
         };
-        Ok((ProcessArena { arena, memory, peer, process, held: Arc::new(()) }, theirs))
+        // It waits for the answer, so it is there.
+        let in_namespace = lwps_in_namespace(peer);
+        Ok((ProcessArena { arena, memory, peer, process, in_namespace, held: Arc::new(()) }, theirs))
     }
 
     fn refuse(&self, connection: &OwnedFd, why: &str) {
@@ -281,6 +285,12 @@ impl ProcessArena {
     /// The process by its own account, once it has begun to record: its number in its own PID namespace.
     pub fn pid(&self) -> Pid {
         self.arena.pid()
+    }
+
+    /// If it is in another PID namespace than this process: the LWPs that it had when it asked, each with its number there
+    /// and the one here.
+    pub fn in_namespace(&self) -> Option<&[(Lwp, Lwp)]> {
+        self.in_namespace.as_deref()
     }
 
     /// Whether there is something to drain: the process has described itself. One that dies before has recorded nothing.

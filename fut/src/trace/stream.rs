@@ -106,6 +106,16 @@ pub struct UserStream {
     is_over: bool,
 }
 
+/// The last tick that the tables of a super-trace hold; a TSC gets there in a century.
+const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
+
+/// Records of a packet with a later tick: how many, and of the first the offset and the tick.
+#[derive(Clone, Copy, Debug, Default)]
+struct Far {
+    count: u64,
+    first: Option<(u32, Ticks)>,
+}
+
 /// One record that waits in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -179,10 +189,22 @@ impl UserStream {
         let mut records = packet.records();
         let (mut offset, before) = (0, self.queue.len());
         let mut sorted = true;
+        let mut far = Far::default();
         for record in records.by_ref() {
+            let length = (RECORD_HEAD_LEN + 8 * usize::from(record.head.words)) as u32;
+            if record.tick > LAST_TICK {
+                far.count += 1;
+                far.first.get_or_insert((offset, record.tick));
+                offset += length;
+                continue;
+            }
             sorted &= self.queue.back().is_none_or(|last| last.tick <= record.tick);
             self.queue.push_back(Entry { tick: record.tick, packet: number, offset });
-            offset += (RECORD_HEAD_LEN + 8 * usize::from(record.head.words)) as u32;
+            offset += length;
+        }
+        if let Some((at, tick)) = far.first {
+            let loss = self.far_records(&packet.head, far.count, at, tick);
+            self.losses.push(loss);
         }
         if records.left() > 0 {
             let detail = format!(
@@ -299,6 +321,21 @@ impl UserStream {
             advice: "record with a larger --user-buffer",
             ..loss
         });
+    }
+
+    /// Records whose ticks are damaged; when they were recorded is known by their packet only.
+    fn far_records(&self, head: &PacketHead, count: u64, at: u32, tick: Ticks) -> Loss {
+        let detail = format!(
+            "{}: packet {} of LWP {}: byte {at} of its records: expected a tick of at most {}, found {}",
+            self.packets.path().display(),
+            head.sequence,
+            head.lwp,
+            LAST_TICK.0,
+            tick.0
+        );
+        let loss = Loss::new(LossKind::Damaged, Level::User, detail);
+        let first = self.queue.back().map(|entry| entry.tick);
+        Loss { lwp: Some(head.lwp), from: first, to: first, count: Some(count), ..loss }
     }
 
     /// No writer's packets are earlier than the ones before the last.

@@ -23,6 +23,8 @@ enum What {
     Missing { level: Level, number: u32, from: u64, length: u64 },
     Begins { cpus: Option<Vec<u32>>, misses_no_switch: bool },
     Ends { back: u64, cpus: Option<Vec<u32>>, covered: Vec<u32>, misses_no_switch: bool },
+    IsOf { lwp: u32, pid: u32 },
+    Executes { cpu: Option<u32>, new: u32, old: u32 },
 }
 
 fn lwps() -> impl Strategy<Value = Lwp> {
@@ -93,7 +95,10 @@ fn steps() -> impl Strategy<Value = Step> {
     );
     // Now and then the counter of a damaged record: the sum of a few of these is beyond 64 bits.
     let after = prop_oneof![20 => 0..5_u64, 1 => Just(u64::MAX / 8)];
-    (after, prop_oneof![24 => event, 2 => missing, 1 => begins, 1 => ends])
+    let is_of = (0..4_u32, 0..4_u32).prop_map(|(lwp, pid)| What::IsOf { lwp, pid });
+    let executes = (proptest::option::of(0..3_u32), 0..4_u32, 0..4_u32)
+        .prop_map(|(cpu, new, old)| What::Executes { cpu, new, old });
+    (after, prop_oneof![24 => event, 2 => missing, 1 => is_of, 1 => executes, 1 => begins, 1 => ends])
         .prop_map(|(after, what)| Step { after, what })
 }
 
@@ -112,6 +117,11 @@ fn take(machine: &mut Machine, step: &Step, now: Ticks) {
             };
             let pid = Some(Pid(pid)).filter(|_| level == Level::User);
             machine.take(level, pid, &event, None).unwrap();
+        }
+        What::IsOf { lwp, pid } => machine.is_of(Lwp(lwp), Pid(pid)),
+        What::Executes { cpu, new, old } => {
+            let event = Event { tick: now, cpu: cpu.map(Cpu), lwp: Some(Lwp(new)), ..Event::default() };
+            machine.executes(&event, Lwp(new), Lwp(old)).unwrap();
         }
         What::Missing { level, number, from, length } => {
             let from = now.0.saturating_sub(10).saturating_add(from);

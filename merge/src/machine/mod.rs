@@ -20,6 +20,7 @@ mod hostile;
 mod intervals;
 mod lwp;
 mod place;
+mod processes;
 mod recording;
 mod roster;
 mod thread;
@@ -38,6 +39,7 @@ use self::{
     cpu::Cpus,
     gaps::Gaps,
     lwp::{LwpEntry, Mounted},
+    processes::Processes,
     roster::Roster,
     thread::ThreadEntry,
 };
@@ -100,6 +102,7 @@ pub(crate) struct Machine {
     lwps: Roster<Lwp, LwpEntry>,
     threads: Roster<Thread, ThreadEntry>,
     gaps: Gaps,
+    processes: Processes,
     carriers: Carriers,
     /// The last user event that there is of each LWP of a process.
     ends: HashMap<(Lwp, Pid), Ticks, RandomState>,
@@ -129,6 +132,7 @@ impl Machine {
             lwps: Roster::new(),
             threads: Roster::new(),
             gaps: Gaps::default(),
+            processes: Processes::default(),
             carriers: HashMap::default(),
             ends: HashMap::default(),
             counts_interrupts: false,
@@ -188,10 +192,7 @@ impl Machine {
         event: &Event,
         declared: Option<Thread>,
     ) -> Result<Placed, Error> {
-        if self.gaps.next.is_some_and(|next| next < event.tick) {
-            self.open_gaps_before(event.tick)?;
-        }
-        self.now = event.tick;
+        self.go_to(event.tick)?;
         if level == Level::Kern
             && let Some(placed) = self.take_quiet(event, declared)
         {
@@ -216,6 +217,16 @@ impl Machine {
             self.watch_end(lwp)?;
         }
         Ok(placed)
+    }
+
+    /// The next event is at this tick: what is missing before it is opened.
+    #[inline]
+    fn go_to(&mut self, tick: Ticks) -> Result<(), Error> {
+        if self.gaps.next.is_some_and(|next| next < tick) {
+            self.open_gaps_before(tick)?;
+        }
+        self.now = tick;
+        Ok(())
     }
 
     /// Most kernel events change nothing, and are those of the LWP that is known to be on their CPU. For such a one, each
@@ -254,6 +265,7 @@ impl Machine {
         if let (Some(cpu), Some(lwp)) = (cpu, said)
             && event.effect != Effect::LwpArrive
         {
+            self.may_have_executed(lwp, cpu, event.tick)?;
             let is_switch = matches!(event.effect, Effect::KernelSwitch { .. } | Effect::LwpLeave { .. });
             self.recorded_on(lwp, cpu, is_switch, event.tick)?;
         }
@@ -417,6 +429,7 @@ impl Machine {
             self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
             self.contradictions.end_doubt(&mut entry, tick);
+            entry.pid = entry.pid.or(self.processes.of(entry.lwp));
             self.intervals.lwp(&entry, None)?;
         }
         let mut threads: Vec<ThreadEntry> = self.threads.into_values().collect();

@@ -348,17 +348,19 @@ impl Machine {
 
     /// An LWP is created. One that had its number before is gone, seen or not.
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+        let pid = self.processes.of(lwp);
         if self.lwps.get(lwp).is_some() {
             self.place(lwp, Place::Off(LwpState::Exited), tick, EndReason::Resync)?;
             self.lwp_gone(lwp, tick)?;
         }
+        self.number_is_used_again(lwp, pid);
         self.intervals.lwp_names.remove(&lwp);
         // Unless it may be put on a CPU unseen, now or in a gap before it is woken.
         self.lwp(lwp, tick).is_new = !self.gaps.hide_lwps(tick);
         Ok(())
     }
 
-    fn lwp_gone(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
+    pub(super) fn lwp_gone(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         if let Some(entry) = self.lwps.get(lwp)
             && entry.mounted.thread().is_some()
         {
@@ -371,6 +373,8 @@ impl Machine {
         }
         self.contradictions.end_doubt(&mut entry, tick);
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
+        let pid = self.processes.ended(lwp, entry.pid);
+        entry.pid = entry.pid.or(pid);
         self.intervals.lwp(&entry, Some(tick))
     }
 

@@ -8,7 +8,7 @@ use super::{
     contradictions::Contradiction,
     lwp::{By, Place},
 };
-use crate::error::Error;
+use crate::{error::Error, source::FIRST_WITHOUT_KERNEL};
 
 /// User events, by what the two witnesses of their CPU say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,12 @@ impl Machine {
         let lwp = event.lwp.or_else(|| event.cpu.and_then(|cpu| self.cpus.get(cpu)?.current));
         // The idle task runs no program; an event that names it is damaged.
         let Some(lwp) = lwp.filter(|lwp| *lwp != Lwp::IDLE) else { return Ok((event.cpu, None)) };
+        if lwp.0 >= FIRST_WITHOUT_KERNEL {
+            // The kernel's events have another number for it: they would seem to contradict it.
+            self.witnesses.single += 1;
+            self.lwp(lwp, event.tick);
+            return Ok((event.cpu, Some(lwp)));
+        }
         match event.cpu {
             Some(seen) => self.compare(lwp, seen, event.tick)?,
             None => {

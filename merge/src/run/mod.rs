@@ -21,7 +21,7 @@ mod unfinished;
 use std::{io::Read, path::Path};
 
 use serde::{Deserialize, Serialize};
-use sigmund_model::{ClockDomain, Nanos, Snapshot, Ticks};
+use sigmund_model::{ClockDomain, Lwp, Nanos, Pid, Snapshot, Ticks};
 
 use sigmund_files::Folder;
 
@@ -75,6 +75,9 @@ pub struct Manifest {
     pub recorder_cpu_ns: u64,
     /// Clock snapshots, taken at the start, every second and at the end.
     pub snapshots: Vec<ManifestSnapshot>,
+    /// The LWPs that lived when the recording of the kernel had begun, by process. Older recordings have none.
+    #[serde(default)]
+    pub processes: Vec<ProcessLwps>,
     /// How long each LWP of the recorded processes had been on CPUs, by the kernel's own sum: read at the start, every
     /// tenth of a second or less often, and at the end. LWPs that lived between two readings are missing. Older
     /// recordings have none.
@@ -83,6 +86,21 @@ pub struct Manifest {
     /// LWPs that one reading found and that are not in `lwp_cpu_times`, because there were too many.
     #[serde(default)]
     pub lwp_cpu_times_omitted: u64,
+}
+
+/// The LWPs of one process, as `/proc/PID/task` shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLwps {
+    /// The process.
+    pub pid: u32,
+    /// Its LWPs.
+    pub lwps: Vec<u32>,
+}
+
+impl ProcessLwps {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Lwp, Pid)> {
+        self.lwps.iter().map(|lwp| (Lwp(*lwp), Pid(self.pid)))
+    }
 }
 
 /// The kernel's own sum of one LWP's time on CPUs, between two instants.
@@ -132,6 +150,10 @@ pub struct KernelSide {
     pub cut: bool,
     /// Events lost on each CPU, where the kernel counted them.
     pub lost: Vec<(u32, u64)>,
+    /// Whether the recorder is in another PID namespace than the kernel's events, so that no LWP of the user side can be
+    /// found among them.
+    #[serde(default)]
+    pub has_other_numbers: bool,
     /// TSC at which it was told to record no more. What is on the user side and later has no kernel side.
     #[serde(default)]
     pub stopped_tick: Option<u64>,
@@ -157,7 +179,23 @@ pub struct UserSide {
     /// Whether the process lived on when the recording ended: what it recorded afterwards is missing.
     #[serde(default)]
     pub cut: bool,
+    /// What its LWPs are called outside, if the process is in another PID namespace than the recorder.
+    #[serde(default)]
+    pub namespace: Option<NamespaceNumbers>,
 }
+
+/// The numbers of a process in another PID namespace, as its recorder sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceNumbers {
+    /// The process; 0 if that is not known.
+    pub pid: u32,
+    /// Of each LWP that was found: its number in its own namespace, and the one that the recorder sees.
+    pub lwps: Vec<(u32, u32)>,
+}
+
+/// Marks the name of a user trace whose process is in another PID namespace, so that a run is known for what it is whose
+/// recorder was killed before it wrote the numbers.
+pub const NAMESPACE_MARK: &str = "-namespace";
 
 /// A clock snapshot, as the manifest keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,7 +6,9 @@ use fkt_ingest::live;
 use fut::trace::UserTrace;
 use sigmund_files::{Folder, Owner};
 
-use super::{KERNEL_DAT, KERNEL_PERF, MANIFEST, Manifest, SnapshotLog, UserSide};
+use super::{
+    KERNEL_DAT, KERNEL_PERF, MANIFEST, Manifest, NAMESPACE_MARK, NamespaceNumbers, SnapshotLog, UserSide,
+};
 use crate::error::Error;
 
 /// Whether the recorder of a run has not come to its end.
@@ -69,7 +71,8 @@ fn user_sides(run: &Folder) -> Result<Vec<UserSide>, Error> {
         let path = run.path_of(file);
         let opened = run.open_file(file).map_err(Error::io(&path))?;
         if UserTrace::is_user_trace(&crate::source::head(&path, &opened)?) {
-            sides.push(UserSide { file: file.into(), pid, ..UserSide::default() });
+            let namespace = file.contains(NAMESPACE_MARK).then(NamespaceNumbers::default);
+            sides.push(UserSide { file: file.into(), pid, namespace, ..UserSide::default() });
         }
     }
     Ok(sides)

@@ -2,8 +2,11 @@
 
 mod clock;
 mod cut;
+mod far;
+mod namespace;
 mod numbers;
 mod run;
+mod twice;
 
 use std::{
     fs::File,
@@ -20,7 +23,10 @@ use sigmund_model::{
 };
 
 pub(crate) use clock::{MainClock, Sighting};
+pub(crate) use far::leave_out_far_events;
+pub(crate) use namespace::FIRST_WITHOUT_KERNEL;
 use numbers::Renumbered;
+use twice::Inputs;
 
 use crate::{
     error::Error,
@@ -54,6 +60,8 @@ pub(crate) struct Source {
     pub(crate) clock_pairs: Vec<ClockPair>,
     pub(crate) lwp_names: Vec<(Lwp, String)>,
     pub(crate) thread_names: Vec<(Thread, String)>,
+    /// The processes of LWPs that lived when the recording began.
+    pub(crate) processes: Vec<(Lwp, Pid)>,
     /// User events that LWPs could not record.
     pub(crate) lost: Vec<(Lwp, u64)>,
     /// LWPs that recorded user events.
@@ -102,6 +110,7 @@ impl Source {
             clock_pairs: Vec::new(),
             lwp_names: Vec::new(),
             thread_names: Vec::new(),
+            processes: Vec::new(),
             lost: Vec::new(),
             carriers: Vec::new(),
             cpus_lost: Vec::new(),
@@ -118,13 +127,14 @@ impl Source {
 }
 
 /// Opens what is at `paths`: run directories, traces of any format, user traces, listings, in any mix.
-pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<Vec<Source>, Error> {
-    let mut sources = Vec::new();
+/// What is given twice is left out; the sentences say so.
+pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<(Vec<Source>, Vec<String>), Error> {
+    let (mut sources, mut inputs) = (Vec::new(), Inputs::default());
     for path in paths {
         if let Some(run) = run::find(path)? {
-            sources.append(&mut run::open(path, &run, options)?);
+            sources.append(&mut run::open(path, &run, &mut inputs, options)?);
         } else {
-            sources.append(&mut open_trace(path, options)?);
+            sources.append(&mut open_trace(path, &mut inputs, options)?);
         }
     }
     // Beside others it may be empty. Alone, it is not what was meant; what was cut or damaged is a loss.
@@ -135,15 +145,16 @@ pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<Vec<Sour
         return Err(Error::bad(path, "user trace", "packets with events of an LWP", "none"));
     }
     number_processes(&mut sources);
-    Ok(sources)
+    Ok((sources, inputs.left_out()))
 }
 
 /// Opens one input that is no run; always in the same order.
-fn open_trace(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Result<Vec<Source>, Error> {
     if path.is_dir() {
-        return open_folder(path, options);
+        return if inputs.take_folder(path)? { open_folder(path, options) } else { Ok(Vec::new()) };
     }
-    open_file(path, open_regular(path).map_err(Error::io(path))?, options)
+    let sources = open_file(path, open_regular(path).map_err(Error::io(path))?, inputs, options)?;
+    Ok(namespace::renumber_marked(path, sources, inputs))
 }
 
 /// A folder that is a trace, as those of LTTng are.
@@ -159,8 +170,16 @@ fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error
     }
 }
 
-/// Opens what is in a file that is open; `path` is its name.
-fn open_file(path: &Path, file: File, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+/// Opens what is in a file that is open; `path` is its name. Nothing, if it is among the inputs already.
+fn open_file(
+    path: &Path,
+    file: File,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
+    if !inputs.take_file(path, &file)? {
+        return Ok(Vec::new());
+    }
     let head = head(path, &file)?;
     if UserTrace::is_user_trace(&head) {
         return Ok(vec![user_trace(path, file)?]);

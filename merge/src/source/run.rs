@@ -7,11 +7,11 @@ use std::path::Path;
 use sigmund_files::Folder;
 use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME};
 
-use super::{Recorded, Source, cut::cut, open_file};
+use super::{Inputs, Recorded, Source, cut::cut, namespace, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
-    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, UserSide},
+    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, ProcessLwps, UserSide},
 };
 
 /// The folder, if a path is a run directory.
@@ -24,17 +24,23 @@ pub(super) fn find(path: &Path) -> Result<Option<Folder>, Error> {
     Ok(is_run.then_some(run))
 }
 
-pub(super) fn open(path: &Path, run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+/// Opens its files, but for those that are among the inputs already.
+pub(super) fn open(
+    path: &Path,
+    run: &Folder,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
     let manifest = if run.has(MANIFEST) { Some(Manifest::read_in(run)?) } else { None };
     if run::is_unfinished(run, manifest.as_ref()) {
         let (manifest, finished) = run::finish(path, manifest, options.owner)?;
-        let mut sources = open_sides(path, run, &manifest, options)?;
+        let mut sources = open_sides(path, run, &manifest, inputs, options)?;
         sources.iter_mut().last().into_iter().for_each(|about| about.finished = Some(finished.clone()));
         return Ok(sources);
     }
     match manifest {
-        Some(manifest) => open_sides(path, run, &manifest, options),
-        None => open_without_manifest(run, options),
+        Some(manifest) => open_sides(path, run, &manifest, inputs, options),
+        None => open_without_manifest(run, inputs, options),
     }
 }
 
@@ -42,6 +48,7 @@ fn open_sides(
     path: &Path,
     run: &Folder,
     manifest: &Manifest,
+    inputs: &mut Inputs,
     options: &MergeOptions,
 ) -> Result<Vec<Source>, Error> {
     let KernelSide { file, means, .. } = &manifest.kernel_side;
@@ -51,9 +58,10 @@ fn open_sides(
         return Err(Error::bad(path, MANIFEST, expected, "neither"));
     }
     let mut sources = Vec::new();
+    let left_out_before = inputs.count_left_out();
     let mut about = about_run(path, manifest);
     if let Some(file) = &manifest.kernel_side.file {
-        let mut kernel = open_side(run, file, options)?;
+        let mut kernel = open_side(run, file, inputs, options)?;
         for source in &mut kernel {
             source.cpus_lost = manifest.kernel_side.lost.clone();
             source.others_unseen = manifest.kernel_side.others_unseen;
@@ -70,12 +78,21 @@ fn open_sides(
     }
     about.losses.extend(unrecorded(path, manifest));
     for side in &manifest.user_side {
-        for mut user in open_side(run, &side.file, options)? {
+        for mut user in open_side(run, &side.file, inputs, options)? {
             user.losses.extend(without_ring(path, side, &user.lost));
             user.losses.extend(unwritten(path, side));
             user.losses.extend(cut_at_the_end(path, side, &user.carriers));
+            if manifest.kernel_side.has_other_numbers {
+                namespace::renumber(path, &mut user, None, inputs);
+            } else if side.namespace.is_some() {
+                namespace::renumber(path, &mut user, side.namespace.as_ref(), inputs);
+            }
             sources.push(user);
         }
+    }
+    // A run that was given before has been described before.
+    if sources.is_empty() && inputs.count_left_out() > left_out_before {
+        return Ok(sources);
     }
     // The main clock is the first source's, if no source has the TSC: what only describes the run comes last.
     sources.push(about);
@@ -83,16 +100,22 @@ fn open_sides(
 }
 
 /// Opens a file of the run.
-fn open_side(run: &Folder, name: &str, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_side(
+    run: &Folder,
+    name: &str,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
     let path = run.path_of(name);
     let file = run.open_file(name).map_err(Error::io(&path))?;
-    open_file(&path, file, options)
+    open_file(&path, file, inputs, options)
 }
 
 /// What the manifest says beside the events.
 fn about_run(run: &Path, manifest: &Manifest) -> Source {
     let mut about = Source::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
+    about.processes = manifest.processes.iter().flat_map(ProcessLwps::pairs).collect();
     let facts = [
         ("command", manifest.command.join(" ")),
         ("ended", manifest.ended.clone()),
@@ -105,7 +128,10 @@ fn about_run(run: &Path, manifest: &Manifest) -> Source {
         ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
     ];
     about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
-    about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
+    // Their numbers are those of the recorder, too.
+    if !manifest.kernel_side.has_other_numbers {
+        about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
+    }
     about
 }
 
@@ -172,10 +198,17 @@ fn cut_at_the_end(run: &Path, side: &UserSide, carriers: &[Recorded]) -> Option<
     side.cut.then_some(Loss { from, advice, ..Loss::new(LossKind::NotRecorded, Level::User, detail) })
 }
 
-fn open_without_manifest(run: &Folder, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_without_manifest(
+    run: &Folder,
+    inputs: &mut Inputs,
+    options: &MergeOptions,
+) -> Result<Vec<Source>, Error> {
     let names = sides(run)?;
-    let opened: Result<Vec<_>, _> = names.iter().map(|name| open_side(run, name, options)).collect();
-    let mut sources: Vec<Source> = opened?.into_iter().flatten().collect();
+    let mut sources = Vec::new();
+    for name in &names {
+        let opened = open_side(run, name, inputs, options)?;
+        sources.append(&mut namespace::renumber_marked(&run.path_of(name), opened, inputs));
+    }
     let has_events = sources.iter().any(|source| !source.streams.is_empty());
     if has_events && names.iter().all(|name| name.ends_with(".fut")) {
         let detail = format!("{}: no {MANIFEST}, and no kernel side", run.path().display());

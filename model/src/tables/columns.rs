@@ -98,7 +98,7 @@ pub const THREAD_STATES: Table = Table {
         known(
             "state",
             Word,
-            "new, ready, active, stalled, in-kernel, off-cpu, mounted, blocked, unmounted, exited, or unknown: from a gap in the trace, or from the last event that confirmed a state that was contradicted, to the next event that shows it.",
+            "new, ready, active, stalled, in-kernel, stopped, off-cpu, mounted, blocked, unmounted, exited, or unknown: from a gap in the trace, or from the last event that confirmed a state that was contradicted, to the next event that shows it.",
         ),
         maybe("lwp", Int32, "The LWP it is mounted on."),
         maybe("cpu", Int32, "The CPU, if it is active."),
@@ -167,7 +167,7 @@ pub const LWPS: Table = Table {
     columns: &[
         known("lwp", Int32, "Its tid."),
         maybe("name", Text, "Its command name, the last known."),
-        maybe("pid", Int32, "Its process, if it carried user threads."),
+        maybe("pid", Int32, "Its process; NULL if neither the kernel nor a user trace reports it."),
         known("ts_tick", Int64, "The first that is known of it."),
         maybe("dur_tick", Int64, "Its life; NULL if it never ended."),
         known("carries_threads", Bool, "Whether it belongs to a traced runtime or recorded user events."),

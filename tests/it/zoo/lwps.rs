@@ -1,10 +1,11 @@
 //! A program of 300 LWPs, more than any machine has CPUs: each has its own events and its own time.
 
-use std::{sync::Barrier, thread};
+use std::{collections::HashMap, sync::Barrier, thread};
 
-use super::program::{self, TRACE, account, is_whole, recorded};
+use super::program::{self, TRACE, is_whole, recorded};
 use crate::kernel;
 
+const NAME: &str = "300 LWPs";
 const LWPS: u64 = 300;
 
 fut::events! {
@@ -14,7 +15,7 @@ fut::events! {
 #[test]
 #[ignore = "a program for another test"]
 fn has_300_lwps() {
-    if !program::is_program() {
+    if !program::is(NAME) {
         return;
     }
     fut::init();
@@ -24,7 +25,7 @@ fn has_300_lwps() {
         let lwps: Vec<_> = (0..LWPS).map(|number| scope.spawn(move || one(number, all_there))).collect();
         lwps.into_iter().map(|lwp| lwp.join().unwrap()).collect()
     });
-    lines.iter().for_each(|line| account(line));
+    println!("account {}", lines.join(" "));
 }
 
 /// Each records as many events as its number, and ten.
@@ -35,21 +36,17 @@ fn one(number: u64, all_there: &Barrier) -> String {
     for event in 0..number + 10 {
         zoo_lwp(tid, event);
     }
-    format!("{tid} {}", number + 10)
+    format!("{tid}={}", number + 10)
 }
 
 #[test]
 fn each_of_300_lwps_has_its_own_events() {
     let Some(_alone) = kernel::as_root() else { return };
-    let (sigmund, account) = recorded("zoo::lwps::has_300_lwps", &[]);
-    assert_eq!(account.len() as u64, LWPS);
-    let by_lwp = "SELECT concat(CAST(lwp AS VARCHAR), ' ', CAST(count(*) AS VARCHAR)) FROM zoo_lwp
-        WHERE tid = lwp GROUP BY lwp";
-    let mut found: Vec<String> = sigmund.sql(TRACE, by_lwp).into_iter().map(|row| row[0].clone()).collect();
-    let mut expected = account;
-    found.sort();
-    expected.sort();
-    assert_eq!(found, expected);
+    let (sigmund, account) = recorded("zoo::lwps::has_300_lwps", NAME);
+    assert_eq!(account.pairs().len() as u64, LWPS);
+    let by_lwp = "SELECT lwp, count(*) FROM zoo_lwp WHERE tid = lwp GROUP BY lwp";
+    let found = sigmund.sql(TRACE, by_lwp).into_iter().map(|row| (row[0].clone(), row[1].clone()));
+    assert_eq!(&found.collect::<HashMap<_, _>>(), account.pairs());
     assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM zoo_lwp WHERE tid <> lwp"), 0);
     is_whole(&sigmund);
 }

@@ -2,9 +2,13 @@
 //! super-trace.
 
 pub(crate) mod daemons;
+mod executes;
 pub(crate) mod limited;
 mod lwps;
+mod namespaces;
+mod plain;
 mod program;
 mod ptraced;
 mod runtimes;
 mod short;
+mod stopped;

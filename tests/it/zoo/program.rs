@@ -1,50 +1,42 @@
-//! This test binary once more, as the program that is recorded. What it prints behind [`ACCOUNT`] is its account.
+//! This test binary as the program that is recorded: it runs one ignored test, which prints `account NAME=VALUE …`.
 
-use std::env;
+use std::{collections::HashMap, env, process::Command};
 
 use crate::sigmund::{Said, Sigmund, said};
 
-/// The super-trace of the program's recording.
+/// The super-trace of a program's recording.
 pub(super) const TRACE: &str = "RUN.supertrace";
-/// Says in the environment that a test is to be the program.
-const AS_PROGRAM: &str = "SIGMUND_TEST_ZOO";
-const ACCOUNT: &str = "account: ";
 
-/// Whether the test that asks was started as the program.
-pub(super) fn is_program() -> bool {
-    env::var_os(AS_PROGRAM).is_some()
-}
+/// Is in the environment of a program, with the name of what it is to be.
+pub(super) const PROGRAM: &str = "SIGMUND_TEST_ZOO";
 
-/// The program says this much of what it did.
-pub(super) fn account(text: &str) {
-    println!("{ACCOUNT}{text}");
-}
-
-/// The command line that runs the ignored test of this name as a program.
+/// The command line of the program that is the ignored test of this path.
 pub(super) fn command_line(test: &str) -> Vec<String> {
-    let program = env::current_exe().unwrap().into_os_string().into_string().unwrap();
-    let flags = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
-    [program].into_iter().chain(flags.map(String::from)).collect()
+    let binary = env::current_exe().unwrap().into_os_string().into_string().unwrap();
+    let args = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
+    [binary].into_iter().chain(args.map(String::from)).collect()
 }
 
-/// Records that program, with these options of `sigmund record`; its account, line by line.
-pub(super) fn recorded(test: &str, options: &[&str]) -> (Sigmund, Vec<String>) {
+/// Tells the program, by its environment, that it is one.
+pub(super) fn told(command: &mut Command, what: &str) {
+    command.env(PROGRAM, what);
+}
+
+/// Whether this process is the program.
+pub(super) fn is(what: &str) -> bool {
+    env::var(PROGRAM).is_ok_and(|said| said == what)
+}
+
+/// Records the program that is the ignored test of this path, and is to be `what`.
+pub(super) fn recorded(test: &str, what: &str) -> (Sigmund, Account) {
     let sigmund = Sigmund::new();
     let mut command = sigmund.command();
-    command.args(["record", "-o", "RUN"]).args(options).arg("--").args(command_line(test));
-    command.env(AS_PROGRAM, "1");
-    let account = account_of(&said(command));
-    assert_eq!(sigmund.fact(TRACE, "ended"), "exit 0");
-    (sigmund, account)
-}
-
-fn account_of(said: &Said) -> Vec<String> {
+    command.args(["record", "-o", "RUN", "--"]).args(command_line(test));
+    told(&mut command, what);
+    let said = said(command);
     assert_eq!(said.status, 0, "{said:?}");
-    // The harness prints the name of the test before what the test prints, in the same line.
-    let lines: Vec<String> =
-        said.stdout.lines().filter_map(|line| Some(line.split_once(ACCOUNT)?.1.to_string())).collect();
-    assert!(!lines.is_empty(), "the program gave no account: {said:?}");
-    lines
+    assert_eq!(sigmund.fact(TRACE, "ended"), "exit 0", "{said:?}");
+    (sigmund, Account::of(&said))
 }
 
 /// Nothing is missing from the user side, and both witnesses agree about nearly all of its events.
@@ -55,4 +47,44 @@ pub(super) fn is_whole(sigmund: &Sigmund) {
     let (agree, others) = (witness("agree"), witness("disagree") + witness("single"));
     // Some kernels leave out a switch now and then: of a short recording, that may be a few events.
     assert!(others <= 5 + agree / 100, "{agree} agree, {others} do not or have one witness only");
+}
+
+/// What the program printed about itself.
+pub(super) struct Account(HashMap<String, String>);
+
+impl Account {
+    pub(super) fn of(said: &Said) -> Account {
+        Account::in_text(&said.stdout).unwrap_or_else(|| panic!("no account: {said:?}"))
+    }
+
+    /// `None` if the text has none, or not all of it yet.
+    pub(super) fn in_text(text: &str) -> Option<Account> {
+        // The harness writes its own words before it, on the same line.
+        let accounts = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let words = accounts
+            .filter_map(|line| line.split_once("account "))
+            .flat_map(|(_, rest)| rest.split_whitespace());
+        let pairs: HashMap<String, String> =
+            words.filter_map(|word| word.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
+        (!pairs.is_empty()).then_some(Account(pairs))
+    }
+
+    /// All of it.
+    pub(super) fn pairs(&self) -> &HashMap<String, String> {
+        &self.0
+    }
+
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.0))
+    }
+
+    pub(super) fn number(&self, name: &str) -> i64 {
+        self.text(name).parse().unwrap_or_else(|e| panic!("{name}: {e}: {:?}", self.0))
+    }
+}
+
+/// The LWP that runs the caller, asked of the kernel.
+pub(super) fn lwp() -> i64 {
+    // SAFETY: takes no argument and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) }
 }

@@ -2,9 +2,10 @@
 
 use std::{io, os::unix::process::CommandExt, process::Command};
 
-use super::program::{self, TRACE, account, command_line, is_whole, recorded};
+use super::program::{self, TRACE, command_line, is_whole, recorded};
 use crate::kernel;
 
+const NAME: &str = "ptraced";
 const EVENTS: u64 = 200;
 
 fut::events! {
@@ -14,7 +15,7 @@ fut::events! {
 #[test]
 #[ignore = "a program for another test"]
 fn is_stopped_at_each_system_call() {
-    if !program::is_program() {
+    if !program::is(NAME) {
         return;
     }
     fut::init();
@@ -23,14 +24,14 @@ fn is_stopped_at_each_system_call() {
         // SAFETY: `getppid` takes nothing, and cannot fail.
         unsafe { libc::getppid() };
     }
-    account(&EVENTS.to_string());
+    println!("account events={EVENTS}");
 }
 
 /// The debugger: it runs the program above, and lets it go on at each stop.
 #[test]
 #[ignore = "a program for another test"]
 fn stops_another_program() {
-    if !program::is_program() {
+    if !program::is(NAME) {
         return;
     }
     let line = command_line("zoo::ptraced::is_stopped_at_each_system_call");
@@ -77,8 +78,8 @@ fn trace(request: libc::c_uint, pid: libc::pid_t, data: libc::c_int) -> io::Resu
 #[test]
 fn a_program_under_a_debugger_is_recorded_like_any_other() {
     let Some(_alone) = kernel::as_root() else { return };
-    let (sigmund, account) = recorded("zoo::ptraced::stops_another_program", &[]);
-    assert_eq!(account, ["200"]);
+    let (sigmund, account) = recorded("zoo::ptraced::stops_another_program", NAME);
+    assert_eq!(account.number("events"), EVENTS as i64);
     assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM zoo_ptraced"), EVENTS as i64);
     // Each of its two stops a system call has taken it off its CPU.
     let stopped = "SELECT count(*) FROM lwp_states WHERE state = 'stopped'

@@ -2,9 +2,10 @@
 
 use std::thread;
 
-use super::program::{self, TRACE, account, is_whole, recorded};
+use super::program::{self, TRACE, is_whole, recorded};
 use crate::kernel;
 
+const NAME: &str = "two runtimes";
 const THREADS: u64 = 40;
 
 fut::events! {
@@ -14,7 +15,7 @@ fut::events! {
 #[test]
 #[ignore = "a program for another test"]
 fn has_two_runtimes() {
-    if !program::is_program() {
+    if !program::is(NAME) {
         return;
     }
     thread::scope(|scope| {
@@ -22,7 +23,7 @@ fn has_two_runtimes() {
             scope.spawn(move || runtime(number));
         }
     });
-    account(&format!("{}", 2 * THREADS));
+    println!("account threads={}", 2 * THREADS);
 }
 
 fn runtime(number: u64) {
@@ -45,8 +46,8 @@ fn runtime(number: u64) {
 #[test]
 fn the_threads_of_two_runtimes_are_told_apart() {
     let Some(_alone) = kernel::as_root() else { return };
-    let (sigmund, account) = recorded("zoo::runtimes::has_two_runtimes", &[]);
-    assert_eq!(account, ["80"]);
+    let (sigmund, account) = recorded("zoo::runtimes::has_two_runtimes", NAME);
+    assert_eq!(account.number("threads"), 80);
     let named = "SELECT name, count(*) FROM threads WHERE name LIKE 'runtime %' GROUP BY name ORDER BY name";
     assert_eq!(sigmund.sql(TRACE, named), [["runtime 0", "40"], ["runtime 1", "40"]]);
     // 20 events each, all by a thread of the runtime that they name.

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::Error,
     merge::MergeOptions,
-    source::{Source, open_trace},
+    source::{Inputs, Source, open_trace},
 };
 
 /// A bound that is wider than this makes answers about single events doubtful.
@@ -74,7 +74,9 @@ pub(super) fn witnesses(
         // A folder is several sources, in the same order each time.
         let again = match opened.entry(&source.path) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(open_trace(&source.path, options)?.into_iter()),
+            Entry::Vacant(entry) => {
+                entry.insert(open_trace(&source.path, &mut Inputs::default(), options)?.into_iter())
+            }
         };
         let Some(again) = again.next() else { continue };
         let levels = levels(&again.types);

@@ -23,10 +23,11 @@ use std::sync::Arc;
 use sigmund_model::{ClockDomain, Hertz, Level, Loss};
 
 pub(crate) use self::sightings::Sighting;
+pub(super) use self::streams::Nothing;
 use self::{
     align::{Aligned, Skews},
     graph::{Graph, Path, hertz},
-    streams::{Brought, Nothing, bring_losses},
+    streams::{Brought, bring_losses},
 };
 use super::Source;
 use crate::{error::Error, merge::MergeOptions};

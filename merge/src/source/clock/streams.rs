@@ -35,7 +35,7 @@ pub(super) fn bring_losses(losses: &mut [Loss], path: &mut Path) {
 }
 
 /// No events: stands for a stream while it is being replaced.
-pub(super) struct Nothing;
+pub(in crate::source) struct Nothing;
 
 impl EventStream for Nothing {
     fn next_into(&mut self, _: &mut Event) -> io::Result<bool> {

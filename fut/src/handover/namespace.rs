@@ -1,0 +1,44 @@
+//! The LWPs of a process in another PID namespace: what they call themselves, and what they are called here.
+//!
+//! A process in a PID namespace of its own records its LWPs under the numbers that `gettid` gives it. The kernel's own
+//! events have those of the first namespace. `NSpid` in `/proc/PID/task/TID/status` lists both, the innermost last
+//! (Documentation/filesystems/proc.rst).
+
+use std::fs;
+
+use sigmund_model::{Lwp, Pid};
+
+/// Of each LWP of a process: its number in its own PID namespace, and the one here. `None` if the process is in this
+/// process's namespace, has ended, or cannot be looked at.
+pub fn lwps_in_namespace(process: Pid) -> Option<Vec<(Lwp, Lwp)>> {
+    let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/pid")).ok();
+    if namespace(&process.to_string())? == namespace("self")? {
+        return None;
+    }
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let numbers = tasks.filter_map(|task| numbers(&fs::read_to_string(task.path().join("status")).ok()?));
+    Some(numbers.collect())
+}
+
+/// The last and the first number of the line.
+fn numbers(status: &str) -> Option<(Lwp, Lwp)> {
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
+    let here = numbers.next()?.ok()?;
+    let inside = numbers.next_back()?.ok()?;
+    Some((Lwp(inside), Lwp(here)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_number_is_the_last_and_the_number_here_the_first() {
+        assert_eq!(numbers("Name:\tx\nNSpid:\t4711\t38\t5\nNSpgid:\t1\t2\n"), Some((Lwp(5), Lwp(4711))));
+        // In one namespace there is one number.
+        assert_eq!(numbers("Name:\tx\nNSpid:\t4711\n"), None);
+        assert_eq!(numbers("Name:\tx\n"), None);
+        assert_eq!(lwps_in_namespace(Pid(std::process::id())), None);
+    }
+}

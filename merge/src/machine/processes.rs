@@ -1,0 +1,109 @@
+//! Of which process an LWP is, as the kernel reports it; and an LWP that gets the number of its process by `exec`.
+//!
+//! When an LWP that is not the leader of its process calls `execve`, the kernel ends all others, waits until the leader
+//! has left its CPU for the last time, and gives the leader's number to the caller (`de_thread`, fs/exec.c, v6.12). Only
+//! when the new program is loaded does `sched_process_exec` report it, with the old number; events in between are
+//! recorded under the new one already. So a leader that has ended and records an event on the CPU of an LWP of its own
+//! process is that LWP: the number is given to no one else before the process has ended.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use sigmund_model::{Cpu, EndReason, Event, Lwp, LwpState, Pid, Ticks};
+
+use super::{Machine, lwp::Place};
+use crate::error::Error;
+
+/// What the kernel reported about processes.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    /// Of LWPs that live, or are about to.
+    of: HashMap<Lwp, Pid, RandomState>,
+    /// Leaders that have ended, while others of their process may go on.
+    ended_leaders: HashSet<Lwp, RandomState>,
+}
+
+impl Processes {
+    /// An LWP has ended. Its process, if the kernel reported it.
+    pub(super) fn ended(&mut self, lwp: Lwp, pid: Option<Pid>) -> Option<Pid> {
+        let pid = self.of.remove(&lwp).or(pid);
+        if pid == Some(Pid(lwp.0)) {
+            self.ended_leaders.insert(lwp);
+        }
+        pid
+    }
+
+    pub(super) fn of(&self, lwp: Lwp) -> Option<Pid> {
+        self.of.get(&lwp).copied()
+    }
+}
+
+impl Machine {
+    /// The LWP of this number is of this process.
+    pub(crate) fn is_of(&mut self, lwp: Lwp, pid: Pid) {
+        self.processes.of.insert(lwp, pid);
+    }
+
+    /// `by`, or whoever is on the CPU, is about to make an LWP: of its own process, or the leader of a new one.
+    pub(crate) fn makes(&mut self, event: &Event, child: Lwp, in_own_process: bool) {
+        let by = event.lwp.or_else(|| self.cpus.get(event.cpu?)?.current);
+        let pid = match in_own_process {
+            true => by.and_then(|lwp| self.process_by_kernel_or_user(lwp)),
+            false => Some(Pid(child.0)),
+        };
+        match pid {
+            Some(pid) => self.is_of(child, pid),
+            None => _ = self.processes.of.remove(&child),
+        }
+    }
+
+    fn process_by_kernel_or_user(&self, lwp: Lwp) -> Option<Pid> {
+        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid)
+    }
+
+    /// One that had the number before is gone; what the kernel reported last is about the new one.
+    pub(super) fn number_is_used_again(&mut self, lwp: Lwp, new: Option<Pid>) {
+        match new {
+            Some(pid) => self.is_of(lwp, pid),
+            None => _ = self.processes.of.remove(&lwp),
+        }
+        self.processes.ended_leaders.remove(&lwp);
+    }
+
+    /// `sched_process_exec`: the LWP that was `old` is `new`.
+    pub(crate) fn executes(&mut self, event: &Event, new: Lwp, old: Lwp) -> Result<(), Error> {
+        let is_other = self.process_by_kernel_or_user(old).is_some_and(|pid| pid != Pid(new.0));
+        if new == old || is_other || [new, old].contains(&Lwp::IDLE) || self.lwps.get(old).is_none() {
+            return Ok(());
+        }
+        self.go_to(event.tick)?;
+        match event.cpu.or_else(|| self.cpu_of(old)) {
+            Some(cpu) => self.renumber(old, new, cpu, event.tick),
+            None => self.ends_as(old, new, event.tick),
+        }
+    }
+
+    /// An event of an LWP on a CPU, before anything is concluded from it.
+    pub(super) fn may_have_executed(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        let current = self.cpus.get(cpu).and_then(|entry| entry.current);
+        let Some(old) = current.filter(|old| *old != lwp && *old != Lwp::IDLE) else { return Ok(()) };
+        let is_renumbered = self.processes.ended_leaders.contains(&lwp)
+            && self.process_by_kernel_or_user(old) == Some(Pid(lwp.0));
+        if is_renumbered { self.renumber(old, lwp, cpu, tick) } else { Ok(()) }
+    }
+
+    /// What was `old` is on its CPU as `new`.
+    fn renumber(&mut self, old: Lwp, new: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
+        let is_there = self.cpus.get(cpu).is_some_and(|entry| entry.current == Some(old));
+        self.ends_as(old, new, tick)?;
+        if is_there { self.arrive(new, cpu, tick) } else { Ok(()) }
+    }
+
+    fn ends_as(&mut self, old: Lwp, new: Lwp, tick: Ticks) -> Result<(), Error> {
+        self.place(old, Place::Off(LwpState::Exited), tick, EndReason::Exit)?;
+        self.lwp_gone(old, tick)?;
+        self.processes.ended_leaders.remove(&new);
+        self.is_of(new, Pid(new.0));
+        Ok(())
+    }
+}

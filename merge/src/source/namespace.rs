@@ -1,0 +1,132 @@
+//! User traces of processes in another PID namespace than the kernel's events: their LWPs get the numbers of those events.
+//!
+//! One whose other number nobody has seen gets a number that no LWP can have (`PID_MAX_LIMIT` is 2^22,
+//! include/linux/threads.h): its user events keep their one witness, the probe, and no event of another LWP is taken for
+//! one of its own.
+
+use std::{collections::HashMap, io, path::Path};
+
+use fkt_ingest::TraceStream;
+use sigmund_model::{Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Pid, tables::info_keys};
+
+use super::{Inputs, Source};
+use crate::run::{NAMESPACE_MARK, NamespaceNumbers};
+
+/// LWPs from here on are those of which no kernel event is known, whatever there is.
+pub(crate) const FIRST_WITHOUT_KERNEL: u32 = 1 << 30;
+
+/// The same of what a user trace holds that is by its name of such a process, where there is no manifest with numbers.
+pub(super) fn renumber_marked(path: &Path, mut sources: Vec<Source>, inputs: &mut Inputs) -> Vec<Source> {
+    let is_marked =
+        |name: &str| name.starts_with("user-") && name.ends_with(".fut") && name.contains(NAMESPACE_MARK);
+    if path.file_name().and_then(|name| name.to_str()).is_some_and(is_marked) {
+        sources.iter_mut().for_each(|user| renumber(path.parent().unwrap_or(path), user, None, inputs));
+    }
+    sources
+}
+
+/// Puts the numbers of the kernel's events into a user trace. `numbers` is `None` where they are not known at all.
+pub(super) fn renumber(
+    run: &Path,
+    source: &mut Source,
+    numbers: Option<&NamespaceNumbers>,
+    inputs: &mut Inputs,
+) {
+    let inside = source.carriers.first().map(|recorded| recorded.pid);
+    let host = numbers.map(|numbers| Pid(numbers.pid)).filter(|pid| pid.0 != 0);
+    let known: HashMap<u32, u32> =
+        numbers.iter().flat_map(|numbers| &numbers.lwps).map(|(inside, here)| (*inside, *here)).collect();
+    let mut lwps: HashMap<Lwp, Lwp> = HashMap::new();
+    let mut unknown = Vec::new();
+    for recorded in &source.carriers {
+        let number = lwps.entry(recorded.lwp).or_insert_with(|| match known.get(&recorded.lwp.0) {
+            Some(here) => Lwp(*here),
+            None => {
+                unknown.push(recorded.lwp);
+                inputs.number_without_kernel()
+            }
+        });
+        if number.0 >= FIRST_WITHOUT_KERNEL {
+            source.lwp_names.push((*number, format!("LWP {} of a PID namespace", recorded.lwp)));
+        }
+    }
+    let numbers = Numbers { pids: inside.zip(host), lwps };
+    for recorded in &mut source.carriers {
+        recorded.lwp = numbers.lwp(recorded.lwp);
+        recorded.pid = numbers.pid(recorded.pid);
+    }
+    source.lost.iter_mut().for_each(|(lwp, _)| *lwp = numbers.lwp(*lwp));
+    source.losses.iter_mut().for_each(|loss| loss.lwp = loss.lwp.map(|lwp| numbers.lwp(lwp)));
+    source.facts.iter_mut().for_each(|(key, _)| numbers.fact(key));
+    let streams = std::mem::take(&mut source.streams);
+    let renumbered = |stream: TraceStream| {
+        let events = Box::new(Outside { stream: stream.events, numbers: numbers.clone() });
+        TraceStream { events, ..stream }
+    };
+    source.streams = streams.into_iter().map(renumbered).collect();
+    source.losses.extend(not_found(run, source, &unknown));
+}
+
+/// LWPs whose kernel events, if there are any, cannot be told from those of others.
+fn not_found(run: &Path, source: &Source, lwps: &[Lwp]) -> Option<Loss> {
+    let first = lwps.first()?;
+    let detail = format!(
+        "{}: {}: the process is in another PID namespace than the kernel's events, and the numbers that its LWPs have \
+         there are not known of {}, the first of which calls itself {first}: they have no kernel side",
+        run.display(),
+        source.path.file_name().unwrap_or_default().display(),
+        lwps.len(),
+    );
+    let advice = "record in the first PID namespace; an LWP that lives for less than some milliseconds cannot be found";
+    Some(Loss { advice, count: None, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) })
+}
+
+/// Numbers inside of a namespace, and those of the kernel's events.
+#[derive(Clone, Debug)]
+struct Numbers {
+    pids: Option<(Pid, Pid)>,
+    lwps: HashMap<Lwp, Lwp>,
+}
+
+impl Numbers {
+    fn lwp(&self, lwp: Lwp) -> Lwp {
+        self.lwps.get(&lwp).copied().unwrap_or(lwp)
+    }
+
+    fn pid(&self, pid: Pid) -> Pid {
+        self.pids.filter(|(inside, _)| *inside == pid).map_or(pid, |(_, host)| host)
+    }
+
+    /// A fact about a process has its number at the end of its key.
+    fn fact(&self, key: &mut String) {
+        let keys =
+            ["process_", info_keys::PROBE_TICKS, info_keys::PROBE_WORD_TICKS, info_keys::PROBE_CLOCK_TICKS];
+        let pid = keys.iter().find_map(|start| Some((*start, key.strip_prefix(start)?.parse().ok()?)));
+        if let Some((start, pid)) = pid {
+            *key = format!("{start}{}", self.pid(Pid(pid)));
+        }
+    }
+}
+
+/// A stream with the numbers of the kernel's events.
+struct Outside {
+    stream: Box<dyn EventStream + Send>,
+    numbers: Numbers,
+}
+
+impl EventStream for Outside {
+    fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
+        let more = self.stream.next_into(event)?;
+        event.lwp = event.lwp.map(|lwp| self.numbers.lwp(lwp));
+        if let Effect::LwpAttach { pid, cpu_time_ns } = event.effect {
+            event.effect = Effect::LwpAttach { pid: self.numbers.pid(pid), cpu_time_ns };
+        }
+        Ok(more)
+    }
+
+    fn take_losses(&mut self) -> Vec<Loss> {
+        let mut losses = self.stream.take_losses();
+        losses.iter_mut().for_each(|loss| loss.lwp = loss.lwp.map(|lwp| self.numbers.lwp(lwp)));
+        losses
+    }
+}

@@ -1,0 +1,143 @@
+//! What the kernel reports about processes: of which one an LWP is, and that it has another number after `exec`; and the
+//! state of a user thread whose LWP is stopped.
+
+mod supertrace;
+
+use std::fs;
+
+use sigmund_merge::{MergeOptions, Summary, merge};
+use tempfile::TempDir;
+
+use self::supertrace::Table;
+
+struct Merged {
+    folder: TempDir,
+    summary: Summary,
+}
+
+impl Merged {
+    fn of(drawn: &str) -> Merged {
+        let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join("\t").replace(',', " ");
+        let text: String = drawn.trim().lines().map(|line| cells(line) + "\n").collect();
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("drawn.tsv");
+        fs::write(&input, text).unwrap();
+        let out = folder.path().join("out.supertrace");
+        let summary = merge(&[input], &out, &MergeOptions::default(), |_| {}).unwrap();
+        Merged { folder, summary }
+    }
+
+    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
+        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
+    }
+}
+
+// LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 goes on as 70. Between that and the event, a wakeup is
+// recorded under the new number.
+//
+// CPU 0   |=70=|x
+// CPU 1   |==71==|==70==|idle
+const EXECUTES: &str = "
+    type date_tick pid cpu thr name                params
+    KERN 100       0   0   -   sched_switch        prev_state=0,next_pid=70
+    KERN 110       70  0   -   task_newtask        pid=71,comm=p,clone_flags=65536
+    KERN 111       70  0   -   sched_process_fork  parent_pid=70,child_pid=71
+    KERN 120       0   1   -   sched_switch        prev_state=0,next_pid=71
+    USER 130       71  1   -   USER_CONTEXT_SWITCH 5
+    KERN 150       70  0   -   sched_switch        prev_state=16,next_pid=0
+    KERN 170       70  1   -   sched_waking        pid=99,target_cpu=0
+    KERN 180       70  1   -   sched_process_exec  filename=p,pid=70,old_pid=71
+    USER 190       70  1   ?   MESSAGE             1
+    KERN 200       70  1   -   sched_switch        prev_state=1,next_pid=0";
+
+#[test]
+fn an_lwp_that_executes_goes_on_under_the_number_of_its_process() {
+    let merged = Merged::of(&EXECUTES.replace(
+        "KERN 100       0   0",
+        "KERN 90        1   2   -   task_newtask        pid=70,comm=p,clone_flags=17
+    KERN 91        1   2   -   sched_process_fork  parent_pid=1,child_pid=70
+    KERN 100       0   0",
+    ));
+    let states = merged.table("lwp_states", &["ts_tick", "dur_tick", "lwp", "state", "end_reason"]);
+    let of = |lwp: &str| -> Vec<String> {
+        let is_of = |line: &&String| line.split(' ').nth(2) == Some(lwp);
+        states.iter().filter(is_of).cloned().collect()
+    };
+    assert_eq!(of("71"), ["120 50 71 running exit", "170 ? 71 exited ?"]);
+    let leader = [
+        "100 50 70 running exit",
+        "150 ? 70 exited ?",
+        "170 30 70 running slept",
+        "200 0 70 sleeping trace-end",
+    ];
+    assert_eq!(of("70"), leader);
+    let lwps = merged.table("lwps", &["lwp", "pid", "ts_tick", "dur_tick"]);
+    for row in ["71 70 111 59", "70 70 91 59", "70 70 170 ?"] {
+        assert!(lwps.iter().any(|line| line == row), "{row} in {lwps:?}");
+    }
+    // The user event before is its own, and so is the one after.
+    assert_eq!(merged.table("active", &["ts_tick", "dur_tick", "thread", "lwp"]), ["130 40 5 71"]);
+    let user = merged.table("events", &["ts_tick", "level", "lwp", "cpu"]);
+    assert!(user.contains(&"190 USER 70 1".to_string()), "{user:?}");
+    assert_eq!(merged.summary.losses, []);
+}
+
+#[test]
+fn without_the_process_the_event_alone_ends_the_old_number() {
+    let merged = Merged::of(&EXECUTES.replace("KERN 170       70  1", "KERN 170       71  1"));
+    let states = merged.table("lwp_states", &["ts_tick", "dur_tick", "lwp", "state", "end_reason"]);
+    let expected = [
+        "100 50 70 running exit",
+        "150 ? 70 exited ?",
+        "120 60 71 running exit",
+        "180 ? 71 exited ?",
+        "180 20 70 running slept",
+        "200 0 70 sleeping trace-end",
+    ];
+    assert_eq!(states, expected);
+    assert_eq!(merged.summary.losses, []);
+}
+
+#[test]
+fn the_process_of_an_lwp_is_known_from_the_event_that_made_it() {
+    // 71 is a thread of 70 and 72 of 71's process; 73 is a process of its own; of 80's maker nothing is known.
+    let merged = Merged::of(
+        "type date_tick pid cpu thr name                params
+         KERN 90        1   0   -   task_newtask        pid=70,clone_flags=17
+         KERN 91        1   0   -   sched_process_fork  parent_pid=1,child_pid=70
+         KERN 100       70  0   -   task_newtask        pid=71,clone_flags=4001536
+         KERN 101       70  0   -   sched_process_fork  parent_pid=70,child_pid=71
+         KERN 110       71  0   -   task_newtask        pid=72,clone_flags=4001536
+         KERN 111       71  0   -   sched_process_fork  parent_pid=71,child_pid=72
+         KERN 120       71  0   -   task_newtask        pid=73,clone_flags=17
+         KERN 121       71  0   -   sched_process_fork  parent_pid=71,child_pid=73
+         KERN 130       9   0   -   task_newtask        pid=80,clone_flags=4001536
+         KERN 131       9   0   -   sched_process_fork  parent_pid=9,child_pid=80",
+    );
+    let mut lwps = merged.table("lwps", &["lwp", "pid"]);
+    lwps.retain(|line| !["1 ?", "9 ?"].contains(&line.as_str()));
+    assert_eq!(lwps, ["70 70", "71 70", "72 70", "73 73", "80 ?"]);
+}
+
+// CPU 0   |=70=|  stopped  | runnable |=70=|
+#[test]
+fn a_user_thread_is_stopped_while_its_lwp_is() {
+    let merged = Merged::of(
+        "type date_tick pid cpu thr name                params
+         KERN 100       0   0   -   sched_switch        prev_state=0,next_pid=70
+         USER 110       70  0   -   USER_CONTEXT_SWITCH 5
+         KERN 150       70  0   -   sched_switch        prev_state=4,next_pid=0
+         KERN 250       0   0   -   sched_wakeup        pid=70,target_cpu=0
+         KERN 260       0   0   -   sched_switch        prev_state=0,next_pid=70
+         KERN 270       70  0   -   sched_switch        prev_state=8,next_pid=0",
+    );
+    let states = merged.table("thread_states", &["ts_tick", "dur_tick", "state", "end_reason"]);
+    let expected = [
+        "110 40 active slept",
+        "150 100 stopped woken",
+        "250 10 stalled dispatched",
+        "260 10 active slept",
+        "270 0 stopped trace-end",
+    ];
+    assert_eq!(states, expected);
+}

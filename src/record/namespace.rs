@@ -1,0 +1,57 @@
+//! Processes in PID namespaces of their own: what the numbers in their user traces are here. An LWP is looked for when it
+//! has recorded its first packet or begun one; who has ended by then is not found any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fut::{
+    drain::{ProcessArena, lwps_in_namespace},
+    shm::Arena,
+};
+use sigmund_merge::NamespaceNumbers;
+use sigmund_model::{Lwp, Pid};
+
+/// LWPs of one process that are looked for at most; it may write what it likes into its arena.
+const MOST: usize = 1 << 16;
+
+/// The numbers of one process.
+pub(super) struct Namespace {
+    host: Pid,
+    lwps: BTreeMap<u32, u32>,
+    looked_for: BTreeSet<u32>,
+}
+
+impl Namespace {
+    /// That of a process, if it is another one than this process's.
+    pub(super) fn of(arena: &ProcessArena) -> Option<Namespace> {
+        let mut namespace =
+            Namespace { host: arena.peer(), lwps: BTreeMap::new(), looked_for: BTreeSet::new() };
+        namespace.add(arena.in_namespace()?);
+        Some(namespace)
+    }
+
+    /// Looks for LWPs that have begun to record.
+    pub(super) fn look(&mut self, arena: &Arena) {
+        let mut is_new = false;
+        for lwp in arena.rings().map(|ring| ring.lwp().0).filter(|lwp| *lwp != 0) {
+            is_new |=
+                self.looked_for.len() < MOST && self.looked_for.insert(lwp) && !self.lwps.contains_key(&lwp);
+        }
+        if is_new {
+            self.add(&lwps_in_namespace(self.host).unwrap_or_default());
+        }
+    }
+
+    fn add(&mut self, numbers: &[(Lwp, Lwp)]) {
+        self.lwps.extend(numbers.iter().map(|(inside, here)| (inside.0, here.0)));
+    }
+
+    pub(super) fn numbers(self) -> NamespaceNumbers {
+        NamespaceNumbers { pid: self.host.0, lwps: self.lwps.into_iter().collect() }
+    }
+}
+
+/// The numbers of a process that is still there.
+pub(super) fn numbers_of(host: Pid) -> Option<NamespaceNumbers> {
+    let lwps = lwps_in_namespace(host)?.into_iter().map(|(inside, here)| (inside.0, here.0));
+    Some(NamespaceNumbers { pid: host.0, lwps: lwps.collect() })
+}
