@@ -18,7 +18,7 @@ fn is_stopped_at_each_system_call() {
     if !program::is(NAME) {
         return;
     }
-    fut::init();
+    let _ = fut::init();
     for number in 0..EVENTS {
         zoo_ptraced(number);
         // SAFETY: `getppid` takes nothing, and cannot fail.

@@ -16,7 +16,7 @@ fn is_over_at_once() {
     if !program::is(NAME) {
         return;
     }
-    fut::init();
+    let _ = fut::init();
     println!("account events={EVENTS}");
     (0..EVENTS).for_each(zoo_short);
     // Not by way of the harness, which would take longer than the program.
