@@ -93,6 +93,8 @@ fn without_the_process_the_event_alone_ends_the_old_number() {
         "180 ? 71 exited ?",
         "180 20 70 running slept",
         "200 0 70 sleeping trace-end",
+        // Woken, and not seen on a CPU.
+        "170 30 99 unknown trace-end",
     ];
     assert_eq!(states, expected);
     assert_eq!(merged.summary.losses, []);

@@ -154,7 +154,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
     check_clean(&file);
     let file = String::from_utf8(file).unwrap();
     let sets: Vec<&str> = file.lines().filter(|line| line.contains(" ST t0 ")).collect();
-    assert_eq!(sets, ["15 0.000000000 ST t0 vt7 0x7ffe1234", "8 0.000001000 ST t0 vt7"]);
+    assert_eq!(sets, ["15 0.000000000 ST t0 vt8 0x7ffe1234", "8 0.000001000 ST t0 vt8"]);
 }
 
 #[test]
