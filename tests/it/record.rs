@@ -477,8 +477,8 @@ fn the_demo_shows_its_five_parts_and_leaves_the_run_and_the_super_trace() {
         "--list-events\n",
         "Its active time against its life\n$ sigmund --trace-file SHOW/sumtime.supertrace --thread ",
         " cycles\n",
-        "Do the two witnesses agree?\n$ sigmund check SHOW/sumtime.supertrace\nok: ",
-        "hold.\n",
+        "Do the two witnesses agree?\n$ sigmund check SHOW/sumtime.supertrace\nok  ",
+        "\nSHOW/sumtime.supertrace: sound",
         "To try next\n$ sigmund sql SHOW/sumtime.supertrace \"SELECT ",
         "active ",
     ] {
