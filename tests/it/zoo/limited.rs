@@ -132,12 +132,12 @@ fn mount(
 
 fn becomes_nobody() {
     const NOBODY: u32 = 65534;
-    // SAFETY: none of these takes memory, but for an empty list.
-    unsafe {
-        done("setgroups", libc::setgroups(0, std::ptr::null()));
-        done("setresgid", libc::setresgid(NOBODY, NOBODY, NOBODY));
-        done("setresuid", libc::setresuid(NOBODY, NOBODY, NOBODY));
-    }
+    // SAFETY: of an empty list, nothing is read.
+    done("setgroups", unsafe { libc::setgroups(0, std::ptr::null()) });
+    // SAFETY: it takes no memory.
+    done("setresgid", unsafe { libc::setresgid(NOBODY, NOBODY, NOBODY) });
+    // SAFETY: as above.
+    done("setresuid", unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) });
 }
 
 /// 512 MiB more than the test binary has already, which is large: some of it each thread reserves for its allocations.
@@ -161,11 +161,10 @@ fn limit(resource: libc::__rlimit_resource_t, to: u64) {
 fn empty_root() {
     let folder = env::var(FOLDER).unwrap();
     let folder = std::ffi::CString::new(folder).unwrap();
-    // SAFETY: C strings.
-    unsafe {
-        done("chroot", libc::chroot(folder.as_ptr()));
-        done("chdir", libc::chdir(c"/".as_ptr()));
-    }
+    // SAFETY: a C string.
+    done("chroot", unsafe { libc::chroot(folder.as_ptr()) });
+    // SAFETY: as above.
+    done("chdir", unsafe { libc::chdir(c"/".as_ptr()) });
 }
 
 #[track_caller]
