@@ -200,7 +200,7 @@ fn between_two_recordings_nobody_is_known_to_be_anywhere() {
     assert_eq!(merged.claimed(0, first as i64), 0);
     assert_eq!(merged.claimed(end as i64, second as i64), 0);
     assert_eq!(merged.claimed(second as i64 + 4000, i64::MAX), 0);
-    let gap = |cpu: u32| format!("not-recorded note KERN {cpu} {end} {second}");
+    let gap = |cpu: u32| format!("not-recorded gap KERN {cpu} {end} {second}");
     let tail = |cpu: u32| format!("not-recorded note KERN {cpu} {} ?", second + 4000);
     assert_eq!(merged.gaps(), [gap(0), tail(0), gap(1), tail(1)]);
     let of_98 = [

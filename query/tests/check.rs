@@ -98,6 +98,22 @@ async fn two_sides_that_never_meet_are_not_sound() {
     assert_eq!(alone.item("two-witnesses").unwrap().verdict, Verdict::NotApplicable);
 }
 
+// Two sides that share a small part of their time agree there, and say nothing about the rest.
+#[tokio::test]
+async fn where_most_user_events_have_one_witness_the_trace_has_gaps() {
+    let verdict = async |single: u64| {
+        let mut little = sound();
+        little.clear("info");
+        little.info("schema_version", 1).info("first_tick", 100).info("last_tick", 200);
+        little.info("witness_agree", 1000).info("witness_disagree", 0).info("witness_single", single);
+        little.info("kernel_events", 7).info("user_events", 1000 + single);
+        let report = report(&little).await;
+        (report.item("two-witnesses").unwrap().verdict, report.trust())
+    };
+    assert_eq!(verdict(1000).await, (Verdict::Ok, Trust::Sound));
+    assert_eq!(verdict(1001).await, (Verdict::Gaps, Trust::SoundWithGaps));
+}
+
 // thread 1   | A | exited           another thread 1, later:  | ready | A | exited
 // ticks     300 310                                         350     360 370
 /// The sound trace, and two more threads and LWPs that had one number each, one after the other.

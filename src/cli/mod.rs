@@ -14,8 +14,8 @@ use sigmund_user::Ids;
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  Done. Of a question: something matched. Of `check`: sound, or sound with gaps.
-  1  Nothing matched: no event, thread or row. Of `check`: an invariant is broken.
+  0  Success. For queries: something matched. For `check`: sound, or sound with gaps.
+  1  Nothing matched: no event, thread or row. For `check`: an invariant is broken.
   2  An error, which is reported on stderr. Nothing was done: the command line is wrong,
      an input cannot be read. Or not all was done: part of an input is damaged, part of
      a recording is missing, a signal came. What was readable or recorded is kept.
@@ -44,23 +44,23 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Merge runs, traces of many kinds and listings into a super-trace.
     Merge(MergeArgs),
-    /// Say what a super-trace, or any input of `merge`, is and holds.
+    /// Describe a super-trace, or any input of `merge`: contents, event types, LWPs, losses.
     Info(InfoArgs),
-    /// Say whether a super-trace can be trusted.
+    /// Check the invariants of a super-trace, and list what is missing.
     Check(CheckArgs),
-    /// Ask a super-trace in SQL.
+    /// Query a super-trace with SQL.
     Sql(SqlArgs),
     /// Write a super-trace for a viewer, or a table of it for a program.
     Export(ExportArgs),
-    /// Look at a program that is being recorded, and change what it records, while it runs.
+    /// Inspect a program while it is recorded, and change what it records.
     Ctl(CtlArgs),
-    /// Have a flight recorder write its last events to a user trace, while it runs.
+    /// Write the last events of a running flight recorder to a user trace.
     Snapshot(SnapshotArgs),
-    /// Record the bundled Sumtime program, and show what can be asked.
+    /// Record the bundled Sumtime program, and run example queries on it.
     Demo(DemoArgs),
     /// Print completions for a shell.
     Completions {
-        /// Which.
+        /// The shell.
         shell: clap_complete::Shell,
     },
     /// Print the man page.
@@ -84,16 +84,16 @@ pub(crate) struct Question {
     /// List the events; with --reactivity, each pair.
     #[arg(long, help_heading = "Measures")]
     pub(crate) list_events: bool,
-    /// For how long the threads really executed.
+    /// Active time: how long the selected threads executed on a CPU.
     #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
     pub(crate) active_time: bool,
     /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
     pub(crate) reactivity: Vec<Selector>,
-    /// Give times also in this unit.
+    /// Also show times in this unit.
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) unit: Option<Unit>,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
     pub(crate) format: FormatArg,
 }
@@ -110,7 +110,7 @@ pub(crate) struct FilterArgs {
     /// A CPU.
     #[arg(long, value_name = "CPU", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) cpu: Vec<u32>,
-    /// Events whose name contains this, or fits it as a regular expression.
+    /// Events whose name contains this text, or matches it as a regular expression.
     #[arg(long, value_name = "PATTERN", help_heading = "Filters")]
     pub(crate) event: Vec<EventPattern>,
     /// Events of one side only.
@@ -140,16 +140,16 @@ pub(crate) enum Unit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatArg {
-    /// Columns for people.
+    /// Aligned columns.
     #[value(alias = "table")]
     Human,
     /// Tab separated; `merge` reads listings of it.
     Tsv,
     /// Comma separated.
     Csv,
-    /// One array.
+    /// One JSON array.
     Json,
-    /// An object a line.
+    /// One JSON object a line.
     Ndjson,
 }
 
@@ -217,7 +217,7 @@ pub(crate) struct InfoArgs {
     /// Rows per table in human format.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
-    /// How to print. As json, everything is one object; tsv, csv and ndjson have the events.
+    /// Output format. As json, everything is one object; tsv, csv and ndjson have the events.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
 }
@@ -228,16 +228,16 @@ pub(crate) struct CheckArgs {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: Option<PathBuf>,
-    /// List so many of the events on which the two witnesses disagree, and of the gaps.
+    /// Number of disagreements of the two witnesses, and of gaps, to list.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// List all of them.
     #[arg(long, conflicts_with = "list")]
     pub(crate) all: bool,
-    /// Only this part.
+    /// Show only this part.
     #[arg(long, value_enum, value_name = "PART")]
     pub(crate) only: Option<CheckPart>,
-    /// How to print. As json, all parts are one object; tsv, csv and ndjson have one part, the promises if not said.
+    /// Output format. As json, all parts are one object; tsv, csv and ndjson have one part, the promises if not said.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
 }
@@ -245,19 +245,19 @@ pub(crate) struct CheckArgs {
 /// A part of what `check` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckPart {
-    /// What a super-trace promises, and whether it holds.
+    /// The invariants, and whether each holds.
     Promises,
-    /// What the two witnesses say of the events of each LWP.
+    /// For each LWP, its events by whether both witnesses agree on their CPU.
     Witnesses,
     /// Events on which they disagree.
     Disagreements,
     /// What is missing, by source.
     Losses,
-    /// Gaps one by one, and who was at work across them.
+    /// Each gap, and the threads and LWPs that were active across it.
     Gaps,
     /// LWPs whose time on CPUs is not the kernel's own sum.
     CpuTimes,
-    /// How well other clocks fit the main one.
+    /// How well other clocks fit the main clock.
     Clocks,
 }
 
@@ -291,10 +291,10 @@ pub(crate) struct SqlArgs {
     /// The super-trace.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: PathBuf,
-    /// The query. `SHOW TABLES` lists what can be asked.
+    /// The query. `SHOW TABLES` lists tables and views.
     #[arg(value_name = "QUERY")]
     pub(crate) query: String,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
 }
@@ -320,7 +320,7 @@ pub(crate) enum CtlVerb {
     /// `bytes` is what a record takes, at least if it has texts. `in_buffers` is a sample of what the drain has not
     /// taken yet, or of what a flight recorder holds: the newest 4 MiB of each LWP.
     List {
-        /// How to print.
+        /// Output format.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
@@ -344,7 +344,7 @@ pub(crate) enum CtlVerb {
         /// A number (0x101), or names: scheduler, lwp, sync, locks, spans, program, functions, c (all of C programs), all, default (all but locks), none.
         #[arg(value_name = "MASK", value_parser = key_mask)]
         mask: Option<KeyMask>,
-        /// How to print.
+        /// Output format.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
@@ -353,13 +353,13 @@ pub(crate) enum CtlVerb {
     /// `in_use` are packets of 64 KiB that hold something nobody has taken, `percent` how many of the ring that is,
     /// `packets` and `bytes` what the LWP has written so far.
     Status {
-        /// How to print. As json, facts and LWPs are one object; tsv and csv have the LWPs only.
+        /// Output format. As json, facts and LWPs are one object; tsv and csv have the LWPs only.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
     /// Its user threads: state, LWP, what each waits for and who held that when it began to wait.
     Threads {
-        /// How to print.
+        /// Output format.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },

@@ -27,12 +27,12 @@ Exit status:
   0  Recorded, and merged unless --no-merge; also if Ctrl-C or --for ended the recording.
   2  An error, which is reported on stderr. Nothing is recorded: the command line is wrong,
      the program cannot be started, the kernel does not have an event, RUN cannot be used.
-     Or not all is: the kernel side or user events could not be written (a full disk), a
+     Or a part is missing: the kernel side or user events could not be written (a full disk), a
      process got no buffer, an input of the merge is damaged, a signal came before the
      recording was merged. `sigmund merge RUN` can follow then.
 
-How the program itself ended does not matter for it: that is printed on stderr, and kept as
-`ended` in the table `info`.";
+The exit status of the program does not change it; it is printed on stderr, and kept as `ended`
+in the table `info`.";
 
 #[derive(Debug, Args)]
 #[command(
@@ -52,33 +52,33 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) no_merge: bool,
     /// Stop after this time (10s, 500ms, 2m). A program that was started is asked to end, as by Ctrl-C; one that has not
-    /// ended 3 s later goes on, and is not recorded any more.
+    /// ended 3 s later continues unrecorded.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) length: Option<Duration>,
     /// How long to record descendants that outlive the program. By default, until those that record with `fut` have ended;
-    /// others are left alone after 1 s. A signal ends the recording at any time; whoever lives on then goes on, and is not
-    /// recorded any more.
+    /// for other descendants, the recorder waits 1 s. A signal ends the recording at any time; processes that are still alive
+    /// then continue unrecorded.
     #[arg(long, value_enum, value_name = "WHO", conflicts_with_all = ["pid", "all"])]
     pub(crate) follow: Option<Follow>,
-    /// Record a process that runs already, and its children, until it ends or Ctrl-C. What it records itself is there
-    /// if it has a flight recorder.
+    /// Record a running process and its children, until it ends or Ctrl-C. Its own events are included if it has a
+    /// flight recorder.
     #[arg(long, value_name = "PID", conflicts_with_all = ["program", "all", "flight"])]
     pub(crate) pid: Option<u32>,
     /// Record the whole machine, system calls included, until Ctrl-C.
     #[arg(long, short, conflicts_with_all = ["program", "only", "flight", "user_only"])]
     pub(crate) all: bool,
-    /// Of the kernel, only what concerns the program and its children; of other LWPs, switches to and from it.
+    /// Record only kernel events of the program and its children, and switches between them and other LWPs.
     #[arg(long)]
     pub(crate) only: bool,
     /// Size of the program's buffer for each LWP; a power of two, 128 at least (256 with --flight).
     #[arg(long, value_name = "KIB", default_value_t = USER_BUFFER, value_parser = user_buffer)]
     pub(crate) user_buffer: u32,
     /// Keep only the last events of the program: full buffers overwrite their oldest, and are written when it ends,
-    /// however it ends. The kernel is recorded as ever.
+    /// however it ends. Kernel events are all kept.
     #[arg(long)]
     pub(crate) flight: bool,
-    /// Run the program as this user (name or number), with their groups, HOME, USER, LOGNAME and SHELL, and none of the
-    /// rights and open files of root, who alone may ask for it. Other variables are passed on.
+    /// Run the program as this user (name or number), with their groups, HOME, USER, LOGNAME and SHELL, and without the
+    /// privileges and open files of root. Other variables are passed on. Only root may use it.
     #[arg(long, value_name = "USER", conflicts_with_all = ["pid", "all"])]
     pub(crate) user: Option<String>,
     /// Do not record the kernel, even if that is allowed.
@@ -127,23 +127,23 @@ pub(crate) enum Follow {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelArgs {
-    /// One more tracepoint, as in sched:sched_stat_runtime.
+    /// Also record this tracepoint, e.g. sched:sched_stat_runtime.
     #[arg(long, value_name = "SYSTEM:EVENT")]
     pub(crate) kernel_event: Vec<String>,
-    /// One more witness of who was on a CPU. `runtime` is what the kernel itself adds to each LWP's time on CPUs
-    /// (sched_stat_runtime): an event more for each switch, timer tick and wakeup of the machine.
+    /// Also record a third witness of the time on CPUs. `runtime`: the kernel's own accounting of each LWP
+    /// (sched_stat_runtime), which is one more event for each switch, timer tick and wakeup of the machine.
     #[arg(long, value_enum, value_name = "WITNESS", conflicts_with_all = ["only", "user_only"])]
     pub(crate) witness: Vec<Witness>,
-    /// Record an event only where this holds, as in 'raw_syscalls:sys_enter: id == 202'. The kernel checks it.
+    /// Record an event only if this condition holds, e.g. 'raw_syscalls:sys_enter: id == 202'. The kernel evaluates it.
     #[arg(long, value_name = "SYSTEM:EVENT: CONDITION", value_parser = event_filter)]
     pub(crate) filter: Vec<EventFilter>,
     /// Size of the kernel's buffer for each CPU.
     #[arg(long, value_name = "KIB", default_value_t = KernelArgs::default().kernel_buffer)]
     pub(crate) kernel_buffer: usize,
-    /// Size of the pieces in which it is emptied; the kernel's own choice is a page.
+    /// Size of its sub-buffers; a page by default.
     #[arg(long, value_name = "KIB")]
     pub(crate) kernel_sub_buffer: Option<usize>,
-    /// Its clock. Any other than x86-tsc is less exact: snapshots bring it over.
+    /// Clock of kernel events. Clocks other than x86-tsc are converted by snapshots, which is less exact.
     #[arg(long, value_name = "CLOCK", default_value_t = KernelArgs::default().kernel_clock,
         value_parser = ["x86-tsc", "mono", "mono_raw", "boot"])]
     pub(crate) kernel_clock: String,
@@ -152,7 +152,7 @@ pub(crate) struct KernelArgs {
 /// What the kernel can be asked for to confirm the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Witness {
-    /// Time on CPUs, as the kernel adds it up.
+    /// The kernel's own accounting of time on CPUs.
     Runtime,
 }
 

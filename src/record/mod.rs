@@ -294,9 +294,7 @@ impl Running<'_> {
                     return Ok(Waited::NeverBegan(error));
                 }
                 let what = self.subject.describe();
-                output::say(&format!(
-                    "{what} has not ended in 3 s: it goes on, and is not recorded any more"
-                ));
+                output::say(&format!("{what} has not ended in 3 s: it continues unrecorded"));
                 return Ok(Waited::Left { by_signal: false });
             }
             self.keep_up(pace);

@@ -229,6 +229,7 @@ fn a_run_whose_recorder_was_killed_is_finished_by_merge_and_says_so() {
             sigmund.start(["record", "--force", "-o", "RUN", "--", program(), "sumtime", "14", "4", "60000"]);
         let program = kernel::program_of(recorder.pid(), "sumtime");
         std::thread::sleep(Duration::from_millis(250 + (kill * 370) % 600));
+        program.wait_for_cpu_time(Duration::from_millis(100));
         let during = soon(&sigmund, &["merge", "RUN", "-o", "during.supertrace"]);
         during.complained(&["RUN", "is being recorded"]);
         kernel::send(recorder.pid(), rustix::process::Signal::KILL);

@@ -200,7 +200,9 @@ fn unrecorded(cpu: Cpu, source: &str, from: Ticks, to: Option<Ticks>) -> Loss {
     let detail = format!("{source}: the kernel side ends here, and no other has CPU {cpu} before {until}");
     let advice = "record the kernel for as long as the program";
     let loss = Loss { advice, ..Loss::new(LossKind::NotRecorded, Level::Kern, detail) };
-    Loss { severity: Severity::Note, cpu: Some(cpu), from: Some(from), to, ..loss }
+    // Recordings end some time. Between two of them, the trace is not whole.
+    let severity = if to.is_some() { Severity::Gap } else { Severity::Note };
+    Loss { severity, cpu: Some(cpu), from: Some(from), to, ..loss }
 }
 
 /// All CPUs, by number.

@@ -97,7 +97,13 @@ pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
         None => (Verdict::NotApplicable, "no user event has two witnesses".to_string()),
         Some(percent) => {
             figures.push(Figure::new("percent", percent));
-            judge(percent, agree, disagree, causes)
+            match judge(percent, agree, disagree, causes) {
+                (Verdict::Ok, detail) if single > agree + disagree => (
+                    Verdict::Gaps,
+                    format!("{detail}; most user events have one witness only: the kernel's switches do not cover them"),
+                ),
+                judged => judged,
+            }
         }
     };
     let promise = "The CPU that a probe saw is the CPU that the kernel had its LWP on.";
