@@ -99,7 +99,7 @@ impl Merged {
         self.table("active", &["ts_tick", "dur_tick", "lwp", "cpu"])
     }
 
-    /// Ticks that LWPs are said to be on CPUs, or to wait for one, between two instants.
+    /// Ticks between two instants in which LWPs are `running` or `runnable`.
     fn claimed(&self, from: i64, to: i64) -> i64 {
         let table = Table::read(&self.folder.path().join("out.supertrace"), "lwp_states");
         let last = self.summary.span.unwrap().1.0 as i64;

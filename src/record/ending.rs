@@ -52,7 +52,7 @@ pub(super) struct Ended {
     pub(super) unrecorded: Unrecorded,
     /// Processes that asked for an arena, and ended without having recorded into it.
     pub(super) never_began: u64,
-    /// Somebody wants no more than this.
+    /// A signal ended the collection early: the run is not merged.
     pub(super) is_stopped: bool,
 }
 

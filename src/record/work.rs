@@ -19,7 +19,7 @@ impl<T: Send + 'static> Work<T> {
     /// Starts a thread of this name, at most 15 bytes.
     pub(super) fn start(name: &'static str, body: impl FnOnce() -> T + Send + 'static) -> Result<Work<T>> {
         let (give, result) = channel();
-        // A result that nobody waits for any more is dropped.
+        // The receiver may have given up; the result is dropped then.
         let body = move || drop(give.send(body()));
         thread::Builder::new()
             .name(name.into())

@@ -41,7 +41,7 @@ impl Input {
         Input::of_file(&path, file)
     }
 
-    /// Maps a regular file that is open; `path` is only said in messages.
+    /// Maps a regular file that is open; `path` is used in messages only.
     pub(crate) fn of_file(path: &Path, file: File) -> Result<Input, Error> {
         // SAFETY: the map is read-only and private. Another process may still write to the file or cut it.
         // Changed bytes do no harm: they are plain numbers, checked each time they are used, and no reference

@@ -65,7 +65,7 @@ impl Listing {
         Listing::of_file(path, open_regular(path).map_err(|error| Error::io(path, error))?)
     }
 
-    /// The same, of a file that is open; `path` is only said in messages.
+    /// The same, of a file that is open; `path` is used in messages only.
     ///
     /// # Errors
     /// As those of [`open`](Self::open).

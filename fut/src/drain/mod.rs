@@ -81,7 +81,7 @@ impl<A: Borrow<Arena>> Drain<A> {
         Drain::to_file(arena, File::create_new(path)?, path)
     }
 
-    /// Begins a user trace in a file that is open already, and empty; `path` is only said in messages.
+    /// Begins a user trace in a file that is open already, and empty; `path` is used in messages only.
     ///
     /// # Errors
     /// When the file cannot be written, or the arena has had a drain: it has one in its life.

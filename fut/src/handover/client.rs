@@ -1,4 +1,4 @@
-//! The side of the process that wants to be recorded.
+//! The client: a process that asks its recorder for an arena.
 
 use std::{
     io::{self, ErrorKind, IoSliceMut},

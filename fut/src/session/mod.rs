@@ -91,7 +91,7 @@ pub enum Init {
     AlreadyRecording,
     /// Nobody records this process.
     NotAsked,
-    /// Somebody wants to, and it is not possible. The program runs on without, and this was said on standard error, once.
+    /// A recorder asked for events, and the process cannot record. It runs unrecorded; stderr has the reason, once.
     Failed(StartError),
 }
 

@@ -89,7 +89,7 @@ impl UserTrace {
         UserTrace::read(Source::open(path)?)
     }
 
-    /// The same, of a file that is open; `path` is only said in messages.
+    /// The same, of a file that is open; `path` is used in messages only.
     ///
     /// # Errors
     /// As those of [`open`](Self::open).

@@ -30,7 +30,7 @@ pub(crate) struct End {
     pub(crate) tick: Ticks,
     /// Its name.
     pub(crate) source: String,
-    /// The CPUs that it has; `None` if it does not say which.
+    /// Its CPUs; `None` if it does not state them.
     pub(crate) cpus: Option<Vec<Cpu>>,
     /// Those that another source goes on with.
     pub(crate) covered: Vec<Cpu>,

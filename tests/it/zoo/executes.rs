@@ -3,8 +3,8 @@
 
 use std::{env, os::unix::process::CommandExt, process::Command, thread};
 
-use super::program::{self, Account};
-use crate::{kernel, sigmund::Sigmund};
+use super::program;
+use crate::kernel;
 
 const NAME: &str = "executes";
 const AGAIN: &str = "executes again";
@@ -21,15 +21,9 @@ fut::events! {
 #[test]
 fn an_lwp_that_is_not_the_leader_executes_and_goes_on_under_the_number_of_its_process() {
     let Some(_alone) = kernel::as_root() else { return };
-    let sigmund = Sigmund::new();
-    let mut command = sigmund.command();
-    command.args(["record", "-o", "RUN", "--"]).args(program::command_line(TEST));
-    program::told(&mut command, NAME);
-    let said = crate::sigmund::Running::of(command).finish();
-    assert_eq!(said.status, 0, "{said:?}");
-    let account = Account::of(&said);
+    let (sigmund, account) = program::recorded(TEST, NAME);
     let (old, pid) = (account.number("old"), account.number("pid"));
-    assert_eq!(account.number("new_pid"), pid, "{said:?}");
+    assert_eq!(account.number("new_pid"), pid);
     let new = account.number("new");
 
     let count = |what: &str| sigmund.number("RUN.supertrace", &format!("SELECT count(*) FROM {what}"));

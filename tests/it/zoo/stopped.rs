@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::program::{self, Account};
-use crate::{kernel, sigmund::Sigmund};
+use super::program;
+use crate::kernel;
 
 const NAME: &str = "stopped";
 const TEST: &str = "zoo::stopped::stops_itself";
@@ -15,13 +15,7 @@ const STOPPED_MS: i64 = 100;
 #[test]
 fn a_user_thread_is_stopped_as_long_as_its_program() {
     let Some(_alone) = kernel::as_root() else { return };
-    let sigmund = Sigmund::new();
-    let mut command = sigmund.command();
-    command.args(["record", "-o", "RUN", "--"]).args(program::command_line(TEST));
-    program::told(&mut command, NAME);
-    let said = crate::sigmund::Running::of(command).finish();
-    assert_eq!(said.status, 0, "{said:?}");
-    let account = Account::of(&said);
+    let (sigmund, account) = program::recorded(TEST, NAME);
     let (lwp, longest) = (account.number("lwp"), account.number("longest_ns"));
     let sum = |table: &str, state: &str| {
         let query =
