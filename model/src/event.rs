@@ -129,10 +129,10 @@ impl LeaveReason {
     }
 }
 
-/// What a source itself says about something that the merge can also work out.
+/// What a source reports explicitly about something that the merge can also infer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said<T> {
-    /// Nothing: work it out.
+pub enum Reported<T> {
+    /// Nothing: infer it.
     Nothing,
     /// That there is none.
     None,
@@ -224,7 +224,7 @@ pub struct Event {
     /// The LWP it was recorded by.
     pub lwp: Option<Lwp>,
     /// The user thread that the source itself says was mounted.
-    pub thread: Said<Thread>,
+    pub thread: Reported<Thread>,
     /// What the CPU was doing.
     pub context: Context,
     /// What it does to the state.
@@ -240,7 +240,7 @@ impl Default for Event {
             kind: 0,
             cpu: None,
             lwp: None,
-            thread: Said::Nothing,
+            thread: Reported::Nothing,
             context: Context::Task,
             effect: Effect::None,
             params: Params::default(),

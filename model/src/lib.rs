@@ -33,7 +33,9 @@ mod wait;
 pub use clock::{
     ClockDomain, ClockFit, ClockPair, Conversion, Hertz, Knot, Nanos, Reading, Snapshot, Ticks, Widen,
 };
-pub use event::{Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Said};
+pub use event::{
+    Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Reported,
+};
 pub use ids::{Cpu, Lwp, Pid, Thread};
 pub use loss::{Loss, LossKind, Severity, sum_of_counts};
 pub use params::{Param, Params};

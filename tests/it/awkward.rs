@@ -3,10 +3,10 @@
 
 use std::{path::Path, process::Command};
 
-use crate::sigmund::{Said, Sigmund, figure, fixture, program, said};
+use crate::sigmund::{Reported, Sigmund, figure, fixture, program, said};
 
 /// Runs a line of bash, in which `sigmund` is the command.
-fn bash(sigmund: &Sigmund, line: &str) -> Said {
+fn bash(sigmund: &Sigmund, line: &str) -> Reported {
     let mut command = Command::new("bash");
     let line = format!("sigmund() {{ '{}' \"$@\"; }}; {line}", program());
     command.current_dir(sigmund.folder()).args(["-c", &line]);

@@ -7,7 +7,7 @@ use parquet::arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder}
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, figure, fixture, program, user_traces},
+    sigmund::{Reported, Sigmund, figure, fixture, program, user_traces},
 };
 
 /// Kernel events in `small-tsc-v7-zstd.dat`.
@@ -17,7 +17,7 @@ fn kernel_trace() -> Vec<u8> {
     fs::read(fixture("small-tsc-v7-zstd.dat")).unwrap()
 }
 
-fn merge(sigmund: &Sigmund, input: &str) -> Said {
+fn merge(sigmund: &Sigmund, input: &str) -> Reported {
     sigmund.run(["merge", input, "-o", "out.supertrace"])
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     kernel::{self, Process},
-    sigmund::{Running, Said, Sigmund, program, said},
+    sigmund::{Reported, Running, Sigmund, program, said},
 };
 
 const TRACE: &str = "RUN.supertrace";
@@ -48,7 +48,7 @@ impl Recorded {
         self.sumtime.number().to_string()
     }
 
-    fn ctl(&self, words: &[&str]) -> Said {
+    fn ctl(&self, words: &[&str]) -> Reported {
         self.sigmund.run(["ctl", &self.pid()].iter().chain(words))
     }
 

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::{
     kernel,
-    sigmund::{Running, Said, Sigmund},
+    sigmund::{Reported, Running, Sigmund},
     zoo::daemons::{self, FIRST, HALF},
 };
 
@@ -67,7 +67,7 @@ fn has_ended(pid: u32) -> bool {
     stat.is_err() || stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
 }
 
-fn nothing_is_cut(sigmund: &Sigmund, said: &Said) {
+fn nothing_is_cut(sigmund: &Sigmund, said: &Reported) {
     assert_eq!(sigmund.sql(TRACE, CUT), Vec::<Vec<String>>::new());
     assert!(said.stderr.contains("no event is lost"), "{said:?}");
     assert!(!said.stderr.contains("not recorded any more"), "{said:?}");

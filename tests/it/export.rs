@@ -35,7 +35,13 @@ fn traces() -> Sigmund {
 #[path = "../../export/tests/it/waits.rs"]
 mod waits;
 
-fn export(sigmund: &Sigmund, trace: &str, format: &str, out: &str, more: &[&str]) -> crate::sigmund::Said {
+fn export(
+    sigmund: &Sigmund,
+    trace: &str,
+    format: &str,
+    out: &str,
+    more: &[&str],
+) -> crate::sigmund::Reported {
     let trace = format!("{trace}.supertrace");
     sigmund.run([&["export", &trace, "--format", format, "-o", out], more].concat())
 }

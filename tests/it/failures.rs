@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund},
+    sigmund::{Reported, Sigmund},
 };
 
 /// A small disk, mounted in the folder of a test.
@@ -33,13 +33,13 @@ impl Drop for Disk {
 
 const SUMTIME: [&str; 5] = [env!("CARGO_BIN_EXE_sigmund"), "sumtime", "12", "2", "10"];
 
-fn recorded(sigmund: &Sigmund, options: &[&str], words: &[&str]) -> Said {
+fn recorded(sigmund: &Sigmund, options: &[&str], words: &[&str]) -> Reported {
     sigmund.run(["record"].iter().chain(options).chain(&["--"]).chain(words))
 }
 
 /// The text is said, and nobody is told to do what is done already.
 #[track_caller]
-fn failed_for(said: Said, words: &[&str]) {
+fn failed_for(said: Reported, words: &[&str]) {
     assert!(!said.stderr.contains("link `fut`") && !said.stderr.contains("the recorder is gone"), "{said:?}");
     said.complained(words);
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund},
+    sigmund::{Reported, Sigmund},
 };
 
 /// Escape sequences (7 and 8 bits), DEL, an override, a line separator, a zero-width space; and a letter that stays.
@@ -42,7 +42,7 @@ fn listing() -> String {
 
 /// No character on stdout or stderr is obeyed by a terminal, and no line is forged.
 #[track_caller]
-fn is_printable(said: &Said) {
+fn is_printable(said: &Reported) {
     for stream in [&said.stdout, &said.stderr] {
         let obeyed = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2028}\u{200b}".contains(c);
         assert!(!stream.contains(obeyed), "{said:?}");
@@ -52,7 +52,7 @@ fn is_printable(said: &Said) {
 
 /// It is printable, and what is hostile is in it.
 #[track_caller]
-fn shows(said: &Said, name: &str) {
+fn shows(said: &Reported, name: &str) {
     is_printable(said);
     assert!(said.stdout.contains(name) || said.stderr.contains(name), "expected {name} in {said:?}");
 }

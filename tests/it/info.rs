@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, figure, fixture, program, user_traces},
+    sigmund::{Reported, Sigmund, figure, fixture, program, user_traces},
 };
 
 const KERNEL_TRACE: &str = "small-tsc-v7-zstd.dat";
@@ -102,7 +102,7 @@ fn of_a_listing_it_says_clock_events_and_lines_that_cannot_be_read() {
 }
 
 /// Records Sumtime: `RUN`, and `RUN.supertrace` beside it.
-fn run_of_sumtime() -> (Sigmund, Said) {
+fn run_of_sumtime() -> (Sigmund, Reported) {
     let sigmund = Sigmund::new();
     let said = sigmund.run(["record", "-o", "RUN", "--", program(), "sumtime", "6", "2", "1000"]);
     (sigmund, said)

@@ -4,13 +4,13 @@ use std::process::Command;
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, said},
+    sigmund::{Reported, Sigmund, said},
     zoo::limited::{self, ALL, Limited},
 };
 
 const TRACE: &str = "RUN.supertrace";
 
-fn run(sigmund: &Sigmund, limited: &Limited, mut command: Command, rest: &[&str]) -> Said {
+fn run(sigmund: &Sigmund, limited: &Limited, mut command: Command, rest: &[&str]) -> Reported {
     let empty = sigmund.path("empty");
     std::fs::create_dir_all(&empty).unwrap();
     limited::prepare(&mut command, limited, &empty);
@@ -20,7 +20,7 @@ fn run(sigmund: &Sigmund, limited: &Limited, mut command: Command, rest: &[&str]
 
 /// What the program says that it could do.
 #[track_caller]
-fn account(said: &Said) -> &str {
+fn account(said: &Reported) -> &str {
     let mut lines = said.stdout.lines().filter_map(|line| line.split_once("account: "));
     lines.next().unwrap_or_else(|| panic!("{said:?}")).1
 }

@@ -10,13 +10,13 @@ use std::{
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, figure, program, said},
+    sigmund::{Reported, Sigmund, figure, program, said},
 };
 
 const NOBODY: u32 = 65534;
 
 /// The command's end, which must come: `timeout` kills one that waits for a FIFO.
-fn soon(sigmund: &Sigmund, args: &[&str]) -> Said {
+fn soon(sigmund: &Sigmund, args: &[&str]) -> Reported {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "20", program()]).args(args).current_dir(sigmund.folder());
     let said = said(command);

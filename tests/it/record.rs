@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, program, said},
+    sigmund::{Reported, Sigmund, program, said},
 };
 
 const TRACE: &str = "RUN.supertrace";
@@ -23,13 +23,13 @@ const HEIGHT: u32 = 10;
 const NODES: u64 = (2 << HEIGHT) - 1;
 
 /// Sumtime under the recorder, on more LWPs than this machine may have CPUs: `RUN` and `RUN.supertrace`.
-fn recorded() -> (Sigmund, Said) {
+fn recorded() -> (Sigmund, Reported) {
     let sigmund = Sigmund::new();
     let said = record_sumtime(&sigmund);
     (sigmund, said)
 }
 
-fn record_sumtime(sigmund: &Sigmund) -> Said {
+fn record_sumtime(sigmund: &Sigmund) -> Reported {
     let height = HEIGHT.to_string();
     let said =
         sigmund.run(["record", "--force", "-o", "RUN", "--", program(), "sumtime", &height, "4", "60000"]);
@@ -410,7 +410,7 @@ fn a_flight_recording_keeps_the_last_events_and_says_how_many_it_does_not() {
 }
 
 /// `record ARGS -- sumtime` by somebody who is not root, in a folder of theirs.
-fn recorded_by_an_ordinary_user(args: &[&str]) -> (Sigmund, Said) {
+fn recorded_by_an_ordinary_user(args: &[&str]) -> (Sigmund, Reported) {
     let sigmund = Sigmund::new();
     fs::set_permissions(sigmund.folder(), fs::Permissions::from_mode(0o777)).unwrap();
     // They may not be allowed to go where the program was built.

@@ -54,7 +54,7 @@ impl Sigmund {
     }
 
     /// Runs the command to its end.
-    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Said {
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Reported {
         let mut command = self.command();
         command.args(args);
         said(command)
@@ -118,7 +118,7 @@ pub(crate) fn user_traces(run: &Path) -> Vec<PathBuf> {
 }
 
 /// Runs any command to its end.
-pub(crate) fn said(command: Command) -> Said {
+pub(crate) fn said(command: Command) -> Reported {
     start(command).finish()
 }
 
@@ -145,11 +145,11 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn finish(self) -> Said {
+    pub(crate) fn finish(self) -> Reported {
         let pid = self.pid();
         let output = self.child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
-        let said = Said {
+        let said = Reported {
             command: self.shown,
             pid,
             // A command that was killed has no status.
@@ -164,7 +164,7 @@ impl Running {
 
 /// What a command said, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Reported {
     #[expect(dead_code, reason = "shown when an assertion fails")]
     command: String,
     pub(crate) pid: u32,
@@ -173,7 +173,7 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl Reported {
     /// It found something: status 0. Gives what it printed.
     #[track_caller]
     pub(crate) fn found(self) -> String {

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     kernel,
-    sigmund::{Said, Sigmund, program, said, user_traces},
+    sigmund::{Reported, Sigmund, program, said, user_traces},
 };
 
 /// User and group `nobody` where tests run; there, they are in no other group.
@@ -33,7 +33,7 @@ fn printed(
     environment: &[(&str, &str)],
     options: &[&str],
     script: &str,
-) -> (Said, BTreeMap<String, String>) {
+) -> (Reported, BTreeMap<String, String>) {
     let mut command = Command::new("sh");
     // The recorder has a file open that only root may read, as number 9.
     command.args([
@@ -158,7 +158,7 @@ fn what_is_recorded_through_sudo_belongs_to_who_called_it() {
     assert_eq!(fs::metadata(sigmund.path("RUN/run.json")).unwrap().uid(), 0);
 }
 
-fn said_of(command: &mut Command) -> Said {
+fn said_of(command: &mut Command) -> Reported {
     let mut own = Command::new(command.get_program());
     own.args(command.get_args()).stdin(Stdio::null());
     own.current_dir(command.get_current_dir().unwrap());

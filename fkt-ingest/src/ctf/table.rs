@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sigmund_model::{Event, EventType, Level, Lwp, Said};
+use sigmund_model::{Event, EventType, Level, Lwp, Reported};
 
 use super::bits::Bits;
 use super::effects::EffectPlan;
@@ -247,7 +247,7 @@ impl StreamPlan {
             return Step::NoBits(id);
         }
         event.kind = plan.kind;
-        event.thread = Said::Nothing;
+        event.thread = Reported::Nothing;
         event.lwp = plan.lwp.and_then(|tid| u32::try_from(state.get(tid)).ok()).map(Lwp);
         plan.effect.apply(event);
         if event.lwp == Some(Lwp::IDLE) && event.context.is_task() {

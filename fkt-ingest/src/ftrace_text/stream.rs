@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use sigmund_model::{Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+use sigmund_model::{Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Reported, Severity, Ticks};
 
 use super::Shared;
 use super::line::{Line, Lost, Time};
@@ -105,7 +105,7 @@ impl LineStream {
         event.kind = types.kind(line.name);
         event.cpu = Some(self.cpu);
         event.lwp = Some(line.lwp);
-        event.thread = Said::Nothing;
+        event.thread = Reported::Nothing;
         types.fill(event.kind, found, &mut event.params);
         event.effect = types.effect(event.kind, &event.params);
         event.context = line.context();

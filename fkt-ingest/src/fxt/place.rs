@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{Effect, LeaveReason, Lwp, Said, Thread, Wait};
+use sigmund_model::{Effect, LeaveReason, Lwp, Reported, Thread, Wait};
 
 use super::codes::Entry;
 
@@ -90,13 +90,13 @@ impl Places {
     }
 
     /// The LWP of a record with this thread, and what the record says of who is mounted.
-    pub(super) fn of_thread(&self, id: u64) -> (Option<Lwp>, Said<Thread>) {
-        let Some(thread) = Thread::from_switch(id) else { return (None, Said::Nothing) };
+    pub(super) fn of_thread(&self, id: u64) -> (Option<Lwp>, Reported<Thread>) {
+        let Some(thread) = Thread::from_switch(id) else { return (None, Reported::Nothing) };
         match self.lwps.get(&id) {
-            Some((lwp, IsMounted::Yes)) => (Some(*lwp), Said::Some(thread)),
+            Some((lwp, IsMounted::Yes)) => (Some(*lwp), Reported::Some(thread)),
             // The switch is recorded before the stack changes.
-            Some((lwp, IsMounted::NoLonger)) => (Some(*lwp), Said::Nothing),
-            None => (None, Said::Some(thread)),
+            Some((lwp, IsMounted::NoLonger)) => (Some(*lwp), Reported::Nothing),
+            None => (None, Reported::Some(thread)),
         }
     }
 

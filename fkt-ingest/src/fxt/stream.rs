@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use sigmund_model::{
-    Context, Cpu, Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Params, Said, Severity, Thread,
+    Context, Cpu, Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Params, Reported, Severity, Thread,
     Ticks,
 };
 
@@ -115,7 +115,7 @@ impl FxtStream {
         event.tick = Ticks(head.tick);
         event.cpu = head.cpu.map(|cpu| Cpu(u32::from(cpu)));
         (event.lwp, event.thread) = match head.kernel {
-            true => (head.cpu.map(|_| Lwp(head.id as u32)), Said::Nothing),
+            true => (head.cpu.map(|_| Lwp(head.id as u32)), Reported::Nothing),
             false => self.places.of_thread(head.id),
         };
         event.context = if event.lwp == Some(Lwp::IDLE) { Context::Idle } else { Context::Task };
@@ -158,7 +158,7 @@ impl FxtStream {
                 }
                 NewLwp::Numbered { number, carries } => {
                     event.lwp = numbered(number, self.shared.process());
-                    event.thread = Said::Nothing;
+                    event.thread = Reported::Nothing;
                     self.places.new_lwp(event.lwp?, carries)
                 }
             },

@@ -1,6 +1,6 @@
 //! One line of a listing.
 
-use sigmund_model::{Cpu, Level, Lwp, Said, Thread};
+use sigmund_model::{Cpu, Level, Lwp, Reported, Thread};
 
 use super::header::{Column, Header};
 use super::params::{self, ListedParam};
@@ -15,7 +15,7 @@ pub(super) struct Row {
     pub(super) tick: u64,
     pub(super) lwp: Option<Lwp>,
     pub(super) cpu: Option<Cpu>,
-    pub(super) thread: Said<Thread>,
+    pub(super) thread: Reported<Thread>,
     pub(super) thread_name: Option<String>,
     pub(super) code: Option<u32>,
     pub(super) name: String,
@@ -86,11 +86,11 @@ fn number(cell: &str, column: &str) -> Result<Option<u32>, BadLine> {
 }
 
 /// `15`, `8(work/6)`, `?` (none), `-` (not known).
-fn thread(cell: &str) -> Result<(Said<Thread>, Option<String>), BadLine> {
+fn thread(cell: &str) -> Result<(Reported<Thread>, Option<String>), BadLine> {
     let error = || bad("a thread such as 15 or 8(work/6), - or ? in column thr", cell);
     match cell {
-        "" | "-" => return Ok((Said::Nothing, None)),
-        "?" | "0" => return Ok((Said::None, None)),
+        "" | "-" => return Ok((Reported::Nothing, None)),
+        "?" | "0" => return Ok((Reported::None, None)),
         _ => {}
     }
     let (number, name) = match cell.split_once('(') {
@@ -98,7 +98,7 @@ fn thread(cell: &str) -> Result<(Said<Thread>, Option<String>), BadLine> {
         None => (cell, None),
     };
     let number: u64 = number.parse().ok().filter(|n| *n <= i64::MAX as u64).ok_or_else(error)?;
-    Ok((Said::Some(Thread(number)), name))
+    Ok((Reported::Some(Thread(number)), name))
 }
 
 fn bad(expected: &str, found: &str) -> BadLine {

@@ -5,7 +5,7 @@ use std::io;
 
 use sigmund_model::{
     Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
-    Said, Thread, Ticks, Wait, WaitKind, names,
+    Reported, Thread, Ticks, Wait, WaitKind, names,
 };
 
 use super::params::ListedParam;
@@ -66,7 +66,7 @@ impl Types {
     pub(super) fn thread_names(&self, rows: &[Row]) -> Vec<(Thread, String)> {
         let mut names: HashMap<Thread, String> = HashMap::new();
         for row in rows {
-            if let (Said::Some(thread), Some(name)) = (row.thread, &row.thread_name) {
+            if let (Reported::Some(thread), Some(name)) = (row.thread, &row.thread_name) {
                 names.insert(thread, name.clone());
             }
             for (index, param) in row.params.iter().enumerate().filter(|(index, _)| names_thread(row, *index))

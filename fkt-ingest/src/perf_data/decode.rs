@@ -11,7 +11,7 @@
 
 use std::fmt::Write;
 
-use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Said, Ticks};
+use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Reported, Ticks};
 
 use super::attr::Attr;
 use super::described::Described;
@@ -92,7 +92,7 @@ impl Meaning {
     pub(super) fn fill(&self, record: &Record<'_>, stamp: &Stamp, event: &mut Event) {
         event.tick = Ticks(stamp.time);
         event.cpu = stamp.cpu;
-        event.thread = Said::Nothing;
+        event.thread = Reported::Nothing;
         if record.ty == PERF_RECORD_SAMPLE {
             return self.sample(record, stamp, event);
         }

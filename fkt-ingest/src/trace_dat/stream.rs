@@ -18,7 +18,7 @@
 use std::io;
 use std::sync::Arc;
 
-use sigmund_model::{ClockDomain, Cpu, Event, EventStream, Loss, LossKind, Said, Severity, Ticks};
+use sigmund_model::{ClockDomain, Cpu, Event, EventStream, Loss, LossKind, Reported, Severity, Ticks};
 
 use super::metadata::{Buffer, Region};
 use super::pages::{Pages, Place};
@@ -324,7 +324,7 @@ impl EventStream for KernelStream {
                     event.tick =
                         if corrected { self.correction.advance(self.last) } else { Ticks(self.last) };
                     event.cpu = Some(self.cpu);
-                    event.thread = Said::Nothing;
+                    event.thread = Reported::Nothing;
                     return Ok(true);
                 }
                 Step::End if page.cut_off => {

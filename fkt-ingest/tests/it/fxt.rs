@@ -4,7 +4,7 @@ use std::process::Command;
 
 use fkt_ingest::{ErrorKind, EventNames, Fxt, OpenOptions, TraceFile, from_bytes, from_bytes_with};
 use sigmund_model::{
-    ClockDomain, Context, Effect, Event, EventType, Level, Loss, LossKind, Lwp, Said, Thread, Ticks,
+    ClockDomain, Context, Effect, Event, EventType, Level, Loss, LossKind, Lwp, Reported, Thread, Ticks,
 };
 
 use crate::fixture;
@@ -94,7 +94,7 @@ fn compare(trace: &dyn TraceFile, events: &[Event], lines: &[Line], made: Made) 
             // `fxt_print` reads the thread of records of 32 bits as part of a larger number.
             false if !made.wide => {}
             false => {
-                let id = if let Said::Some(Thread(id)) = event.thread { id } else { 0 };
+                let id = if let Reported::Some(Thread(id)) = event.thread { id } else { 0 };
                 assert_eq!(id, line.id, "{line:?}");
             }
         }
@@ -283,7 +283,7 @@ fn lwps_and_threads_of_pm2_are_followed() {
         |event: &Event| matches!(event.effect, Effect::UserSwitch { next: Some(Thread(t)), .. } if t == b);
     assert!(switches(&events[3]));
     // What runs between the record of the switch and the switch is no evidence of who is mounted.
-    assert_eq!((events[4].thread, events[5].thread), (Said::Nothing, Said::Some(Thread(b))));
+    assert_eq!((events[4].thread, events[5].thread), (Reported::Nothing, Reported::Some(Thread(b))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use fkt_ingest::from_bytes;
-use sigmund_model::{Event, Said};
+use sigmund_model::{Event, Reported};
 
 use crate::{live::tool_exists, skipped::skipped};
 
@@ -89,7 +89,7 @@ fn a_program_with_many_threads_reads_as_fxt_print_prints_it() {
             .map_while(|param| param.number)
             .map(|number| number as u64)
             .collect();
-        let id = if let Said::Some(thread) = event.thread { thread.0 } else { 0 };
+        let id = if let Reported::Some(thread) = event.thread { thread.0 } else { 0 };
         ours.push((event.tick.0, id, u64::from(code), args));
     }
     assert_eq!(stream.events.take_losses(), []);

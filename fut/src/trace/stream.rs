@@ -11,7 +11,7 @@ use std::{
 
 use sigmund_model::{
     Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, LossKind,
-    Pid, Said, Severity, Thread, Ticks, Wait, WaitKind, names,
+    Pid, Reported, Severity, Thread, Ticks, Wait, WaitKind, names,
 };
 
 use super::{
@@ -358,9 +358,9 @@ impl UserStream {
         event.lwp = Some(packet.head.lwp);
         event.context = Context::Task;
         event.thread = match packet.head.thread {
-            _ if entry.offset != 0 => Said::Nothing,
-            Some(thread) => Said::Some(thread),
-            None => Said::None,
+            _ if entry.offset != 0 => Reported::Nothing,
+            Some(thread) => Reported::Some(thread),
+            None => Reported::None,
         };
         event.params.clear();
         let (code, text_behind) = split_code(record.head.code);

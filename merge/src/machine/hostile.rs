@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use sigmund_model::{
-    Context, Cpu, Effect, Event, LeaveReason, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Said,
+    Context, Cpu, Effect, Event, LeaveReason, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Reported,
     Thread, Ticks, Wait,
 };
 
@@ -19,12 +19,39 @@ struct Step {
 
 #[derive(Clone, Debug)]
 enum What {
-    Event { level: Level, cpu: Option<u32>, lwp: Option<u32>, thread: Said<Thread>, pid: u32, effect: Effect },
-    Missing { level: Level, number: u32, from: u64, length: u64 },
-    Begins { cpus: Option<Vec<u32>>, misses_no_switch: bool },
-    Ends { back: u64, cpus: Option<Vec<u32>>, covered: Vec<u32>, misses_no_switch: bool },
-    IsOf { lwp: u32, pid: u32 },
-    Executes { cpu: Option<u32>, new: u32, old: u32 },
+    Event {
+        level: Level,
+        cpu: Option<u32>,
+        lwp: Option<u32>,
+        thread: Reported<Thread>,
+        pid: u32,
+        effect: Effect,
+    },
+    Missing {
+        level: Level,
+        number: u32,
+        from: u64,
+        length: u64,
+    },
+    Begins {
+        cpus: Option<Vec<u32>>,
+        misses_no_switch: bool,
+    },
+    Ends {
+        back: u64,
+        cpus: Option<Vec<u32>>,
+        covered: Vec<u32>,
+        misses_no_switch: bool,
+    },
+    IsOf {
+        lwp: u32,
+        pid: u32,
+    },
+    Executes {
+        cpu: Option<u32>,
+        new: u32,
+        old: u32,
+    },
 }
 
 fn lwps() -> impl Strategy<Value = Lwp> {
@@ -79,7 +106,7 @@ fn effects() -> impl Strategy<Value = Effect> {
 
 fn steps() -> impl Strategy<Value = Step> {
     let levels = || prop_oneof![Just(Level::Kern), Just(Level::User)];
-    let said = prop_oneof![Just(Said::Nothing), Just(Said::None), threads().prop_map(Said::Some)];
+    let said = prop_oneof![Just(Reported::Nothing), Just(Reported::None), threads().prop_map(Reported::Some)];
     let (cpu, lwp) = (proptest::option::of(0..3_u32), proptest::option::of(0..4_u32));
     let event =
         (levels(), cpu, lwp, said, 1..3_u32, effects()).prop_map(|(level, cpu, lwp, thread, pid, effect)| {

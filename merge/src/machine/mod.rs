@@ -31,7 +31,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_model::{
-    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Pid, Said, Thread, Ticks,
+    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Pid, Reported, Thread, Ticks,
 };
 
 use self::{
@@ -233,7 +233,7 @@ impl Machine {
     /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say.
     #[inline]
     fn take_quiet(&mut self, event: &Event, declared: Option<Thread>) -> Option<Placed> {
-        if event.effect != Effect::None || event.thread != Said::Nothing {
+        if event.effect != Effect::None || event.thread != Reported::Nothing {
             return None;
         }
         let cpu = self.cpus.get_mut(event.cpu?)?;
@@ -299,20 +299,20 @@ impl Machine {
         context: Option<Context>,
     ) -> Result<Option<Thread>, Error> {
         let Some(lwp) = lwp.filter(|_| context.is_some_and(Context::is_task)) else {
-            return Ok(if let Said::Some(thread) = event.thread { Some(thread) } else { None });
+            return Ok(if let Reported::Some(thread) = event.thread { Some(thread) } else { None });
         };
         let mounted = self.lwps.get(lwp).map_or(Mounted::Unknown, |entry| entry.mounted);
         match event.thread {
-            Said::Some(thread) => {
+            Reported::Some(thread) => {
                 self.believe(lwp, mounted, Some(thread), event)?;
                 Ok(Some(thread))
             }
-            Said::None if level == Level::User => {
+            Reported::None if level == Level::User => {
                 self.believe(lwp, mounted, None, event)?;
                 Ok(None)
             }
-            Said::None => Ok(None),
-            Said::Nothing => Ok(mounted.thread()),
+            Reported::None => Ok(None),
+            Reported::Nothing => Ok(mounted.thread()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use sigmund_model::{
-    Effect, Event, EventStream, EventType, FieldType, Loss, Params, Said, Thread, Wait, WaitKind,
+    Effect, Event, EventStream, EventType, FieldType, Loss, Params, Reported, Thread, Wait, WaitKind,
 };
 
 /// Numbers of one process lie this far apart from those of the next.
@@ -36,8 +36,8 @@ impl Renumbered {
     }
 
     fn renumber(&mut self, event: &mut Event) {
-        if let Said::Some(thread) = event.thread {
-            event.thread = Said::Some(self.thread(thread));
+        if let Reported::Some(thread) = event.thread {
+            event.thread = Reported::Some(self.thread(thread));
         }
         event.effect = match event.effect {
             Effect::UserSwitch { next, reason, wait } => {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, env, process::Command};
 
-use crate::sigmund::{Said, Sigmund, said};
+use crate::sigmund::{Reported, Sigmund, said};
 
 /// The super-trace of a program's recording.
 pub(super) const TRACE: &str = "RUN.supertrace";
@@ -53,7 +53,7 @@ pub(super) fn is_whole(sigmund: &Sigmund) {
 pub(super) struct Account(HashMap<String, String>);
 
 impl Account {
-    pub(super) fn of(said: &Said) -> Account {
+    pub(super) fn of(said: &Reported) -> Account {
         Account::in_text(&said.stdout).unwrap_or_else(|| panic!("no account: {said:?}"))
     }
 

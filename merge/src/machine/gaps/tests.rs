@@ -2,7 +2,7 @@
 //! with several streams.
 
 use sigmund_model::{
-    Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Said, Ticks,
+    Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Reported, Ticks,
 };
 use tempfile::TempDir;
 
@@ -38,7 +38,7 @@ impl Case {
             kind: 0,
             cpu: Some(CPU),
             lwp: lwp.map(Lwp),
-            thread: Said::Nothing,
+            thread: Reported::Nothing,
             context: Context::Task,
             effect,
             params: Params::default(),
