@@ -84,7 +84,7 @@ impl ColumnEncoder {
     fn new(column: &ColumnDescPtr, cells: &Cells) -> Result<ColumnEncoder, ParquetError> {
         let described = column.clone();
         Ok(match cells {
-            Cells::Numbers(_) if is_difference(column.name()) => {
+            Cells::Numbers(_) if is_difference(column) => {
                 ColumnEncoder::Differences(Box::new(DifferenceChunk::new(described)?))
             }
             Cells::Numbers(_) => ColumnEncoder::Numbers(Box::new(ValueChunk::new(described)?)),
