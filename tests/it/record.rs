@@ -466,27 +466,43 @@ fn without_the_kernel_side_threads_are_mounted_and_nobody_says_they_were_active(
 }
 
 #[test]
-fn the_demo_shows_its_five_parts_and_leaves_the_run_and_the_super_trace() {
+fn the_demo_shows_a_thread_with_a_story_and_leaves_the_run_and_the_super_trace() {
     let Some(_alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     let said = sigmund.run(["demo", "-o", "SHOW"]);
     let mut rest = said.stdout.as_str();
     for part in [
         "The run in numbers\n$ sigmund info SHOW/sumtime.supertrace\n",
-        "What thread ",
-        "--list-events\n",
-        "Its active time against its life\n$ sigmund --trace-file SHOW/sumtime.supertrace --thread ",
+        "\nThread ",
+        " blocked ",
+        "$ sigmund sql SHOW/sumtime.supertrace \"SELECT state, ",
+        "new ",
+        "exited ",
+        "LWPs on that CPU during its longest stall\n$ sigmund sql ",
+        "Its switches and its own events\n$ sigmund -f SHOW/sumtime.supertrace --thread ",
+        "node_begin ",
+        "sched_switch ",
+        "node_end ",
+        "Its active time, of its life\n$ sigmund -f SHOW/sumtime.supertrace --thread ",
         " cycles\n",
-        "Do the two witnesses agree?\n$ sigmund check SHOW/sumtime.supertrace\nok  ",
+        "Can the trace be trusted?\n$ sigmund check SHOW/sumtime.supertrace\nok  ",
         "\nSHOW/sumtime.supertrace: sound",
-        "To try next\n$ sigmund sql SHOW/sumtime.supertrace \"SELECT ",
+        "How long threads were in each state\n$ sigmund sql SHOW/sumtime.supertrace \"SELECT ",
         "active ",
     ] {
-        let Some((_, behind)) = rest.split_once(part) else {
-            panic!("expected {part:?} in {rest}: {said:?}")
-        };
-        rest = behind;
+        let Some((_, after)) = rest.split_once(part) else { panic!("expected {part:?} in {rest}: {said:?}") };
+        rest = after;
     }
+    let chosen = said.stdout.split_once("\nThread ").and_then(|(_, rest)| rest.split_once('(')).unwrap().0;
+    let moved_and_stalled = sigmund.sql(
+        "SHOW/sumtime.supertrace",
+        "SELECT thread FROM threads WHERE migrations > 0 AND stalls > 0 AND thread IN \
+            (SELECT thread FROM thread_states WHERE state = 'blocked')",
+    );
+    assert!(
+        moved_and_stalled.is_empty() || moved_and_stalled.contains(&vec![chosen.to_string()]),
+        "{chosen} is not one of {moved_and_stalled:?}"
+    );
     assert_eq!(kernel::held_by(said.pid), Vec::<String>::new());
     said.found();
     assert!(sigmund.path("SHOW/sumtime.run/kernel.dat").is_file());
