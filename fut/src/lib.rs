@@ -43,8 +43,6 @@
 #[cfg(feature = "shm")]
 pub mod clock;
 #[cfg(feature = "probes")]
-mod complaint;
-#[cfg(feature = "probes")]
 pub mod control;
 #[cfg(feature = "drain")]
 pub mod drain;
@@ -72,6 +70,8 @@ mod span;
 #[cfg(feature = "runtime")]
 pub mod sync;
 pub mod trace;
+#[cfg(feature = "probes")]
+mod warning;
 
 /// ```
 /// #[fut::trace]
@@ -106,11 +106,8 @@ pub use session::{
 pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 #[cfg(feature = "probes")]
-pub use span::{Place, Span};
+pub use span::{Span, SpanSite};
 
-#[doc(hidden)]
-#[cfg(feature = "probes")]
-pub use complaint::complain as __complain;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use linkme as __linkme;
@@ -122,4 +119,7 @@ pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on
 pub use session::{count_before_setup as __count_before_setup, keymask_is_given as __keymask_is_given};
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use span::{InFunction as __InFunction, PLACES as __PLACES};
+pub use span::{InFunction as __InFunction, SPAN_SITES as __SPAN_SITES};
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use warning::warn as __warn;

@@ -215,7 +215,7 @@ fn reported_name(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn nothing_of_sumtime_is_lost_and_every_promise_holds() {
+fn nothing_of_sumtime_is_lost_and_every_invariant_holds() {
     let Some(_alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0);
@@ -318,10 +318,10 @@ fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
 #[test]
 fn a_program_that_is_killed_leaves_its_events_to_the_last() {
     let Some(_alone) = kernel::as_root() else { return };
-    assert!((0..TRIES).any(|_| killed_program_keeps_every_promise()));
+    assert!((0..TRIES).any(|_| killed_program_keeps_every_invariant()));
 }
 
-fn killed_program_keeps_every_promise() -> bool {
+fn killed_program_keeps_every_invariant() -> bool {
     let sigmund = Sigmund::new();
     // Far more work than it is given time for.
     let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
@@ -337,16 +337,16 @@ fn killed_program_keeps_every_promise() -> bool {
         - max(ts_ns) FILTER (WHERE level = 'USER')) / 1000000 AS BIGINT) FROM events";
     let gap_ms = sigmund.number(TRACE, gap_ms);
     assert!((0..200).contains(&gap_ms), "the last user event is {gap_ms} ms before the end");
-    every_promise_holds(&sigmund)
+    every_invariant_holds(&sigmund)
 }
 
 /// Recordings until one passes `sigmund check` whole.
 const TRIES: usize = 10;
 
 /// Whether `sigmund check` passes whole. In a trace so short, a single switch that the kernel did not trace (it leaves
-/// some out on some guests) is more than one user event in a thousand; so a recording may fail that promise, if the merge
-/// has counted such a switch where witnesses disagree, but not each of [`TRIES`], and no recording any other promise.
-fn every_promise_holds(sigmund: &Sigmund) -> bool {
+/// some out on some guests) is more than one user event in a thousand; so a recording may fail that invariant, if the merge
+/// has counted such a switch where witnesses disagree, but not each of [`TRIES`], and no recording any other invariant.
+fn every_invariant_holds(sigmund: &Sigmund) -> bool {
     let disagree = sigmund.fact(TRACE, "witness_disagree").parse::<i64>().unwrap();
     let counted = "SELECT coalesce(sum(count), 0) FROM losses WHERE kind = 'contradiction'";
     let counted = sigmund.number(TRACE, counted);
@@ -358,7 +358,7 @@ fn every_promise_holds(sigmund: &Sigmund) -> bool {
 }
 
 #[test]
-fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
+fn however_a_program_dies_its_events_are_there_and_every_invariant_holds() {
     let Some(_alone) = kernel::as_root() else { return };
     // A SIGSEGV that somebody sends is caught by the standard library's handler; real ones are in fut/tests/kill.rs.
     let deaths = [
@@ -368,11 +368,11 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
         (Signal::KILL, "signal 9", 400),
     ];
     for (signal, ended, after_ms) in deaths {
-        assert!((0..TRIES).any(|_| dying_program_keeps_every_promise(signal, ended, after_ms)), "{ended}");
+        assert!((0..TRIES).any(|_| dying_program_keeps_every_invariant(signal, ended, after_ms)), "{ended}");
     }
 }
 
-fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64) -> bool {
+fn dying_program_keeps_every_invariant(signal: Signal, ended: &str, after_ms: u64) -> bool {
     let sigmund = Sigmund::new();
     // A shell that runs the tests in the background has SIGQUIT ignored, by them and all that they start.
     let sumtime = ["env", "--default-signal=QUIT", program(), "sumtime", "12", "4", "400000"];
@@ -387,7 +387,7 @@ fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64)
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
     let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
     assert!(events > 100, "{ended}: {events} events");
-    every_promise_holds(&sigmund)
+    every_invariant_holds(&sigmund)
 }
 
 #[test]

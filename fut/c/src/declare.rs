@@ -32,7 +32,7 @@ pub unsafe extern "C" fn fut_declare_at(
     let file = unsafe { text(file) };
     let place = format!("{file}:{line}");
     let refused = |message: String, error: c_int| {
-        fut::__complain(format_args!("{message}; the event is not declared"));
+        fut::__warn(format_args!("{message}; the event is not declared"));
         -error
     };
     if name.is_empty() {

@@ -48,7 +48,7 @@ static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
     if let Err(error) = declare_own_events() {
-        fut::__complain(format_args!("its own events have no names: {error}"));
+        fut::__warn(format_args!("its own events have no names: {error}"));
     }
     match fut::init() {
         Init::NotAsked => fut::__count_before_setup(),
@@ -179,7 +179,7 @@ fn end(to: &Path) -> io::Result<()> {
 /// A program that forgets `fut_endup` has its trace all the same.
 extern "C" fn at_exit() {
     if let Err(error) = end(Path::new("")) {
-        fut::__complain(format_args!("the trace is not complete: {error}"));
+        fut::__warn(format_args!("the trace is not complete: {error}"));
     }
 }
 
@@ -224,7 +224,7 @@ fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
 
 /// Says on stderr what went wrong, and gives its negative number.
 fn refused(function: &str, error: &io::Error) -> c_int {
-    fut::__complain(format_args!("{function}: {error}"));
+    fut::__warn(format_args!("{function}: {error}"));
     -error.raw_os_error().unwrap_or(libc::EIO)
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{place, reply::Reply, request::Request, wire};
+use super::{reply::Reply, request::Request, socket_folder, wire};
 
 /// How long a process may take to answer: one that is stopped never does.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -106,8 +106,8 @@ impl Process {
     /// When there is no such process, it does not record, or it is somebody else's.
     pub fn find(pid: u32) -> Result<Process, AskError> {
         let own = wire::effective_uid();
-        if !place::is_there(pid) {
-            place::folders_of(own, pid).iter().for_each(|folder| place::remove_left(folder));
+        if !socket_folder::is_there(pid) {
+            socket_folder::folders_of(own, pid).iter().for_each(|folder| socket_folder::remove_left(folder));
             return Err(AskError::NoSuchProcess(pid));
         }
         let theirs = uids(pid);
@@ -119,14 +119,14 @@ impl Process {
                 continue;
             }
             looked_at.push(uid);
-            for folder in place::folders_of(uid, pid) {
-                let path = place::socket_in(&folder, pid);
+            for folder in socket_folder::folders_of(uid, pid) {
+                let path = socket_folder::socket_in(&folder, pid);
                 match wire::connect(&path) {
                     Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
                     // In the folder of another user, root removes nothing.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused && uid == own => {
-                        place::remove_if_nobody_listens(&path);
+                        socket_folder::remove_if_nobody_listens(&path);
                     }
                     // Of root's folder nobody else can say whether the process has a socket there.
                     Err(error) if error.kind() == ErrorKind::PermissionDenied && theirs.contains(&uid) => {

@@ -42,11 +42,11 @@
 mod answer;
 mod client;
 mod costs;
-mod place;
 mod reply;
 mod request;
 mod sample;
 mod server;
+mod socket_folder;
 mod status;
 #[cfg(feature = "runtime")]
 mod threads;

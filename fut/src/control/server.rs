@@ -18,10 +18,10 @@ use std::{
 };
 
 use super::{
-    answer, place,
+    answer,
     reply::Reply,
     request::{MAX_REQUEST, Request},
-    wire,
+    socket_folder, wire,
 };
 use crate::{environment, session::Session};
 
@@ -102,7 +102,7 @@ fn listen(session: &'static Session) -> io::Result<Started> {
         let why = format!("the process may have {most} descriptors only, and {LEAST_DESCRIPTORS} are needed");
         return Err(io::Error::other(why));
     }
-    let (listener, path) = place::listen(session.pid.0)?;
+    let (listener, path) = socket_folder::listen(session.pid.0)?;
     let fd = listener.as_raw_fd();
     let file = wire::identity(fd).ok_or_else(io::Error::last_os_error)?;
     let since = SystemTime::now();

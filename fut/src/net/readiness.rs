@@ -11,7 +11,7 @@ use rustix::{
     io::ioctl_fionbio,
 };
 
-use crate::runtime::{Direction, Limit, Source};
+use crate::runtime::{Direction, Limit, RegisteredFd};
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ impl Interest {
 /// })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct Readiness<T: AsFd>(Source<T>);
+pub struct Readiness<T: AsFd>(RegisteredFd<T>);
 
 impl<T: AsFd> Readiness<T> {
     /// Registers a descriptor with the reactor of the calling user thread's runtime. Its mode stays as it is.
@@ -79,7 +79,7 @@ impl<T: AsFd> Readiness<T> {
     /// Outside of a runtime.
     #[track_caller]
     pub fn new(io: T) -> io::Result<Readiness<T>> {
-        Source::new(io, "fut::net::Readiness::new").map(Readiness)
+        RegisteredFd::new(io, "fut::net::Readiness::new").map(Readiness)
     }
 
     /// What owns the descriptor.

@@ -46,12 +46,12 @@ pub struct BlockedThread {
 
 impl Deadlock {
     /// Looks at all threads of a runtime whose workers all sleep. Threads elsewhere may unpark one of them meanwhile, which
-    /// then runs and ends. So each that is parked is held while it is looked at ([`Held`]), and the whole is looked at
+    /// then runs and ends. So each that is parked is held while it is looked at ([`HeldThreads`]), and the whole is looked at
     /// twice: what is reported was so for all of them at one moment, between the two looks.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
         let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
         let first = look(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
-        let mut held = Held::default();
+        let mut held = HeldThreads::default();
         // One that joins is not parked: it waits for a thread that is held, or joins itself. See `goes_on`.
         for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
             if !held.hold(wait.block) {
@@ -165,7 +165,7 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
 
 impl Wait {
     /// Of a thread that is held, or joins one.
-    fn told(&self, held: &Held) -> BlockedThread {
+    fn told(&self, held: &HeldThreads) -> BlockedThread {
         let Wait { block, thread, kind, address } = *self;
         let holder = if held.threads.contains(&block) {
             // SAFETY: it is parked and held, so it stays blocked, on what its stack borrows.
@@ -187,7 +187,7 @@ impl Look {
 /// Parked threads that do not run while this has them: nobody else makes them ready, and what they wait for stays
 /// borrowed by their stacks. Who unparks one meanwhile leaves a token.
 #[derive(Default)]
-struct Held {
+struct HeldThreads {
     threads: HashSet<ThreadRef>,
 }
 
@@ -199,7 +199,7 @@ enum AnyUnparked {
     No,
 }
 
-impl Held {
+impl HeldThreads {
     /// `false` if it is not parked. Whose block it is by now is looked at afterwards.
     #[must_use]
     fn hold(&mut self, thread: ThreadRef) -> bool {
@@ -222,7 +222,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldThreads {
     fn drop(&mut self) {
         let _ = self.give_back();
     }

@@ -20,7 +20,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::{complaint::complain, environment, keys};
+use crate::{environment, keys, warning::warn};
 
 /// The environment variable with the initial key mask.
 pub const ENV_KEYMASK: &str = "FUT_KEYMASK";
@@ -59,7 +59,7 @@ pub(super) fn from_environment() -> Option<u64> {
         from_file(&environment::variable(ENV_KEYMASK_FILE)?.to_string_lossy())
     };
     // The variable is a message of the user to us, and this is the only place where its answer can go.
-    let mask = asked.map_err(|error| complain(format_args!("{error}; the key mask stays as it is"))).ok();
+    let mask = asked.map_err(|error| warn(format_args!("{error}; the key mask stays as it is"))).ok();
     GIVEN.store(mask.is_some(), Ordering::Relaxed);
     mask
 }

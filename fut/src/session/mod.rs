@@ -14,7 +14,7 @@ mod keymask;
 mod late;
 mod lwp_end;
 mod modules;
-mod place;
+mod own_arena;
 #[cfg(feature = "drain")]
 mod recording;
 #[cfg(feature = "drain")]
@@ -138,7 +138,7 @@ fn current() -> Option<&'static Session> {
 
 fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
-    let session = Session::begin(pid, true, |describe| place::arena_in(dir, pid, describe))?;
+    let session = Session::begin(pid, true, |describe| own_arena::arena_in(dir, pid, describe))?;
     let file = session.arena.path().to_path_buf();
     install(session).inspect_err(|_| {
         // Nothing will ever be in it. Should it stay, whoever drains it finds an arena without a ring.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::FlightRecorder;
-use crate::complaint::complain;
+use crate::warning::warn;
 
 /// Snapshots that panics may cause.
 const PANICS: u32 = 8;
@@ -110,6 +110,6 @@ fn take(recorder: FlightRecorder, folder: &Path) {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("snapshot-{}-{number}.fut", std::process::id()));
     if let Err(error) = recorder.snapshot(&path) {
-        complain(format_args!("no snapshot: {}: {error}", path.display()));
+        warn(format_args!("no snapshot: {}: {error}", path.display()));
     }
 }

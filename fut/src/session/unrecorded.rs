@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Session, StartError};
-use crate::complaint::complain;
+use crate::warning::warn;
 
 /// This process, or the one that forked it, has said so.
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -28,5 +28,5 @@ pub(super) fn say_once(error: &StartError) {
     if parent.is_some_and(|parent| !parent.arena.tell()) {
         return;
     }
-    complain(format_args!("this program is not recorded: {error}"));
+    warn(format_args!("this program is not recorded: {error}"));
 }

@@ -29,7 +29,7 @@
 mod barrier;
 pub mod channel;
 mod condvar;
-mod held;
+mod lock_events;
 #[cfg(loom)]
 mod model;
 mod mutex;

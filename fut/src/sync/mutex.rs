@@ -25,7 +25,7 @@ use std::{
 };
 
 use super::{
-    deadline_after, held,
+    deadline_after, lock_events,
     rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter},
@@ -169,7 +169,7 @@ impl<T: ?Sized> Mutex<T> {
     /// The guard for who has just set LOCKED, or was handed it.
     #[inline]
     fn guard(&self) -> MutexGuard<'_, T> {
-        held::taken(self.address(), WaitKind::Mutex);
+        lock_events::acquired(self.address(), WaitKind::Mutex);
         self.holder.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
         MutexGuard { mutex: self }
     }
@@ -286,7 +286,7 @@ impl<T: ?Sized> Mutex<T> {
     /// By who holds it.
     #[inline]
     fn unlock(&self) {
-        held::given_back(self.address(), WaitKind::Mutex);
+        lock_events::released(self.address(), WaitKind::Mutex);
         self.holder.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of who takes it next.
         if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {

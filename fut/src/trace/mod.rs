@@ -32,8 +32,8 @@ mod module;
 mod packet;
 mod reader;
 mod record;
-mod source;
-mod stream;
+mod user_stream;
+mod user_trace_file;
 mod wire;
 
 pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, shown_code, split_code};
@@ -48,7 +48,7 @@ pub use packet::{
 pub(crate) use reader::encode_clocks;
 pub use reader::{LwpPackets, Packet, ProcessInfo, UserTrace};
 pub use record::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, Record, RecordHead, Records};
-pub use stream::UserStream;
+pub use user_stream::UserStream;
 #[cfg(feature = "probes")]
 pub(crate) use wire::encode_text;
 pub use wire::{Cut, TraceError};

@@ -14,7 +14,7 @@ use super::{
     module::{Module, NamedPlace, decode_modules, decode_places},
     packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PacketHead, PacketKind},
     record::Records,
-    source::{Search, Source},
+    user_trace_file::{Search, UserTraceFile},
     wire::{Cut, TraceError},
 };
 
@@ -30,7 +30,7 @@ pub struct ProcessInfo {
 /// A user trace, opened.
 #[derive(Debug)]
 pub struct UserTrace {
-    source: Arc<Source>,
+    source: Arc<UserTraceFile>,
     declarations: Vec<Declaration>,
     processes: Vec<ProcessInfo>,
     modules: Vec<Module>,
@@ -63,7 +63,7 @@ pub struct LwpPackets {
     pub overwritten_packets: u64,
     /// Bytes of records that were in them.
     pub overwritten_bytes: u64,
-    source: Arc<Source>,
+    source: Arc<UserTraceFile>,
     packets: Vec<(u64, PacketHead)>,
 }
 
@@ -86,7 +86,7 @@ impl UserTrace {
     /// # Errors
     /// When the file cannot be read, is no user trace, or is one of another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
-        UserTrace::read(Source::open(path)?)
+        UserTrace::read(UserTraceFile::open(path)?)
     }
 
     /// The same, of a file that is open; `path` is used in messages only.
@@ -94,10 +94,10 @@ impl UserTrace {
     /// # Errors
     /// As those of [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
-        UserTrace::read(Source::of_file(path, file)?)
+        UserTrace::read(UserTraceFile::of_file(path, file)?)
     }
 
-    fn read(source: Source) -> Result<UserTrace, TraceError> {
+    fn read(source: UserTraceFile) -> Result<UserTrace, TraceError> {
         let source = Arc::new(source);
         let mut trace = UserTrace {
             source: Arc::clone(&source),

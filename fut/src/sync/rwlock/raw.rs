@@ -15,7 +15,7 @@
 use std::{sync::atomic::AtomicU64, time::Instant};
 
 use super::super::{
-    held,
+    lock_events,
     rt::{WaitKind, WaitsFor, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
@@ -81,7 +81,7 @@ impl RawRwLock {
     /// Whoever has got it says so.
     #[inline]
     pub(super) fn note_taken(&self, access: Access) {
-        held::taken(self.address(), access.waits());
+        lock_events::acquired(self.address(), access.waits());
     }
 
     /// Whoever has it for writing says so.
@@ -148,7 +148,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_read(&self) {
-        held::given_back(self.address(), WaitKind::RwLockRead);
+        lock_events::released(self.address(), WaitKind::RwLockRead);
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
@@ -158,7 +158,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_write(&self) {
-        held::given_back(self.address(), WaitKind::RwLockWrite);
+        lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of whoever comes next.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
@@ -168,7 +168,7 @@ impl RawRwLock {
     }
 
     pub(super) fn downgrade(&self) {
-        held::given_back(self.address(), WaitKind::RwLockWrite);
+        lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of other readers. Nobody reads while it writes, so this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);

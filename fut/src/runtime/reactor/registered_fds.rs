@@ -56,7 +56,7 @@ pub(crate) enum Limit {
 
 /// The descriptors that are registered with a reactor.
 #[derive(Default)]
-pub(super) struct Sources(Mutex<Table>);
+pub(super) struct RegisteredFds(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
@@ -75,7 +75,7 @@ struct Waiters {
 
 /// A descriptor that is registered with the reactor of a runtime, and what owns it.
 #[derive(Debug)]
-pub(crate) struct Source<T: AsFd> {
+pub(crate) struct RegisteredFd<T: AsFd> {
     /// Only absent while it is being dropped.
     io: Option<T>,
     registration: Registration,
@@ -93,7 +93,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-impl Sources {
+impl RegisteredFds {
     fn table(&self) -> MutexGuard<'_, Table> {
         // No code of users runs under this lock, so a poisoned one is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -177,7 +177,7 @@ fn refused(error: &io::Error, fd: BorrowedFd<'_>, call: &str) -> io::Error {
     io::Error::new(kind, format!("{call}: descriptor {fd}: {why}"))
 }
 
-impl<T: AsFd> Source<T> {
+impl<T: AsFd> RegisteredFd<T> {
     /// Registers `io`, which must be in non-blocking mode, with the reactor of the calling user thread.
     ///
     /// # Errors
@@ -186,17 +186,17 @@ impl<T: AsFd> Source<T> {
     /// # Panics
     /// Outside of a runtime; the message names `call`.
     #[track_caller]
-    pub(crate) fn new(io: T, call: &'static str) -> io::Result<Source<T>> {
+    pub(crate) fn new(io: T, call: &'static str) -> io::Result<RegisteredFd<T>> {
         let shared = here(call).shared();
         let poller = shared.reactor.poller().ok_or_else(reactor_ended)?;
         let (key, waiters) = shared.reactor.sources.add()?;
         let registration = Registration { shared, key, waiters };
-        // SAFETY: `Source` deletes it from the poller before it drops `io`, and with that the descriptor.
+        // SAFETY: `RegisteredFd` deletes it from the poller before it drops `io`, and with that the descriptor.
         if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
             shared.reactor.sources.remove(key);
             return Err(refused(&error, io.as_fd(), call));
         }
-        Ok(Source { io: Some(io), registration })
+        Ok(RegisteredFd { io: Some(io), registration })
     }
 
     /// What owns the descriptor.
@@ -291,7 +291,7 @@ impl Registration {
     }
 }
 
-impl<T: AsFd> Drop for Source<T> {
+impl<T: AsFd> Drop for RegisteredFd<T> {
     fn drop(&mut self) {
         if let Some(io) = self.io.take() {
             self.registration.forget(io.as_fd());

@@ -13,9 +13,9 @@ use super::rt::WaitKind;
 
 /// This is held from now on.
 #[inline(always)]
-pub(super) fn taken(lock: *const (), kind: WaitKind) {
+pub(super) fn acquired(lock: *const (), kind: WaitKind) {
     #[cfg(not(loom))]
-    recorded::taken(lock, kind.number());
+    recorded::acquired(lock, kind.number());
     // Models record nothing: they have no clock, and loom's atomics are not for a ring.
     #[cfg(loom)]
     let _ = (lock, kind);
@@ -23,7 +23,7 @@ pub(super) fn taken(lock: *const (), kind: WaitKind) {
 
 /// This is about to be given back.
 #[inline(always)]
-pub(super) fn given_back(lock: *const (), kind: WaitKind) {
+pub(super) fn released(lock: *const (), kind: WaitKind) {
     #[cfg(not(loom))]
     recorded::LOCK_RELEASE(lock, kind.number());
     #[cfg(loom)]
@@ -45,19 +45,19 @@ mod recorded {
     crate::__event!(
         // This thread has taken the lock.
         Acquire, "LOCK_ACQUIRE", (lock: *const (), kind: u8) in keys::LOCKS => "took {kind} {lock}",
-        || taken(std::ptr::null(), 1)
+        || acquired(std::ptr::null(), 1)
     );
 
     #[inline(always)]
-    pub(super) fn taken(lock: *const (), kind: u8) {
+    pub(super) fn acquired(lock: *const (), kind: u8) {
         if is_on::<Acquire>() {
-            record_taken(lock, kind);
+            record_acquired(lock, kind);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn record_taken(lock: *const (), kind: u8) {
+    fn record_acquired(lock: *const (), kind: u8) {
         // Otherwise the clock may be read while the instruction that took the lock still waits for its cache line, which
         // who held it before has not given up yet.
         clock::wait_for_what_was_before();

@@ -7,7 +7,7 @@ use sigmund_model::Printable;
 
 /// Prints one line. If standard error is gone there is nobody to tell, and the program goes on.
 #[doc(hidden)]
-pub fn complain(text: impl Display) {
+pub fn warn(text: impl Display) {
     let line = format!("fut: {}\n", Printable(text));
     // Not by the standard library: a child that `fork` made may have inherited the lock of its standard error from a thread
     // that the child does not have.
