@@ -1,7 +1,7 @@
-//! Spans and traced functions: guards that record where something begins, and where it ends.
+//! Spans and traced functions: guards that record a begin and an end.
 //!
-//! Each place has a [`SpanSite`], a static with its name, file and line, which the linker gathers and the session writes
-//! to the trace once. A record carries its address, one word; readers put the name back. A guard may be dropped on
+//! Each span in the source has a [`SpanSite`], a static with its name, file and line, which the linker gathers and the
+//! session writes to the trace once. A record holds its address, one word; readers look up the name. A guard may be dropped on
 //! another LWP than it was made on: user threads migrate.
 //!
 //! Both ends together cost twice what a probe does: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4 (AMD
@@ -13,7 +13,7 @@ use sigmund_model::Pid;
 
 use crate::{keys, trace::NamedPlace};
 
-/// Every place of the program, gathered by the linker.
+/// Every span site of the program, gathered by the linker.
 #[doc(hidden)]
 #[linkme::distributed_slice]
 pub static SPAN_SITES: [SpanSite];
@@ -29,7 +29,7 @@ crate::events! {
     fn PROF_OUT(function: *const SpanSite) in keys::FUNCTIONS => "out of {function}";
 }
 
-/// A place in the source that has a name, made by [`span!`](crate::span) and [`trace`](macro@crate::trace).
+/// The name and source location of a span or traced function, made by [`span!`](crate::span) and [`trace`](macro@crate::trace).
 #[derive(Debug)]
 pub struct SpanSite {
     name: &'static str,
@@ -44,7 +44,7 @@ impl SpanSite {
     }
 }
 
-/// All places, as the trace carries them.
+/// All span sites, as a trace holds them.
 pub(crate) fn places(pid: Pid) -> Vec<NamedPlace> {
     let named = |site: &SpanSite| NamedPlace {
         pid,
@@ -108,7 +108,7 @@ impl Drop for InFunction {
 /// Opens a span; it ends where the guard is dropped.
 ///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
-/// A span with fields has an identifier for a name, and records an event of that name behind its beginning, which is
+/// A span with fields has an identifier for a name, and records an event of that name after its beginning, which is
 /// declared as if by [`events!`](crate::events): spans of one name have the same fields, and no other event has that
 /// name. Switched off, a span costs its probes that are off; switched on or off in between, it shows one end only.
 ///

@@ -328,14 +328,14 @@ pub(crate) enum CtlVerb {
     /// Switch events on by name. Events declared in C are switched only by their keys.
     #[command(after_help = "Example:\n  sigmund ctl 1234 enable 'request*'")]
     Enable {
-        /// A name; * stands for any characters.
+        /// A name; * matches any characters.
         #[arg(value_name = "PATTERN")]
         pattern: String,
     },
     /// Switch events off by name; a probe that is off is a nop.
     #[command(after_help = "Example:\n  sigmund ctl 1234 disable 'USER_THREAD_*'")]
     Disable {
-        /// A name; * stands for any characters.
+        /// A name; * matches any characters.
         #[arg(value_name = "PATTERN")]
         pattern: String,
     },

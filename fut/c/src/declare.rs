@@ -9,7 +9,7 @@ use fut::{
 };
 
 /// Declares the event `code`; `fut_declare` of the header gives file and line. 0, or a negative error number; what is
-/// wrong is said on stderr, with the place.
+/// wrong is reported on stderr, with its location.
 ///
 /// # Safety
 /// The texts are C strings; `fields`, `format` and `file` may be null.

@@ -123,7 +123,7 @@ macro_rules! socket {
             /// The error that is pending on the socket, and clears it.
             ///
             /// # Errors
-            /// When the kernel does not say.
+            /// If the kernel reports an error.
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
                 self.0.std().take_error()
             }

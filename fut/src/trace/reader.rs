@@ -1,7 +1,7 @@
 //! Opens a user trace: one walk over the packet heads, then packets on demand, each readable alone.
 //!
 //! Damage costs what it touches. A packet whose checksum is wrong is dropped and becomes a loss; when a head
-//! cannot be read, the walk goes on at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
+//! cannot be read, the walk continues at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
 //! bytes are: a [`Search`] gives up when too many of them lied, and packets within a damaged one replace it.
 
 use std::{collections::HashMap, fs::File, io, path::Path, sync::Arc};
@@ -18,7 +18,7 @@ use super::{
     wire::{Cut, TraceError},
 };
 
-/// What a trace says about a process in it.
+/// A process in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
     /// Which.
@@ -53,7 +53,7 @@ pub struct LwpPackets {
     pub pid: Pid,
     /// Itself.
     pub lwp: Lwp,
-    /// Records it lost in all, as far as the trace says.
+    /// Total records lost, as far as recorded.
     pub lost: u64,
     /// Whether the trace holds its end, or where a snapshot was taken of it.
     pub ended: bool,
@@ -143,7 +143,7 @@ impl UserTrace {
         &self.snapshots
     }
 
-    /// What recording cost each process, as far as they say.
+    /// The cost of recording in each process, as far as recorded.
     pub fn costs(&self) -> &[(Pid, ProbeCosts)] {
         &self.costs
     }
@@ -341,7 +341,7 @@ impl LwpPackets {
         self.packets.iter().map(|(_, head)| head)
     }
 
-    /// Reads the packet at `index`; `None` behind the last.
+    /// Reads the packet at `index`; `None` after the last.
     ///
     /// # Errors
     /// The outer one when the file cannot be read any more; the inner one is the loss of a damaged packet.

@@ -1,22 +1,22 @@
 //! Descriptors that user threads wait for.
 //!
-//! A descriptor is registered once, for both directions, edge-triggered: the kernel says when it becomes ready, and
-//! never again until it has been used up. So a call is tried first, and only one that would block waits; no call but
+//! A descriptor is registered once, for both directions, edge-triggered: the kernel reports when it becomes ready, and
+//! not again until it has been drained. So a call is tried first, and only one that would block waits; no call but
 //! the first costs a system call more than without this.
 //!
 //! 1. The reactor, on an event: under the direction's lock counts it and takes the waiters; then it unparks them all.
-//!    Each tries its call again: an event does not say for how many of them there is something.
-//! 2. Whoever makes a call notes the count first. If the call would block, then under the lock: if the count is still
+//!    Each tries its call again: an event does not reveal for how many of them it suffices.
+//! 2. A thread that makes a call notes the count first. If the call would block, then under the lock: if the count is still
 //!    the one noted, it enters the waiters, and parks; otherwise it tries again. So an event after the call began is
 //!    never missed. (A flag that the first caller takes would not do: of two callers that both found nothing before
 //!    the event, the second would wait, although the first has left it something.)
-//! 3. Whoever comes back from parking takes itself out of the waiters and tries its call before it looks at its
+//! 3. A thread that returns from parking removes itself from the waiters and tries its call before it looks at its
 //!    deadline. So what arrives together with the deadline is not lost, and no event is used up by a thread that
 //!    gives up: the event has woken all others, too.
 //! 4. A key is given to another descriptor as soon as its own is taken out of the poller. An event of the old one that
-//!    was fetched before that counts for the new one: somebody tries a call for nothing, as after any unpark that
+//!    was fetched before that counts for the new one: a thread tries a call in vain, as after any unpark that
 //!    comes late.
-//! 5. When the reactor has ended, nobody counts any more: all waiters are unparked, and their calls fail, as do those
+//! 5. When the reactor has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
 //!    that would wait later. Those threads are of other runtimes; its own do not run any more.
 
 use std::{
@@ -65,7 +65,7 @@ struct Table {
     ended: bool,
 }
 
-/// Who waits for one descriptor.
+/// The waiters of one descriptor.
 #[derive(Debug, Default)]
 struct Waiters {
     sides: [EventCount<ThreadRef>; 2],
