@@ -35,9 +35,9 @@
 //! ```
 //! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
 //! one of these changes nothing, and is answered with an error; so is one with more than one descriptor. Requests are
-//! answered one after the other, as they become whole; the server never waits for a client that is silent, slow or endless. 16 are
-//! listened to at one time: when there are more, the one that has been silent for longest is turned away. The client has
-//! one deadline for the whole conversation, and reads 32 MiB at most.
+//! answered one after the other, as they become whole; the server never waits for a client that is silent, slow or
+//! endless. It serves 16 at one time: when there are more, the one that has been silent for longest is turned away. The
+//! client has one deadline for the whole conversation, and reads 32 MiB at most.
 
 mod answer;
 mod client;
