@@ -1,4 +1,4 @@
-//! Questions in the paper's manner: filters and a measure, as flags on a super-trace.
+//! Queries without a subcommand: filters and a measure.
 
 use std::{
     io::Write,
@@ -107,7 +107,7 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
     if question.list_events {
         print_pairs(trace, &found, question)?;
     }
-    // A program that reads pairs is not helped by a second table behind them.
+    // In formats for programs, the pairs are the only table.
     if !question.list_events || question.format == FormatArg::Human {
         print_summary(&found, question, trace.tick_hz())?;
     }

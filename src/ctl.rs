@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<Found> {
         CtlVerb::Status { format } => status(&reply, *format),
         CtlVerb::List { format } | CtlVerb::Keys { format, .. } | CtlVerb::Threads { format } => {
             if matches!(args.verb, CtlVerb::Keys { .. }) {
-                output::say(&format!("the key mask is {:#x}", reply.number("key_mask").unwrap_or(0)));
+                output::notice(&format!("the key mask is {:#x}", reply.number("key_mask").unwrap_or(0)));
             }
             table(&reply, *format)
         }
@@ -40,17 +40,17 @@ fn switched(pid: u32, pattern: &str, to: &str, reply: &Reply) -> Result<Found> {
     let number = |fact| reply.number(fact).unwrap_or(0);
     let (matched, changed) = (number("matched"), number("changed"));
     if matched == 0 {
-        output::say(&format!(
+        output::notice(&format!(
             "process {pid}: nothing matched {pattern:?}; `sigmund ctl {pid} list` has the names"
         ));
         return Ok(Found::Nothing);
     }
     let matching = output::counted(matched, "event");
-    output::say(&format!("process {pid}: {matching} matched, {changed} switched {to}"));
+    output::notice(&format!("process {pid}: {matching} matched, {changed} switched {to}"));
     if to == "on" && number("key_mask") != u64::MAX {
         let mask = number("key_mask");
-        output::say(&format!(
-            "the key mask is {mask:#x}: events of other keys stay off (`sigmund ctl {pid} keys`)"
+        output::notice(&format!(
+            "the key mask is {mask:#x}: events with other keys stay off (`sigmund ctl {pid} keys`)"
         ));
     }
     Ok(Found::Something)
@@ -99,7 +99,7 @@ fn table(reply: &Reply, format: FormatArg) -> Result<Found> {
     let rows: Vec<Vec<Cell>> = reply.rows.iter().map(row).collect();
     print_table(&columns, &rows, format)?;
     if let Some(more) = reply.number("not_shown").filter(|more| *more > 0) {
-        output::say(&format!("and {more} more"));
+        output::notice(&format!("and {more} more"));
     }
     Ok(if rows.is_empty() { Found::Nothing } else { Found::Something })
 }

@@ -49,7 +49,7 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
     };
     let to_stdout = is_stdout(&args.output);
     if to_stdout && viewer.is_folder() {
-        bail!("--output -: this format is a folder: expected a name for it");
+        bail!("--output -: this format is a folder, so it needs a name");
     }
     let (told, left_out) = if to_stdout {
         let mut sink = viewer.write(terminal::data(), &cast, args.coarse)?;
@@ -67,19 +67,17 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
     };
     progress.clear();
     if cast.clock.rate.is_none() {
-        output::say(
-            "warning: the trace does not say how long a tick is: one tick is written as one nanosecond",
-        );
+        output::notice("warning: the tick rate is unknown: one tick is written as one nanosecond");
     }
-    tell_repairs(&told);
-    left_out.iter().for_each(|line| output::say(line));
-    output::say(&describe(viewer, &args.output, &cast, &told));
+    report_repairs(&told);
+    left_out.iter().for_each(|line| output::notice(line));
+    output::notice(&describe(viewer, &args.output, &cast, &told));
     Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
 }
 
 async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &ExportArgs) -> Result<Found> {
     if args.coarse.is_some() {
-        bail!("--coarse is for viewers: a table is exact");
+        bail!("--coarse is for viewers; tables are exact");
     }
     let stop = Stop::new()?;
     let mut progress = Rate::new();
@@ -100,7 +98,7 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
     };
     progress.clear();
     let empty = if rows == 0 { ": nothing matched, it is empty" } else { "" };
-    output::say(&format!("{}: {}{empty}", shown(&args.output), counted(rows, "row")));
+    output::notice(&format!("{}: {}{empty}", shown(&args.output), counted(rows, "row")));
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
 }
 
@@ -125,24 +123,26 @@ fn shown(path: &Path) -> String {
     if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// What had to be put right, if anything.
-fn tell_repairs(told: &Told) {
+/// Reports what the export had to repair.
+fn report_repairs(told: &Told) {
     let Told { ends_without_begin, begins_without_end, broken_holds, of_strangers, .. } = *told;
     if ends_without_begin > 0 {
         let slices = counted(ends_without_begin, "slice");
-        output::say(&format!("left out {slices} whose begin the trace does not hold"));
+        output::notice(&format!("left out {slices} whose begin is not in the trace"));
     }
     if begins_without_end > 0 {
         let slices = counted(begins_without_end, "slice");
-        output::say(&format!("ended {slices} whose end the trace does not hold with what is around them"));
+        output::notice(&format!("{slices} without an end in the trace: ended with the enclosing slice"));
     }
     if broken_holds > 0 {
         let holds = counted(broken_holds, "hold");
-        output::say(&format!("put right {holds} of locks whose begin or end the trace does not hold"));
+        output::notice(&format!("completed {holds} of locks without a begin or end in the trace"));
     }
     if of_strangers > 0 {
         let rows = counted(of_strangers, "row");
-        output::say(&format!("warning: left out {rows} of LWPs, user threads or events that no table names"));
+        output::notice(&format!(
+            "warning: left out {rows} with an LWP, user thread or event that is in no table"
+        ));
     }
 }
 
@@ -166,7 +166,7 @@ fn describe(viewer: Viewer, path: &Path, cast: &Cast, told: &Told) -> String {
     )
 }
 
-/// How much of the time has been told.
+/// The share of the trace's time that has been written.
 fn share(cast: &Cast, reached: Ticks) -> Option<f64> {
     let (first, last) = (cast.clock.first.0, cast.clock.last.0);
     (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
@@ -203,7 +203,7 @@ impl Rate {
     }
 }
 
-/// A signal that ends programs ends the export, and nothing of it stays.
+/// A signal that ends programs ends the export and removes its output.
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {

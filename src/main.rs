@@ -1,7 +1,6 @@
-//! The `sigmund` command: one file a subcommand. What it knows, the crates beside it know; here is only how a person
-//! asks, and how the answer looks.
+//! The `sigmund` command: one file a subcommand. It parses arguments, calls the crates, and formats results.
 
-// Forbidden but for one promise: that of Sumtime to its runtime (examples/sumtime/tree.rs).
+// Denied, except for one call: Sumtime builds a migrating runtime (examples/sumtime/tree.rs).
 #![deny(unsafe_code)]
 // `terminal` prints, nothing else does.
 #![warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
@@ -29,8 +28,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 
-/// What a command found: its exit status, unless it has reported an error. `EXIT_STATUS` in `cli/mod.rs` is what people are
-/// told.
+/// What a command found: its exit status, unless it has reported an error. `EXIT_STATUS` in `cli/mod.rs`
+/// documents them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Something. Status 0.
@@ -44,7 +43,7 @@ pub(crate) enum Found {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and versions are our own words.
+        // Help and version go to stdout.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
             terminal::usage(&error);
@@ -52,14 +51,14 @@ fn main() -> ExitCode {
         }
     };
     match run(cli) {
-        Ok(_) if terminal::has_complained() => ExitCode::from(2),
+        Ok(_) if terminal::has_reported_errors() => ExitCode::from(2),
         Ok(Found::Something) => ExitCode::SUCCESS,
         Ok(Found::Nothing) => ExitCode::from(1),
         Ok(Found::Damaged) => ExitCode::from(2),
-        // Whoever reads our output has seen enough.
+        // The reader of our output has closed it.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::complain(&output::reasons(&error));
+            terminal::report_error(&output::reasons(&error));
             ExitCode::from(2)
         }
     }

@@ -1,4 +1,4 @@
-//! `sigmund merge`: inputs into a super-trace; and what is said about it afterwards.
+//! `sigmund merge`: inputs into a super-trace, and the messages about it.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,8 +20,8 @@ use crate::{
     signals,
 };
 
-/// Losses that are told one by one; the rest is in the table `losses`.
-const TOLD: usize = 10;
+/// Losses that are reported one by one; all are in the table `losses`.
+const LOSSES_SHOWN: usize = 10;
 
 pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     let MergeArgs { force, clock, hz: tick_hz, align_cpus, .. } = *args;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 
-/// Merges, and tells what came out. A signal that ends programs ends the merge, and nothing of it stays.
+/// Merges, and reports the result. A signal that ends programs ends the merge and removes its output.
 pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> Result<Summary> {
     raise_descriptor_limit();
     let (stop, signals) = signals::stop_at_signals()?;
@@ -48,11 +48,11 @@ pub(crate) fn merge(inputs: &[PathBuf], out: &Path, options: &MergeOptions) -> R
         low_level::unregister(signal);
     }
     let summary = merged?;
-    summary.finished.iter().for_each(|finished| output::say(finished));
-    summary.left_out.iter().for_each(|text| output::say(&format!("warning: {text}")));
-    tell_losses(&summary);
-    summary.assumed.iter().for_each(|assumed| output::say(&format!("assumed: {assumed}")));
-    output::say(&describe(out, &summary));
+    summary.finished.iter().for_each(|finished| output::notice(finished));
+    summary.left_out.iter().for_each(|text| output::notice(&format!("warning: {text}")));
+    report_losses(&summary);
+    summary.assumed.iter().for_each(|assumed| output::notice(&format!("assumed: {assumed}")));
+    output::notice(&describe(out, &summary));
     Ok(summary)
 }
 
@@ -77,14 +77,17 @@ fn describe(out: &Path, summary: &Summary) -> String {
     let both = summary.witness_agree + summary.witness_disagree;
     if both > 0 {
         let percent = 100.0 * summary.witness_agree as f64 / both as f64;
-        text += &format!("; both witnesses agree on the CPU of {percent:.3} % of {both} user events");
+        text +=
+            &format!("; CPU by the probe and by sched_switch agree for {percent:.3} % of {both} user events");
     }
     if both == 0 && summary.kernel_events > 0 && summary.user_events > 0 {
-        text += "; no user event has a second witness of its CPU";
+        text += "; no sched_switch confirms the CPU of a user event";
     }
     text += &match summary.lost_events() {
         0 if summary.kernel_events + summary.user_events == 0 => "; there is nothing to ask".to_string(),
-        0 if summary.is_damaged() || is_in_part(summary) => "; what is missing, nobody counted".to_string(),
+        0 if summary.is_damaged() || is_in_part(summary) => {
+            "; the number of lost events is unknown".to_string()
+        }
         0 => "; no event is lost".to_string(),
         lost => format!("; {} lost", counted(lost, "event")),
     };
@@ -102,22 +105,22 @@ fn is_in_part(summary: &Summary) -> bool {
 }
 
 /// What was damaged is an error, what is missing a warning.
-fn tell_losses(summary: &Summary) {
+fn report_losses(summary: &Summary) {
     let mut told = 0;
     for loss in summary.losses.iter().filter(|loss| loss.severity != Severity::Note) {
         told += 1;
-        if told > TOLD {
+        if told > LOSSES_SHOWN {
             continue;
         }
         let count = loss.count.map_or(String::new(), |count| format!(" ({count})"));
         let text = format!("{}{count}: {}", loss.kind.name(), loss.detail);
         if matches!(loss.kind, LossKind::Damaged | LossKind::Truncated) {
-            output::complain(&text);
+            output::report_error(&text);
         } else {
-            output::say(&format!("warning: {text}"));
+            output::notice(&format!("warning: {text}"));
         }
     }
-    if told > TOLD {
-        output::say(&format!("warning: and {} more losses", told - TOLD));
+    if told > LOSSES_SHOWN {
+        output::notice(&format!("warning: {} more losses", told - LOSSES_SHOWN));
     }
 }

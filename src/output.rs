@@ -1,4 +1,4 @@
-//! How answers look: tables, figures, lengths. Nothing is opened here; see [`crate::terminal`].
+//! How results are formatted: tables, figures, lengths. [`crate::terminal`] prints them.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -12,9 +12,9 @@ use crate::{
     terminal,
 };
 
-pub(crate) use crate::terminal::{Progress, complain, say};
+pub(crate) use crate::terminal::{Progress, notice, report_error};
 
-/// An error and its causes; those that it tells itself are not told again.
+/// An error and its causes, without those that its own text contains.
 pub(crate) fn reasons(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -191,7 +191,7 @@ fn separated(out: &mut impl Write, columns: &[&str], rows: &[Vec<Cell>], separat
 }
 
 impl Unit {
-    /// As it is written behind a number and in a column's name.
+    /// Its symbol, after a number and in the name of a column.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
@@ -204,10 +204,10 @@ impl Unit {
     /// A length in this unit.
     ///
     /// # Errors
-    /// When nobody knows how long a tick is.
+    /// If the tick rate is unknown.
     pub(crate) fn of(self, length: Ticks, tick_hz: Option<Hertz>) -> Result<f64> {
         let Some(hz) = tick_hz else {
-            bail!("--unit {}: the trace does not say how long a tick is; merge it with --hz", self.name())
+            bail!("--unit {}: the tick rate of the trace is unknown; merge it with --hz", self.name())
         };
         let per_second = match self {
             Unit::Ns => 1e9,
@@ -219,7 +219,7 @@ impl Unit {
     }
 }
 
-/// A length for people: `1.234 ms`, or cycles if nobody knows how long a tick is.
+/// A length for people: `1.234 ms`, or cycles if the tick rate is unknown.
 pub(crate) fn length(length: Ticks, tick_hz: Option<Hertz>) -> String {
     let Some(hz) = tick_hz else { return format!("{} cycles", length.0) };
     let ns = length.0 as f64 * 1e9 / hz.per_second();

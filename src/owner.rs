@@ -1,4 +1,4 @@
-//! To whom outputs belong: the caller, or under sudo the user who called it.
+//! The owner of outputs: the caller, or under sudo the user that called it.
 
 use sigmund_files::Owner;
 

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<Found> {
         }
     };
     terminal::line(path.display())?;
-    output::say(&summary(args.pid, &reply));
+    output::notice(&summary(args.pid, &reply));
     Ok(if reply.number("records") == Some(0) { Found::Nothing } else { Found::Something })
 }
 

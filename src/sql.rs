@@ -16,7 +16,7 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let trace = answer::open(Some(&args.trace)).await?;
     let result = trace.sql(&args.query).await;
     // A name that is not found may be a field that was left out.
-    trace.notes().iter().for_each(|note| terminal::say(&format!("warning: {note}")));
+    trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
     let result = result?;
     let format = match args.format {
         FormatArg::Human => {

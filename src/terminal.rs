@@ -1,7 +1,7 @@
 //! What the command prints, and the only place that opens stdout and stderr (`clippy.toml` holds the rest to it).
 //!
 //! ```text
-//! for people     line, block, say, complain, Progress   names of others cannot steer the terminal, or forge a line
+//! for people     line, block, notice, report_error, Progress   names of others cannot steer the terminal, or forge a line
 //! for programs   data                                    bytes as they are: CSV, JSON, what a viewer reads
 //! ```
 //! Names of threads, commands, events and files, and the errors of a traced process, are chosen by others: for people
@@ -56,26 +56,26 @@ fn of_stdout(error: io::Error) -> io::Error {
 }
 
 /// Prints a message on stderr: one line, whatever it holds.
-pub(crate) fn say(text: &str) {
-    // If stderr is gone, there is nobody to tell.
+pub(crate) fn notice(text: &str) {
+    // If stderr is closed, the message is lost.
     let _ = writeln!(io::stderr(), "sigmund: {}", Printable(text));
 }
 
-/// Whether something went wrong that was reported.
-static HAS_COMPLAINED: AtomicBool = AtomicBool::new(false);
+/// Whether an error was reported.
+static HAS_REPORTED_ERRORS: AtomicBool = AtomicBool::new(false);
 
-/// Whether [`complain`] was ever called: the exit status is that of an error then.
-pub(crate) fn has_complained() -> bool {
-    HAS_COMPLAINED.load(Ordering::Relaxed)
+/// Whether [`report_error`] was called: the exit status is 2 then.
+pub(crate) fn has_reported_errors() -> bool {
+    HAS_REPORTED_ERRORS.load(Ordering::Relaxed)
 }
 
-/// Prints on stderr what went wrong: one line, whatever it holds. The command goes on, and its exit status is that of an error.
-pub(crate) fn complain(text: &str) {
-    HAS_COMPLAINED.store(true, Ordering::Relaxed);
-    say(&format!("error: {text}"));
+/// Prints an error on stderr, on one line. The command continues, and its exit status is 2.
+pub(crate) fn report_error(text: &str) {
+    HAS_REPORTED_ERRORS.store(true, Ordering::Relaxed);
+    notice(&format!("error: {text}"));
 }
 
-/// Prints on stderr what clap says of a wrong command line, which has several lines.
+/// Prints clap's error about the command line, which has several lines.
 pub(crate) fn usage(error: &clap::Error) {
     for line in error.render().to_string().lines() {
         let _ = writeln!(io::stderr(), "{}", Printable(line));

@@ -6,23 +6,23 @@ use std::{io, sync::LazyLock};
 use fut::{Builder, Runtime};
 
 fut::events! {
-    /// A thread of the tree begins: how many levels are below it.
+    /// A thread of the tree begins; `height` levels are below it.
     fn node_begin(height: u32) => "{height} levels below";
-    /// It has its sum.
+    /// A thread of the tree has its sum.
     fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
 }
 
-/// Names of the two threads that have so many levels below them. Made once: a name of its own would cost each thread an
-/// allocation.
+/// Names of the two threads at each height. Made once, so that naming a thread allocates nothing.
 static NAMES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
     (0..64).map(|height| ["left", "right"].map(|side| format!("{side}/{height}"))).collect()
 });
 
-/// Runs a tree with `2^height` leaves on `lwps` LWPs; each leaf computes for about `work` steps. Gives the sum.
-#[allow(unsafe_code, reason = "threads that move between LWPs are asked for by a promise")]
+/// Runs a tree with `2^height` leaves on `lwps` LWPs; each thread computes `work` steps, an inner node half of them before it
+/// creates its children and half after it has joined them. Returns the sum.
+#[allow(unsafe_code, reason = "a runtime whose threads migrate is built by an unsafe call")]
 pub(crate) fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
-    // SAFETY: all that runs in its user threads is `node`. That spawns, joins, computes and records events, and has nothing
-    // of an LWP: numbers and handles only.
+    // SAFETY: its user threads run only `node`, which spawns, joins, computes and records events. It holds numbers and
+    // handles, and nothing that belongs to an LWP.
     let builder = unsafe { Runtime::builder().migrating() };
     let runtime = builder.lwps(lwps).build()?;
     Ok(runtime.run(move || node(height, work)))
@@ -33,16 +33,20 @@ fn node(height: u32, work: u32) -> u64 {
     let sum = if height == 0 {
         compute(work)
     } else {
+        compute(work / 2);
         let child =
             |name: &'static String| Builder::new().name(name.as_str()).spawn(move || node(height - 1, work));
         let children = NAMES[height as usize - 1].each_ref().map(child);
-        children.into_iter().map(|child| child.join().expect("a thread of the tree panicked")).sum()
+        let sum =
+            children.into_iter().map(|child| child.join().expect("a thread of the tree panicked")).sum();
+        compute(work - work / 2);
+        sum
     };
     node_end(height, sum);
     sum
 }
 
-/// Something that takes time and gives 1.
+/// Takes time, and returns 1.
 fn compute(work: u32) -> u64 {
     let mut x = 1_u64;
     for step in 0..u64::from(work) {

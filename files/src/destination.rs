@@ -30,7 +30,7 @@ pub struct Destination {
     parent: Folder,
     name: OsString,
     partial: OsString,
-    /// What was made, held open: so nothing else gets its inode's number when somebody removes it.
+    /// What was made, held open: so nothing else gets its inode's number when it is removed.
     made: Option<OwnedFd>,
     replaceable: Option<Replaceable>,
 }
@@ -41,7 +41,7 @@ impl Destination {
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when something is there and nothing may be replaced;
-    /// [`io::ErrorKind::PermissionDenied`] when it belongs to somebody else; [`io::ErrorKind::InvalidInput`] when it is
+    /// [`io::ErrorKind::PermissionDenied`] if it belongs to another user; [`io::ErrorKind::InvalidInput`] when it is
     /// of another kind than what may be replaced; [`io::ErrorKind::NotFound`] when there is no such folder to put it in.
     pub fn new(
         target: &Path,
@@ -91,7 +91,7 @@ impl Destination {
     /// It is whole: gives it its name. What had that name is removed.
     ///
     /// # Errors
-    /// When it cannot be renamed, or somebody has put something else in its place; what had the name is still there then.
+    /// When it cannot be renamed, or another process has replaced it; what had the name is still there then.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.is_there() {
             return Err(changed());

@@ -53,7 +53,7 @@ impl Folder {
     /// Opens a folder of the caller's own, to change what is in it. A symbolic link is refused.
     ///
     /// # Errors
-    /// When there is none; [`io::ErrorKind::PermissionDenied`] when it belongs to somebody else or others may write
+    /// When there is none; [`io::ErrorKind::PermissionDenied`] if it belongs to another user or others may write
     /// to it.
     pub fn open_own(path: &Path, owner: Option<Owner>) -> io::Result<Folder> {
         // With a slash at its end, a link would be followed.
@@ -129,7 +129,7 @@ impl Folder {
         if self.path.as_os_str() == "." { name.as_ref().into() } else { self.path.join(name.as_ref()) }
     }
 
-    /// To whom new files are given.
+    /// The owner of new files.
     pub fn owner(&self) -> Option<Owner> {
         self.owner
     }
@@ -169,7 +169,7 @@ impl Folder {
     /// call it in folders of the caller's own only.
     ///
     /// # Errors
-    /// As those of [`open_file`](Self::open_file); and when it belongs to somebody else or has a second name.
+    /// As those of [`open_file`](Self::open_file); and if it belongs to another user or has a second name.
     pub fn reopen_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = component(name.as_ref())?;
         self.check_own()?;
@@ -331,7 +331,7 @@ impl Folder {
         Ok(fsync(&self.descriptor)?)
     }
 
-    /// Rule 3: it belongs to the caller, and nobody else may write to it.
+    /// Rule 3: it belongs to the caller, and no other user may write to it.
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] if not, with the owner or the mode that was found.
@@ -384,7 +384,7 @@ pub(crate) fn is_folder(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
-/// A name beside another one that nobody can have guessed.
+/// A name in the same folder that cannot be guessed.
 pub(crate) fn free_name(name: &OsStr, what: &str) -> OsString {
     let mut free = name.to_os_string();
     free.push(format!(".{what}-{:016x}", RandomState::new().hash_one(std::process::id())));

@@ -1,4 +1,4 @@
-//! To whom new files belong, and whose files count as the caller's own.
+//! The owner of new files, and whose files count as the caller's own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{Gid, Uid, fchown};
 use rustix::process::geteuid;
 
-/// A user on whose behalf the caller runs: the one who called sudo, say. New files and folders are given to this user,
+/// A user on whose behalf the caller runs: e.g. the user that called sudo. New files and folders are given to this user,
 /// and this user's count as the caller's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use crate::kind::kind_name;
 
-/// Without O_NONBLOCK, a FIFO that somebody puts here between `stat` and `open` would make us wait for its writer.
+/// Without O_NONBLOCK, a FIFO that another process puts here between `stat` and `open` would make us wait for its writer.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 

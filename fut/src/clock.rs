@@ -14,7 +14,7 @@ pub fn ticks() -> u64 {
     nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// What follows, a read of the clock too, begins when all that stands before is done.
+/// All earlier instructions complete before a later one begins, also a later read of the clock.
 #[cfg(all(feature = "runtime", not(loom)))]
 #[inline(always)]
 pub(crate) fn wait_for_what_was_before() {

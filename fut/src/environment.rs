@@ -1,7 +1,7 @@
 //! The environment variables of this process: the one place that reads them.
 //!
 //! A program that has rights which its caller does not have (set-user-ID, set-group-ID, file capabilities) gets its
-//! environment from that caller, who must not decide where it writes or which files it reads. The kernel says so in the
+//! environment from that caller, who must not decide where it writes or which files it reads. The kernel reports it in the
 //! auxiliary vector (`AT_SECURE`, getauxval(3)), and no variable is read then, as in `secure_getenv(3)`.
 
 use std::{env, ffi::OsString};

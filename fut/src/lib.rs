@@ -1,4 +1,4 @@
-//! The user side of Sigmund: probes that cost what reading the clock costs, the user trace they write, and a runtime
+//! The user side of Sigmund: probes at the cost of reading the clock, the user trace they write, and a runtime
 //! of user threads that records every decision of its scheduler.
 //!
 //! ```
@@ -16,19 +16,19 @@
 //! ```
 //!
 //! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
-//! recorded, the kernel included. A program without this runtime calls [`init`] once; a runtime of one's own tells its
+//! recorded, the kernel included. A program without this runtime calls [`init`] once; another runtime reports its
 //! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
-//! the last events in memory until somebody wants them.
+//! the last events in memory until a snapshot is taken.
 //!
-//! # What the runtime promises
+//! # What the runtime guarantees
 //!
 //! - A user thread that has begun stays on its LWP, so what belongs to that LWP (a borrowed thread-local, an `Rc` in one, a
-//!   guard of `std`) is good across calls that block or yield. Threads that have not begun go to whichever LWP has time.
-//! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So it is not promised that
-//!   a thread-local stays as it was across such a call: its initialiser must not switch, nor may code that sets one for the
-//!   time of a call and puts the old value back, as `scoped_tls` does.
-//! - User threads that move are not promised what belongs to an LWP: [`RuntimeBuilder::migrating`], which is unsafe, asks
-//!   for those.
+//!   guard of `std`) is valid across calls that block or yield. Threads that have not begun may begin on any idle LWP.
+//! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So the value of
+//!   a thread-local may change across such a call: its initialiser must not switch, nor may code that sets one for the
+//!   time of a call and restores the old value, as `scoped_tls` does.
+//! - User threads that migrate must not keep anything that belongs to an LWP across such a call. A runtime with
+//!   such threads is built by [`RuntimeBuilder::migrating`], which is unsafe.
 //!
 //! | feature | what it adds |
 //! |---|---|
@@ -42,8 +42,6 @@
 
 #[cfg(feature = "shm")]
 pub mod clock;
-#[cfg(feature = "probes")]
-mod complaint;
 #[cfg(feature = "probes")]
 pub mod control;
 #[cfg(feature = "drain")]
@@ -72,6 +70,8 @@ mod span;
 #[cfg(feature = "runtime")]
 pub mod sync;
 pub mod trace;
+#[cfg(feature = "probes")]
+mod warning;
 
 /// ```
 /// #[fut::trace]
@@ -106,11 +106,8 @@ pub use session::{
 pub use session::{FlightRecorder, Recording, RecordingSummary};
 pub use sigmund_model as model;
 #[cfg(feature = "probes")]
-pub use span::{Place, Span};
+pub use span::{Span, SpanSite};
 
-#[doc(hidden)]
-#[cfg(feature = "probes")]
-pub use complaint::complain as __complain;
 #[doc(hidden)]
 #[cfg(feature = "probes")]
 pub use linkme as __linkme;
@@ -122,4 +119,7 @@ pub use probe::{DECLARED as __DECLARED, Declared as __Declared, is_on as __is_on
 pub use session::{count_before_setup as __count_before_setup, keymask_is_given as __keymask_is_given};
 #[doc(hidden)]
 #[cfg(feature = "probes")]
-pub use span::{InFunction as __InFunction, PLACES as __PLACES};
+pub use span::{InFunction as __InFunction, SPAN_SITES as __SPAN_SITES};
+#[doc(hidden)]
+#[cfg(feature = "probes")]
+pub use warning::warn as __warn;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 crate::__event!(
-    // The LWP goes on with another user thread (0: with none); why the one before left, what it waits for, and the
+    // The LWP continues with another user thread (0: with none); why the one before left, what it waits for, and the
     // number of what kind of thing that is (0: of none).
     Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const (), blocked_for: u8) in keys::SCHEDULER
         => "next {next}, left because {reason}, for {blocked_for} {on}",
@@ -29,15 +29,15 @@ crate::events! {
     /// A user thread that is about to be dispatched here ran on another LWP the time before.
     fn USER_THREAD_MIGRATE(migrated: Thread, from_lwp: u32) in keys::SCHEDULER
         => "{migrated} comes from LWP {from_lwp}";
-    /// The current user thread forks a team, whose number no other has: user threads that all end before it goes on.
+    /// The current user thread forks a team with a unique number: user threads that all end before it continues.
     fn USER_TEAM_FORK(team: u64) in keys::SCHEDULER => "forks team {team}";
     /// A user thread was created for a team.
     fn USER_TEAM_MEMBER(team: u64, member: Thread) in keys::SCHEDULER => "{member} is of team {team}";
-    /// All threads of a team have ended; the user thread that forked it goes on.
+    /// All threads of a team have ended; the user thread that forked it continues.
     fn USER_TEAM_JOIN(team: u64) in keys::SCHEDULER => "team {team} has ended";
 }
 
-/// The current LWP goes on with `next`, or with no user thread; `reason` is why the one before left, `on` the address
+/// The current LWP switches to `next`, or to no user thread; `reason` is why the previous one left, `on` the address
 /// of what it waits for (0: nothing; see [`Wait`](sigmund_model::Wait)), and `blocked_for` what kind of thing that is.
 #[inline(always)]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize, blocked_for: Option<WaitKind>) {
@@ -97,7 +97,7 @@ pub fn team_member(team: u64, member: Thread) {
     USER_TEAM_MEMBER(team, member);
 }
 
-/// All threads of a team have ended; the user thread that forked it, which is mounted here, goes on.
+/// All threads of a team have ended; the user thread that forked it, which is mounted here, continues.
 #[inline]
 pub fn team_join(team: u64) {
     USER_TEAM_JOIN(team);

@@ -1,7 +1,7 @@
-//! Spans and traced functions: guards that record where something begins, and where it ends.
+//! Spans and traced functions: guards that record a begin and an end.
 //!
-//! Each place has a [`Place`], a static with its name, file and line, which the linker gathers and the session writes
-//! to the trace once. A record carries its address, one word; readers put the name back. A guard may be dropped on
+//! Each span in the source has a [`SpanSite`], a static with its name, file and line, which the linker gathers and the
+//! session writes to the trace once. A record holds its address, one word; readers look up the name. A guard may be dropped on
 //! another LWP than it was made on: user threads migrate.
 //!
 //! Both ends together cost twice what a probe does: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4 (AMD
@@ -13,54 +13,54 @@ use sigmund_model::Pid;
 
 use crate::{keys, trace::NamedPlace};
 
-/// Every place of the program, gathered by the linker.
+/// Every span site of the program, gathered by the linker.
 #[doc(hidden)]
 #[linkme::distributed_slice]
-pub static PLACES: [Place];
+pub static SPAN_SITES: [SpanSite];
 
 crate::events! {
     /// A span begins.
-    fn SPAN_BEGIN(span: *const Place) in keys::SPANS => "{span} begins";
+    fn SPAN_BEGIN(span: *const SpanSite) in keys::SPANS => "{span} begins";
     /// A span ends.
-    fn SPAN_END(span: *const Place) in keys::SPANS => "{span} ends";
+    fn SPAN_END(span: *const SpanSite) in keys::SPANS => "{span} ends";
     /// A traced function is entered.
-    fn PROF_IN(function: *const Place) in keys::FUNCTIONS => "into {function}";
+    fn PROF_IN(function: *const SpanSite) in keys::FUNCTIONS => "into {function}";
     /// It is left, by `return` or by unwinding.
-    fn PROF_OUT(function: *const Place) in keys::FUNCTIONS => "out of {function}";
+    fn PROF_OUT(function: *const SpanSite) in keys::FUNCTIONS => "out of {function}";
 }
 
-/// A place in the source that has a name, made by [`span!`](crate::span) and [`trace`](macro@crate::trace).
+/// The name and source location of a span or traced function, made by [`span!`](crate::span) and [`trace`](macro@crate::trace).
 #[derive(Debug)]
-pub struct Place {
+pub struct SpanSite {
     name: &'static str,
     file: &'static str,
     line: u32,
 }
 
-impl Place {
+impl SpanSite {
     #[doc(hidden)]
-    pub const fn new(name: &'static str, file: &'static str, line: u32) -> Place {
-        Place { name, file, line }
+    pub const fn new(name: &'static str, file: &'static str, line: u32) -> SpanSite {
+        SpanSite { name, file, line }
     }
 }
 
-/// All places, as the trace carries them.
+/// All span sites, as a trace holds them.
 pub(crate) fn places(pid: Pid) -> Vec<NamedPlace> {
-    let named = |place: &Place| NamedPlace {
+    let named = |site: &SpanSite| NamedPlace {
         pid,
-        address: std::ptr::from_ref(place).addr() as u64,
-        name: place.name.into(),
-        file: place.file.into(),
-        line: place.line,
+        address: std::ptr::from_ref(site).addr() as u64,
+        name: site.name.into(),
+        file: site.file.into(),
+        line: site.line,
     };
-    PLACES.iter().map(named).collect()
+    SPAN_SITES.iter().map(named).collect()
 }
 
 /// A span that is open: dropping it records its end, also when a panic unwinds. Made by [`span!`](crate::span).
 #[derive(Debug)]
 #[must_use = "a span ends where its guard is dropped: give it a name, `let _span = …`"]
 pub struct Span {
-    place: &'static Place,
+    site: &'static SpanSite,
     /// It belongs to the thread that opened it.
     _of_its_thread: PhantomData<*const ()>,
 }
@@ -69,16 +69,16 @@ impl Span {
     /// Opens a span.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin(place: &'static Place) -> Span {
-        SPAN_BEGIN(place);
-        Span { place, _of_its_thread: PhantomData }
+    pub fn begin(site: &'static SpanSite) -> Span {
+        SPAN_BEGIN(site);
+        Span { site, _of_its_thread: PhantomData }
     }
 }
 
 impl Drop for Span {
     #[inline(always)]
     fn drop(&mut self) {
-        SPAN_END(self.place);
+        SPAN_END(self.site);
     }
 }
 
@@ -86,29 +86,29 @@ impl Drop for Span {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct InFunction {
-    place: &'static Place,
+    site: &'static SpanSite,
 }
 
 impl InFunction {
     #[doc(hidden)]
     #[inline(always)]
-    pub fn enter(place: &'static Place) -> InFunction {
-        PROF_IN(place);
-        InFunction { place }
+    pub fn enter(site: &'static SpanSite) -> InFunction {
+        PROF_IN(site);
+        InFunction { site }
     }
 }
 
 impl Drop for InFunction {
     #[inline(always)]
     fn drop(&mut self) {
-        PROF_OUT(self.place);
+        PROF_OUT(self.site);
     }
 }
 
 /// Opens a span; it ends where the guard is dropped.
 ///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
-/// A span with fields has an identifier for a name, and records an event of that name behind its beginning, which is
+/// A span with fields has an identifier for a name, and records an event of that name after its beginning, which is
 /// declared as if by [`events!`](crate::events): spans of one name have the same fields, and no other event has that
 /// name. Switched off, a span costs its probes that are off; switched on or off in between, it shows one end only.
 ///
@@ -123,18 +123,18 @@ impl Drop for InFunction {
 #[macro_export]
 macro_rules! span {
     ($name:literal $(,)?) => {{
-        $crate::__place!(__FUT_PLACE, $name, line!());
-        $crate::Span::begin(&__FUT_PLACE)
+        $crate::__span_site!(__FUT_SPAN_SITE, $name, line!());
+        $crate::Span::begin(&__FUT_SPAN_SITE)
     }};
     ($name:ident $(, $field:ident : $ty:ty = $value:expr)+ $(,)?) => {
         // The values are not to see what is declared inside.
         match ($($value,)+) {
             ($($field,)+) => {
-                $crate::__place!(__FUT_PLACE, stringify!($name), line!());
+                $crate::__span_site!(__FUT_SPAN_SITE, stringify!($name), line!());
                 $crate::events! {
                     fn $name($($field : $ty),+) in $crate::keys::SPANS;
                 }
-                let span = $crate::Span::begin(&__FUT_PLACE);
+                let span = $crate::Span::begin(&__FUT_SPAN_SITE);
                 $name($($field),+);
                 span
             }
@@ -142,14 +142,14 @@ macro_rules! span {
     };
 }
 
-/// A static [`Place`], gathered with the others.
+/// A static [`SpanSite`], gathered with the others.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __place {
-    ($place:ident, $name:expr, $line:expr) => {
-        #[$crate::__linkme::distributed_slice($crate::__PLACES)]
+macro_rules! __span_site {
+    ($site:ident, $name:expr, $line:expr) => {
+        #[$crate::__linkme::distributed_slice($crate::__SPAN_SITES)]
         #[linkme(crate = $crate::__linkme)]
-        static $place: $crate::Place = $crate::Place::new($name, file!(), $line);
+        static $site: $crate::SpanSite = $crate::SpanSite::new($name, file!(), $line);
     };
 }
 
@@ -158,7 +158,7 @@ macro_rules! __place {
 #[macro_export]
 macro_rules! __traced {
     ($name:literal, $line:literal) => {
-        $crate::__place!(__FUT_PLACE, concat!(module_path!(), "::", $name), $line);
-        let __fut_in_function = $crate::__InFunction::enter(&__FUT_PLACE);
+        $crate::__span_site!(__FUT_SPAN_SITE, concat!(module_path!(), "::", $name), $line);
+        let __fut_in_function = $crate::__InFunction::enter(&__FUT_SPAN_SITE);
     };
 }

@@ -77,9 +77,8 @@ fn a_sandbox_that_forbids_to_change_code_is_told_by_name_with_the_way_out() {
         let mut inside = Command::new(env::current_exe().unwrap());
         inside.args(["--nocapture", "a_sandbox"]).env(WHAT, what).env(fut::ENV_ARENA_DIR, dir.path());
         let done = inside.output().unwrap();
-        let (said, complained) =
-            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        assert!(done.status.success(), "{what}: {said}{complained}");
+        let (said, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{what}: {said}{stderr}");
         if said.contains("SANDBOX NOT AVAILABLE") {
             skipped::skipped(&format!("{what} cannot be refused here"));
         }

@@ -78,12 +78,12 @@ fn a_set_user_id_program_obeys_no_variable_and_shows_no_file() {
     mode("", 0o755);
 
     let done = run(&path("program"), folder.path());
-    let (said, complained) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{said}{complained}");
+    let (said, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{said}{stderr}");
     if !said.contains("root: true") {
         return skipped::skipped("the folder for temporary files does not allow set-user-ID programs");
     }
-    assert!(!complained.contains("secret") && !complained.contains("root:"), "{complained}");
+    assert!(!stderr.contains("secret") && !stderr.contains("root:"), "{stderr}");
     assert!(said.contains(&format!("init: not asked; keys: {:#x}", keys::DEFAULT)), "{said}");
     assert!(said.contains("socket: /") && !said.contains(&path("").display().to_string()), "{said}");
     for name in ["arenas", "runtime", "tmp"] {

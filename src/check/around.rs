@@ -1,7 +1,7 @@
 //! What happened around a disagreement, for people: the states of the LWP, and the events near it.
 //!
 //! ```text
-//! node_begin of LWP 4711 (thread 12), at 12.345 ms: CPU 0 by the switches, the probe saw CPU 1
+//! node_begin of LWP 4711 (thread 12), at 12.345 ms: CPU 0 by sched_switch, CPU 1 by the probe
 //!   moved to another CPU between the stamp and the look at the CPU; it left 3.1 us after the stamp
 //!     LWP 4711 is running on CPU 0 from -120.5 us to +3.1 us, then runnable to +250.0 us, then running on CPU 1
 //!     -14.2 us  KERN  sched_switch       CPU 0  LWP 60 → 4711
@@ -23,10 +23,10 @@ pub(super) fn print(trace: &SuperTrace, all: &[Disagreement]) -> io::Result<()> 
         let at = output::length(Ticks(one.tick.0.saturating_sub(first.0)), hz);
         let thread = one.thread.map_or(String::new(), |thread| format!(" (thread {thread})"));
         let by_switches =
-            one.cpu.map_or("no CPU by the switches".into(), |cpu| format!("CPU {cpu} by the switches"));
+            one.cpu.map_or("CPU unknown by sched_switch".into(), |cpu| format!("CPU {cpu} by sched_switch"));
         terminal::line("")?;
         terminal::line(format_args!(
-            "{} of LWP {}{thread}, at {at}: {by_switches}, the probe saw CPU {}",
+            "{} of LWP {}{thread}, at {at}: {by_switches}, CPU {} by the probe",
             one.name, one.lwp, one.cpu_seen
         ))?;
         let left =
@@ -56,7 +56,7 @@ fn line(event: &Neighbour, of: Lwp, at: Ticks, hz: Option<Hertz>) -> String {
     let number = |what: &str, n: Option<u32>| n.map_or(String::new(), |n| format!("{what} {n}"));
     let cpu = number("CPU", event.cpu.map(|c| c.0));
     let seen = event.cpu_seen.filter(|seen| event.level == Level::User && Some(*seen) != event.cpu);
-    let seen = number(", saw CPU", seen.map(|c| c.0));
+    let seen = number(", probe on CPU", seen.map(|c| c.0));
     let lwp = number("LWP", event.lwp.map(|l| l.0));
     let to = event.target_lwp.map_or(String::new(), |lwp| format!(" → {lwp}"));
     let mark =

@@ -29,7 +29,7 @@ pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
         (FormatArg::Human, None) => print_all(&trace, &report, args.all)?,
         (FormatArg::Json, None) => print_object(&trace, &report)?,
         (format, only) => {
-            table(&trace, &report, only.unwrap_or(CheckPart::Promises)).print(format)?;
+            table(&trace, &report, only.unwrap_or(CheckPart::Invariants)).print(format)?;
         }
     }
     Ok(match report.trust() {
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
 /// A part of the report as a table.
 fn table(trace: &SuperTrace, report: &Report, part: CheckPart) -> Table {
     match part {
-        CheckPart::Promises => tables::promises(&report.items),
+        CheckPart::Invariants => tables::invariants(&report.items),
         CheckPart::Witnesses => tables::witnesses(&report.lwps),
         CheckPart::Disagreements => tables::disagreements(trace, &report.disagreements),
         CheckPart::Losses => tables::losses(trace, &report.losses),
@@ -97,16 +97,14 @@ fn print_item(item: &Item) -> io::Result<()> {
     Ok(())
 }
 
-/// What it comes to, in words.
+/// The verdict in one sentence.
 fn conclusion(report: &Report) -> String {
     let with = |verdict| report.items.iter().filter(|item| item.verdict == verdict).count();
     let verdict = report.trust().name();
     match report.trust() {
-        Trust::Sound => format!("{verdict}: can be trusted"),
+        Trust::Sound => format!("{verdict}: {}", holding(report)),
         Trust::SoundWithGaps => {
-            let gaps = with(Verdict::Gaps);
-            let what = if gaps == 1 { "where it says `gaps`" } else { "in what it calls `gaps`" };
-            format!("{verdict}: outside of what is missing {what}, it can be trusted")
+            format!("{verdict}: {}", holding(report))
         }
         Trust::Empty => {
             let missing: Vec<&str> = report
@@ -116,12 +114,26 @@ fn conclusion(report: &Report) -> String {
                 .map(|loss| loss.example.as_str())
                 .collect();
             let what = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
-            format!("{verdict}: there is no event{what}, so nothing can be concluded")
+            format!("{verdict}: there is no event{what}, so no invariant can be checked")
         }
         Trust::Broken => {
-            format!("{verdict}: {} of {} promises broken", with(Verdict::Broken), report.items.len())
+            format!("{verdict}: {} of {} invariants broken", with(Verdict::Broken), report.items.len())
         }
     }
+}
+
+/// `12 of 12 invariants hold`, and why not all of them, if so.
+fn holding(report: &Report) -> String {
+    let with = |verdict| report.items.iter().filter(|item| item.verdict == verdict).count();
+    let (all, gaps, none) = (report.items.len(), with(Verdict::Gaps), with(Verdict::NotApplicable));
+    let mut text = format!("{} of {all} invariants hold", with(Verdict::Ok));
+    if gaps > 0 {
+        text += &format!(", {gaps} outside of gaps");
+    }
+    if none > 0 {
+        text += &format!(", {none} not applicable");
+    }
+    text
 }
 
 fn print_object(trace: &SuperTrace, report: &Report) -> Result<()> {
@@ -129,7 +141,7 @@ fn print_object(trace: &SuperTrace, report: &Report) -> Result<()> {
     object.insert("trace".into(), trace.path().display().to_string().into());
     object.insert("verdict".into(), report.trust().name().into());
     object.insert("conclusion".into(), conclusion(report).into());
-    for part in [CheckPart::Promises].into_iter().chain(CheckPart::TABLES) {
+    for part in [CheckPart::Invariants].into_iter().chain(CheckPart::TABLES) {
         let rows = table(trace, report, part).objects();
         object.insert(part.name().into(), Value::Array(rows));
     }

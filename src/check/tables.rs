@@ -10,9 +10,9 @@ use sigmund_sql::SuperTrace;
 
 use crate::output::{Cell, Table};
 
-pub(super) fn promises(items: &[Item]) -> Table {
-    let columns = ["name", "verdict", "promise", "figures", "detail"];
-    Table::new("Promises", &columns, items, |item| {
+pub(super) fn invariants(items: &[Item]) -> Table {
+    let columns = ["name", "verdict", "invariant", "figures", "detail"];
+    Table::new("Invariants", &columns, items, |item| {
         let figures: Vec<String> = item.figures.iter().map(super::figure).collect();
         vec![
             item.name.into(),
@@ -26,7 +26,7 @@ pub(super) fn promises(items: &[Item]) -> Table {
 
 pub(super) fn witnesses(lwps: &[LwpWitnesses]) -> Table {
     let columns = ["lwp", "name", "events", "agree", "disagree", "single", "percent"];
-    Table::new("The two witnesses of each LWP's events", &columns, lwps, |one| {
+    Table::new("CPU of each LWP's events, by the probe and by sched_switch", &columns, lwps, |one| {
         vec![
             one.lwp.0.into(),
             one.name.as_deref().into(),
@@ -42,7 +42,7 @@ pub(super) fn witnesses(lwps: &[LwpWitnesses]) -> Table {
 pub(super) fn disagreements(trace: &SuperTrace, all: &[Disagreement]) -> Table {
     let columns =
         ["ts_tick", "time_us", "lwp", "thread", "event", "cpu", "cpu_seen", "left_after_us", "cause"];
-    Table::new("Events on which the two witnesses disagree", &columns, all, |one| {
+    Table::new("Events whose CPU differs between the probe and sched_switch", &columns, all, |one| {
         vec![
             one.tick.0.into(),
             since_start(trace, one.tick),
@@ -111,7 +111,7 @@ pub(super) fn gaps(trace: &SuperTrace, all: &[Gap]) -> Table {
         "cpus",
         "touched_cpus",
     ];
-    Table::new("Gaps, and who was at work across them", &columns, all, |one| {
+    Table::new("Gaps, and the LWPs, user threads and CPUs in use across them", &columns, all, |one| {
         vec![
             one.severity.as_str().into(),
             one.kind.as_str().into(),
@@ -136,7 +136,7 @@ pub(super) fn gaps(trace: &SuperTrace, all: &[Gap]) -> Table {
 pub(super) fn cpu_times(trace: &SuperTrace, all: &[LwpTime]) -> Table {
     let columns = ["lwp", "name", "source", "from_us", "to_us", "kernel_us", "on_cpu_us", "unknown_us"];
     let us = |ns: f64| Cell::Fraction(ns.round() / 1e3);
-    Table::new("LWPs whose time on CPUs is not the kernel's own sum", &columns, all, |one| {
+    Table::new("LWPs whose time on CPUs differs from the kernel's accounting", &columns, all, |one| {
         vec![
             one.lwp.0.into(),
             one.name.as_deref().into(),
@@ -152,7 +152,7 @@ pub(super) fn cpu_times(trace: &SuperTrace, all: &[LwpTime]) -> Table {
 
 pub(super) fn clocks(trace: &SuperTrace, all: &[Clock]) -> Table {
     let columns = ["clock", "snapshots", "span_us", "bracket_ns", "residual_ns"];
-    Table::new("Clocks beside the main one", &columns, all, |one| {
+    Table::new("Other clocks, relative to the main clock", &columns, all, |one| {
         vec![
             one.domain.as_str().into(),
             one.snapshots.into(),
@@ -194,13 +194,13 @@ pub(super) fn events(all: &[Neighbour]) -> Table {
     })
 }
 
-/// Microseconds since the first event; nothing if nobody knows how long a tick is.
+/// Microseconds since the first event; empty if the tick rate is unknown.
 pub(super) fn since_start(trace: &SuperTrace, tick: Ticks) -> Cell {
     let first = trace.first_tick().map_or(0, |t| t.0);
     micros(trace, tick.0 as f64 - first as f64)
 }
 
-/// Ticks in microseconds; nothing if nobody knows how long a tick is.
+/// Ticks in microseconds; empty if the tick rate is unknown.
 pub(super) fn micros(trace: &SuperTrace, ticks: f64) -> Cell {
     trace.tick_hz().map_or(Cell::Nothing, |hz| Cell::Fraction((ticks * 1e9 / hz.per_second()).round() / 1e3))
 }

@@ -43,7 +43,7 @@ pub(crate) struct ExportArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// What is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// For ViTE and pj_dump.
@@ -52,7 +52,7 @@ pub(crate) enum ExportFormat {
     Otf2,
     /// For ui.perfetto.dev and trace_processor.
     Perfetto,
-    /// Chrome's JSON, which much else reads.
+    /// Chrome's JSON, for chrome://tracing, Speedscope and others.
     Chrome,
     /// CTF 1.8 (a folder), for babeltrace2 and Trace Compass: events only.
     Ctf,
@@ -60,7 +60,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// A table, tab separated.
     Tsv,
-    /// A table, an object a line.
+    /// A table, one JSON object a line.
     Ndjson,
     /// A table as an Arrow IPC file.
     Arrow,

@@ -1,4 +1,4 @@
-//! The command line: what can be asked, in which words. Completions and the man page are made of it.
+//! The command line. Completions and the man page are generated from it.
 
 mod export;
 mod record;
@@ -22,7 +22,7 @@ Exit status:
 
 `sigmund record --help` has more on 2.";
 
-/// Records user threads and the kernel under one clock, and answers who ran where.
+/// Record user threads and the kernel with one clock; query which thread ran on which LWP and CPU, and when.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -65,7 +65,7 @@ pub(crate) enum Command {
     },
     /// Print the man page.
     Man,
-    /// Wait for the recorder, then become the program. (Used by `record`.)
+    /// Wait for the recorder, then execute the program. (Used by `record`.)
     #[command(hide = true)]
     Hold(HoldArgs),
     /// The bundled Sumtime program. (Used by `demo`.)
@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Sumtime(SumtimeArgs),
 }
 
-/// A question about a super-trace, in the paper's manner: filters and a measure.
+/// A query by filters and a measure.
 #[derive(Debug, Args)]
 pub(crate) struct Question {
     /// The super-trace; not needed if there is just one in this folder.
@@ -101,7 +101,7 @@ pub(crate) struct Question {
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// User threads by number or name, separated by commas; name:4 is the one named 4, a comma in a name is written \,
+    /// User threads by number or name, separated by commas; name:4 is the thread named 4, a comma in a name is escaped: \,
     #[arg(long, value_name = "THREAD", help_heading = "Filters")]
     pub(crate) thread: Vec<ThreadList>,
     /// An LWP, by its tid.
@@ -176,16 +176,16 @@ pub(crate) struct MergeArgs {
     /// Overwrite it if it is there.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The clock of kernel traces, where the file says a wrong one: x86-tsc, mono, mono_raw, boot, local.
+    /// Clock of kernel traces, if that in the file is wrong: x86-tsc, mono, mono_raw, boot, local.
     #[arg(long, value_name = "CLOCK", value_parser = clock)]
     pub(crate) clock: Option<sigmund_model::ClockDomain>,
-    /// Ticks per second, where nothing says so.
+    /// Ticks per second, if no input contains it.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     pub(crate) hz: Option<sigmund_model::Hertz>,
     /// Names for the events of FxT, which are only numbers: a C header with their codes, or a TOML file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) event_names: Option<PathBuf>,
-    /// Correct CPUs whose time-stamp counters are not quite the same, by what LWPs did on two of them.
+    /// Correct offsets between the time-stamp counters of CPUs, estimated from LWPs that ran on several.
     #[arg(long)]
     pub(crate) align_cpus: bool,
 }
@@ -228,7 +228,7 @@ pub(crate) struct CheckArgs {
     /// The super-trace; not needed if there is just one in this folder.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: Option<PathBuf>,
-    /// Number of disagreements of the two witnesses, and of gaps, to list.
+    /// Number of gaps to list, and of events whose CPU differs between the probe and sched_switch.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// List all of them.
@@ -237,32 +237,33 @@ pub(crate) struct CheckArgs {
     /// Show only this part.
     #[arg(long, value_enum, value_name = "PART")]
     pub(crate) only: Option<CheckPart>,
-    /// Output format. As json, all parts are one object; tsv, csv and ndjson have one part, the promises if not said.
+    /// Output format. As json, all parts are one object; tsv, csv and ndjson have one part, by default the invariants.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
 }
 
-/// A part of what `check` says.
+/// A part of the report of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckPart {
     /// The invariants, and whether each holds.
-    Promises,
-    /// For each LWP, its events by whether both witnesses agree on their CPU.
+    #[value(alias = "promises")]
+    Invariants,
+    /// For each LWP, the number of events whose CPU agrees between the probe and sched_switch.
     Witnesses,
-    /// Events on which they disagree.
+    /// Events whose CPU differs between the two.
     Disagreements,
     /// What is missing, by source.
     Losses,
     /// Each gap, and the threads and LWPs that were active across it.
     Gaps,
-    /// LWPs whose time on CPUs is not the kernel's own sum.
+    /// LWPs whose time on CPUs differs from the kernel's accounting.
     CpuTimes,
     /// How well other clocks fit the main clock.
     Clocks,
 }
 
 impl CheckPart {
-    /// All behind the promises.
+    /// All parts after the invariants.
     pub(crate) const TABLES: [CheckPart; 6] = [
         CheckPart::Witnesses,
         CheckPart::Disagreements,
@@ -275,7 +276,7 @@ impl CheckPart {
     /// As it is written.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            CheckPart::Promises => "promises",
+            CheckPart::Invariants => "invariants",
             CheckPart::Witnesses => "witnesses",
             CheckPart::Disagreements => "disagreements",
             CheckPart::Losses => "losses",
@@ -301,8 +302,8 @@ pub(crate) struct SqlArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Only the user whose process it is and root may. A program that is started with FUT_CONTROL=0 cannot \
-    be asked.\n\nExample:\n  sigmund ctl $(pidof myserver) disable 'USER_*'\n\nExit status: 0 found, 1 nothing matched, \
+    after_help = "Permitted for the user of the process and for root. A program started with FUT_CONTROL=0 does not \
+    answer.\n\nExample:\n  sigmund ctl $(pidof myserver) disable 'USER_*'\n\nExit status: 0 found, 1 nothing matched, \
     2 error."
 )]
 pub(crate) struct CtlArgs {
@@ -315,30 +316,30 @@ pub(crate) struct CtlArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CtlVerb {
-    /// The events that it declares: whether they are on, what a record takes, how many are in the buffers now.
+    /// List its events: on or off, bytes per record, number in the buffers.
     ///
-    /// `bytes` is what a record takes, at least if it has texts. `in_buffers` is a sample of what the drain has not
-    /// taken yet, or of what a flight recorder holds: the newest 4 MiB of each LWP.
+    /// `bytes` is the size of a record, the minimum if it has texts. `in_buffers` counts events that are not drained yet,
+    /// or are kept by a flight recorder, in a sample: the newest 4 MiB of each LWP.
     List {
         /// Output format.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
-    /// Switch events on by name. Those that C programs declare are switched by their keys only.
+    /// Switch events on by name. Events declared in C are switched only by their keys.
     #[command(after_help = "Example:\n  sigmund ctl 1234 enable 'request*'")]
     Enable {
-        /// A name; * stands for any characters.
+        /// A name; * matches any characters.
         #[arg(value_name = "PATTERN")]
         pattern: String,
     },
     /// Switch events off by name; a probe that is off is a nop.
     #[command(after_help = "Example:\n  sigmund ctl 1234 disable 'USER_THREAD_*'")]
     Disable {
-        /// A name; * stands for any characters.
+        /// A name; * matches any characters.
         #[arg(value_name = "PATTERN")]
         pattern: String,
     },
-    /// Show the groups of events, or switch them: those in MASK on, all others off.
+    /// Show which groups of events are on, or switch them: those in MASK on, all others off.
     #[command(after_help = "Example:\n  sigmund ctl 1234 keys scheduler,lwp")]
     Keys {
         /// A number (0x101), or names: scheduler, lwp, sync, locks, spans, program, functions, c (all of C programs), all, default (all but locks), none.
@@ -348,16 +349,16 @@ pub(crate) enum CtlVerb {
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
-    /// How it records, and for each LWP how full its buffer is and what was lost.
+    /// Show its recording mode, and for each LWP how full its buffer is and how many events were lost.
     ///
-    /// `in_use` are packets of 64 KiB that hold something nobody has taken, `percent` how many of the ring that is,
-    /// `packets` and `bytes` what the LWP has written so far.
+    /// `in_use`: packets of 64 KiB with events that are not drained; `percent`: their share of the ring; `packets`, `bytes`:
+    /// what the LWP has written so far.
     Status {
         /// Output format. As json, facts and LWPs are one object; tsv and csv have the LWPs only.
         #[arg(long, value_enum, default_value = "human")]
         format: FormatArg,
     },
-    /// Its user threads: state, LWP, what each waits for and who held that when it began to wait.
+    /// List its user threads: state, LWP, what each waits for, and the holder of that when the wait began.
     Threads {
         /// Output format.
         #[arg(long, value_enum, default_value = "human")]
@@ -365,7 +366,7 @@ pub(crate) enum CtlVerb {
     },
 }
 
-/// A key mask, as somebody writes it.
+/// A key mask as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyMask(pub(crate) u64);
 
@@ -397,7 +398,7 @@ fn key_mask(text: &str) -> Result<KeyMask, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The process is one under `sigmund record --flight`, or has started a FlightRecorder; it goes on \
+    after_help = "The process must run under `sigmund record --flight`, or have started a FlightRecorder. It continues \
     meanwhile.\n\nExample:\n  sigmund snapshot $(pidof myserver) -o now.fut && sigmund merge now.fut -o now.supertrace"
 )]
 pub(crate) struct SnapshotArgs {
@@ -411,7 +412,7 @@ pub(crate) struct SnapshotArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where the run and the super-trace go.
+    /// Folder for the recording and the super-trace.
     #[arg(long, short, value_name = "FOLDER", default_value = "sigmund-demo")]
     pub(crate) output: PathBuf,
     /// Height of the tree: 2^(HEIGHT+1) - 1 user threads.
@@ -437,6 +438,6 @@ pub(crate) struct SumtimeArgs {
     pub(crate) height: u32,
     /// LWPs that carry it.
     pub(crate) lwps: usize,
-    /// Steps that each leaf computes.
+    /// Steps that each thread computes.
     pub(crate) work: u32,
 }

@@ -1,4 +1,4 @@
-//! `sigmund record`: whom, what of them, and for how long.
+//! The arguments of `sigmund record`.
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -15,13 +15,12 @@ Examples:
   sigmund record --all --for 500ms -o busy.run
   sudo sigmund record --user $USER -- ./server
 
-Ctrl-C asks the program to end (or ends the recording), once more kills it, and once more
-ends the recorder at once.
+The first Ctrl-C asks the program to end (or ends the recording), the second kills the program,
+the third ends the recorder at once.
 
-Descendants of the program are found by their environment (FUT_ARENA_DIR), so they keep
-their parents. One that lives on when the recording ends is a row of the table `losses` if
-it has recorded. A process that cannot reach the recorder (another root, /dev/shm or user),
-or has too little address space, runs unrecorded and prints why, once.
+Descendants of the program are found by their environment (FUT_ARENA_DIR). One that still
+runs when the recording ends has a row in the table `losses` if it has recorded events. A process that cannot reach the recorder (another root, /dev/shm or user),
+or has too little address space, runs unrecorded and prints the reason, once.
 
 Exit status:
   0  Recorded, and merged unless --no-merge; also if Ctrl-C or --for ended the recording.
@@ -42,7 +41,7 @@ in the table `info`.";
 )]
 pub(crate) struct RecordArgs {
     /// Folder for the recording; the super-trace is RUN.supertrace. Named after the program if not given. A folder that
-    /// exists must be empty, your own, and writable by nobody else; only you can read what is recorded.
+    /// exists must be empty, owned by you, and not writable by others; only you can read what is recorded.
     #[arg(long, short, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite what is at RUN and RUN.supertrace.
@@ -55,10 +54,9 @@ pub(crate) struct RecordArgs {
     /// ended 3 s later continues unrecorded.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) length: Option<Duration>,
-    /// How long to record descendants that outlive the program. By default, until those that record with `fut` have ended;
-    /// for other descendants, the recorder waits 1 s. A signal ends the recording at any time; processes that are still alive
-    /// then continue unrecorded.
-    #[arg(long, value_enum, value_name = "WHO", conflicts_with_all = ["pid", "all"])]
+    /// Which descendants that outlive the program to wait for. By default, those that record with `fut`; for others, the
+    /// recorder waits 1 s. A signal ends the recording at any time; processes that are still alive then continue unrecorded.
+    #[arg(long, value_enum, value_name = "WHICH", conflicts_with_all = ["pid", "all"])]
     pub(crate) follow: Option<Follow>,
     /// Record a running process and its children, until it ends or Ctrl-C. Its own events are included if it has a
     /// flight recorder.
@@ -74,14 +72,14 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "KIB", default_value_t = USER_BUFFER, value_parser = user_buffer)]
     pub(crate) user_buffer: u32,
     /// Keep only the last events of the program: full buffers overwrite their oldest, and are written when it ends,
-    /// however it ends. Kernel events are all kept.
+    /// also if it is killed. Kernel events are all kept.
     #[arg(long)]
     pub(crate) flight: bool,
     /// Run the program as this user (name or number), with their groups, HOME, USER, LOGNAME and SHELL, and without the
-    /// privileges and open files of root. Other variables are passed on. Only root may use it.
+    /// privileges and open files of root. Other variables are passed on. For root only.
     #[arg(long, value_name = "USER", conflicts_with_all = ["pid", "all"])]
     pub(crate) user: Option<String>,
-    /// Do not record the kernel, even if that is allowed.
+    /// Do not record the kernel, even if permitted.
     #[arg(long)]
     pub(crate) user_only: bool,
     #[command(flatten)]
@@ -93,7 +91,7 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// A recording of this program, all else as if nobody had asked for anything.
+    /// A recording of this program with the default of every option.
     pub(crate) fn of(program: Vec<OsString>) -> RecordArgs {
         RecordArgs {
             output: None,
@@ -130,8 +128,8 @@ pub(crate) struct KernelArgs {
     /// Also record this tracepoint, e.g. sched:sched_stat_runtime.
     #[arg(long, value_name = "SYSTEM:EVENT")]
     pub(crate) kernel_event: Vec<String>,
-    /// Also record a third witness of the time on CPUs. `runtime`: the kernel's own accounting of each LWP
-    /// (sched_stat_runtime), which is one more event for each switch, timer tick and wakeup of the machine.
+    /// Also record another source of the time on CPUs, to confirm the switches. `runtime`: the kernel's own
+    /// accounting of each LWP (sched_stat_runtime), one more event per switch, timer tick and wakeup of the machine.
     #[arg(long, value_enum, value_name = "WITNESS", conflicts_with_all = ["only", "user_only"])]
     pub(crate) witness: Vec<Witness>,
     /// Record an event only if this condition holds, e.g. 'raw_syscalls:sys_enter: id == 202'. The kernel evaluates it.
@@ -140,7 +138,7 @@ pub(crate) struct KernelArgs {
     /// Size of the kernel's buffer for each CPU.
     #[arg(long, value_name = "KIB", default_value_t = KernelArgs::default().kernel_buffer)]
     pub(crate) kernel_buffer: usize,
-    /// Size of its sub-buffers; a page by default.
+    /// Size of the sub-buffers of the kernel's buffer; a page by default.
     #[arg(long, value_name = "KIB")]
     pub(crate) kernel_sub_buffer: Option<usize>,
     /// Clock of kernel events. Clocks other than x86-tsc are converted by snapshots, which is less exact.
@@ -149,7 +147,7 @@ pub(crate) struct KernelArgs {
     pub(crate) kernel_clock: String,
 }
 
-/// What the kernel can be asked for to confirm the switches.
+/// What confirms the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Witness {
     /// The kernel's own accounting of time on CPUs.
@@ -220,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_stands_behind_its_event() {
+    fn a_condition_follows_its_event() {
         let filter = event_filter("raw_syscalls:sys_enter: id == 202 || id == 1").unwrap();
         assert_eq!(filter.event, "raw_syscalls:sys_enter");
         assert_eq!(filter.condition, "id == 202 || id == 1");

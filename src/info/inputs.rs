@@ -14,7 +14,7 @@ use sigmund_files::{Folder, open_regular};
 use sigmund_merge::Manifest;
 use sigmund_model::ClockDomain;
 
-use super::held::{Held, StreamHeld};
+use super::trace_summary::{StreamSummary, TraceSummary};
 
 /// What is at a path.
 pub(super) struct Inputs {
@@ -23,7 +23,7 @@ pub(super) struct Inputs {
     pub(super) manifest: Option<Manifest>,
     pub(super) is_run: bool,
     /// Each trace with its streams, which are not read yet.
-    pub(super) traces: Vec<(Held, Vec<TraceStream>)>,
+    pub(super) traces: Vec<(TraceSummary, Vec<TraceStream>)>,
 }
 
 /// Opens what is at `path`; `None` for a folder of which nothing is known.
@@ -80,7 +80,7 @@ fn open_folder(path: &Path) -> Result<Option<Inputs>> {
     }
 }
 
-fn open_file(path: &Path, mut file: File) -> Result<Vec<(Held, Vec<TraceStream>)>> {
+fn open_file(path: &Path, mut file: File) -> Result<Vec<(TraceSummary, Vec<TraceStream>)>> {
     let mut head = Vec::new();
     let read = file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind());
     let again = read.and_then(|()| file.try_clone()).with_context(|| path.display().to_string())?;
@@ -99,22 +99,22 @@ fn open_file(path: &Path, mut file: File) -> Result<Vec<(Held, Vec<TraceStream>)
     }
 }
 
-fn of_trace_file(path: &Path, trace: &dyn TraceFile) -> (Held, Vec<TraceStream>) {
-    let mut held = Held::new(path, trace.format(), trace.event_types().to_vec());
+fn of_trace_file(path: &Path, trace: &dyn TraceFile) -> (TraceSummary, Vec<TraceStream>) {
+    let mut held = TraceSummary::new(path, trace.format(), trace.event_types().to_vec());
     held.facts = trace.facts();
     held.tick_hz = trace.tick_hz();
     held.snapshots = trace.snapshots();
     trace.lwp_names().iter().for_each(|(lwp, name)| held.name_lwp(*lwp, name));
     trace.losses().iter().for_each(|loss| held.lose(loss));
     let streams = trace.streams();
-    held.streams = streams.iter().map(StreamHeld::of).collect();
+    held.streams = streams.iter().map(StreamSummary::of).collect();
     (held, streams)
 }
 
-fn of_user_trace(path: &Path, file: File) -> Result<(Held, Vec<TraceStream>)> {
+fn of_user_trace(path: &Path, file: File) -> Result<(TraceSummary, Vec<TraceStream>)> {
     let trace = UserTrace::of_file(path, file)?;
     let format = format!("user trace version {}", fut::trace::VERSION);
-    let mut held = Held::new(path, format, trace.event_types());
+    let mut held = TraceSummary::new(path, format, trace.event_types());
     held.facts = trace.processes().iter().map(|p| (format!("process {}", p.pid), p.name.clone())).collect();
     held.snapshots = trace.snapshots().to_vec();
     trace.losses().iter().chain(trace.notes()).for_each(|loss| held.lose(loss));
@@ -127,21 +127,21 @@ fn of_user_trace(path: &Path, file: File) -> Result<(Held, Vec<TraceStream>)> {
     let streams: Vec<TraceStream> = trace.streams().into_iter().map(stream).collect();
     // One stream for each LWP, in this order.
     for (lwp, stream) in trace.lwps().iter().zip(&streams) {
-        held.streams.push(StreamHeld {
+        held.streams.push(StreamSummary {
             lwp: Some(lwp.lwp),
             lost: lwp.lost,
             first: lwp.heads().next().map(|head| head.first_tick),
             last: lwp.heads().last().map(|head| head.last_tick),
-            ..StreamHeld::of(stream)
+            ..StreamSummary::of(stream)
         });
     }
     Ok((held, streams))
 }
 
-fn of_listing(path: &Path, listing: Listing) -> (Held, Vec<TraceStream>) {
-    let mut held = Held::new(path, "listing".into(), listing.types);
+fn of_listing(path: &Path, listing: Listing) -> (TraceSummary, Vec<TraceStream>) {
+    let mut held = TraceSummary::new(path, "listing".into(), listing.types);
     held.tick_hz = listing.tick_hz;
     listing.losses.iter().for_each(|loss| held.lose(loss));
-    held.streams = listing.streams.iter().map(StreamHeld::of).collect();
+    held.streams = listing.streams.iter().map(StreamSummary::of).collect();
     (held, listing.streams)
 }

@@ -7,10 +7,10 @@
 //! show.rs         the same for people, and for programs
 //! ```
 
-mod held;
 mod inputs;
 mod show;
 mod supertrace;
+mod trace_summary;
 
 use std::path::Path;
 

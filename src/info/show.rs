@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sigmund_merge::Manifest;
 use sigmund_model::{ClockDomain, Snapshot, Ticks};
 
-use super::{held::Held, inputs::Inputs};
+use super::{inputs::Inputs, trace_summary::TraceSummary};
 use crate::{
     Found,
     cli::{FormatArg, InfoArgs},
@@ -50,7 +50,8 @@ pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
         }
         FormatArg::Tsv | FormatArg::Csv | FormatArg::Ndjson => {
             let rows = all.iter().flat_map(|held| events(held).rows).collect();
-            Table { rows, ..events(&Held::new(&path, String::new(), Vec::new())) }.print(args.format)?;
+            Table { rows, ..events(&TraceSummary::new(&path, String::new(), Vec::new())) }
+                .print(args.format)?;
         }
     }
     Ok(Found::Something)
@@ -58,7 +59,7 @@ pub(super) fn run(inputs: Inputs, args: &InfoArgs) -> Result<Found> {
 
 fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
     let lost = |(cpu, lost): &(u32, u64)| format!("{lost} on CPU {cpu}");
-    let unfinished = "its recorder runs, or was killed: `sigmund merge` finishes it then";
+    let unfinished = "its recorder is running, or was killed; `sigmund merge` completes it then";
     let facts = [
         ("unfinished", if manifest.unfinished { unfinished.to_string() } else { String::new() }),
         ("command", manifest.command.join(" ")),
@@ -78,7 +79,7 @@ fn facts_of_run(manifest: &Manifest) -> Vec<(String, String)> {
 
 fn print_run(path: &str, facts: &[(String, String)]) -> io::Result<()> {
     line(path)?;
-    let none = facts.is_empty().then_some("run: its recorder did not end properly, there is no run.json");
+    let none = facts.is_empty().then_some("run: there is no run.json, its recorder did not end properly");
     fact("format", none.unwrap_or("run"))?;
     facts.iter().try_for_each(|(key, value)| fact(key, value))?;
     line("")
@@ -88,7 +89,7 @@ fn fact(key: &str, value: &str) -> io::Result<()> {
     line(format_args!("  {key:<24} {value}"))
 }
 
-fn print(held: &Held, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) -> Result<()> {
+fn print(held: &TraceSummary, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) -> Result<()> {
     line(held.path.display())?;
     for (key, value) in summary(held, snapshots) {
         fact(&key, &value)?;
@@ -112,8 +113,8 @@ fn print(held: &Held, snapshots: &[(ClockDomain, Snapshot)], args: &InfoArgs) ->
     Ok(line("")?)
 }
 
-/// What there is to say in a line each.
-fn summary(held: &Held, others: &[(ClockDomain, Snapshot)]) -> Vec<(String, String)> {
+/// The facts, one a line.
+fn summary(held: &TraceSummary, others: &[(ClockDomain, Snapshot)]) -> Vec<(String, String)> {
     let mut lines = vec![("format".to_string(), held.format.clone())];
     lines.extend(held.facts.iter().cloned());
     let streams = output::counted(held.streams.len() as u64, "stream");
@@ -146,7 +147,7 @@ fn summary(held: &Held, others: &[(ClockDomain, Snapshot)]) -> Vec<(String, Stri
     lines
 }
 
-fn object(held: &Held, others: &[(ClockDomain, Snapshot)]) -> Value {
+fn object(held: &TraceSummary, others: &[(ClockDomain, Snapshot)]) -> Value {
     let mut object = Map::new();
     object.insert("path".into(), held.path.display().to_string().into());
     object.insert("format".into(), held.format.clone().into());
@@ -177,7 +178,7 @@ fn object_of(facts: &[(String, String)]) -> Value {
     Value::Object(facts.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect())
 }
 
-fn streams(held: &Held) -> Table {
+fn streams(held: &TraceSummary) -> Table {
     let columns = ["buffer", "cpu", "lwp", "clock", "events", "lost", "first_tick", "last_tick"];
     Table::new("Streams", &columns, &held.streams, |one| {
         vec![
@@ -193,8 +194,8 @@ fn streams(held: &Held) -> Table {
     })
 }
 
-/// The most frequent first; if nobody counted, all that are declared.
-fn events(held: &Held) -> Table {
+/// The most frequent first; if not counted, all declared ones.
+fn events(held: &TraceSummary) -> Table {
     let columns = ["level", "name", "code", "events", "percent", "fields"];
     let mut types: Vec<_> = held.types.iter().zip(&held.events_of_type).collect();
     types.retain(|(_, events)| !held.counted || **events > 0);
@@ -213,8 +214,8 @@ fn events(held: &Held) -> Table {
     })
 }
 
-/// Those who recorded most come first. Kernels remember names of many that are long gone: those with events are shown.
-fn lwps(held: &Held) -> Table {
+/// Those with most events first. Kernels keep names of LWPs that ended long ago; only those with events are shown.
+fn lwps(held: &TraceSummary) -> Table {
     let mut lwps: Vec<_> = held.lwps.iter().filter(|(_, known)| !held.counted || known.events > 0).collect();
     lwps.sort_by_key(|(lwp, known)| (std::cmp::Reverse(known.events), **lwp));
     Table::new("LWPs", &["lwp", "name", "events"], lwps, |(lwp, known)| {
@@ -222,7 +223,7 @@ fn lwps(held: &Held) -> Table {
     })
 }
 
-fn losses(held: &Held) -> Table {
+fn losses(held: &TraceSummary) -> Table {
     let columns = ["kind", "level", "losses", "events", "example"];
     Table::new("What is missing", &columns, &held.losses, |((kind, level), losses)| {
         vec![

@@ -16,7 +16,7 @@ use crate::{
     terminal::{block, line},
 };
 
-/// Those who spent most on recording that are shown.
+/// Threads and LWPs shown, those with the highest cost of recording.
 const RECORDERS_SHOWN: usize = 10;
 
 pub(super) async fn run(args: &InfoArgs) -> Result<Found> {
@@ -90,7 +90,7 @@ async fn print_tracing(trace: &SuperTrace) -> Result<()> {
     line("")?;
     line("tracing")?;
     let Some(cost) = tracing_cost(trace, RECORDERS_SHOWN).await? else {
-        return Ok(fact("cost of recording", "is not known: no user trace in it says")?);
+        return Ok(fact("cost of recording", "unknown: no user trace in it contains it")?);
     };
     print_sums(trace, &cost)?;
     if cost.top.is_empty() {
@@ -111,14 +111,14 @@ fn print_sums(trace: &SuperTrace, cost: &TracingCost) -> Result<()> {
             let threads = short(cost.threads_ticks, hz);
             sum += &format!("; {threads} by user threads, {:.3} % of their active time", 100.0 * share);
         }
-        None if cost.threads_ticks > 0.0 => sum += "; how long the user threads executed is not known",
+        None if cost.threads_ticks > 0.0 => sum += "; the active time of user threads is unknown",
         None => {}
     }
     let each = if cost.events == 0 { 0.0 } else { cost.ticks / cost.events as f64 };
     let lines = [
         ("events of the program", format!("{}, with {} words of parameters", cost.events, cost.words)),
         ("estimated cost of each", short(each, hz)),
-        ("in sum", sum),
+        ("in total", sum),
         ("estimated from", "what a record cost in the cache when the program began to record".into()),
         ("not in it", "kernel tracepoints, caches that records displaced, the drain, lost events".into()),
         ("percent", "of a thread's active time; of an LWP's time on CPUs without a user thread".into()),
@@ -141,7 +141,7 @@ fn recorder_row(one: &RecorderCost, hz: Option<Hertz>) -> Vec<Cell> {
     vec![thread, lwp, name, Cell::Count(one.events as i64), Cell::Fraction(cost), percent]
 }
 
-/// A cost for people: `10.2 ns`, or cycles if nobody knows how long a tick is.
+/// A cost for people: `10.2 ns`, or cycles if the tick rate is unknown.
 fn short(ticks: f64, hz: Option<Hertz>) -> String {
     match hz {
         None => format!("{ticks:.1} cycles"),

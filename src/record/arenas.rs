@@ -93,7 +93,7 @@ impl Arenas {
         })
     }
 
-    /// Where the program finds the socket; the only thing that it needs to be told.
+    /// The folder of the socket, which is all that the program needs.
     pub(super) fn folder(&self) -> Arc<SocketFolder> {
         Arc::clone(&self.folder)
     }
@@ -129,7 +129,7 @@ impl Arenas {
                 Ok(packets) => taken += packets,
                 Err(error) if self.why_unwritten.is_none() => {
                     let path = drain.path().display();
-                    output::complain(&format!("{path}: {error}; later events will be lost"));
+                    output::report_error(&format!("{path}: {error}; later events will be lost"));
                     self.why_unwritten = Some(error.to_string());
                 }
                 Err(_) => {}
@@ -138,7 +138,7 @@ impl Arenas {
         taken
     }
 
-    /// The recording ends: takes everything, and says what there is. Processes that go on are recorded no more.
+    /// Ends the recording: drains all arenas and returns a summary. Processes that continue are no longer recorded.
     pub(super) fn finish(mut self) -> UserSides {
         self.server.stop();
         self.find();
@@ -152,7 +152,7 @@ impl Arenas {
         let why = refused.why.or(self.why_without_file.take()).or(foreign);
         if let Some(why) = &why {
             let were = if processes == 1 { "1 process was" } else { &format!("{processes} processes were") };
-            output::complain(&format!("{were} not recorded, the first because {why}"));
+            output::report_error(&format!("{were} not recorded, the first because {why}"));
         }
         let unrecorded = Unrecorded { processes, why };
         UserSides { sides: std::mem::take(&mut self.finished), unrecorded, never_began: self.never_began }
@@ -206,14 +206,14 @@ impl Arenas {
         let file = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let (summary, written) = drain.close();
         if let Err(error) = written {
-            output::complain(&format!("{}: {error}", path.display()));
+            output::report_error(&format!("{}: {error}", path.display()));
             self.why_unwritten.get_or_insert_with(|| error.to_string());
         }
         let DrainSummary { lost, unfinished, unwritten, .. } = summary;
         if unwritten > 0 {
             let why = self.why_unwritten.as_deref().unwrap_or("for an unknown reason");
             let events = output::counted(unwritten, "event");
-            output::complain(&format!("{}: {events} could not be written: {why}", path.display()));
+            output::report_error(&format!("{}: {events} could not be written: {why}", path.display()));
         }
         self.finished_bytes += summary.bytes;
         let namespace = namespace.map(Namespace::numbers);

@@ -1,5 +1,5 @@
 //! Clock snapshots of a recording, in its manifest and, until that is whole, in a file beside it. A thread of its own
-//! writes the file: who reads the clocks waits for no disk.
+//! writes the file: the thread that reads the clocks never waits for a disk.
 
 use std::{
     sync::mpsc::{Sender, channel},
@@ -68,11 +68,11 @@ fn append_to(mut log: SnapshotLog) -> Result<Sender<Vec<ManifestSnapshot>>> {
     let append = move || {
         let mut has_failed = false;
         for snapshots in receiver {
-            // The manifest has them all at the end, so a full disk costs nothing if this process comes to its end.
+            // The manifest has them all at the end, so a full disk costs nothing if this process ends normally.
             if let Err(error) = log.append(&snapshots)
                 && !std::mem::replace(&mut has_failed, true)
             {
-                output::complain(&format!("clock snapshots: {error}"));
+                output::report_error(&format!("clock snapshots: {error}"));
             }
         }
     };

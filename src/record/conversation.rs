@@ -1,5 +1,5 @@
 //! What a process recorded itself: it is asked for the last events of its flight recorder when the recording ends. It has
-//! one deadline for all it does, and somebody who is asked to stop does not wait for it at all.
+//! one deadline for all it does, and a recorder that is stopping does not wait for it.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ pub(super) struct Conversation {
     pid: Pid,
     /// Also of the search for its socket, for which its memory is read (`/proc/PID/environ`).
     deadline: Instant,
-    /// Set when nobody waits for the answer any more.
+    /// Set when the answer is no longer waited for.
     is_given_up: Arc<AtomicBool>,
 }
 
@@ -38,7 +38,7 @@ impl Conversation {
     /// Asks the process to write its user trace into the run.
     pub(super) fn begin(pid: Pid, run: &Arc<Folder>) -> Result<Conversation> {
         if is_stopped(pid) {
-            bail!("process {pid} is stopped, and cannot answer");
+            bail!("process {pid} is stopped and cannot answer");
         }
         let file = format!("user-{pid}.fut");
         let is_given_up = Arc::new(AtomicBool::new(false));
@@ -60,7 +60,7 @@ impl Conversation {
             Ok(Some(Err(error))) | Err(error) => {
                 // It is empty, if it was made at all.
                 let _ = self.run.remove_file(&self.file);
-                output::say(&format!("no events of the process itself: {}", output::reasons(&error)));
+                output::notice(&format!("no events of the process itself: {}", output::reasons(&error)));
                 Some(None)
             }
         }
@@ -68,14 +68,14 @@ impl Conversation {
 
     /// Nobody waits for it any more.
     pub(super) fn give_up(self) {
-        self.drop_answer("nobody waits for its answer any more");
+        self.drop_answer("the recorder no longer waits for its answer");
     }
 
     fn drop_answer(&self, why: &str) {
-        // Relaxed: it says nothing of other memory.
+        // Relaxed: it publishes no other memory.
         self.is_given_up.store(true, Ordering::Relaxed);
         let _ = self.run.remove_file(&self.file);
-        output::say(&format!("no events of the process itself: process {}: {why}", self.pid));
+        output::notice(&format!("no events of the process itself: process {}: {why}", self.pid));
     }
 }
 
@@ -92,8 +92,8 @@ fn snapshot(pid: Pid, file: String, run: &Folder, is_given_up: &AtomicBool) -> R
 /// Whether the kernel lets none of its LWPs run. The name of a process may have anything in it.
 fn is_stopped(pid: Pid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind = stat.rsplitn(2, |byte| *byte == b')').next().unwrap_or_default();
-    matches!(behind.trim_ascii_start().first(), Some(b'T' | b't'))
+    let after_name = stat.rsplitn(2, |byte| *byte == b')').next().unwrap_or_default();
+    matches!(after_name.trim_ascii_start().first(), Some(b'T' | b't'))
 }
 
 #[cfg(test)]

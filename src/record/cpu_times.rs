@@ -42,7 +42,7 @@ struct Known {
     seen: u64,
 }
 
-/// What the file says: both numbers only grow.
+/// The numbers in the file; neither decreases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     reading: CpuTimeReading,
@@ -181,8 +181,8 @@ fn parse(text: &str) -> Option<(u64, u64)> {
 /// may have anything in it.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    let behind = stat.rsplitn(2, |byte| *byte == b')').next()?;
-    std::str::from_utf8(behind).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
+    let after_name = stat.rsplitn(2, |byte| *byte == b')').next()?;
+    std::str::from_utf8(after_name).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// The children of all LWPs of a process.

@@ -73,7 +73,7 @@ impl Descendants {
         }
     }
 
-    /// How many live, and who they are; `None` if there are none.
+    /// The number of living descendants, with their names; `None` if there are none.
     pub(super) fn describe(&self) -> Option<String> {
         let living = self.living.as_deref().filter(|living| !living.is_empty())?;
         let more = if living.len() > NAMED { ", …" } else { "" };
@@ -133,7 +133,7 @@ mod tests {
         assert!(those_that_record.are_waited_for(1, FOUND_WITHIN));
         assert!(all.are_waited_for(0, FOUND_WITHIN));
         child.kill().unwrap();
-        // It has ended, although nobody has waited for it.
+        // It has ended, although it has not been waited for.
         while all.are_waited_for(0, FOUND_WITHIN) {}
         assert_eq!(all.describe(), None);
         child.wait().unwrap();

@@ -61,13 +61,13 @@ impl Draining {
 
     /// Processes that have an arena, and live as far as is known.
     pub(super) fn recording(&self) -> u64 {
-        // Relaxed: it is behind by some polls anyway.
+        // Relaxed: it may lag by some polls anyway.
         self.finish.0.recording.load(Ordering::Relaxed)
     }
 
     /// How often it has looked at its arenas; stays as it is while a disk does not answer.
     pub(super) fn polls(&self) -> u64 {
-        // Relaxed: it says nothing of other memory.
+        // Relaxed: it publishes no other memory.
         self.finish.0.polls.load(Ordering::Relaxed)
     }
 

@@ -1,5 +1,5 @@
 //! The end of a recording: everything that still has to be written or asked for, each on a thread of its own, and all of
-//! it under the eyes of somebody who may not want to wait.
+//! it while a user may not want to wait.
 
 use std::{
     sync::Arc,
@@ -20,9 +20,9 @@ use crate::output;
 
 /// How long one look at what is being done takes.
 const LOOK: Duration = Duration::from_millis(2);
-/// When a person is told that something takes long.
+/// Time after which a message reports what is waited for.
 const IS_LONG: Duration = Duration::from_secs(3);
-/// What may still be completed when somebody wants the end at once: tracing is off by then, and there is no more to do
+/// What may still be completed after a request to end at once: tracing is off by then, and there is no more to do
 /// than to remove what is in tracefs, unless the disk hangs.
 const AT_ONCE: Duration = Duration::from_millis(300);
 
@@ -65,7 +65,7 @@ impl Ending {
         run: &Arc<Folder>,
     ) -> Result<Ending> {
         let conversation = to_be_asked.and_then(|pid| {
-            let no_events = |error| output::say(&format!("no events of the process itself: {error:#}"));
+            let no_events = |error| output::notice(&format!("no events of the process itself: {error:#}"));
             Conversation::begin(pid, run).map_err(no_events).ok()
         });
         let drain = draining.map(Draining::finish);
@@ -74,7 +74,7 @@ impl Ending {
         Ok(Ending { kernel, drain, conversation })
     }
 
-    /// Until all is done, or nobody wants to wait.
+    /// Waits until all is done, or a signal ends the wait.
     ///
     /// # Errors
     /// When it was given up.
@@ -107,7 +107,7 @@ impl Ending {
                 bail!("ended at once: what was recorded is not complete");
             }
             if started.elapsed() > IS_LONG && !is_told {
-                output::say(&format!("waiting for {}; Ctrl-C gives up", self.waits_for()));
+                output::notice(&format!("waiting for {}; Ctrl-C gives up", self.waits_for()));
                 is_told = true;
             }
         }
@@ -121,7 +121,7 @@ impl Ending {
         ended.is_stopped = true;
         match patience {
             Patience::UntilTheSecondSignal => {
-                output::say("completing the recording; once more ends it at once");
+                output::notice("completing the recording; one more signal ends it at once");
                 Patience::UntilTheNextSignal
             }
             Patience::UntilTheNextSignal | Patience::None => Patience::None,

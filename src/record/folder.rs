@@ -20,11 +20,11 @@ use rustix::{
 /// Where such folders are, if they can be: short paths, since they are names of sockets.
 const SHARED_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sigmund-arenas-";
-/// For the recorder's user only; or for another one, too, who may go through but not look.
+/// For the recorder's user only; with `--user`, the other user may traverse it but not list it.
 const MODES: [u32; 2] = [0o700, 0o711];
 /// Entries that are removed from it, at most: a program may have filled it.
 const MOST_ENTRIES: usize = 1000;
-/// Folders that are tried: another recorder may take one for left behind before it is locked.
+/// Folders that are tried: another recorder may remove one as abandoned before it is locked.
 const TRIES: usize = 10;
 
 /// A folder of sockets, removed at the end.
@@ -63,7 +63,7 @@ impl SocketFolder {
             }
             return Ok(SocketFolder { path, handle });
         }
-        bail!("{}: a new folder was removed by somebody else, {TRIES} times", base.display())
+        bail!("{}: another process removed the new folder, {TRIES} times", base.display())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -133,7 +133,7 @@ fn remove(handle: &File, path: &Path) {
             let _ = unlinkat(handle, entry.file_name(), AtFlags::REMOVEDIR);
         }
     }
-    // Left behind, it is removed by the next recorder.
+    // If it remains, the next recorder removes it.
     let _ = unlinkat(CWD, path, AtFlags::REMOVEDIR);
 }
 

@@ -36,11 +36,11 @@ use crate::{
 
 /// How long a process of ours may take to reach the gate.
 const AT_THE_GATE_WITHIN: Duration = Duration::from_secs(10);
-/// What `hold` says at most when it cannot become the program.
+/// Maximum length of the error of `hold` when it cannot execute the program.
 const MAX_REASON: usize = 4096;
 
-/// A program at the gate, or behind it.
-pub(super) struct Held {
+/// The program: waiting at the gate, or started.
+pub(super) struct GatedProgram {
     name: String,
     child: Child,
     /// Until the program begins.
@@ -50,18 +50,18 @@ pub(super) struct Held {
     asked: u32,
 }
 
-/// What a signal came to.
+/// The effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interrupted {
     /// The program was asked to end, or killed: its end is near.
-    Told,
+    Ending,
     /// It was killed before, and has not ended.
     KilledBefore,
 }
 
-impl Held {
+impl GatedProgram {
     /// Starts the program; it stops at the gate. A signal ends the waiting for it.
-    pub(super) fn start(args: &RecordArgs, arenas: &Path, signals: &Signals) -> Result<Held> {
+    pub(super) fn start(args: &RecordArgs, arenas: &Path, signals: &Signals) -> Result<GatedProgram> {
         let run_as = args.user.as_deref().map(user::find).transpose()?;
         let path = arenas.join("gate");
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
@@ -79,7 +79,7 @@ impl Held {
         command.env(fut::ENV_MODE, if args.flight { "overwrite" } else { "discard" });
         let child = command.spawn().context("starting the program")?;
         let name = args.program[0].display().to_string();
-        let mut held = Held { name, child, gate: None, reason: Vec::new(), asked: 0 };
+        let mut held = GatedProgram { name, child, gate: None, reason: Vec::new(), asked: 0 };
         match held.wait_at(&listener, signals) {
             Ok(gate) => held.gate = Some(gate),
             Err(error) => {
@@ -106,15 +106,15 @@ impl Held {
                 Err(error) => return Err(error).context("waiting for the program"),
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!("the program ended before it began: {status}");
+                bail!("the program ended before it started: {status}");
             }
             if signals.next_within(Duration::from_millis(1)).is_some() {
-                bail!("stopped before the program began");
+                bail!("stopped before the program started");
             }
             if started.elapsed() > AT_THE_GATE_WITHIN {
                 let pid = self.child.id();
                 bail!(
-                    "process {pid}, which is to become the program, has done nothing for 10 s: is it stopped?"
+                    "process {pid}, which is to execute the program, has not connected within 10 s; it may be stopped"
                 );
             }
         }
@@ -138,13 +138,13 @@ impl Held {
     /// Whether the program has begun.
     ///
     /// # Errors
-    /// When it cannot: there is no such program, say.
+    /// If it cannot start, e.g. because there is no such program.
     pub(super) fn has_begun(&mut self) -> Result<bool> {
         let Some(gate) = &mut self.gate else { return Ok(true) };
         let mut bytes = [0; 512];
         loop {
             match gate.read(&mut bytes) {
-                // Its end of the socket closes when it becomes the program; before, it says why it cannot.
+                // Its end of the socket closes when it becomes the program; before, it sends the reason why it cannot.
                 Ok(0) => break,
                 Ok(len) if self.reason.len() < MAX_REASON => self.reason.extend(&bytes[..len]),
                 Ok(_) => {}
@@ -161,7 +161,7 @@ impl Held {
         }
     }
 
-    /// Whether it has ended. Its number is still its own until [`ended`](Held::ended) says how.
+    /// Whether it has ended. Its number is still its own until [`ended`](GatedProgram::ended) says how.
     pub(super) fn has_ended(&self) -> Result<bool> {
         let Some(pid) = self.kernel_pid() else { return Ok(false) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -177,14 +177,14 @@ impl Held {
     pub(super) fn interrupt(&mut self, asked: Asked) -> Interrupted {
         self.asked += 1;
         let is_again = self.asked > 1;
-        output::say(match self.asked {
-            1 => "stopping; once more kills the program",
-            _ => "killing the program; once more ends the recording at once",
+        output::notice(match self.asked {
+            1 => "stopping the program; a second signal kills it",
+            _ => "killing the program; one more signal ends the recording at once",
         });
         if is_again || !asked.program_knows {
             self.send(if is_again { Signal::KILL } else { asked.signal });
         }
-        if self.asked > 2 { Interrupted::KilledBefore } else { Interrupted::Told }
+        if self.asked > 2 { Interrupted::KilledBefore } else { Interrupted::Ending }
     }
 
     /// It has had its time. A program goes on; what is not the program yet is killed.
@@ -196,7 +196,7 @@ impl Held {
             return Ok(());
         }
         self.kill();
-        bail!("{}: it has not begun in all that time: is its disk there?", self.name)
+        bail!("{}: not started when the time was over; its disk may not answer", self.name)
     }
 
     fn kernel_pid(&self) -> Option<KernelPid> {
@@ -212,7 +212,7 @@ impl Held {
 
     fn kill(&mut self) {
         let _ = self.child.kill();
-        // One that sleeps in the kernel for ever cannot be killed: nobody waits for it.
+        // One that sleeps in the kernel uninterruptibly cannot be killed: it is not waited for.
         let given_up = Instant::now() + Duration::from_secs(1);
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < given_up {
             std::thread::sleep(Duration::from_millis(1));
@@ -220,7 +220,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for GatedProgram {
     fn drop(&mut self) {
         // A program that was never let through would wait for ever.
         if self.gate.is_some() {
@@ -234,7 +234,7 @@ pub(crate) fn hold(args: &HoldArgs) -> Result<Found> {
     let mut gate = UnixStream::connect(&args.gate).with_context(|| args.gate.display().to_string())?;
     match gate.read_exact(&mut [0]) {
         Ok(()) => {}
-        // The recorder lets nobody through: it has said why, or was killed.
+        // The recorder does not start the program: it has reported why, or was killed.
         Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
             return Ok(Found::Damaged);
         }
@@ -245,6 +245,6 @@ pub(crate) fn hold(args: &HoldArgs) -> Result<Found> {
         Ok(()) => Command::new(program).args(&args.program[1..]).exec(),
         Err(error) => error,
     };
-    write!(gate, "cannot start {}: {why}", program.display()).context("telling the recorder")?;
+    write!(gate, "cannot start {}: {why}", program.display()).context("reporting to the recorder")?;
     Ok(Found::Damaged)
 }

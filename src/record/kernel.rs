@@ -1,4 +1,4 @@
-//! The kernel side, by the best means that are allowed here; which, and why not better ones, is said in one line.
+//! The kernel side, by the best means that are allowed here. Which means, and why not a better one, is one line of output.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) struct Kernel {
     means: Means,
     why: Option<String>,
     scope: Scope,
-    /// When it was told to record no more.
+    /// When it was stopped.
     stopped: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Kernel {
                 "kernel: scheduler, interrupts and system calls of the whole machine"
             }
             (Means::Perf(_), _) => "kernel: only context switches of the program's own LWPs",
-            (Means::None, _) => "kernel: nothing, so nobody can say when threads really executed",
+            (Means::None, _) => "kernel: not recorded, so when threads executed is unknown",
         };
         match &self.why {
             Some(why) => format!("{what} ({why})"),
@@ -104,11 +104,11 @@ impl Kernel {
             Means::None => Ok(()),
         };
         if let Err(error) = halted {
-            output::complain(&format!("the kernel goes on tracing: {error}"));
+            output::report_error(&format!("cannot stop tracing in the kernel: {error}"));
         }
     }
 
-    /// What the manifest says of it while it runs.
+    /// Its entry of the manifest while it runs.
     pub(super) fn side(&self) -> KernelSide {
         let (file, means) = match &self.means {
             Means::Tracefs(_) => (Some(KERNEL_DAT), "tracefs"),
@@ -136,14 +136,14 @@ impl Kernel {
                 .and_then(|recorded| recorded.write_trace_dat(run, KERNEL_DAT))
                 .map(|summary| {
                     side.lost = summary.cpus.iter().map(|cpu| (cpu.cpu.0, cpu.lost)).collect();
-                    summary.failures.iter().for_each(|failure| output::complain(failure));
+                    summary.failures.iter().for_each(|failure| output::report_error(failure));
                 }),
             Means::Perf(recorder) => recorder.stop().map(drop),
             Means::None => Ok(()),
         };
         if let Err(error) = ended {
             let lost = if is_unfinished(run) { "is not written" } else { "is lost" };
-            output::complain(&format!("the kernel side {lost}: {error}"));
+            output::report_error(&format!("the kernel side {lost}: {error}"));
             side.file = None;
             side.why = Some(error.to_string());
         }
@@ -151,7 +151,7 @@ impl Kernel {
     }
 }
 
-/// Whether the kernel has an event that somebody wants; where its events are not listed, it says so itself later.
+/// Checks that the kernel has this event. Where its events cannot be listed, the kernel reports the error later.
 fn has_event(option: &str, event: &str) -> Result<()> {
     let Some((system, name)) =
         event.split_once(':').filter(|(system, name)| !system.is_empty() && !name.is_empty())
@@ -163,7 +163,7 @@ fn has_event(option: &str, event: &str) -> Result<()> {
         return Ok(());
     }
     let list = format!("{EVENTS}/{}", if events.join(system).is_dir() { system } else { "" });
-    bail!("{option} {event}: this kernel has no such event; {list} lists those that it has")
+    bail!("{option} {event}: this kernel has no such event; {list} lists its events")
 }
 
 fn options(args: &KernelArgs) -> RecorderOptions {

@@ -71,7 +71,7 @@ use target::Target;
 /// How long the recorder waits for a signal before it looks at the program and the time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-/// When a person is told that the program has ended, and its descendants have not.
+/// Time after which a message reports that the program has ended and its descendants have not.
 const TELL_AFTER: Duration = Duration::from_millis(200);
 /// When a drain that does nothing waits for a disk.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
@@ -103,13 +103,13 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
     let user = match recorded {
         Recorded::Whole(user) if !args.no_merge => user,
         _ => {
-            output::say(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
+            output::notice(&format!("{}: recorded; merge it with `sigmund merge`", target.run.display()));
             return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
         }
     };
     let summary = merge_run(&target)?;
     if summary.user_events == 0 && !args.all && args.pid.is_none() {
-        tell_about_user_side(user, &summary);
+        report_user_side(user, &summary);
     }
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
@@ -120,11 +120,11 @@ fn merge_run(target: &Target) -> Result<Summary> {
 }
 
 /// Why a program that was recorded has no user events.
-fn tell_about_user_side(user: UserRecords, summary: &Summary) {
-    output::say(match user {
+fn report_user_side(user: UserRecords, summary: &Summary) {
+    output::notice(match user {
         UserRecords { failed: 1.., .. } => "no user events: the program could not be recorded, see above",
         UserRecords { processes: 1.., .. } if summary.lost_events() > 0 => {
-            "no user events: all that the program recorded are lost"
+            "no user events: all events of the program were lost"
         }
         UserRecords { processes: 1.., .. } => {
             "no user events: the program was ready to record, and fired no probe"
@@ -149,22 +149,22 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     let mut manifest = manifest();
     manifest.command = subject.command(args);
     manifest.kernel_side = kernel.side();
-    // Only now: who is made from here on has an event.
+    // Only now: LWPs created from here on have an event.
     if manifest.kernel_side.file.is_some() {
         manifest.processes = processes::read();
     }
     // What is known already is on the disk, should this process be killed.
     let clocks =
         Clocks::begin(&mut manifest, &target.folder).inspect_err(|_| nothing_was_recorded(target))?;
-    output::say(&format!("recording {}; {}", subject.describe(), kernel.describe()));
+    output::notice(&format!("recording {}; {}", subject.describe(), kernel.describe()));
     if manifest.kernel_side.has_other_numbers {
-        output::say(
-            "warning: this recorder is in a PID namespace, and the kernel's events have the numbers of the first one: \
-             no LWP of the program is found among them",
+        output::notice(
+            "warning: this recorder runs in a PID namespace, but kernel events have the numbers of the initial one: \
+             they cannot be assigned to LWPs of the program",
         );
     }
     if let Some(user) = user::sudo_caller().filter(|_| starts_a_program && args.user.is_none()) {
-        output::say(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
+        output::notice(&format!("{} runs as root; --user {user} runs it as {user}", subject.describe()));
     }
     let used_before = cpu_time();
     let cpu_times = CpuTimes::start(subject.pid());
@@ -256,7 +256,7 @@ impl Running<'_> {
         self.subject.release()
     }
 
-    /// Until what is recorded has ended, the time is over, or somebody asks.
+    /// Waits until the subject has ended, the time is over, or a signal comes.
     fn wait(&mut self, length: Option<Duration>) -> Result<Waited> {
         let mut pace = Pace::new();
         let waited = self.wait_for_subject(length, &mut pace);
@@ -294,14 +294,14 @@ impl Running<'_> {
                     return Ok(Waited::NeverBegan(error));
                 }
                 let what = self.subject.describe();
-                output::say(&format!("{what} has not ended in 3 s: it continues unrecorded"));
+                output::notice(&format!("{what} has not ended in 3 s: it continues unrecorded"));
                 return Ok(Waited::Left { by_signal: false });
             }
             self.keep_up(pace);
         }
     }
 
-    /// The program has ended. Until its descendants have that are to be recorded, the time is over, or somebody asks.
+    /// The program has ended. Waits until the descendants that are to be recorded have ended, the time is over, or a signal comes.
     fn wait_for_descendants(
         &mut self,
         how: String,
@@ -322,7 +322,7 @@ impl Running<'_> {
             if now != polls {
                 (polls, last_poll) = (now, Instant::now());
             }
-            // A disk that does not answer is waited for at the end, where that is said.
+            // A disk that does not answer is waited for at the end, with a message.
             let is_stuck = last_poll.elapsed() >= STUCK_AFTER;
             let is_over = left.is_some_and(|length| pace.start.elapsed() >= length);
             if is_stuck || is_over || !descendants.are_waited_for(recording, LOOK_EVERY) {
@@ -335,14 +335,14 @@ impl Running<'_> {
             if !is_told && begun.elapsed() >= TELL_AFTER {
                 let who = descendants.describe().unwrap_or_else(|| "descendants".into());
                 let what = self.subject.describe();
-                output::say(&format!("{what} has ended; waiting for {who}; Ctrl-C ends the recording"));
+                output::notice(&format!("{what} has ended; waiting for {who}; Ctrl-C ends the recording"));
                 is_told = true;
             }
             self.keep_up(pace);
         }
         if let Some(who) = descendants.describe() {
             let what = self.subject.describe();
-            output::say(&format!("{what} has ended; not recorded any more: {who}"));
+            output::notice(&format!("{what} has ended; no longer recorded: {who}"));
         }
         self.cpu_times.read();
         Ok(Waited::Ended { how, by_signal })
@@ -391,9 +391,9 @@ impl Running<'_> {
             _ => GOES_ON.into(),
         };
         if !["exit 0", GOES_ON].contains(&manifest.ended.as_str()) {
-            output::say(&format!("{} ended with {}", subject.describe(), manifest.ended));
+            output::notice(&format!("{} ended with {}", subject.describe(), manifest.ended));
         }
-        output::say(&cost(&manifest));
+        output::notice(&cost(&manifest));
         ending::write(clocks, manifest, &target.folder, signals)?;
         let is_stopped = ended.is_stopped || signals.next().is_some();
         let failed = unrecorded + ended.never_began;

@@ -29,7 +29,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The time is over that somebody gave.
+    /// The time given by `--for` is over.
     pub(super) fn by_the_clock() -> Asked {
         Asked { signal: Signal::INT, program_knows: false }
     }

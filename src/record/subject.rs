@@ -17,7 +17,7 @@ use rustix::{
 use sigmund_model::Pid;
 
 use super::{
-    gate::{Held, Interrupted},
+    gate::{GatedProgram, Interrupted},
     signals::{Asked, Signals},
     work::Work,
 };
@@ -31,15 +31,15 @@ const COMMAND_WITHIN: Duration = Duration::from_secs(1);
 
 /// Who is recorded.
 pub(super) enum Subject {
-    Program(Held),
+    Program(GatedProgram),
     Process(Running),
     System,
 }
 
-/// When the recording is to end that somebody wants to stop.
+/// When a recording that is asked to stop ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// When the program has ended, which it was told to.
+    /// When the program has ended, which was asked to.
     AtItsEnd,
     /// Now: what is recorded goes on.
     Now,
@@ -59,7 +59,7 @@ impl Subject {
     pub(super) fn choose(args: &RecordArgs, arenas: Option<&Path>, signals: &Signals) -> Result<Subject> {
         match (args.pid, arenas) {
             (Some(pid), _) => Ok(Subject::Process(Running::find(Pid(pid))?)),
-            (None, Some(arenas)) => Ok(Subject::Program(Held::start(args, arenas, signals)?)),
+            (None, Some(arenas)) => Ok(Subject::Program(GatedProgram::start(args, arenas, signals)?)),
             (None, None) => Ok(Subject::System),
         }
     }
@@ -138,7 +138,7 @@ impl Subject {
     pub(super) fn stop(&mut self, asked: Asked) -> Stop {
         match self {
             Subject::Program(held) => match held.interrupt(asked) {
-                Interrupted::Told => Stop::AtItsEnd,
+                Interrupted::Ending => Stop::AtItsEnd,
                 Interrupted::KilledBefore => Stop::AtOnce,
             },
             Subject::Process(_) | Subject::System => Stop::Now,

@@ -45,7 +45,7 @@ impl Target {
             made => made.with_context(shown)?,
         };
         if !folder.lock() {
-            bail!("{}: somebody records there", run.display());
+            bail!("{}: another recorder uses it", run.display());
         }
         Ok(Target { supertrace, run, folder: Arc::new(folder), force: args.force })
     }
@@ -56,7 +56,7 @@ fn remove_run(folder: &Folder) -> Result<()> {
     let names = folder.names()?;
     if names.iter().all(|name| name.to_str().is_some_and(is_of_a_run)) {
         if !folder.lock() {
-            bail!("somebody records there");
+            bail!("another recorder uses it");
         }
         names.iter().try_for_each(|name| folder.remove_file(name))?;
     }
@@ -74,7 +74,7 @@ fn suffixed(run: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What a recording is named after, if nobody names it.
+/// The default name of a recording.
 fn name(args: &RecordArgs) -> String {
     if args.all {
         return "system".into();

@@ -1,4 +1,4 @@
-//! `--user`: the program runs as somebody else than the recorder, which is root. Here is what of the environment is
+//! `--user`: the program runs as another user than the recorder, which is root. Here is what of the environment is
 //! theirs; how a process becomes them is in the crate `sigmund-user`.
 
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
@@ -9,7 +9,7 @@ use sigmund_user::User;
 
 use crate::owner::owner;
 
-/// Variables that say where the files of the user are who called, and so are not the program's.
+/// Variables with paths of the calling user, which are not passed to the program.
 const OF_THE_CALLER: [&str; 8] = [
     "MAIL",
     "OLDPWD",
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str) -> Result<User> {
     User::find(text).with_context(|| format!("--user {text}"))
 }
 
-/// The variables that say who one is and where one's files are. All others are passed on.
+/// Sets the variables that name the user and the user's folders. All others are passed on.
 pub(super) fn set_environment(user: &User, command: &mut Command) {
     OF_THE_CALLER.iter().for_each(|name| _ = command.env_remove(name));
     command.env("USER", user.name()).env("LOGNAME", user.name());

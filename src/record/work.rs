@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Work that has been started. Dropped before its end, it goes on until the process ends, and nobody gets its result.
+/// Work that has been started. Dropped before its end, it continues until the process ends, and its result is lost.
 pub(super) struct Work<T> {
     name: &'static str,
     result: Receiver<T>,

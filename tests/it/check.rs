@@ -1,4 +1,4 @@
-//! `sigmund check` on super-traces that were broken on purpose: each is told by the promise it breaks, and by the status.
+//! `sigmund check` on super-traces that were broken on purpose: each breaks a known invariant, and the status is that of a broken trace.
 
 use std::{fs::File, path::Path, sync::Arc};
 
@@ -84,13 +84,13 @@ fn write(path: &Path, batch: &RecordBatch) {
     writer.close().unwrap();
 }
 
-/// The promises that `check` calls broken, and what it says in all.
+/// The invariants that `check` reports as broken.
 #[track_caller]
 fn broken(sigmund: &Sigmund) -> Vec<String> {
     let said = sigmund.run(["check", TRACE, "--format", "json"]);
     let (status, text) = (said.status, said.stdout.clone());
     let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {said:?}"));
-    let items = report["promises"].as_array().unwrap().iter();
+    let items = report["invariants"].as_array().unwrap().iter();
     let broken: Vec<_> =
         items.filter(|i| i["verdict"] == "broken").map(|i| i["name"].as_str().unwrap().to_string()).collect();
     assert_eq!(
@@ -115,7 +115,7 @@ fn nothing_found_is_not_sound() {
     assert!(!merged.stderr.contains("no event is lost"), "{merged:?}");
     let text = sigmund.run(["check", TRACE]).found_nothing();
     assert!(text.contains("small.supertrace: empty: there is no event"), "{text}");
-    assert!(text.contains("the user side has no event") && !text.contains("can be trusted"), "{text}");
+    assert!(text.contains("the user side has no event") && !text.contains("invariants hold"), "{text}");
 }
 
 /// The kernel of one boot, the program of another: their ticks have nothing to do with each other.
@@ -147,7 +147,10 @@ fn a_sound_trace_is_called_sound_with_status_0() {
     let sigmund = small();
     assert_eq!(broken(&sigmund), [""; 0]);
     let text = sigmund.run(["check", TRACE]).found();
-    assert!(text.ends_with("small.supertrace: sound: can be trusted\n"), "{text}");
+    assert!(
+        text.ends_with("small.supertrace: sound: 11 of 12 invariants hold, 1 not applicable\n"),
+        "{text}"
+    );
     assert!(text.contains("agree 4, disagree 0"), "{text}");
 }
 
@@ -165,7 +168,7 @@ fn a_hole_between_two_states_of_a_thread_is_broken() {
     assert_eq!(broken(&sigmund), ["states-without-holes", "states-sum-to-life", "active-is-active"]);
     let text = sigmund.run(["check", TRACE]).found_nothing();
     assert!(text.contains("first: at tick 140"), "{text}");
-    assert!(text.ends_with("small.supertrace: broken: 3 of 12 promises broken\n"), "{text}");
+    assert!(text.ends_with("small.supertrace: broken: 3 of 12 invariants broken\n"), "{text}");
 }
 
 #[test]
@@ -210,8 +213,8 @@ fn a_probe_that_saw_another_cpu_is_listed_with_what_the_switches_say() {
     assert_eq!(one["around"]["events"].as_array().unwrap().len(), 4 + 1 + 3);
     let text = sigmund.run(["check", TRACE]).found_nothing();
     for part in [
-        "step of LWP 70 (thread 5), at 110 cycles: CPU 0 by the switches, the probe saw CPU 1",
-        "saw CPU 1  LWP 70",
+        "step of LWP 70 (thread 5), at 110 cycles: CPU 0 by sched_switch, CPU 1 by the probe",
+        "probe on CPU 1  LWP 70",
         "running on CPU 0 from -10 cycles",
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
@@ -238,7 +241,7 @@ fn a_serious_loss_is_broken_and_told_with_its_place() {
 fn each_part_has_the_same_rows_in_every_format() {
     let sigmund = small();
     let csv = sigmund.run(["check", "--format", "csv"]).found();
-    assert!(csv.starts_with("name,verdict,promise,figures,detail\ntwo-witnesses,ok,"), "{csv}");
+    assert!(csv.starts_with("name,verdict,invariant,figures,detail\ntwo-witnesses,ok,"), "{csv}");
     let tsv = sigmund.run(["check", "--only", "witnesses", "--format", "tsv"]).found();
     assert_eq!(tsv, "lwp\tname\tevents\tagree\tdisagree\tsingle\tpercent\n70\t\t4\t4\t0\t0\t100\n");
     let json = sigmund.run(["check", "--only", "witnesses", "--format", "json"]).found();
@@ -255,5 +258,5 @@ fn a_listing_without_a_kernel_side_is_sound_but_has_no_second_witness() {
     let sigmund = Sigmund::with_listing("small", &listing);
     let said = sigmund.run(["check", TRACE, "--format", "json"]);
     let report: Value = serde_json::from_str(&said.found()).unwrap();
-    assert_eq!(report["promises"][0]["verdict"], "not applicable");
+    assert_eq!(report["invariants"][0]["verdict"], "not applicable");
 }

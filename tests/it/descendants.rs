@@ -70,7 +70,7 @@ fn has_ended(pid: u32) -> bool {
 fn nothing_is_cut(sigmund: &Sigmund, said: &Reported) {
     assert_eq!(sigmund.sql(TRACE, CUT), Vec::<Vec<String>>::new());
     assert!(said.stderr.contains("no event is lost"), "{said:?}");
-    assert!(!said.stderr.contains("not recorded any more"), "{said:?}");
+    assert!(!said.stderr.contains("no longer recorded"), "{said:?}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_daemon_that_is_not_followed_is_cut_and_that_is_a_loss() {
     let _alone = kernel::alone();
     let sigmund = Sigmund::new();
     let said = recorded(&sigmund, &["--follow", "first"], daemons::TWICE, &daemons::words(), true).finish();
-    assert!(said.stderr.contains("not recorded any more: 1 descendant ("), "{said:?}");
+    assert!(said.stderr.contains("no longer recorded: 1 descendant ("), "{said:?}");
     assert!(!said.stderr.contains("no event is lost"), "{said:?}");
     assert_eq!(sigmund.number(TRACE, STEPS) as u64, FIRST + HALF);
     let rows = sigmund.sql(TRACE, CUT);
@@ -128,7 +128,7 @@ fn a_program_that_outlives_the_recorder_runs_unrecorded_and_says_so_once() {
     let sigmund = Sigmund::new();
     let words = in_the_background(&sigmund, "errors");
     let said = recorded(&sigmund, &["--follow", "first"], daemons::LATE, &words, true).finish();
-    assert!(said.stderr.contains("not recorded any more: 1 descendant ("), "{said:?}");
+    assert!(said.stderr.contains("no longer recorded: 1 descendant ("), "{said:?}");
     fs::write(sigmund.path("go"), "").unwrap();
     let (_, events, recorded) = account(&sigmund);
     assert_eq!(events, HALF);
@@ -152,7 +152,7 @@ fn a_signal_ends_a_recording_that_waits_for_a_daemon() {
         let said = recorder.finish();
         fs::write(sigmund.path("go"), "").unwrap();
         assert_eq!(account(&sigmund).1, 2 * HALF);
-        assert!(said.stderr.contains("not recorded any more: 1 descendant ("), "{said:?}");
+        assert!(said.stderr.contains("no longer recorded: 1 descendant ("), "{said:?}");
         assert_eq!(sigmund.sql(TRACE, CUT).len(), 1);
         assert_eq!(sigmund.number(TRACE, STEPS) as u64, FIRST + HALF);
         said.found();
@@ -167,7 +167,7 @@ fn what_does_not_record_is_not_waited_for() {
     let options = ["record", "--user-only", "--no-merge", "-o", "RUN", "--"];
     let said = sigmund.run(options.iter().chain(&["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]));
     assert!(begun.elapsed() < SOON, "{said:?}");
-    assert!(said.stderr.contains("not recorded any more: 1 descendant ("), "{said:?}");
+    assert!(said.stderr.contains("no longer recorded: 1 descendant ("), "{said:?}");
     kernel::try_send(said.stdout.trim().parse().unwrap(), Signal::KILL);
     said.found();
 }

@@ -8,7 +8,7 @@
 //! ```
 //! Otherwise each command of a `console` block (`$ …`) has to succeed, and to print the lines that are shown, in this order:
 //! numbers and white space do not count, `…` stands for anything. Commands run in one folder for each document, which has a
-//! program `myserver` and the recording of the demo. `sudo` only runs its command here, and `pidof` finds our `myserver`.
+//! program `myserver`. `sudo` only runs its command here, and `pidof` finds our `myserver`.
 
 use std::{
     env, fs,
@@ -23,11 +23,14 @@ use tempfile::TempDir;
 
 use crate::{kernel, sigmund::program};
 
-/// Languages of blocks that a reader runs, or puts into a file.
+/// Languages of blocks that a reader runs or puts into a file.
 const EXECUTABLE: [&str; 6] = ["console", "sh", "c", "rust", "sql", "python"];
 
 /// The test binary becomes `myserver` with this in its environment; it serves until the file is removed if it is a path.
 const MY_SERVER: &str = "SIGMUND_TEST_MY_SERVER";
+
+/// The document with the program in Rust.
+const RUST_PROGRAM: &str = "docs/runtime.md";
 
 /// Shorter than documented.
 const SHORTER: [(&str, &str); 1] = [("--for 10s", "--for 300ms")];
@@ -107,7 +110,7 @@ fn documents() -> Vec<String> {
 }
 
 #[test]
-fn every_block_of_commands_is_run_by_a_test_here_or_says_why_not() {
+fn every_block_of_commands_is_run_by_a_test_here_or_marked_with_the_reason() {
     for document in documents() {
         for block in blocks(&document) {
             let has_commands =
@@ -118,7 +121,7 @@ fn every_block_of_commands_is_run_by_a_test_here_or_says_why_not() {
                 continue;
             }
             let is_run = match (document.as_str(), block.language.as_str()) {
-                ("README.md", "console" | "rust") | ("fut/c/README.md", "c" | "sh") => true,
+                ("README.md", "console") | (RUST_PROGRAM, "rust") | ("fut/c/README.md", "c" | "sh") => true,
                 (document, language) => document.starts_with("docs/") && language == "console",
             };
             assert!(is_run, "{}: no test runs this: expected `<!-- not run: WHY -->` above it", block.place);
@@ -127,8 +130,8 @@ fn every_block_of_commands_is_run_by_a_test_here_or_says_why_not() {
 }
 
 #[allow(unreachable_pub, missing_docs)]
-mod readme {
-    include!("readme_example.rs");
+mod shown {
+    include!("shown_program.rs");
 
     pub(super) fn run() {
         main().unwrap();
@@ -136,12 +139,40 @@ mod readme {
 }
 
 #[test]
-fn the_rust_program_of_the_readme_compiles_and_runs() {
-    let shown: Vec<Block> =
-        blocks("README.md").into_iter().filter(|block| block.language == "rust").collect();
-    assert_eq!(shown.len(), 1);
-    assert_eq!(shown[0].text, include_str!("readme_example.rs"), "readme_example.rs is {}", shown[0].place);
-    readme::run();
+fn the_rust_program_of_the_docs_compiles_and_runs() {
+    let blocks: Vec<Block> =
+        blocks(RUST_PROGRAM).into_iter().filter(|block| block.language == "rust").collect();
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks[0].text, include_str!("shown_program.rs"), "shown_program.rs is {}", blocks[0].place);
+    shown::run();
+}
+
+/// The first page is short: the rest is in `docs/`.
+#[test]
+fn the_readme_has_at_most_1000_words_and_its_links_lead_somewhere() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(text.split_whitespace().count() <= 1000, "{} words", text.split_whitespace().count());
+    for document in documents() {
+        let text = fs::read_to_string(root().join(&document)).unwrap();
+        let folder = root().join(&document).parent().unwrap().to_path_buf();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.contains("://") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() { root().join(&document) } else { folder.join(file) };
+            assert!(path.exists(), "{document}: {target}");
+            let is_there = |line: &str| line.starts_with('#') && anchor(line) == heading;
+            let linked = if heading.is_empty() { String::new() } else { fs::read_to_string(&path).unwrap() };
+            assert!(heading.is_empty() || linked.lines().any(is_there), "{document}: {target}");
+        }
+    }
+}
+
+/// The anchor that a heading gets on a page.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
 }
 
 #[test]
@@ -199,7 +230,7 @@ fn libraries() -> PathBuf {
     profile
 }
 
-/// Somebody who types what a document shows.
+/// Runs what a document shows, as its reader would.
 struct Reader {
     folder: TempDir,
     tools: TempDir,
@@ -249,14 +280,9 @@ impl Reader {
         text
     }
 
-    /// Types all that is to be typed.
+    /// Runs all blocks that are to be run.
     fn follows(&self, document: &str) {
         my_server_in(self.folder.path());
-        if document == "README.md" {
-            fs::create_dir(self.path("sigmund-demo")).unwrap();
-            let demo = "sigmund record --user-only -o sigmund-demo/sumtime -- sigmund sumtime 3 2 10";
-            self.output(self.bash(demo, self.folder.path()), &[0], document);
-        }
         let is_run = |block: &&Block| block.language == "console" && block.marker != Marker::NotRun;
         for block in blocks(document).iter().filter(is_run) {
             let is_of_recorded =
@@ -318,7 +344,7 @@ fn is_shown_by(shown: &[&str], printed: &str, place: &str) {
     }
 }
 
-/// A line without what differs from run to run: numbers, alignment, and whether a promise holds in spite of gaps.
+/// A line without what differs from run to run: numbers, alignment, and whether an invariant holds in spite of gaps.
 fn shape(line: &str) -> String {
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = ["ok ", "gaps "].iter().find_map(|verdict| words.strip_prefix(verdict)).unwrap_or(&words);
@@ -397,7 +423,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends when nobody asks for it any more.
+        // It ends when the file is gone.
         let _ = fs::remove_file(&self.serving);
         let _ = self.child.wait();
     }
@@ -414,7 +440,7 @@ fn my_server() {
     let daemon = move || {
         for message in 1_u64.. {
             *served.lock() += 1;
-            readme::received_msg(message, "10.0.0.1");
+            shown::received_msg(message, "10.0.0.1");
             fut::sleep(Duration::from_millis(1));
             match &serving {
                 _ if message < 10 => {}

@@ -215,7 +215,7 @@ fn reported_name(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn nothing_of_sumtime_is_lost_and_every_promise_holds() {
+fn nothing_of_sumtime_is_lost_and_every_invariant_holds() {
     let Some(_alone) = kernel::as_root() else { return };
     let (sigmund, _) = recorded();
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0);
@@ -318,10 +318,10 @@ fn what_a_killed_recorder_left_is_removed_at_the_next_start() {
 #[test]
 fn a_program_that_is_killed_leaves_its_events_to_the_last() {
     let Some(_alone) = kernel::as_root() else { return };
-    assert!((0..TRIES).any(|_| killed_program_keeps_every_promise()));
+    assert!((0..TRIES).any(|_| killed_program_keeps_every_invariant()));
 }
 
-fn killed_program_keeps_every_promise() -> bool {
+fn killed_program_keeps_every_invariant() -> bool {
     let sigmund = Sigmund::new();
     // Far more work than it is given time for.
     let recorder = sigmund.start(["record", "-o", "RUN", "--", program(), "sumtime", "12", "4", "400000"]);
@@ -337,16 +337,16 @@ fn killed_program_keeps_every_promise() -> bool {
         - max(ts_ns) FILTER (WHERE level = 'USER')) / 1000000 AS BIGINT) FROM events";
     let gap_ms = sigmund.number(TRACE, gap_ms);
     assert!((0..200).contains(&gap_ms), "the last user event is {gap_ms} ms before the end");
-    every_promise_holds(&sigmund)
+    every_invariant_holds(&sigmund)
 }
 
 /// Recordings until one passes `sigmund check` whole.
 const TRIES: usize = 10;
 
 /// Whether `sigmund check` passes whole. In a trace so short, a single switch that the kernel did not trace (it leaves
-/// some out on some guests) is more than one user event in a thousand; so a recording may fail that promise, if the merge
-/// has counted such a switch where witnesses disagree, but not each of [`TRIES`], and no recording any other promise.
-fn every_promise_holds(sigmund: &Sigmund) -> bool {
+/// some out on some guests) is more than one user event in a thousand; so a recording may fail that invariant, if the merge
+/// has counted such a switch where witnesses disagree, but not each of [`TRIES`], and no recording any other invariant.
+fn every_invariant_holds(sigmund: &Sigmund) -> bool {
     let disagree = sigmund.fact(TRACE, "witness_disagree").parse::<i64>().unwrap();
     let counted = "SELECT coalesce(sum(count), 0) FROM losses WHERE kind = 'contradiction'";
     let counted = sigmund.number(TRACE, counted);
@@ -358,7 +358,7 @@ fn every_promise_holds(sigmund: &Sigmund) -> bool {
 }
 
 #[test]
-fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
+fn however_a_program_dies_its_events_are_there_and_every_invariant_holds() {
     let Some(_alone) = kernel::as_root() else { return };
     // A SIGSEGV that somebody sends is caught by the standard library's handler; real ones are in fut/tests/kill.rs.
     let deaths = [
@@ -368,11 +368,11 @@ fn however_a_program_dies_its_events_are_there_and_every_promise_holds() {
         (Signal::KILL, "signal 9", 400),
     ];
     for (signal, ended, after_ms) in deaths {
-        assert!((0..TRIES).any(|_| dying_program_keeps_every_promise(signal, ended, after_ms)), "{ended}");
+        assert!((0..TRIES).any(|_| dying_program_keeps_every_invariant(signal, ended, after_ms)), "{ended}");
     }
 }
 
-fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64) -> bool {
+fn dying_program_keeps_every_invariant(signal: Signal, ended: &str, after_ms: u64) -> bool {
     let sigmund = Sigmund::new();
     // A shell that runs the tests in the background has SIGQUIT ignored, by them and all that they start.
     let sumtime = ["env", "--default-signal=QUIT", program(), "sumtime", "12", "4", "400000"];
@@ -387,7 +387,7 @@ fn dying_program_keeps_every_promise(signal: Signal, ended: &str, after_ms: u64)
     assert_eq!(sigmund.number(TRACE, "SELECT sum(lost_events) FROM lwps"), 0, "{ended}");
     let events = sigmund.number(TRACE, "SELECT count(*) FROM events WHERE level = 'USER'");
     assert!(events > 100, "{ended}: {events} events");
-    every_promise_holds(&sigmund)
+    every_invariant_holds(&sigmund)
 }
 
 #[test]
@@ -466,27 +466,43 @@ fn without_the_kernel_side_threads_are_mounted_and_nobody_says_they_were_active(
 }
 
 #[test]
-fn the_demo_shows_its_five_parts_and_leaves_the_run_and_the_super_trace() {
+fn the_demo_shows_a_thread_with_a_story_and_leaves_the_run_and_the_super_trace() {
     let Some(_alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
     let said = sigmund.run(["demo", "-o", "SHOW"]);
     let mut rest = said.stdout.as_str();
     for part in [
         "The run in numbers\n$ sigmund info SHOW/sumtime.supertrace\n",
-        "What thread ",
-        "--list-events\n",
-        "Its active time against its life\n$ sigmund --trace-file SHOW/sumtime.supertrace --thread ",
+        "\nThread ",
+        " blocked ",
+        "$ sigmund sql SHOW/sumtime.supertrace \"SELECT state, ",
+        "new ",
+        "exited ",
+        "LWPs on that CPU during its longest stall\n$ sigmund sql ",
+        "Its switches and its own events\n$ sigmund -f SHOW/sumtime.supertrace --thread ",
+        "node_begin ",
+        "sched_switch ",
+        "node_end ",
+        "Its active time, of its life\n$ sigmund -f SHOW/sumtime.supertrace --thread ",
         " cycles\n",
-        "Do the two witnesses agree?\n$ sigmund check SHOW/sumtime.supertrace\nok  ",
+        "Can the trace be trusted?\n$ sigmund check SHOW/sumtime.supertrace\nok  ",
         "\nSHOW/sumtime.supertrace: sound",
-        "To try next\n$ sigmund sql SHOW/sumtime.supertrace \"SELECT ",
+        "How long threads were in each state\n$ sigmund sql SHOW/sumtime.supertrace \"SELECT ",
         "active ",
     ] {
-        let Some((_, behind)) = rest.split_once(part) else {
-            panic!("expected {part:?} in {rest}: {said:?}")
-        };
-        rest = behind;
+        let Some((_, after)) = rest.split_once(part) else { panic!("expected {part:?} in {rest}: {said:?}") };
+        rest = after;
     }
+    let chosen = said.stdout.split_once("\nThread ").and_then(|(_, rest)| rest.split_once('(')).unwrap().0;
+    let moved_and_stalled = sigmund.sql(
+        "SHOW/sumtime.supertrace",
+        "SELECT thread FROM threads WHERE migrations > 0 AND stalls > 0 AND thread IN \
+            (SELECT thread FROM thread_states WHERE state = 'blocked')",
+    );
+    assert!(
+        moved_and_stalled.is_empty() || moved_and_stalled.contains(&vec![chosen.to_string()]),
+        "{chosen} is not one of {moved_and_stalled:?}"
+    );
     assert_eq!(kernel::held_by(said.pid), Vec::<String>::new());
     said.found();
     assert!(sigmund.path("SHOW/sumtime.run/kernel.dat").is_file());

@@ -119,7 +119,7 @@ fn signals_are_heard_and_the_kernel_is_off_while_a_process_drips_its_answer() {
     kernel::send(recorder.pid(), Signal::INT);
     let said = recorder.finish();
     assert!(start.elapsed() < SOON, "{:?}: {said:?}", start.elapsed());
-    assert!(said.stderr.contains("nobody waits for its answer"), "{said:?}");
+    assert!(said.stderr.contains("no longer waits for its answer"), "{said:?}");
     assert_eq!(kernel::held_by(said.pid), Vec::<String>::new());
     assert!(sigmund.path("RUN/kernel.dat").is_file() && sigmund.path("RUN/run.json").is_file());
 }
@@ -179,7 +179,7 @@ fn the_second_signal_ends_a_program_that_ignores_the_first_and_a_signal_at_the_g
     assert_eq!(kernel::held_by(said.pid), Vec::<String>::new());
     if said.status != 0 {
         // It was stopped in time, and `true` has not run.
-        said.complained(&["has not begun"]);
+        said.complained(&["not started when the time was over"]);
         assert!(!sigmund.path("GATE").exists());
     }
 }

@@ -81,7 +81,7 @@ fn info_says_events_times_cost_and_who_paid() {
     has_line(&text, &["events", "of", "the", "program", "4,", "with", "14", "words", "of", "parameters"]);
     // 4 × 25 + 14 × 1 = 114 ns, of which the first switch, before the thread, 25 + 3 × 1 = 28.
     has_line(&text, &["estimated", "cost", "of", "each", "28.5", "ns"]);
-    assert!(text.contains("114.0 ns; how long the user threads executed is not known"), "{text}");
+    assert!(text.contains("114.0 ns; the active time of user threads is unknown"), "{text}");
     has_line(&text, &["5", "3", "0.086"]);
     has_line(&text, &["70", "1", "0.028"]);
     assert!(
@@ -97,7 +97,7 @@ fn info_says_events_times_cost_and_who_paid() {
 
 #[test]
 fn info_says_that_it_does_not_know_what_recording_cost() {
-    let unknown = "is not known: no user trace in it says";
+    let unknown = "unknown: no user trace in it contains it";
     let text = info_of(None, &[]);
     assert!(text.contains(unknown), "{text}");
     let listing = Sigmund::with_listing("figure3", &figure(3));

@@ -38,12 +38,12 @@ impl FromStr for Ids {
 }
 
 impl Ids {
-    /// Makes this process theirs, for good: real, effective and saved user and group, supplementary groups; no
+    /// Makes this process theirs, permanently: real, effective and saved user and group, supplementary groups; no
     /// capability is left. Files beyond standard error are closed at the next `exec`.
     ///
     /// # Errors
     /// When the process has several threads (the kernel changes only the calling one), or root's rights are not there or
-    /// cannot be given up. The process must not go on then: it may be changed in part.
+    /// cannot be given up. The process must not continue then: it may be changed in part.
     pub fn become_them(&self) -> io::Result<()> {
         let threads = fs::read_dir("/proc/self/task")?.count();
         if threads != 1 {

@@ -1,4 +1,4 @@
-//! Other users: who they are, by the system's database, and how a process of root's becomes one for good.
+//! Other users: looks them up in the system's database, and makes a process of root's run as one permanently.
 //!
 //! What a process keeps that has become another user by [`Ids::become_them`]: its environment, its working directory, its
 //! terminal, its limits and its priority. What it does not: root's groups, capabilities, and open files beyond the three

@@ -9,7 +9,7 @@ use fut::{
 };
 
 /// Declares the event `code`; `fut_declare` of the header gives file and line. 0, or a negative error number; what is
-/// wrong is said on stderr, with the place.
+/// wrong is reported on stderr, with its location.
 ///
 /// # Safety
 /// The texts are C strings; `fields`, `format` and `file` may be null.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn fut_declare_at(
     let file = unsafe { text(file) };
     let place = format!("{file}:{line}");
     let refused = |message: String, error: c_int| {
-        fut::__complain(format_args!("{message}; the event is not declared"));
+        fut::__warn(format_args!("{message}; the event is not declared"));
         -error
     };
     if name.is_empty() {

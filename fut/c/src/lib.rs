@@ -1,4 +1,4 @@
-//! libfut: what `fut.h` promises to programs in C. The header is its documentation.
+//! libfut: the functions of `fut.h` for programs in C. The header is its documentation.
 //!
 //! The functions here only translate; recording, sessions and the trace are `fut`'s. Nothing of this library calls
 //! back into the program, so that functions built with `-finstrument-functions` cannot be entered from a probe,

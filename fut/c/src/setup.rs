@@ -26,7 +26,7 @@ const ENABLE: c_int = 0xCE03;
 const DISABLE: c_int = 0xCE04;
 const SETMASK: c_int = 0xCE05;
 
-/// Bytes of a packet, and how many packets a ring has if `fut_setup` does not say.
+/// Bytes of a packet, and how many packets a ring has if `fut_setup` does not set it.
 const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
 
 /// What `fut_setup` began.
@@ -48,7 +48,7 @@ static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
     if let Err(error) = declare_own_events() {
-        fut::__complain(format_args!("its own events have no names: {error}"));
+        fut::__warn(format_args!("its own events have no names: {error}"));
     }
     match fut::init() {
         Init::NotAsked => fut::__count_before_setup(),
@@ -60,7 +60,7 @@ extern "C" fn at_load() {
 /// Begins to record into the file that [`fut_set_filename`] named.
 ///
 /// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB), `keymask` the keys that are on,
-/// and `thread` is not needed: LWPs are told apart by themselves. Under `sigmund record` everything is recorded by
+/// and `thread` is not needed: LWPs are distinguished automatically. Under `sigmund record` everything is recorded by
 /// that already, and this only sets the keys. 0, or a negative error number.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
 }
 
 /// Ends recording and completes the trace. If `filename` is given and is not the name it has, it is moved there.
-/// 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and that goes on.
+/// 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and that continues.
 ///
 /// # Safety
 /// `filename` is null or a C string.
@@ -154,7 +154,7 @@ fn end(to: &Path) -> io::Result<()> {
     let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
     if pid != process::id() {
-        // The parent's, which goes on: neither its file nor its thread is ours.
+        // The parent's, which continues: neither its file nor its thread is ours.
         mem::forget(recording);
         return Ok(());
     }
@@ -179,7 +179,7 @@ fn end(to: &Path) -> io::Result<()> {
 /// A program that forgets `fut_endup` has its trace all the same.
 extern "C" fn at_exit() {
     if let Err(error) = end(Path::new("")) {
-        fut::__complain(format_args!("the trace is not complete: {error}"));
+        fut::__warn(format_args!("the trace is not complete: {error}"));
     }
 }
 
@@ -224,7 +224,7 @@ fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
 
 /// Says on stderr what went wrong, and gives its negative number.
 fn refused(function: &str, error: &io::Error) -> c_int {
-    fut::__complain(format_args!("{function}: {error}"));
+    fut::__warn(format_args!("{function}: {error}"));
     -error.raw_os_error().unwrap_or(libc::EIO)
 }
 

@@ -1,6 +1,6 @@
 //! `#[fut::trace]`. Use it through the crate `fut`, which re-exports it.
 //!
-//! It looks for three things only: the words before `fn`, the name behind it, and the body, which
+//! It looks for three things only: the words before `fn`, the name after it, and the body, which
 //! is the last group. So it needs no parser of Rust.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -45,7 +45,7 @@ fn traced(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
     Ok(tokens.into_iter().collect())
 }
 
-/// The identifier behind `fn`, if the words before it allow tracing.
+/// The identifier after `fn`, if the words before it allow tracing.
 fn name_of(tokens: &[TokenTree]) -> Result<Ident, (Span, &'static str)> {
     let mut tokens = tokens.iter();
     for token in tokens.by_ref() {

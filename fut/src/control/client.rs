@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{place, reply::Reply, request::Request, wire};
+use super::{reply::Reply, request::Request, socket_folder, wire};
 
 /// How long a process may take to answer: one that is stopped never does.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -46,18 +46,18 @@ pub enum AskError {
     NoSuchProcess(u32),
     /// There is no socket of it.
     NotRecording(u32),
-    /// It is somebody else's.
+    /// It belongs to another user.
     NotAllowed {
         /// The process.
         pid: u32,
         /// Whose it is, or was when it began to record.
         uid: u32,
     },
-    /// It said no, and why.
+    /// It refused, with a reason.
     Refused {
         /// The process.
         pid: u32,
-        /// What it said.
+        /// The reason.
         why: String,
     },
     /// It did not answer in time.
@@ -103,11 +103,11 @@ impl Process {
     /// Finds a process that records, and connects to it.
     ///
     /// # Errors
-    /// When there is no such process, it does not record, or it is somebody else's.
+    /// If there is no such process, it does not record, or it belongs to another user.
     pub fn find(pid: u32) -> Result<Process, AskError> {
         let own = wire::effective_uid();
-        if !place::is_there(pid) {
-            place::folders_of(own, pid).iter().for_each(|folder| place::remove_left(folder));
+        if !socket_folder::is_there(pid) {
+            socket_folder::folders_of(own, pid).iter().for_each(|folder| socket_folder::remove_left(folder));
             return Err(AskError::NoSuchProcess(pid));
         }
         let theirs = uids(pid);
@@ -119,16 +119,16 @@ impl Process {
                 continue;
             }
             looked_at.push(uid);
-            for folder in place::folders_of(uid, pid) {
-                let path = place::socket_in(&folder, pid);
+            for folder in socket_folder::folders_of(uid, pid) {
+                let path = socket_folder::socket_in(&folder, pid);
                 match wire::connect(&path) {
                     Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
                     // In the folder of another user, root removes nothing.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused && uid == own => {
-                        place::remove_if_nobody_listens(&path);
+                        socket_folder::remove_if_nobody_listens(&path);
                     }
-                    // Of root's folder nobody else can say whether the process has a socket there.
+                    // Of root's folder nothing else can say whether the process has a socket there.
                     Err(error) if error.kind() == ErrorKind::PermissionDenied && theirs.contains(&uid) => {
                         denied = Some(AskError::NotAllowed { pid, uid });
                     }
@@ -144,7 +144,7 @@ impl Process {
     /// Asks, and waits for the answer: 10 s in all, however it arrives.
     ///
     /// # Errors
-    /// When the process refuses (it says why, and has changed nothing) or does not answer.
+    /// If the process refuses (the error has the reason, and nothing has changed) or does not answer.
     pub fn ask(self, request: &Request) -> Result<Reply, AskError> {
         self.ask_within(request, ANSWER_WITHIN, &|| false)
     }
@@ -172,7 +172,7 @@ impl Process {
     }
 
     /// As [`snapshot`](Process::snapshot), with another limit, and a way to cancel it: see
-    /// [`ask_within`](Process::ask_within). The process may go on writing to `file` afterwards.
+    /// [`ask_within`](Process::ask_within). The process may continue writing to `file` afterwards.
     ///
     /// # Errors
     /// As `snapshot`, and when it was cancelled.

@@ -1,16 +1,16 @@
 //! Control from outside: what is recorded can be looked at and changed while the program runs.
 //!
 //! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket, from the start of the session on.
-//! It costs nothing while nobody asks, records nothing, takes no signal of the program's, and ends with the process. The
-//! environment variable `FUT_CONTROL=0` does without it. Where the socket cannot be made, the program goes on without, and
-//! [`state`] says why. A child that `fork` made and that records has a thread and a socket of its own.
+//! It costs nothing without a request, records nothing, takes no signal of the program's, and ends with the process. The
+//! environment variable `FUT_CONTROL=0` does without it. Where the socket cannot be made, the program continues without, and
+//! [`state`] has the reason. A child that `fork` made and that records has a thread and a socket of its own.
 //!
 //! # Who may
 //!
 //! The same user, and root. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`; where there is no such folder of that user's,
-//! root's is `/run/fut/PID.sock`, and another user's `/tmp/fut-UID/PID.sock`, or `/tmp/fut-UID-RANDOM/PID.sock` if somebody
-//! else has taken that name. The folder is the user's, and nobody else can look into it (0700; one that belongs to
-//! somebody else is refused), the socket is 0600, and whom the kernel names as the peer (`SO_PEERCRED`) is checked. UID is
+//! root's is `/run/fut/PID.sock`, and another user's `/tmp/fut-UID/PID.sock`, or `/tmp/fut-UID-RANDOM/PID.sock` if another
+//! user has taken that name. The folder is the user's, and only the user can list it (0700; one that belongs to
+//! another user is refused), the socket is 0600, and the peer that the kernel reports (`SO_PEERCRED`) is checked. UID is
 //! the effective one when the session starts: a program that drops root's rights later is root's to ask. Sockets of
 //! processes that are gone are removed by whoever finds them.
 //!
@@ -35,18 +35,18 @@
 //! ```
 //! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
 //! one of these changes nothing, and is answered with an error; so is one with more than one descriptor. Requests are
-//! answered one after the other, as they become whole; nobody waits for a client that is silent, slow or endless. 16 are
-//! listened to at one time: when there are more, the one that has been silent for longest is turned away. The client has
-//! one deadline for the whole conversation, and reads 32 MiB at most.
+//! answered one after the other, as they become whole; the server never waits for a client that is silent, slow or
+//! endless. It serves 16 at one time: when there are more, the one that has been silent for longest is turned away. The
+//! client has one deadline for the whole conversation, and reads 32 MiB at most.
 
 mod answer;
 mod client;
 mod costs;
-mod place;
 mod reply;
 mod request;
 mod sample;
 mod server;
+mod socket_folder;
 mod status;
 #[cfg(feature = "runtime")]
 mod threads;

@@ -123,7 +123,7 @@ impl Reply {
         }
     }
 
-    /// Reads the lines. The outer error is that they are not an answer, the inner one what the process had to say.
+    /// Reads the lines. The outer error is that they are not an answer, the inner one is the refusal of the process.
     pub(super) fn decode(text: &str) -> Result<Result<Reply, String>, String> {
         let Some(body) = text.strip_suffix("end\n") else {
             return Err(format!("the answer was cut off after {} bytes", text.len()));

@@ -8,7 +8,7 @@ use super::GREETING;
 pub enum Request {
     /// The events it declares.
     List,
-    /// Switch the events on whose names fit the pattern; `*` stands for any characters.
+    /// Switch the events on whose names fit the pattern; `*` matches any characters.
     Enable(String),
     /// Switch them off.
     Disable(String),
@@ -41,7 +41,7 @@ impl Request {
         format!("{GREETING} {words}\n")
     }
 
-    /// Reads a line, which is whole and has lost its newline. The error is for the one who asked.
+    /// Reads a line, which is whole and has lost its newline. The error is for the client.
     pub(super) fn parse(line: &[u8]) -> Result<Request, String> {
         let line = std::str::from_utf8(line).map_err(|error| {
             format!("request: expected UTF-8, found something else at byte {}", error.valid_up_to())
@@ -78,7 +78,7 @@ fn mask_from(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("keys: expected a mask as in 0x101, found {}", shown(text)))
 }
 
-/// The beginning of what somebody sent.
+/// The beginning of what a client sent.
 pub(super) fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(40).collect();
     if beginning.len() < text.len() { format!("{beginning:?}…") } else { format!("{beginning:?}") }

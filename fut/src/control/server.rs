@@ -18,10 +18,10 @@ use std::{
 };
 
 use super::{
-    answer, place,
+    answer,
     reply::Reply,
     request::{MAX_REQUEST, Request},
-    wire,
+    socket_folder, wire,
 };
 use crate::{environment, session::Session};
 
@@ -46,7 +46,7 @@ const NAP: Duration = Duration::from_millis(100);
 pub enum State {
     /// It does not record yet.
     NotStarted,
-    /// `FUT_CONTROL` says 0.
+    /// `FUT_CONTROL` is 0.
     SwitchedOff,
     /// It listens on this socket.
     Listening(PathBuf),
@@ -74,7 +74,7 @@ pub fn state() -> State {
     started().map_or(State::NotStarted, |started| started.state.clone())
 }
 
-/// Begins to listen, if it can. The program goes on without if not.
+/// Begins to listen, if possible. Otherwise the program continues without.
 pub(crate) fn start(session: &'static Session) {
     let started = if environment::variable(ENV_CONTROL).is_some_and(|value| value == "0") {
         Started { state: State::SwitchedOff, listener: None }
@@ -87,7 +87,7 @@ pub(crate) fn start(session: &'static Session) {
 }
 
 /// In a child that `fork` made: the thread and the socket are the parent's. Should the child keep the socket open, it
-/// would outlive the parent, and nobody would answer.
+/// would outlive the parent, and no thread would answer.
 pub(crate) fn forget() {
     if let Some((fd, file)) = started().and_then(|started| started.listener) {
         wire::close_if(fd, file);
@@ -102,7 +102,7 @@ fn listen(session: &'static Session) -> io::Result<Started> {
         let why = format!("the process may have {most} descriptors only, and {LEAST_DESCRIPTORS} are needed");
         return Err(io::Error::other(why));
     }
-    let (listener, path) = place::listen(session.pid.0)?;
+    let (listener, path) = socket_folder::listen(session.pid.0)?;
     let fd = listener.as_raw_fd();
     let file = wire::identity(fd).ok_or_else(io::Error::last_os_error)?;
     let since = SystemTime::now();
@@ -120,7 +120,7 @@ fn listen(session: &'static Session) -> io::Result<Started> {
     Ok(Started { state: State::Listening(path), listener: Some((fd, file)) })
 }
 
-/// What somebody who may ask has asked, and the file that came with it; or why it is no request.
+/// A request of a permitted client, and the file that came with it; or why it is not a request.
 type Asked = Result<(Request, Option<File>), String>;
 
 /// Answers whoever asks, until the process ends. Nobody is waited for: clients that are silent, slow or many cost the
@@ -244,7 +244,7 @@ impl Client {
         self.send()
     }
 
-    /// Sends what there is room for. Whoever does not take an answer has gone; there is nobody to tell.
+    /// Sends what there is room for. A client that does not receive its answer has gone; the error is dropped.
     fn send(mut self) -> Option<Client> {
         let Turn::Takes { answer, sent } = &mut self.turn else { return Some(self) };
         while *sent < answer.len() {
@@ -288,7 +288,7 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Receives what is there. The line, without its newline, when it is whole and nothing is behind it; `None` if the rest
+    /// Receives what is there. The line, without its newline, when it is whole and nothing is after it; `None` if the rest
     /// has not arrived yet.
     fn receive(&mut self, stream: &UnixStream) -> Result<Option<Vec<u8>>, String> {
         let mut part = [0; MAX_REQUEST];
@@ -337,7 +337,7 @@ mod tests {
 
     use super::*;
 
-    /// What the server makes of these bytes, behind which the client is silent or closes.
+    /// What the server makes of these bytes, after which the client is silent or closes.
     fn line_of(bytes: &[u8], closes: bool) -> Result<Vec<u8>, String> {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(bytes).unwrap();

@@ -52,7 +52,7 @@ fn drained_by(session: &Session) -> &'static str {
     }
 }
 
-/// The row of an LWP; a ring that nobody uses has none.
+/// The row of an LWP; an unused ring has none.
 fn lwp(ring: &Ring<'_>) -> Option<Vec<Cell>> {
     let state = match ring.state() {
         RingState::Live => "live",

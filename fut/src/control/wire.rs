@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Who is at the other end, as the kernel says.
+/// The peer, as reported by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) pid: u32,
@@ -21,7 +21,7 @@ pub(super) struct Peer {
 }
 
 /// Most descriptors that one message carries (`SCM_MAX_FD`, include/net/scm.h): with room for fewer, the kernel would
-/// install some and say nothing of the rest but `MSG_CTRUNC`.
+/// install some and report the rest only by `MSG_CTRUNC`.
 const MOST_DESCRIPTORS: usize = 253;
 /// Words for one control message with as many, aligned as such a message must be.
 const CONTROL_WORDS: usize = (mem::size_of::<libc::cmsghdr>() + MOST_DESCRIPTORS * 4).div_ceil(8);
@@ -44,7 +44,7 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes no pointer.
     let fd = checked(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: just made, and nothing else's.
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
     // SAFETY: `address` is a valid one, of `len` bytes.
     checked(unsafe { libc::connect(fd, (&raw const address).cast(), len) })?;
@@ -65,7 +65,7 @@ fn address(path: &OsStr) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, mem::size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-/// Who connected, or who listened.
+/// The process that connected, or that listened.
 pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = mem::size_of::<libc::ucred>() as libc::socklen_t;
@@ -125,7 +125,7 @@ fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
     message
 }
 
-/// Takes every descriptor that the kernel has installed, whatever else it says of the message.
+/// Takes every descriptor that the kernel has installed, whatever its flags for the message.
 fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut descriptors = Vec::new();
     // SAFETY: the kernel filled `message` in, whose control bytes are still there.
@@ -139,11 +139,11 @@ fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
             // SAFETY: a header that the kernel wrote.
             let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
             descriptors.extend((0..count).map(|index| {
-                // SAFETY: the kernel wrote so many descriptors behind the header, by its length.
+                // SAFETY: the kernel wrote so many descriptors after the header, by its length.
                 let place = unsafe { data.add(index) };
                 // SAFETY: as above.
                 let fd = unsafe { place.read_unaligned() };
-                // SAFETY: the kernel installed it for us, and nobody else knows of it.
+                // SAFETY: the kernel installed it for us, and nothing else knows of it.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             }));
         }
@@ -184,7 +184,7 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>
 }
 
 /// Waits until there is something to receive, or (`to_send`) room to send. `TimedOut` at the deadline, `Interrupted`
-/// when `is_cancelled` says so: it is asked at the beginning, after every signal, and every 20 ms.
+/// when `is_cancelled` returns true: it is called at the beginning, after every signal, and every 20 ms.
 pub(super) fn wait(
     stream: &UnixStream,
     to_send: bool,

@@ -160,7 +160,7 @@ impl<A: Borrow<Arena>> Drain<A> {
     /// Takes everything, the packets that are not full included. Only when the process is dead, or records no more.
     ///
     /// # Errors
-    /// When the trace cannot be written, and `poll` has not said so before.
+    /// When the trace cannot be written, and `poll` has not returned that error before.
     pub fn finish(self) -> io::Result<DrainSummary> {
         let (summary, written) = self.close();
         written.map(|()| summary)

@@ -25,7 +25,7 @@ pub(super) struct Output {
     /// Bytes of the file that hold whole packets.
     written: u64,
     failed: bool,
-    /// The first failure, until somebody asks.
+    /// The first failure, until it is returned.
     error: Option<io::Error>,
     /// Records that could not be written.
     unwritten: u64,
@@ -106,7 +106,7 @@ impl Output {
         self.filled = 0;
     }
 
-    /// The failure, if there was one that nobody knows of yet.
+    /// The failure, if there was one that was not returned yet.
     pub(super) fn failure(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! A snapshot of an arena in overwrite mode: a user trace of the last packets of every LWP, taken while they go on.
+//! A snapshot of an arena in overwrite mode: a user trace of the last packets of every LWP, taken while they continue.
 
 use std::{fs::File, io, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
 /// A ring that changes hands while it is copied is looked at again, this often.
 const TRIES: usize = 4;
 
-/// Writes what the rings of `arena` hold now to a new user trace at `path`. The program goes on meanwhile, and notices
+/// Writes what the rings of `arena` hold now to a new user trace at `path`. The program continues meanwhile, and notices
 /// nothing of it. Any thread or process may call this that has the arena mapped.
 ///
 /// # Errors

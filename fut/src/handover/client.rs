@@ -29,7 +29,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Asks the recorder that listens at `socket` for the arena of this process.
 ///
 /// # Errors
-/// When nobody listens there, or the recorder refuses or does not answer in time.
+/// If there is no listener, or the recorder refuses or does not answer in time.
 pub(crate) fn ask(socket: &Path) -> Result<Arena, ArenaError> {
     let deadline = Instant::now() + WITHIN;
     let unreachable = |error| ArenaError::Unreachable { socket: socket.to_path_buf(), error };

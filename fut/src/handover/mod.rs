@@ -1,7 +1,7 @@
 //! How a process gets its arena from its recorder. Not how the arena is drained, or what is in it.
 //!
 //! The recorder listens on a Unix socket (`SOCK_SEQPACKET`) in the folder that
-//! [`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR) names. A process connects, and says nothing. The recorder asks the kernel who that is
+//! [`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR) names. A process connects, and sends nothing. The recorder asks the kernel which process that is
 //! (`SO_PEERCRED`), makes sealed memory, answers with one message, and closes the connection:
 //!
 //! ```text

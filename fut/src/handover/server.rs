@@ -43,7 +43,7 @@ const NAP: Duration = Duration::from_millis(10);
 /// Hands sealed arenas to the processes that ask for one, on a thread of its own.
 ///
 /// What a process does with its arena costs that arena's events, and nothing else: it can neither be made shorter nor
-/// longer, and what is in it is not trusted. The thread waits for nobody: a process that connects and says nothing is
+/// longer, and what is in it is not trusted. The thread never waits for a process: one that connects and sends nothing is
 /// answered and forgotten.
 ///
 /// ```
@@ -94,7 +94,7 @@ pub struct ProcessArena {
 
 impl ArenaServer {
     /// Listens in `folder`, which has to exist and should be one that others cannot write to. The socket is for `owner`
-    /// alone, if somebody is named, and for this process's own user otherwise; root always may.
+    /// alone, if a user is named, and for this process's own user otherwise; root always may.
     ///
     /// # Errors
     /// When there is no socket or no thread for it.
@@ -174,7 +174,7 @@ struct Giver {
     given: Vec<(u32, Weak<()>)>,
     new: Sender<ProcessArena>,
     unrecorded: Arc<Mutex<Unrecorded>>,
-    /// A descriptor to do without when there is none left, to tell that to whoever asks.
+    /// A spare descriptor, closed when there is none left, to answer a client with that error.
     spare: Option<File>,
 }
 

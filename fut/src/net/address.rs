@@ -1,4 +1,4 @@
-//! Addresses that calls take. The trait of the standard library does not say whether a look-up may block; this does
+//! Addresses that calls take. The trait of the standard library does not specify whether a look-up may block; this does
 //! the look-ups that may on an LWP for such calls, and all others at once.
 
 use std::{

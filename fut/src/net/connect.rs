@@ -20,7 +20,7 @@ pub(super) fn begin_tcp(address: &SocketAddr) -> io::Result<TcpStream> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     match connect(&socket, address) {
-        // Interrupted, it goes on by itself.
+        // Interrupted, it continues by itself.
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(TcpStream::from(socket)),
         Err(error) => Err(error.into()),
     }
@@ -39,7 +39,7 @@ pub(super) fn is_connected(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// A connected Unix socket. The kernel connects at once; only when too many wait to be accepted already, it blocks:
-/// then on an LWP for that, as no event tells when there is room.
+/// then on an LWP for that, as no event reports when there is room.
 pub(super) fn unix(address: &UnixAddr) -> io::Result<UnixStream> {
     let to = match (address.as_pathname(), address.as_abstract_name()) {
         (Some(path), _) => SocketAddrUnix::new(path)?,

@@ -11,7 +11,7 @@ use rustix::{
     io::ioctl_fionbio,
 };
 
-use crate::runtime::{Direction, Limit, Source};
+use crate::runtime::{Direction, Limit, RegisteredFd};
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,15 +35,15 @@ impl Interest {
 /// A descriptor that user threads can wait for: a pipe, an eventfd, a timerfd, a pidfd, a terminal, a socket of
 /// another library. Several may wait for one, in both directions.
 ///
-/// - [`io`](Readiness::io) is the way to use it: it makes the call, and waits only if that says `WouldBlock`. So the
+/// - [`io`](Readiness::io) is the way to use it: it makes the call, and waits only if that returns `WouldBlock`. So the
 ///   descriptor **must be in non-blocking mode**, or the call blocks the LWP; see
 ///   [`set_nonblocking`](Readiness::set_nonblocking).
 /// - [`wait_readable`](Readiness::wait_readable) and the like return when a call would not block. They ask the kernel
 ///   each time, so they need no mode, and they may be called without having read all there is. But between their
 ///   return and the call, another thread may have been faster.
 ///
-/// The kernel tells the reactor only about changes (it is registered edge-triggered). That needs no care here: a wait
-/// begins only after the kernel has said that a call would block.
+/// The kernel reports only changes to the reactor (it is registered edge-triggered). That needs no care here: a wait
+/// begins only after a call has returned `WouldBlock`.
 ///
 /// ```
 /// use std::{io::{PipeReader, Read, Write}, os::fd::AsFd};
@@ -66,7 +66,7 @@ impl Interest {
 /// })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct Readiness<T: AsFd>(Source<T>);
+pub struct Readiness<T: AsFd>(RegisteredFd<T>);
 
 impl<T: AsFd> Readiness<T> {
     /// Registers a descriptor with the reactor of the calling user thread's runtime. Its mode stays as it is.
@@ -79,7 +79,7 @@ impl<T: AsFd> Readiness<T> {
     /// Outside of a runtime.
     #[track_caller]
     pub fn new(io: T) -> io::Result<Readiness<T>> {
-        Source::new(io, "fut::net::Readiness::new").map(Readiness)
+        RegisteredFd::new(io, "fut::net::Readiness::new").map(Readiness)
     }
 
     /// What owns the descriptor.
@@ -101,7 +101,7 @@ impl<T: AsFd> Readiness<T> {
         Ok(ioctl_fionbio(self.get_ref(), nonblocking)?)
     }
 
-    /// Makes `call` until it does not say `WouldBlock`; between, the user thread is blocked.
+    /// Makes `call` until it does not return `WouldBlock`; in between, the user thread is blocked.
     ///
     /// # Errors
     /// Those of `call`.
@@ -133,7 +133,7 @@ impl<T: AsFd> Readiness<T> {
     /// Blocks the user thread until a call that reads would not block.
     ///
     /// # Errors
-    /// When the kernel refuses to say.
+    /// If the kernel reports an error.
     ///
     /// # Panics
     /// Outside of a runtime, when it would block.
@@ -145,7 +145,7 @@ impl<T: AsFd> Readiness<T> {
     /// The same, until the deadline.
     ///
     /// # Errors
-    /// `TimedOut`; when the kernel refuses to say.
+    /// `TimedOut`; if the kernel reports an error.
     ///
     /// # Panics
     /// Outside of a runtime, when it would block.
@@ -158,7 +158,7 @@ impl<T: AsFd> Readiness<T> {
     /// Blocks the user thread until a call that writes would not block.
     ///
     /// # Errors
-    /// When the kernel refuses to say.
+    /// If the kernel reports an error.
     ///
     /// # Panics
     /// Outside of a runtime, when it would block.
@@ -170,7 +170,7 @@ impl<T: AsFd> Readiness<T> {
     /// The same, until the deadline.
     ///
     /// # Errors
-    /// `TimedOut`; when the kernel refuses to say.
+    /// `TimedOut`; if the kernel reports an error.
     ///
     /// # Panics
     /// Outside of a runtime, when it would block.

@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use crate::runtime::{Direction, Limit, Source};
+use crate::runtime::{Direction, Limit, RegisteredFd};
 
 /// See above.
 #[derive(Debug)]
 pub(super) struct Socket<S: AsFd> {
-    source: Source<S>,
+    source: RegisteredFd<S>,
     /// For each direction, in ns. `NO_LIMIT`: none.
     limits: [AtomicU64; 2],
 }
@@ -23,7 +23,7 @@ impl<S: AsFd> Socket<S> {
     /// Registers `socket`, in non-blocking mode from now on.
     #[track_caller]
     pub(super) fn new(socket: S, call: &'static str) -> io::Result<Socket<S>> {
-        let source = Source::new(socket, call)?;
+        let source = RegisteredFd::new(socket, call)?;
         rustix::io::ioctl_fionbio(source.io(), true)?;
         Ok(Socket { source, limits: [AtomicU64::new(NO_LIMIT), AtomicU64::new(NO_LIMIT)] })
     }
@@ -123,7 +123,7 @@ macro_rules! socket {
             /// The error that is pending on the socket, and clears it.
             ///
             /// # Errors
-            /// When the kernel does not say.
+            /// If the kernel reports an error.
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
                 self.0.std().take_error()
             }

@@ -109,7 +109,7 @@ impl Iterator for UnixIncoming<'_> {
 impl FusedIterator for UnixIncoming<'_> {}
 
 impl UnixStream {
-    /// Connects with who listens at `path`. When too many wait there already, the call goes on on an LWP that may
+    /// Connects to the listener at `path`. When its backlog is full, the call continues on an LWP that may
     /// block.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl UnixStream {
         Socket::new(connect::unix(&SocketAddr::from_pathname(path)?)?, CALL).map(UnixStream)
     }
 
-    /// Connects with who listens at an address, which may be an abstract one.
+    /// Connects to the listener at an address, which may be abstract.
     ///
     /// # Errors
     /// As [`UnixStream::connect`].
@@ -246,7 +246,7 @@ impl UnixDatagram {
     }
 
     /// Sends a datagram to `path`. While the queue of the receiver there is full, it looks again every millisecond:
-    /// of a socket that the sender is not connected with, the kernel does not tell when there is room.
+    /// of a socket that the sender is not connected with, the kernel does not report when there is room.
     ///
     /// # Errors
     /// Of the kernel; `TimedOut` at the limit.

@@ -24,7 +24,7 @@ const WORDS: usize = 6;
 
 const _: () = assert!(PACKET_HEAD_LEN + BURST * (RECORD_HEAD_LEN + 8 * WORDS) <= PACKET_LEN);
 
-/// A ring of one packet, which nobody but `measure` knows.
+/// A ring of one packet, which only `measure` uses.
 struct Scratch {
     control: Control,
     _packet: Vec<u64>,
@@ -62,7 +62,7 @@ pub(crate) fn measure() -> ProbeCosts {
     let without = burst(&scratch, || scratch.record(()));
     let words = std::hint::black_box(1_u64);
     let with = burst(&scratch, || scratch.record((words, words, words, words, words, words)));
-    // Words hide behind the clock: what is left of the difference is often less than its error.
+    // The cost of words overlaps with reading the clock: what is left of the difference is often less than its error.
     let per_word = (with - without).max(0.0) / WORDS as f64;
     ProbeCosts { clock_read, record: without, per_word }
 }

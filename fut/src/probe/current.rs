@@ -1,6 +1,6 @@
 //! The ring of the current LWP, found anew at every probe.
 //!
-//! A user thread may go on on another LWP after any switch, and a compiler may keep the address of a thread-local
+//! A user thread may continue on another LWP after any switch, and a compiler may keep the address of a thread-local
 //! across a call that it does not know to switch. So the variable is defined and read in assembly, which no
 //! compiler looks into. The initial-exec access works in executables and in shared objects that are loaded at
 //! start; the linker turns it into the local-exec one where it can.
@@ -8,7 +8,7 @@
 //! The variable points to a slot, which says where the ring is ([`slots`](super::slots)): so a child process that was made
 //! behind our back finds none.
 //!
-//! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always behind the end, so
+//! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always past the end, so
 //! that its probes take the slow path, which attaches it. No probe asks "is there a ring?".
 
 use std::{

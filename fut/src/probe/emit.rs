@@ -19,7 +19,7 @@ use crate::{
     trace::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, RecordHead},
 };
 
-/// Records one event, whatever the key mask says: ask [`enabled`](super::keys::enabled) first.
+/// Records one event regardless of the key mask: test [`enabled`](super::keys::enabled) first.
 ///
 /// This is what the functions made by [`events!`](crate::events) call. An event with more than 255 words of
 /// parameters (four long texts) is counted as lost.
@@ -38,7 +38,7 @@ pub(crate) fn record_and(event: &EventDecl, params: impl Fields, then: impl Fn(&
 /// As [`record_and`], to the ring with this control block.
 ///
 /// # Safety
-/// It is mapped, and a control block of the calling LWP: the one that `current` gives, or one that nobody else uses and
+/// It is mapped, and a control block of the calling LWP: the one that `current` gives, or one that nothing else uses and
 /// whose packets have room.
 #[inline(always)]
 pub(super) unsafe fn record_to(
@@ -98,7 +98,7 @@ unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tic
     let word = unsafe { record.add(1) };
     // SAFETY: aligned, ours.
     unsafe { AtomicU64::from_ptr(word) }.store(head.to_word(), Ordering::Relaxed);
-    // SAFETY: the parameters are behind the head of 16 bytes.
+    // SAFETY: the parameters are after the head of 16 bytes.
     let behind_head = unsafe { record.add(2) };
     // SAFETY: the granted place is long enough for them.
     unsafe { params.write(behind_head) };
@@ -111,7 +111,7 @@ unsafe fn commit(record: *mut u64, code: u32, params: impl Fields, cpu: u16, tic
 fn cpu_of(fields: &Control) -> u16 {
     let cpu = fields.cpu.load(Ordering::Relaxed) as *const u32;
     // SAFETY: `attach` stored the address of the CPU number of this very LWP, or of a constant. The kernel writes it
-    // behind the compiler's back, hence volatile.
+    // without the compiler's knowledge, hence volatile.
     let cpu = unsafe { cpu.read_volatile() };
     // No kernel has 65535 CPUs, and -1, which is "unknown" there (RSEQ_CPU_ID_UNINITIALIZED), is `CPU_UNKNOWN` here.
     cpu as u16

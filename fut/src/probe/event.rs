@@ -25,7 +25,7 @@ pub struct EventDecl {
     line: u32,
     /// `DECLARED_BIT`, and its place among the names, from 1: given when the session starts; 0 until then.
     code: AtomicU32,
-    /// By name, whatever the key mask says.
+    /// By name, regardless of the key mask.
     switched_off: AtomicBool,
     sample: fn(),
 }
@@ -44,7 +44,7 @@ impl EventDecl {
         EventDecl { name, fields, key, format, file, line, code, switched_off, sample }
     }
 
-    /// An event whose code a program in another language chose; [`declare`](crate::declare) tells of its fields.
+    /// An event whose code a program in another language chose; [`declare`](crate::declare) declares its fields.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn with_code(code: u32) -> EventDecl {
@@ -129,7 +129,7 @@ impl fmt::Display for EventDecl {
     }
 }
 
-/// One name for two events: a reader of the trace could not tell what its fields are.
+/// One name for two events: a reader of the trace could not know its fields.
 #[derive(Debug)]
 pub struct DeclaredTwice {
     first: &'static EventDecl,
@@ -152,7 +152,7 @@ pub(super) fn in_order_of_names() -> Vec<&'static EventDecl> {
 }
 
 /// Numbers the declared events, and gives their declarations. Whoever declares an event that another has declared
-/// (two crates, say) shares its number, and must declare it the same.
+/// (two crates, say) shares its code, and must declare it identically.
 pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
     let events = in_order_of_names();
     let mut declarations = Vec::new();

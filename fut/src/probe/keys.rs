@@ -9,15 +9,15 @@ use super::{
 
 /// Scheduling decisions of a runtime.
 pub const SCHEDULER: u64 = 1;
-/// LWPs that begin and stop recording. Without them the merge cannot tell whose user threads an LWP carries.
+/// LWPs that begin and stop recording. Without them the merge does not know which user threads an LWP carries.
 pub const LWP: u64 = 1 << 1;
-/// Synchronisation: who blocks on what.
+/// Synchronisation: which thread blocks on what.
 pub const SYNC: u64 = 1 << 2;
 /// Locks that are taken and given back. The one key that a recording begins without.
 pub const LOCKS: u64 = 1 << 3;
 /// Spans that the program names.
 pub const SPANS: u64 = 1 << 7;
-/// What the program declares itself, unless it says otherwise.
+/// Events of the program, unless declared with other keys.
 pub const PROGRAM: u64 = 1 << 8;
 /// Functions that are entered and left: `FUT_KEYMASK29` of C programs.
 pub const FUNCTIONS: u64 = 1 << 61;
@@ -25,9 +25,8 @@ pub const FUNCTIONS: u64 = 1 << 61;
 pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
-/// What a recording begins with if nobody asks for anything else: everything but [`LOCKS`], since a lock may be taken
-/// more often than all else happens, and a lock that nobody contends for costs less than to record it. Who waits for one
-/// is told by [`SCHEDULER`].
+/// The default: everything but [`LOCKS`], since locks may be taken more often than all other events occur, and recording an
+/// uncontended lock costs more than taking it. Waits for locks are in [`SCHEDULER`].
 pub const DEFAULT: u64 = ALL & !LOCKS;
 
 /// Whether events of this key are recorded now, single ones excepted that were [switched off](super::switch_events).

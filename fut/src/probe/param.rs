@@ -181,7 +181,7 @@ pub unsafe trait Fields: Copy {
 
 macro_rules! tuple {
     ($($param:ident)*) => {
-        // SAFETY: each parameter stores the words it declares, one behind the other.
+        // SAFETY: each parameter stores the words it declares, one after the other.
         unsafe impl<$($param: Param),*> Fields for ($($param,)*) {
             #[inline(always)]
             fn words(self) -> usize {

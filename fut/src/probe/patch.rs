@@ -11,7 +11,7 @@
 //! 2. All threads of the process execute a serialising instruction: `membarrier`, `PRIVATE_EXPEDITED_SYNC_CORE`
 //!    (Linux 4.16). From now on none executes what the first byte was before.
 //! 3. The last four bytes become those of the goal. Whatever mixture of old and new another CPU fetches meanwhile, it
-//!    is the operand of a `test` whose result nobody looks at: the site has declared the flags clobbered.
+//!    is the operand of a `test` whose result is not used: the site has declared the flags clobbered.
 //! 4. As rule 2. From now on all CPUs fetch the new last four bytes.
 //! 5. The first byte becomes that of the goal, by a store of one byte; and once more as rule 2: when the switch
 //!    returns, no thread takes the old way any more.
@@ -23,7 +23,7 @@
 //! **On what this rests.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") wants a serialising
 //! instruction on the CPU that executes what another modified, before it does: rules 2 and 4. What is left is that
 //! somebody may execute a site in the moment in which its first byte changes, and must find it old or new and nothing
-//! else. No manual says so in so many words, and the text of Intel's errata (Core 2: AH33) makes no exception for it.
+//! else. No manual states this explicitly, and the text of Intel's errata (Core 2: AH33) makes no exception for it.
 //! But every patching of running code rests on it, the kernel's too, which goes the same way with `int3` in place of
 //! `test` (`text_poke_bp_batch` in arch/x86/kernel/alternative.c up to v6.15, renamed since): its last step, too,
 //! replaces a first byte that others may be fetching. The kernel's djprobe patches state it as a rule ("except the
@@ -54,7 +54,7 @@ const JUMP: u8 = 0xe9;
 #[derive(Clone, Copy)]
 pub(super) struct Change {
     pub(super) site: *mut u8,
-    /// From behind the site to where it jumps.
+    /// From the end of the site to where it jumps.
     pub(super) distance: i32,
     pub(super) jumps: bool,
     pub(super) event: &'static EventDecl,
@@ -168,7 +168,7 @@ impl Writable {
 impl Drop for Writable {
     fn drop(&mut self) {
         for range in self.0.drain(..) {
-            // What could be given could be taken. If not, the program goes on with pages that it may write.
+            // What could be given could be taken. If not, the program continues with pages that it may write.
             let _ = protect(range, libc::PROT_READ | libc::PROT_EXEC);
         }
     }

@@ -18,7 +18,7 @@
 
 use super::EventDecl;
 
-/// The type behind an event, made by [`events!`](crate::events): what a site needs to know.
+/// The type of an event, made by [`events!`](crate::events): what a site needs to know.
 pub trait Declared {
     /// The key mask that switches it.
     const KEY: u64;
@@ -92,7 +92,7 @@ mod patched {
             address(&self.site)
         }
 
-        /// What follows the opcode of the jump: the distance from behind the site.
+        /// What follows the opcode of the jump: the distance from the end of the site.
         fn distance(&self) -> i32 {
             let target = address(&self.target).addr().cast_signed();
             (target - self.site().addr().cast_signed() - SITE_LEN.cast_signed()) as i32
@@ -142,7 +142,7 @@ mod patched {
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 
-    /// What to do at every site so that those of events for which `is_on` says so record.
+    /// What to do at every site so that sites of events for which `is_on` is true record.
     pub(in crate::probe) fn changes(
         recording: bool,
         is_on: impl Fn(&EventDecl) -> bool,
@@ -160,7 +160,7 @@ pub(super) use patched::changes;
 #[cfg(all(target_arch = "x86_64", not(fut_no_patching)))]
 use patched::site;
 
-/// Load, test, branch. What concerns single events is asked behind the branch.
+/// Load, test, branch. What concerns single events is asked after the branch.
 #[cfg(not(all(target_arch = "x86_64", not(fut_no_patching))))]
 #[inline(always)]
 fn site<E: Declared, const WHEN: u32>() -> bool {

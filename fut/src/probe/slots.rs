@@ -27,7 +27,7 @@ pub(super) type Slot = AtomicU64;
 /// The slot of every LWP that has no ring.
 pub(super) static NO_RING: Slot = AtomicU64::new(0);
 
-/// One for each ring, and behind them a word that is 1 in the process that has made the rings.
+/// One for each ring, and after them a word that is 1 in the process that has made the rings.
 #[repr(C)]
 struct Slots {
     of_rings: [Slot; MAX_RINGS as usize],
@@ -50,7 +50,7 @@ pub(crate) fn prepare() -> io::Result<()> {
         // Release: pairs with the Acquire in `slots`.
         let first = SLOTS.compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed);
         if first.is_err() {
-            // SAFETY: made just now, and nobody else knows of it.
+            // SAFETY: made just now, and nothing else knows of it.
             unsafe { libc::munmap(made.cast(), size_of::<Slots>()) };
         }
     }
@@ -72,7 +72,7 @@ fn map() -> io::Result<*mut Slots> {
         return Ok(made.cast());
     }
     let error = io::Error::last_os_error();
-    // SAFETY: made just now, and nobody else knows of it.
+    // SAFETY: made just now, and nothing else knows of it.
     unsafe { libc::munmap(made, len) };
     Err(error)
 }

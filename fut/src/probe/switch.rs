@@ -1,6 +1,6 @@
 //! Which events are recorded: the key mask for groups of them, and a switch for each.
 //!
-//! An event is on when the process records, its key is in the mask, and nobody switched it off by name. Whatever
+//! An event is on when the process records, its key is in the mask, and it was not switched off by name. Whatever
 //! changes one of the three goes through [`apply`], one thread at a time.
 
 use std::{
@@ -42,7 +42,7 @@ impl Turn {
     }
 }
 
-/// Waits until the turn is nobody's of this process, and takes it.
+/// Waits until no thread of this process has the turn, and takes it.
 fn wait_for(turn: &AtomicU32) {
     let own = std::process::id();
     loop {
@@ -63,7 +63,7 @@ impl Drop for Turn {
     }
 }
 
-/// Before a `fork`: nobody is in the middle of switching when the child is made.
+/// Before a `fork`: no thread is switching probes when the child is made.
 pub(crate) fn before_fork() {
     std::mem::forget(Turn::take());
 }
@@ -178,7 +178,7 @@ pub fn declared_events() -> impl Iterator<Item = EventInfo> {
     events.into_iter().map(|event| EventInfo { event })
 }
 
-/// Switches the events whose name fits `pattern` on or off, and says how many fit. `*` stands for any characters.
+/// Switches the events whose name matches `pattern` on or off; returns the number of matches. `*` matches any characters.
 ///
 /// What is switched off stays off, in this process and in those it forks, until it is switched on again; what is
 /// switched on is recorded if the process records and the [key](super::keys) is on. When it returns, no thread
@@ -226,7 +226,7 @@ impl fmt::Display for SwitchEventsError {
 
 impl std::error::Error for SwitchEventsError {}
 
-/// Longer than any name that somebody would write.
+/// Longer than any realistic name.
 const MAX_PATTERN: usize = 256;
 
 fn check(pattern: &str) -> Result<(), SwitchEventsError> {

@@ -10,13 +10,13 @@ pub enum SwitchError {
     Membarrier(io::Error),
     /// The kernel does not make the code writable.
     Protect(io::Error),
-    /// Something else stands where the site of a probe is: a breakpoint, say.
+    /// The bytes at a probe's site are not those of a site, e.g. because of a breakpoint.
     Foreign {
         /// The event.
         event: &'static str,
         /// Where the site is.
         address: usize,
-        /// What stands there.
+        /// The bytes found.
         found: [u8; 5],
     },
 }

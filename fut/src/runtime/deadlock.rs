@@ -1,4 +1,4 @@
-//! Finding out that all user threads are blocked, and who waits for whom.
+//! Detects that all user threads are blocked, and which thread waits for which.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,8 +22,8 @@ use super::{
 /// What is called when a deadlock is found.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
-/// All user threads of a runtime were blocked at one moment, and no timer, descriptor, blocking call or thread of another
-/// runtime that has what they wait for will unpark one. What plain threads will do is not known.
+/// All user threads of a runtime were blocked at one moment, and no timer, descriptor or blocking call will unpark one, nor
+/// a thread of another runtime that holds what they wait for. Plain threads may still unpark one; this is not known.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -45,13 +45,13 @@ pub struct BlockedThread {
 }
 
 impl Deadlock {
-    /// Looks at all threads of a runtime whose workers all sleep. Threads elsewhere may unpark one of them meanwhile, which
-    /// then runs and ends. So each that is parked is held while it is looked at ([`Held`]), and the whole is looked at
-    /// twice: what is reported was so for all of them at one moment, between the two looks.
+    /// Inspects all threads of a runtime whose workers all sleep. Threads elsewhere may unpark one of them meanwhile, which
+    /// then runs and ends. So each parked thread is held during the inspection ([`HeldThreads`]), and all are inspected
+    /// twice: a reported state was true of all of them at one moment, between the two inspections.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
         let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
         let first = look(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
-        let mut held = Held::default();
+        let mut held = HeldThreads::default();
         // One that joins is not parked: it waits for a thread that is held, or joins itself. See `goes_on`.
         for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
             if !held.hold(wait.block) {
@@ -97,7 +97,7 @@ struct Look {
     elsewhere: HashSet<Thread>,
 }
 
-/// A thread that is blocked, as its block says.
+/// A blocked thread, as described by its block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wait {
     block: ThreadRef,
@@ -106,7 +106,7 @@ struct Wait {
     address: usize,
 }
 
-/// What a block says.
+/// The contents of a block.
 enum Block {
     /// Nobody's, or that of a thread that its runtime has left behind when it was dropped.
     Free,
@@ -114,11 +114,11 @@ enum Block {
     Elsewhere(Thread),
     /// Blocked without a deadline, and not for I/O.
     Blocked(Wait),
-    /// It goes on by itself.
+    /// It continues by itself.
     GoesOn,
 }
 
-/// `None` if a thread is not blocked, or goes on by itself: with a deadline, or when the world answers.
+/// `None` if a thread is not blocked, or will continue by itself: at a deadline, or by an event from outside.
 fn look(shared: &'static Shared) -> Option<Look> {
     let mut look = Look { blocked: Vec::new(), elsewhere: HashSet::new() };
     for block in slab::all() {
@@ -165,7 +165,7 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
 
 impl Wait {
     /// Of a thread that is held, or joins one.
-    fn told(&self, held: &Held) -> BlockedThread {
+    fn told(&self, held: &HeldThreads) -> BlockedThread {
         let Wait { block, thread, kind, address } = *self;
         let holder = if held.threads.contains(&block) {
             // SAFETY: it is parked and held, so it stays blocked, on what its stack borrows.
@@ -184,10 +184,10 @@ impl Look {
     }
 }
 
-/// Parked threads that do not run while this has them: nobody else makes them ready, and what they wait for stays
+/// Parked threads that do not run while this has them: nothing else makes them ready, and what they wait for stays
 /// borrowed by their stacks. Who unparks one meanwhile leaves a token.
 #[derive(Default)]
-struct Held {
+struct HeldThreads {
     threads: HashSet<ThreadRef>,
 }
 
@@ -199,7 +199,7 @@ enum AnyUnparked {
     No,
 }
 
-impl Held {
+impl HeldThreads {
     /// `false` if it is not parked. Whose block it is by now is looked at afterwards.
     #[must_use]
     fn hold(&mut self, thread: ThreadRef) -> bool {
@@ -222,7 +222,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldThreads {
     fn drop(&mut self) {
         let _ = self.give_back();
     }

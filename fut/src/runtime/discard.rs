@@ -10,7 +10,7 @@ use std::{
 pub(super) fn discard<T>(value: T) {
     let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) else { return };
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        // It might go on like that for ever.
+        // It might continue like that for ever.
         mem::forget(another);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     waits::{WaitKind, WaitsFor},
 };
 
-/// The right to the result of a user thread. Dropping it detaches the thread, which goes on.
+/// The right to the result of a user thread. Dropping it detaches the thread, which continues.
 pub struct JoinHandle<T> {
     thread: ThreadRef,
     _result: PhantomData<fn() -> T>,
@@ -56,7 +56,7 @@ impl<T> JoinHandle<T> {
         self.thread.is_ended()
     }
 
-    /// Waits until it has ended. A user thread that calls this blocks; its LWP goes on with others.
+    /// Waits until it has ended. A user thread that calls this blocks; its LWP continues with others.
     ///
     /// # Errors
     /// What it panicked with, if it did; [`RuntimeDropped`] if it will never end, since its runtime was dropped.

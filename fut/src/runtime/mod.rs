@@ -40,7 +40,7 @@ pub use local::{AccessError, UserLocal};
 pub use park::{checkpoint, current, sleep, yield_now};
 pub(crate) use park::{here, park, park_until, try_here};
 pub use pool::{Policy, Priority, Runtime, RuntimeBuilder};
-pub(crate) use reactor::{Direction, Limit, Source};
+pub(crate) use reactor::{Direction, Limit, RegisteredFd};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::{Builder, spawn};
 #[cfg(not(loom))]

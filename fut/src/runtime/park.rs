@@ -1,4 +1,4 @@
-//! What a running user thread can do about itself: yield, block, ask who it is.
+//! What a running user thread can do with itself: yield, block, get its id.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(crate) fn try_here() -> Option<ThreadRef> {
 /// The user thread that calls this.
 ///
 /// # Panics
-/// Outside of a runtime; the message says that `call` was called there.
+/// Outside of a runtime; the message names `call`.
 #[inline]
 #[track_caller]
 pub(crate) fn here(call: &'static str) -> ThreadRef {

@@ -53,8 +53,8 @@ pub enum Priority {
     Normal,
     /// Ahead of all others: the reactor's LWP runs it at once when it is ready, even if all others are busy; so it may
     /// run beside the threads of all LWPs. It begins there and stays. In a [migrating](RuntimeBuilder::migrating) runtime,
-    /// any LWP that comes to it first begins it, and goes on with it. For short treatment of rare events: while one
-    /// runs without coming to a safe point, the reactor serves nobody else.
+    /// the first LWP at a safe point runs it. For short handlers of rare events: while one
+    /// runs without reaching a safe point, the reactor serves no other thread.
     Urgent,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Shared {
 /// What [`RuntimeBuilder::quantum`] may be. A longer one could not be added to a point in time.
 const SHORTEST_QUANTUM: Duration = Duration::from_micros(100);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long all LWPs must sleep before somebody looks for a deadlock.
+/// How long all LWPs must sleep before the runtime looks for a deadlock.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Shared {
@@ -116,7 +116,7 @@ impl Shared {
         Some(&self.homes[number % self.homes.len()])
     }
 
-    /// How long the last worker to go to sleep waits before it looks for a deadlock; `None` if it was told already.
+    /// How long the last worker to go to sleep waits before it looks for a deadlock; `None` if it was reported already.
     pub(super) fn patience(&self) -> Option<Duration> {
         (self.on_deadlock.is_some() && !self.told_deadlock.load(Ordering::Relaxed)).then_some(PATIENCE)
     }
@@ -139,7 +139,7 @@ impl Shared {
 /// sleeps), since they may have borrowed from its thread-locals. Whoever [joins](crate::JoinHandle::join) one of those
 /// threads gets an error ([`RuntimeDropped`](crate::RuntimeDropped)).
 ///
-/// One of its own user threads may drop it, too. That thread goes on until it leaves its LWP, or ends before.
+/// One of its own user threads may drop it, too. That thread continues until it leaves its LWP, or ends before.
 pub struct Runtime {
     shared: &'static Shared,
     lwps: Vec<LwpThread>,
@@ -197,7 +197,7 @@ impl Runtime {
     /// Whether the reactor's LWP is of the real-time class: `false` if the builder was not asked for it.
     ///
     /// # Errors
-    /// Why the kernel refused, as a rule `PermissionDenied`. The runtime goes on without.
+    /// Why the kernel refused, as a rule `PermissionDenied`. The runtime continues without.
     pub fn is_reactor_realtime(&self) -> io::Result<bool> {
         self.shared.reactor.is_realtime()
     }
@@ -276,7 +276,7 @@ impl RuntimeBuilder {
     /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, of other processes too (SCHED_FIFO): for
     /// [`Priority::Urgent`] threads that shall also run at once where more LWPs want to run than there are CPUs. This
     /// wants CAP_SYS_NICE, or an RLIMIT_RTPRIO of 1 at least; without, the runtime does without, and
-    /// [`Runtime::is_reactor_realtime`] says so. An urgent thread that never blocks then takes a CPU from everybody.
+    /// [`Runtime::is_reactor_realtime`] reports it. An urgent thread that never blocks then monopolises a CPU.
     #[must_use]
     pub fn realtime_reactor(mut self, realtime: bool) -> RuntimeBuilder {
         self.realtime_reactor = realtime;
@@ -285,7 +285,7 @@ impl RuntimeBuilder {
 
     /// What happens when all user threads are blocked and nothing that this runtime knows of can unpark one: `handler`
     /// is called, once, on an LWP, and not in a user thread. By default the report is printed on standard error. A plain
-    /// thread may still unpark a user thread, so the runtime goes on waiting, also when the handler panics. A handler that
+    /// thread may still unpark a user thread, so the runtime continues waiting, also when the handler panics. A handler that
     /// waits for a user thread keeps the LWP from it.
     #[must_use]
     pub fn on_deadlock(mut self, handler: impl Fn(&Deadlock) + Send + Sync + 'static) -> RuntimeBuilder {
@@ -294,7 +294,7 @@ impl RuntimeBuilder {
     }
 
     /// Starts the LWPs, and the reactor. Under `sigmund record`, they are recorded from their first instruction here on. A
-    /// process that shall be recorded and cannot be runs without; [`init`](crate::init) says so once on standard error.
+    /// process that shall be recorded and cannot be runs without; [`init`](crate::init) reports it once on standard error.
     ///
     /// What a runtime needs of the kernel to wait for time and I/O it has from here on: a thread, and three descriptors
     /// that are given back when it is dropped.

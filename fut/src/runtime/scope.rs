@@ -3,15 +3,15 @@
 //! Why a borrow cannot dangle:
 //!
 //! 1. All that a scoped thread may have of its borrows is its closure, which is used up when its body returns, and its
-//!    result, which stands in a [`Packet`]. The user thread itself returns nothing.
+//!    result, which is kept in a [`Packet`]. The user thread itself returns nothing.
 //! 2. The packet is shared by the thread and its handle. The thread drops its share, and then counts itself as ended. If
 //!    that was the last share, the result is gone by then. If not, the handle's owner drops the result: that is the
-//!    body of the scope, or a thread that is not counted yet, since nobody else can have what borrows for `'scope`. A
-//!    handle that is forgotten keeps the result for ever, and nobody looks at it.
+//!    body of the scope, or a thread that is not counted yet, since nothing else can hold what borrows for `'scope`. A
+//!    handle that is forgotten keeps the result for ever, and it is never read.
 //! 3. [`scope`] does not return, by a panic neither, before all are counted. A runtime that is dropped leaks the
 //!    stacks of threads that have not ended; the one in `scope` is then among those.
 //!
-//! Its threads are a team, forked and joined by the one in `scope`: traces tell that.
+//! Its threads are a team, forked and joined by the one in `scope`: traces record that.
 
 use std::{
     cell::UnsafeCell,
@@ -60,7 +60,7 @@ struct Count {
     /// Their number as a team.
     team: u64,
     running: AtomicUsize,
-    /// Those that have panicked and that nobody has joined.
+    /// Threads that have panicked and were not joined.
     unjoined_panics: AtomicUsize,
     /// The thread that waits for them.
     owner: ThreadRef,
@@ -195,7 +195,7 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.thread.is_finished()
     }
 
-    /// Waits until it has ended. A user thread that calls this blocks; its LWP goes on with others.
+    /// Waits until it has ended. A user thread that calls this blocks; its LWP continues with others.
     ///
     /// # Errors
     /// What it panicked with, if it did.

@@ -24,7 +24,7 @@ pub struct Builder {
 /// thread-local, an `Rc`) across calls that block or yield. It shares these with the other user threads of that LWP: a lock
 /// of `std::sync` that it holds across such a call blocks the LWP when another one wants it, for ever.
 ///
-/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may go on on another LWP after each such call, and the
+/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may continue on another LWP after each such call, and the
 /// program has promised to keep nothing of the kind across one.
 ///
 /// # Panics

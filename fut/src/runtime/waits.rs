@@ -1,4 +1,4 @@
-//! What a blocked user thread waits for: for the trace, for who looks at a live program, and for telling a deadlock.
+//! What a blocked user thread waits for: for the trace, for inspecting a live program, and for reporting a deadlock.
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
     /// Where the thing is. For `Join` the number of the thread, for `Io` that of the descriptor, for `Scope` of the team.
     pub(crate) address: usize,
-    /// Where the number of the user thread that holds it stands, if somebody can hold it; 0 is nobody.
+    /// The word with the number of the user thread that holds it, if it can be held; 0 if it is not held.
     pub(crate) holder: Option<&'a AtomicU64>,
 }
 

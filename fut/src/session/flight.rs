@@ -1,4 +1,4 @@
-//! The flight recorder: the last events of every LWP in memory, and a snapshot of them when somebody wants it.
+//! The flight recorder: the last events of every LWP in memory, and snapshots of them on request.
 
 use std::{io, path::Path};
 
@@ -52,7 +52,7 @@ impl FlightRecorder {
         self.session.pid.0 == std::process::id()
     }
 
-    /// Writes what is in the rings to a new user trace at `path`. Other threads go on recording meanwhile: what they
+    /// Writes what is in the rings to a new user trace at `path`. Other threads continue recording meanwhile: what they
     /// overwrite before it is copied is counted as overwritten, and not torn.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl FlightRecorder {
         snapshots::on_signal(*self, signal, folder)
     }
 
-    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is told: of the first
+    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is reported: of the first
     /// eight panics, so that a program that lives with panics does not fill the disk.
     pub fn snapshot_on_panic(&self, folder: &Path) {
         snapshots::on_panic(*self, folder);

@@ -12,7 +12,7 @@
 //! A message shows a wrong word of the variable, and of a file only the place: it may be one that its reader may not
 //! read. A set-user-ID program reads neither (`environment`).
 //!
-//! `lwp` is always on: without it nobody knows whose LWPs these are. Text that is not like this changes nothing.
+//! `lwp` is always on: without it, LWPs cannot be assigned to runtimes. Malformed text changes nothing.
 
 use std::{
     fmt, fs,
@@ -20,7 +20,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::{complaint::complain, environment, keys};
+use crate::{environment, keys, warning::warn};
 
 /// The environment variable with the initial key mask.
 pub const ENV_KEYMASK: &str = "FUT_KEYMASK";
@@ -49,7 +49,7 @@ impl fmt::Display for KeymaskError {
 
 impl std::error::Error for KeymaskError {}
 
-/// The mask that the environment asks for; `None` if it does not, or if that is malformed, which is said on stderr.
+/// The mask that the environment asks for; `None` if it does not, or if that is malformed, which is reported on stderr.
 pub(super) fn from_environment() -> Option<u64> {
     let asked = if let Some(text) = environment::variable(ENV_KEYMASK) {
         parse(&text.to_string_lossy(), ENV_KEYMASK, |word| {
@@ -59,7 +59,7 @@ pub(super) fn from_environment() -> Option<u64> {
         from_file(&environment::variable(ENV_KEYMASK_FILE)?.to_string_lossy())
     };
     // The variable is a message of the user to us, and this is the only place where its answer can go.
-    let mask = asked.map_err(|error| complain(format_args!("{error}; the key mask stays as it is"))).ok();
+    let mask = asked.map_err(|error| warn(format_args!("{error}; the key mask stays as it is"))).ok();
     GIVEN.store(mask.is_some(), Ordering::Relaxed);
     mask
 }

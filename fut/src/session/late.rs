@@ -1,4 +1,4 @@
-//! What a program says about itself after its session has started, or before: declarations that are not Rust's, and
+//! What a program declares after its session has started, or before: declarations that are not Rust's, and
 //! libraries that were loaded later. Each becomes one more packet of metadata.
 
 use std::{
@@ -17,7 +17,7 @@ use crate::{
     trace::{Declaration, MAX_C_CODE, PacketHead, PacketKind, encode_declarations, encode_modules},
 };
 
-/// What [`declare`] was told. Whoever holds the lock may push metadata.
+/// The declarations passed to [`declare`]. Whoever holds the lock may push metadata.
 static DECLARED_LATE: Mutex<Vec<Declaration>> = Mutex::new(Vec::new());
 
 /// Why an event cannot be declared.
@@ -87,7 +87,7 @@ pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     Ok(())
 }
 
-/// Tells the trace of libraries that were loaded since it was last told. Not for signal handlers. A normal end of the
+/// Records the libraries that were loaded since the last call. Not for signal handlers. A normal end of the
 /// program does this by itself; call it after `dlopen` if the program may be killed.
 pub fn note_modules() {
     let Some(session) = current() else { return };

@@ -1,4 +1,4 @@
-//! Being told that an LWP ends, so that its ring can be taken.
+//! Detects that an LWP ends, so that its ring can be reused.
 //!
 //! A thread-local with a destructor would do, but its first use allocates, and the first probe of an LWP may stand in a
 //! signal handler that has interrupted the allocator: it would wait for its own lock. So the session makes a key of

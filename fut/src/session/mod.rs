@@ -2,7 +2,7 @@
 //!
 //! `sigmund record` names a directory in the environment, and [`init`] asks there for the arena. Without a recorder,
 //! a `Recording` (feature `drain`) does both in one process, and a `FlightRecorder` keeps the last events in memory until
-//! somebody wants them. Threads attach themselves at their first probe.
+//! a snapshot is taken. Threads attach themselves at their first probe.
 
 mod attach;
 mod before;
@@ -14,7 +14,7 @@ mod keymask;
 mod late;
 mod lwp_end;
 mod modules;
-mod place;
+mod own_arena;
 #[cfg(feature = "drain")]
 mod recording;
 #[cfg(feature = "drain")]
@@ -60,13 +60,13 @@ use crate::{
     },
 };
 
-/// The directory in which `sigmund record` listens, and hands arenas to the processes it records. Where nobody listens, a
+/// The directory in which `sigmund record` listens, and hands arenas to the processes it records. Without a listener, a
 /// process makes its arena there itself, as a file, and whoever drains it trusts the process.
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
 /// Packets of 64 KiB for each LWP, if not 64; a power of two. A recorder that listens decides itself.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
 
-/// What a full buffer does: `discard`, if it does not say `overwrite`. A recorder that listens decides itself.
+/// What a full buffer does: `overwrite`, or by default `discard`. A recorder that listens decides itself.
 pub const ENV_MODE: &str = "FUT_MODE";
 
 /// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
@@ -122,7 +122,7 @@ pub fn costs() -> Option<ProbeCosts> {
     current().map(|session| session.costs)
 }
 
-/// Whether this process has begun to record. It still says so when the recording has ended.
+/// Whether this process has begun to record. It stays true when the recording has ended.
 fn is_on() -> bool {
     current().is_some()
 }
@@ -138,7 +138,7 @@ fn current() -> Option<&'static Session> {
 
 fn start(dir: &Path) -> Result<(), StartError> {
     let pid = Pid(std::process::id());
-    let session = Session::begin(pid, true, |describe| place::arena_in(dir, pid, describe))?;
+    let session = Session::begin(pid, true, |describe| own_arena::arena_in(dir, pid, describe))?;
     let file = session.arena.path().to_path_buf();
     install(session).inspect_err(|_| {
         // Nothing will ever be in it. Should it stay, whoever drains it finds an arena without a ring.

@@ -84,7 +84,7 @@ impl Recording {
     /// As [`finish`](Recording::finish), and what was recorded is known also if the file could not be written to its end:
     /// it then holds what was written before, and `unwritten` counts the rest.
     ///
-    /// In a child that `fork` made, this is an error at once: the recording is its parent's, and goes on.
+    /// In a child that `fork` made, this is an error at once: the recording is its parent's, and continues.
     pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
         if self.pid != std::process::id() {
             std::mem::forget(self.drain.take());
@@ -101,7 +101,7 @@ impl Recording {
     }
 }
 
-/// Begins a session of this process for itself, whose arena nobody else sees.
+/// Begins a session of this process for itself, with a private arena.
 pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static Session> {
     let _starting = Starting::take();
     if is_on() {

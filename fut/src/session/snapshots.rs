@@ -1,4 +1,4 @@
-//! Snapshots that nobody calls for in the code: on a signal, on a panic.
+//! Snapshots without a call in the code: on a signal, on a panic.
 //!
 //! A signal handler may not open files, allocate or lock. So ours writes a word to an eventfd, on which a thread sleeps.
 
@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::FlightRecorder;
-use crate::complaint::complain;
+use crate::warning::warn;
 
 /// Snapshots that panics may cause.
 const PANICS: u32 = 8;
@@ -55,7 +55,7 @@ fn start_thread(recorder: FlightRecorder) -> io::Result<()> {
     if fd == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: just made, and nothing else's.
     let mut wakes = unsafe { File::from_raw_fd(fd) };
     let fd = wakes.as_raw_fd();
     let body = move || {
@@ -101,7 +101,7 @@ pub(super) fn on_panic(recorder: FlightRecorder, folder: &Path) {
     }));
 }
 
-/// A snapshot that fails is told on standard error: there is nobody to return it to.
+/// A failed snapshot is reported on standard error: it has no caller to return an error to.
 fn take(recorder: FlightRecorder, folder: &Path) {
     // A child that `fork` made still has the parent's hook, and its rings.
     if !recorder.is_of_this_process() {
@@ -110,6 +110,6 @@ fn take(recorder: FlightRecorder, folder: &Path) {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("snapshot-{}-{number}.fut", std::process::id()));
     if let Err(error) = recorder.snapshot(&path) {
-        complain(format_args!("no snapshot: {}: {error}", path.display()));
+        warn(format_args!("no snapshot: {}: {error}", path.display()));
     }
 }

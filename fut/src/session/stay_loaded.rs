@@ -1,7 +1,7 @@
 //! Keeps the code of this library loaded until the process ends.
 //!
 //! Threads that record, their end (`lwp_end`), the handlers of `fork`, of `exit` and of signals, and the thread that answers
-//! (`control`) all come back to it, and nobody can tell when the last has. A program is never unloaded, and libfut says so
+//! (`control`) all come back to it, and it is unknown when the last has. A program is never unloaded, and libfut says so
 //! itself (`-z nodelete`). But a shared library of Rust that has this crate in it may be closed by whoever opened it.
 
 use std::{

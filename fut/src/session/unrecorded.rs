@@ -1,4 +1,4 @@
-//! A process that shall be recorded and cannot be: it runs on without, and says so once.
+//! A process that is to be recorded and cannot be: it continues unrecorded, and reports it once.
 
 use std::{
     ptr,
@@ -6,9 +6,9 @@ use std::{
 };
 
 use super::{Session, StartError};
-use crate::complaint::complain;
+use crate::warning::warn;
 
-/// This process, or the one that forked it, has said so.
+/// This process, or the one that forked it, has reported it.
 static SAID: AtomicBool = AtomicBool::new(false);
 /// In a child that `fork` made: the session of its parent.
 static PARENT: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
@@ -28,5 +28,5 @@ pub(super) fn say_once(error: &StartError) {
     if parent.is_some_and(|parent| !parent.arena.tell()) {
         return;
     }
-    complain(format_args!("this program is not recorded: {error}"));
+    warn(format_args!("this program is not recorded: {error}"));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-/// Adds `n`, and gives what was there before. Atomic for this LWP and its signal handlers, and for nobody else.
+/// Adds `n`, and gives what was there before. Atomic for this LWP and its signal handlers, and for no other thread.
 ///
 /// Release, as every store of x86-64 is: pairs with the Acquire in `Ring::position`. Who sees a reservation sees the records
 /// that were committed before it, so a snapshot has no gap that the program did not make.

@@ -11,7 +11,7 @@
 //! ring    0        64 KiB
 //!         | control | packet 0 | packet 1 | … | packet n-1 |        each packet 64 KiB, head included
 //! ```
-//! Pages that nobody touched take no memory.
+//! Pages that were never touched take no memory.
 
 mod arena;
 #[cfg(feature = "probes")]

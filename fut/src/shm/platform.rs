@@ -33,7 +33,7 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
     // SAFETY: as the caller vouches; both sides use the words as atomics only.
     let words = unsafe { std::slice::from_raw_parts(from.as_ptr(), to.len() / 8) };
     for (to, word) in to.chunks_exact_mut(8).zip(words) {
-        // Acquire: pairs with the Release of a tick in `probe::emit`: what is copied behind a tick that is there is
+        // Acquire: pairs with the Release of a tick in `probe::emit`: what is copied after a tick that is there is
         // the record it committed.
         to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }

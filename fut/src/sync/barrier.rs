@@ -1,4 +1,4 @@
-//! A barrier for user threads: nobody goes on until all have come.
+//! A barrier for user threads: all continue when the last has arrived.
 
 use std::fmt;
 

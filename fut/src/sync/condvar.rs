@@ -1,8 +1,8 @@
 //! A condition variable for user threads.
 //!
-//! A waiter queues before it unlocks the mutex. So who changes the condition under the mutex afterwards finds it in
-//! the queue. Notifying takes a waiter out of the queue, under its lock: a notification is either had by a waiter that
-//! then returns without "timed out", or it was not taken from anybody (rule 4 of [`super`]).
+//! A waiter queues before it unlocks the mutex. So a thread that changes the condition under the mutex afterwards finds
+//! it in the queue. Notifying removes a waiter from the queue, under its lock: a notification is either received by a
+//! waiter, which then returns without "timed out", or it is not consumed (rule 4 of [`super`]).
 
 use std::{
     fmt,
@@ -49,7 +49,7 @@ const SOMEBODY: u32 = 1;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Condvar {
-    /// The word says whether anybody waits.
+    /// The word shows whether a thread waits.
     queue: SpinLock<WaitList<()>>,
 }
 

@@ -1,21 +1,21 @@
-//! A mutex for user threads. A thread that waits for it is blocked, and its LWP goes on with another.
+//! A mutex for user threads. A thread that waits for it is blocked, and its LWP switches to another.
 //!
-//! The word, and who changes it:
+//! The word, and its transitions:
 //! ```text
-//!   LOCKED    somebody holds the mutex. Set by who takes it, cleared by who unlocks.
+//!   LOCKED    the mutex is held. Set by the thread that acquires it, cleared by the thread that unlocks it.
 //!   QUEUED    the queue is not empty. Set and cleared under the lock of the queue.
-//!   WAKING    a waiter was taken out of the queue and told to try again, and has not tried yet. Set by who
+//!   WAKING    a waiter was removed from the queue to try again, and has not tried yet. Set by the thread that
 //!             unlocks, under the lock of the queue; cleared by that waiter.
 //! ```
-//! 1. Whoever finds LOCKED clear may set it, queue or no queue (it barges). Otherwise it queues, behind the others.
-//! 2. Who unlocks with QUEUED and without WAKING takes the first waiter out, tells it to try again, and clears LOCKED.
-//!    With WAKING it wakes nobody: one is on its way already.
+//! 1. A thread that finds LOCKED clear may set it, whether there is a queue or not (it barges). Otherwise it queues last.
+//! 2. A thread that unlocks with QUEUED and without WAKING removes the first waiter to try again, and clears LOCKED.
+//!    With WAKING it wakes none: one is about to try already.
 //! 3. A waiter that tries again and finds LOCKED set was overtaken. It queues once more, in front of all others.
-//! 4. Who unlocks and finds an overtaken waiter in front leaves LOCKED set: it hands the mutex over. So a waiter in
-//!    front is overtaken once, by one other thread, and nobody starves.
+//! 4. A thread that unlocks and finds an overtaken waiter in front leaves LOCKED set and hands the mutex to it. So a waiter
+//!    in front is overtaken once, by one other thread, and no thread starves.
 //! 5. WAKING is cleared together with setting LOCKED (the waiter got it), or under the lock of the queue (it queues
-//!    again, or gives up). A waiter that gives up after it was woken leaves no wake-up behind that others needed: it
-//!    takes the mutex if it is free, and if not, who holds it will wake the next.
+//!    again, or gives up). A waiter that gives up after it was woken consumes no wake-up that others needed: it
+//!    takes the mutex if it is free, and if not, the holder will wake the next.
 
 use std::{
     fmt,
@@ -25,7 +25,7 @@ use std::{
 };
 
 use super::{
-    deadline_after, held,
+    deadline_after, lock_events,
     rt::{WaitKind, WaitsFor, checkpoint, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter},
@@ -65,9 +65,9 @@ const WAKING: u32 = 1 << 2;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Mutex<T: ?Sized> {
-    /// The word, and who waits.
+    /// The word, and the waiters.
     queue: SpinLock<WaitList<Turn>>,
-    /// Id of the user thread that holds it, for reports; 0 if nobody, or no user thread. std's also under loom:
+    /// Id of the user thread that holds it, for reports; 0 if it is not held, or not by a user thread. std's also under loom:
     /// nothing depends on it.
     holder: AtomicU64,
     value: UnsafeCell<T>,
@@ -98,31 +98,31 @@ unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T> Mutex<T> {
     const_unless_loom! {
-        /// A mutex that nobody holds.
+        /// An unlocked mutex.
         pub fn new(value: T) -> Mutex<T> {
             let queue = SpinLock::new(WaitList::new());
             Mutex { queue, holder: AtomicU64::new(0), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value, when nobody can hold the mutex any more.
+    /// The value; the mutex is consumed.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until nobody holds it, and holds it. A thread that locks what it holds already waits for itself.
+    /// Locks it, and waits until it can. A thread that locks a mutex it already holds waits for itself.
     ///
     /// # Panics
-    /// Outside of a runtime, when somebody holds it.
+    /// Outside of a runtime, if it is held.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         checkpoint();
         self.lock_for("fut::sync::Mutex::lock")
     }
 
-    /// Holds it if nobody does.
+    /// Locks it if it is not held.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.take_if_free().then(|| self.guard())
@@ -131,7 +131,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits as [`lock`](Mutex::lock) does, but no longer than this.
     ///
     /// # Panics
-    /// Outside of a runtime, when somebody holds it.
+    /// Outside of a runtime, if it is held.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(deadline_after(timeout), "fut::sync::Mutex::try_lock_for")
@@ -140,13 +140,13 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits as [`lock`](Mutex::lock) does, but not past `deadline`.
     ///
     /// # Panics
-    /// Outside of a runtime, when somebody holds it.
+    /// Outside of a runtime, if it is held.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(Some(deadline), "fut::sync::Mutex::try_lock_until")
     }
 
-    /// The value; nobody else can hold the mutex.
+    /// The value; exclusive access proves that it is not held.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: borrowed mutably, so there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })
@@ -166,10 +166,10 @@ impl<T: ?Sized> Mutex<T> {
         (self.take_if_untouched() || self.lock_contended(deadline, call)).then(|| self.guard())
     }
 
-    /// The guard for who has just set LOCKED, or was handed it.
+    /// The guard for a thread that has just set LOCKED, or was handed the mutex.
     #[inline]
     fn guard(&self) -> MutexGuard<'_, T> {
-        held::taken(self.address(), WaitKind::Mutex);
+        lock_events::acquired(self.address(), WaitKind::Mutex);
         self.holder.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
         MutexGuard { mutex: self }
     }
@@ -180,7 +180,7 @@ impl<T: ?Sized> Mutex<T> {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Rule 1, for a mutex that nobody holds and nobody waits for.
+    /// Rule 1, for a mutex without holder and waiters.
     #[inline]
     fn take_if_untouched(&self) -> bool {
         // Acquire: pairs with the Release of who unlocked; what it did to the value is seen.
@@ -283,10 +283,10 @@ impl<T: ?Sized> Mutex<T> {
         left
     }
 
-    /// By who holds it.
+    /// Called by the holder.
     #[inline]
     fn unlock(&self) {
-        held::given_back(self.address(), WaitKind::Mutex);
+        lock_events::released(self.address(), WaitKind::Mutex);
         self.holder.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of who takes it next.
         if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {
@@ -353,7 +353,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists and is borrowed mutably: nobody else has the value.
+        // SAFETY: the guard exists and is borrowed mutably: nothing else has the value.
         self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }

@@ -1,14 +1,14 @@
 //! A value that is made once, by the first user thread that asks for it.
 //!
-//! The word, and who changes it:
+//! The word, and its transitions:
 //! ```text
 //!            begins                 made it
 //!   EMPTY ────────────▶ MAKING ────────────────▶ READY
 //!     ▲                   │
 //!     └───────────────────┘ failed, or panicked                each of EMPTY and MAKING with or without QUEUED
 //! ```
-//! QUEUED is set under the lock of the queue, by who waits, and cleared by who leaves MAKING: that one wakes them all,
-//! and those who find the cell empty try to make the value themselves.
+//! QUEUED is set under the lock of the queue, by a waiter, and cleared by the thread that leaves MAKING: it wakes all
+//! waiters, and those that find the cell empty try to make the value themselves.
 
 use std::{convert::Infallible, fmt, panic, sync::atomic::AtomicU64};
 
@@ -41,11 +41,11 @@ const QUEUED: u32 = 1 << 2;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct OnceCell<T> {
-    /// The word, and who waits.
+    /// The word, and the waiters.
     queue: SpinLock<WaitList<()>>,
-    /// Id of the user thread that makes the value, for reports; 0 if nobody, or no user thread.
+    /// Id of the user thread that makes the value, for reports; 0 if none, or not a user thread.
     maker: AtomicU64,
-    /// Written by who is MAKING, and read by all when READY.
+    /// Written by the thread in MAKING, and read by all when READY.
     value: UnsafeCell<Option<T>>,
 }
 
@@ -78,7 +78,7 @@ impl<T> OnceCell<T> {
         self.value.with(|value| unsafe { &*value }).as_ref()
     }
 
-    /// The value, if there is one; nobody else has the cell.
+    /// The value, if there is one; access is exclusive.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         // SAFETY: borrowed mutably: nobody is making it or looks at it.
         self.value.with_mut(|value| unsafe { &mut *value }).as_mut()
@@ -129,7 +129,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Waits until somebody else has made the value.
+    /// Waits until another thread has made the value.
     ///
     /// # Panics
     /// Outside of a runtime, when there is none yet.
@@ -189,7 +189,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Waits until somebody leaves MAKING, unless the condition does not hold any more.
+    /// Waits until the cell leaves MAKING, unless it already has.
     #[cold]
     fn wait_while(&self, condition: impl Fn(u32) -> bool, call: &'static str) {
         let waiter = Waiter::new(here(call), ());

@@ -9,7 +9,7 @@
 use std::ops::{Deref, DerefMut};
 
 #[cfg(loom)]
-use model::{Held, Spin};
+use model::{RawGuard, Spin};
 
 use crate::model_check::{
     UnsafeCell,
@@ -42,17 +42,17 @@ pub(super) struct SpinLock<T> {
 #[cfg(not(loom))]
 type Spin = RawSpin;
 #[cfg(not(loom))]
-type Held<'a> = RawHeld<'a>;
+type RawGuard<'a> = RawSpinGuard<'a>;
 
 /// The lock is held, until this is dropped.
 #[must_use]
-pub(super) struct RawHeld<'a>(&'a RawSpin);
+pub(super) struct RawSpinGuard<'a>(&'a RawSpin);
 
 /// The right to the value.
 #[must_use]
 pub(super) struct SpinGuard<'a, T> {
     value: &'a UnsafeCell<T>,
-    _held: Held<'a>,
+    _held: RawGuard<'a>,
 }
 
 // SAFETY: the lock hands the value from one thread to another.
@@ -68,16 +68,16 @@ impl RawSpin {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> RawHeld<'_> {
+    pub(super) fn lock(&self) -> RawSpinGuard<'_> {
         if !self.try_lock() {
             self.lock_contended();
         }
-        RawHeld(self)
+        RawSpinGuard(self)
     }
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the Release in `RawHeld::drop`; what its holder did to the value is seen.
+        // Acquire: pairs with the Release in `RawSpinGuard::drop`; what its holder did to the value is seen.
         self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -98,7 +98,7 @@ impl RawSpin {
     }
 }
 
-impl Drop for RawHeld<'_> {
+impl Drop for RawSpinGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `RawSpin::try_lock`.
@@ -144,15 +144,15 @@ mod model {
     #[derive(Debug)]
     pub(super) struct Spin(loom::sync::Mutex<()>);
 
-    pub(super) struct Held<'a>(#[allow(dead_code)] loom::sync::MutexGuard<'a, ()>);
+    pub(super) struct RawGuard<'a>(#[allow(dead_code)] loom::sync::MutexGuard<'a, ()>);
 
     impl Spin {
         pub(super) fn new() -> Spin {
             Spin(loom::sync::Mutex::new(()))
         }
 
-        pub(super) fn lock(&self) -> Held<'_> {
-            Held(self.0.lock().unwrap())
+        pub(super) fn lock(&self) -> RawGuard<'_> {
+            RawGuard(self.0.lock().unwrap())
         }
     }
 }

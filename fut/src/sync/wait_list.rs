@@ -1,9 +1,9 @@
-//! Who waits: a queue of nodes that lie on the stacks of those who wait, so that blocking allocates nothing.
+//! Waiters: a queue of nodes on the stacks of the waiting threads, so that blocking allocates nothing.
 //!
 //! ```text
 //!   last ──▶ C ──next──▶ A ──next──▶ B ──next──▶ C        a ring; the first is the one after the last
 //! ```
-//! A node is in one list at most, and its `answer` says where it stands:
+//! A node is in one list at most, and its `answer` is its state:
 //! ```text
 //!   NotAsked ──push──▶ Pending ──pop──▶ Granted | TryAgain | Closed     by the waker, under the lock of the list
 //!       ▲                 │
@@ -18,13 +18,13 @@ use crate::model_check::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// What a waiter was told.
+/// A waiter's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Answer {
     /// It is in no list.
     NotAsked = 0,
-    /// It is in a list, and was told nothing yet.
+    /// It is in a list, and has no answer yet.
     Pending = 1,
     /// It has what it waited for.
     Granted = 2,
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-/// One who waits. `P` is what its primitive needs to know of it; that belongs to the list as long as it is in one.
+/// A waiter. `P` is what its primitive needs to know of it; that belongs to the list as long as it is in one.
 pub(super) struct Waiter<P> {
     thread: ThreadRef,
     answer: AtomicU32,
@@ -97,7 +97,7 @@ impl<P> Waiter<P> {
     /// What it holds, when it is in no list.
     pub(super) fn payload(&mut self) -> &mut P {
         assert_ne!(self.answer(), Answer::Pending, "a waiter's payload belongs to the list");
-        // SAFETY: in no list any more (`answer` was Acquire), so nobody else knows the node; and it is `&mut`.
+        // SAFETY: in no list any more (`answer` was Acquire), so nothing else knows the node; and it is `&mut`.
         self.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
@@ -158,7 +158,7 @@ impl<P> WaitList<P> {
         self.last.is_null()
     }
 
-    /// Puts the waiter behind all others.
+    /// Puts the waiter after all others.
     ///
     /// # Safety
     /// Until it is popped or removed, the waiter stays where it is, and no other list gets it.
@@ -185,7 +185,7 @@ impl<P> WaitList<P> {
         Some(first.payload.with_mut(|payload| unsafe { &mut *payload }))
     }
 
-    /// Takes the first waiter out and tells it the answer. The caller unparks the thread when it has let go of the
+    /// Removes the first waiter and gives it the answer. The caller unparks the thread when it has let go of the
     /// lock. The waiter may be gone at once: this is the last that is known of it.
     #[must_use = "the thread must be unparked"]
     pub(super) fn pop_front(&mut self, answer: Answer) -> Option<ThreadRef> {
@@ -252,7 +252,7 @@ impl<P> WaitList<P> {
     }
 }
 
-/// Threads to be unparked once the lock is free. When it is full, wake them and go on.
+/// Threads to be unparked once the lock is free. When it is full, wake them and continue.
 pub(super) struct Wakeups {
     threads: [Option<ThreadRef>; Wakeups::CAPACITY],
     len: usize,

@@ -1,4 +1,4 @@
-//! What the 32 bits of an event's code say.
+//! The 32 bits of an event's code.
 //!
 //! ```text
 //! bit 31   30 ··· 28   27 ··· 0
@@ -6,7 +6,7 @@
 //!    0   | text      | number that a C program chose
 //! ```
 //! C programs choose their numbers themselves, and need not declare them. So that a text can be told from numbers
-//! then, `text` says where it begins: 0 is "no text", 1 + n is "behind n numbers".
+//! then, `text` says where it begins: 0 is "no text", 1 + n is "after n numbers".
 //!
 //! Records and declarations hold all of it. Tables and listings show the number alone: an event of Rust and one of C may
 //! have the same, and are told apart by their names.
@@ -18,13 +18,13 @@ pub const MAX_C_CODE: u32 = (1 << 28) - 1;
 
 const TEXT_SHIFT: u32 = 28;
 
-/// The code of a C program's record that ends with a text behind `numbers` numbers; at most 6.
+/// The code of a C program's record that ends with a text after `numbers` numbers; at most 6.
 #[inline(always)]
 pub const fn code_with_text(code: u32, numbers: u32) -> u32 {
     code | (1 + numbers) << TEXT_SHIFT
 }
 
-/// A record's code as it was declared, and behind how many numbers a text stands, if the record says so.
+/// A record's code as it was declared, and after how many numbers a text stands, if the record says so.
 pub const fn split_code(code: u32) -> (u32, Option<u32>) {
     if code & DECLARED_BIT != 0 {
         return (code, None);

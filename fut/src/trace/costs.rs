@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0            8        16         24
-//! | clock read | record | per word | …          each in 1/256 ticks; a reader passes over what is behind
+//! | clock read | record | per word | …          each in 1/256 ticks; a reader passes over what is after
 //! ```
 
 use super::wire::{Cut, TraceError};

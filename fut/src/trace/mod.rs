@@ -1,4 +1,4 @@
-//! The user trace: what probes write, as bytes. It does not decide who ran where; the merge does.
+//! The user trace: what probes write, as bytes. It does not decide which thread ran where; the merge does.
 //!
 //! A file is a head and packets; a packet is a head and records; everything is little-endian.
 //!
@@ -13,7 +13,7 @@
 //!          | tick | code | words | flags | cpu | word | word | …
 //! ```
 //!
-//! * A packet can be read alone: its head says which LWP of which process wrote it, the how-manieth of that LWP
+//! * A packet can be read alone: its head has the LWP and process that wrote it, its number among that LWP's
 //!   it is, which user thread was mounted when it was begun, and how many records that LWP had lost until then.
 //!   `length` counts the payload; `crc32` covers head (with that field 0) and payload.
 //! * A record is 16 bytes and 8 a parameter word. A text is a word with its length in bytes, then its bytes, padded
@@ -32,8 +32,8 @@ mod module;
 mod packet;
 mod reader;
 mod record;
-mod source;
-mod stream;
+mod user_stream;
+mod user_trace_file;
 mod wire;
 
 pub use code::{DECLARED_BIT, MAX_C_CODE, code_with_text, shown_code, split_code};
@@ -48,7 +48,7 @@ pub use packet::{
 pub(crate) use reader::encode_clocks;
 pub use reader::{LwpPackets, Packet, ProcessInfo, UserTrace};
 pub use record::{CPU_UNKNOWN, MAX_RECORD_WORDS, RECORD_HEAD_LEN, Record, RecordHead, Records};
-pub use stream::UserStream;
+pub use user_stream::UserStream;
 #[cfg(feature = "probes")]
 pub(crate) use wire::encode_text;
 pub use wire::{Cut, TraceError};

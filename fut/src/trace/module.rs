@@ -17,7 +17,7 @@ pub struct Module {
     pub pid: Pid,
     /// Its first address.
     pub start: u64,
-    /// The first address behind it.
+    /// The first address after it.
     pub end: u64,
     /// Where in the file `start` stands.
     pub offset: u64,

@@ -73,7 +73,7 @@ pub struct PacketHead {
     pub kind: PacketKind,
     /// Bits about it.
     pub flags: PacketFlags,
-    /// Bytes of payload behind the head.
+    /// Bytes of payload after the head.
     pub length: u32,
     /// The process that wrote it.
     pub pid: Pid,

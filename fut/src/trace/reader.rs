@@ -1,7 +1,7 @@
 //! Opens a user trace: one walk over the packet heads, then packets on demand, each readable alone.
 //!
 //! Damage costs what it touches. A packet whose checksum is wrong is dropped and becomes a loss; when a head
-//! cannot be read, the walk goes on at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
+//! cannot be read, the walk continues at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
 //! bytes are: a [`Search`] gives up when too many of them lied, and packets within a damaged one replace it.
 
 use std::{collections::HashMap, fs::File, io, path::Path, sync::Arc};
@@ -14,11 +14,11 @@ use super::{
     module::{Module, NamedPlace, decode_modules, decode_places},
     packet::{FILE_HEAD_LEN, FILE_MAGIC, PACKET_HEAD_LEN, PacketHead, PacketKind},
     record::Records,
-    source::{Search, Source},
+    user_trace_file::{Search, UserTraceFile},
     wire::{Cut, TraceError},
 };
 
-/// What a trace says about a process in it.
+/// A process in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
     /// Which.
@@ -30,7 +30,7 @@ pub struct ProcessInfo {
 /// A user trace, opened.
 #[derive(Debug)]
 pub struct UserTrace {
-    source: Arc<Source>,
+    source: Arc<UserTraceFile>,
     declarations: Vec<Declaration>,
     processes: Vec<ProcessInfo>,
     modules: Vec<Module>,
@@ -53,7 +53,7 @@ pub struct LwpPackets {
     pub pid: Pid,
     /// Itself.
     pub lwp: Lwp,
-    /// Records it lost in all, as far as the trace says.
+    /// Total records lost, as far as recorded.
     pub lost: u64,
     /// Whether the trace holds its end, or where a snapshot was taken of it.
     pub ended: bool,
@@ -63,7 +63,7 @@ pub struct LwpPackets {
     pub overwritten_packets: u64,
     /// Bytes of records that were in them.
     pub overwritten_bytes: u64,
-    source: Arc<Source>,
+    source: Arc<UserTraceFile>,
     packets: Vec<(u64, PacketHead)>,
 }
 
@@ -86,7 +86,7 @@ impl UserTrace {
     /// # Errors
     /// When the file cannot be read, is no user trace, or is one of another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
-        UserTrace::read(Source::open(path)?)
+        UserTrace::read(UserTraceFile::open(path)?)
     }
 
     /// The same, of a file that is open; `path` is used in messages only.
@@ -94,10 +94,10 @@ impl UserTrace {
     /// # Errors
     /// As those of [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
-        UserTrace::read(Source::of_file(path, file)?)
+        UserTrace::read(UserTraceFile::of_file(path, file)?)
     }
 
-    fn read(source: Source) -> Result<UserTrace, TraceError> {
+    fn read(source: UserTraceFile) -> Result<UserTrace, TraceError> {
         let source = Arc::new(source);
         let mut trace = UserTrace {
             source: Arc::clone(&source),
@@ -143,7 +143,7 @@ impl UserTrace {
         &self.snapshots
     }
 
-    /// What recording cost each process, as far as they say.
+    /// The cost of recording in each process, as far as recorded.
     pub fn costs(&self) -> &[(Pid, ProbeCosts)] {
         &self.costs
     }
@@ -341,7 +341,7 @@ impl LwpPackets {
         self.packets.iter().map(|(_, head)| head)
     }
 
-    /// Reads the packet at `index`; `None` behind the last.
+    /// Reads the packet at `index`; `None` after the last.
     ///
     /// # Errors
     /// The outer one when the file cannot be read any more; the inner one is the loss of a damaged packet.

@@ -6,7 +6,7 @@ use sigmund_model::{Cpu, FieldType, Params, Ticks};
 pub const RECORD_HEAD_LEN: usize = 16;
 /// The most words of parameters a record has; longer texts are cut.
 pub const MAX_RECORD_WORDS: usize = 255;
-/// What stands in `cpu` when the probe could not see it.
+/// The value of `cpu` if the probe could not read it.
 pub const CPU_UNKNOWN: u16 = 0xffff;
 
 /// The second word of a record: code, words, flags, CPU. It is never 0, because codes begin at 1.
@@ -14,7 +14,7 @@ pub const CPU_UNKNOWN: u16 = 0xffff;
 pub struct RecordHead {
     /// The event's code, 1 and up.
     pub code: u32,
-    /// Words of parameters behind the head.
+    /// Words of parameters after the head.
     pub words: u8,
     /// Reserved, 0.
     pub flags: u8,
@@ -23,7 +23,7 @@ pub struct RecordHead {
 }
 
 impl RecordHead {
-    /// As it stands in memory.
+    /// The record's bytes in memory.
     #[inline(always)]
     pub fn to_word(self) -> u64 {
         u64::from(self.code)

@@ -110,7 +110,7 @@ fn a_recorder_in_a_pid_namespace_takes_no_other_lwp_for_one_of_the_program() {
     let said = Running::of(command).finish();
     assert_eq!(said.status, 0, "{said:?}");
     let account = Account::of(&said);
-    assert!(said.stderr.contains("this recorder is in a PID namespace"), "{said:?}");
+    assert!(said.stderr.contains("this recorder runs in a PID namespace"), "{said:?}");
     let (agree, all) = witnesses(&sigmund);
     assert!(agree == 0.0 && all >= account.number("events") as f64, "{agree} of {all} agree");
     assert_eq!(sigmund.number(TRACE, "SELECT count(*) FROM active"), 0);

@@ -72,7 +72,7 @@ mod portable {
 use portable::{load, store};
 
 /// Does something with the LWP that runs the caller; `None` on a thread that is no LWP. `act` must not switch: it
-/// would go on with the LWP that it left.
+/// would continue with the LWP that it left.
 #[inline(always)]
 pub(super) fn with<R>(act: impl FnOnce(&Lwp) -> R) -> Option<R> {
     let lwp = load();

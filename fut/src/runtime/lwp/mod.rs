@@ -187,7 +187,7 @@ impl Lwp {
                     let yields = matches!(leave, Leave::Yield | Leave::Quantum);
                     let next = if yields { self.take_for_yield(thread) } else { self.take_next() };
                     if yields && next.is_none() && self.role != Role::Reactor && !self.shared.is_shut_down() {
-                        // Nobody else wants the LWP: the thread goes on, which is no switch.
+                        // Nobody else wants the LWP: the thread continues, which is no switch.
                         continue;
                     }
                     self.switch(next, Left::of(thread, leave));
@@ -367,7 +367,7 @@ pub(super) fn make_ready(thread: ThreadRef) {
     }
 }
 
-/// Makes a thread ready that has waited for the end of the caller, which ends now: it goes on next.
+/// Makes a thread ready that has waited for the end of the caller, which ends now: it continues next.
 pub(super) fn hand_over(waiter: ThreadRef) {
     let handed_over = current::with(|lwp| {
         let may_come = waiter.home().is_none_or(|home| std::ptr::eq(home, lwp.home));

@@ -58,7 +58,7 @@ impl LwpThread {
 
     /// Waits until it has ended, or will never.
     pub(in crate::runtime) fn join(self) {
-        // An LWP does not panic: user threads are caught. If one did, its threads are lost and we go on.
+        // An LWP does not panic: user threads are caught. If one did, its threads are lost and we continue.
         let carries_nobody = self.carries_nobody.into_inner().unwrap_or_else(PoisonError::into_inner);
         if carries_nobody.recv() != Ok(Stays::Yes) {
             discard(self.thread.join());

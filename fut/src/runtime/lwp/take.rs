@@ -2,7 +2,7 @@
 //!
 //! Work stealing: what an LWP makes ready (new threads, unparked ones) it takes newest first: the newest has its data
 //! in the cache, and a tree of threads is walked depth first, with few stacks alive. Threads that have yielded wait
-//! behind those, oldest first. Other LWPs steal the oldest, which of a tree is the largest part. So that nobody
+//! after those, oldest first. Other LWPs steal the oldest, which of a tree is the largest part. So that nobody
 //! starves, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were readied from outside of
 //! the workers, as by the reactor, are in the queue of all: they come at every [`ANY_TURN`]th turn of the yielded ones.
 //!
@@ -143,7 +143,7 @@ impl Lwp {
         }
     }
 
-    /// The next thread, when `thread` yields: it goes on itself rather than that others are stolen for it.
+    /// The next thread, when `thread` yields: it continues itself rather than that others are stolen for it.
     #[inline]
     pub(super) fn take_for_yield(&self, thread: ThreadRef) -> Option<ThreadRef> {
         let choice = self.choice.as_ref().filter(|_| !self.shared.is_shut_down())?;

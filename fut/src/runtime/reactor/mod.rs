@@ -22,7 +22,7 @@
 mod event_count;
 mod quanta;
 mod realtime;
-mod sources;
+mod registered_fds;
 mod timers;
 
 use std::{
@@ -45,8 +45,8 @@ use super::{
     thread::ThreadRef,
 };
 use quanta::Quanta;
-use sources::Sources;
-pub(crate) use sources::{Direction, Limit, Source};
+use registered_fds::RegisteredFds;
+pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
 pub(super) use timers::Timer;
 use timers::Timers;
 
@@ -63,7 +63,7 @@ pub(super) struct Reactor {
     /// Of threads that keep to its LWP: in a pinned runtime, the urgent ones.
     pub(super) home: Home,
     timers: Timers,
-    sources: Sources,
+    sources: RegisteredFds,
     quantum: Option<Duration>,
     /// What the kernel answers, if it shall be asked: an error's number if it refuses.
     realtime: Option<OnceLock<Result<(), i32>>>,
@@ -87,7 +87,7 @@ impl Reactor {
             thread: Mutex::default(),
             home: Home::new(Bell::Reactor),
             timers: Timers::default(),
-            sources: Sources::default(),
+            sources: RegisteredFds::default(),
             quantum,
             realtime: realtime.then(OnceLock::new),
             born: Instant::now(),

@@ -75,7 +75,7 @@ impl<T: Sync> Owner<T> {
         (Owner { deque: Arc::clone(&deque), _one_thread: PhantomData }, Thief(deque))
     }
 
-    /// A deque from which nobody else takes.
+    /// A deque from which nothing else takes.
     pub(in crate::runtime) fn alone(slots: usize) -> Owner<T> {
         Owner { deque: Arc::new(Deque::new(slots, true)), _one_thread: PhantomData }
     }
@@ -104,7 +104,7 @@ impl<T: Sync> Owner<T> {
         self.deque.take_oldest_surely()
     }
 
-    /// The item that stands `behind` places behind the oldest, or did so just now, or null: a hint for the cache.
+    /// The item that is `behind` places after the oldest, or did so just now, or null: a hint for the cache.
     #[inline]
     pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
         let top = self.deque.top.0.load(Ordering::Relaxed);
@@ -227,7 +227,7 @@ impl<T> Deque<T> {
         let item = self.slot(top).load(Ordering::Relaxed);
         if self.alone {
             self.top.0.store(top.wrapping_add(1), Ordering::Relaxed);
-            // SAFETY: as below; nobody else takes (rule 3).
+            // SAFETY: as below; nothing else takes (rule 3).
             return Steal::Got(unsafe { &*item });
         }
         // SeqCst: pairs with the same in `take_newest` (rule 1).

@@ -130,7 +130,7 @@ impl Idle {
         }
     }
 
-    /// The LWP, which searched, has found a thread that nobody else may run (rule 6).
+    /// The LWP, which searched, has found a thread that nothing else may run (rule 6).
     pub(in crate::runtime) fn found_own(&self, is_work_for_others: impl Fn() -> bool) {
         if self.searching.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;

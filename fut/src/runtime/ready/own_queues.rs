@@ -1,4 +1,4 @@
-//! Ready threads that keep to one LWP, in that LWP's hands: nobody else looks here, so nothing is atomic, and nobody is
+//! Ready threads that keep to one LWP, in that LWP's hands: nothing else looks here, so nothing is atomic, and nobody is
 //! woken for what comes here.
 
 use std::{cell::RefCell, collections::VecDeque};
@@ -40,7 +40,7 @@ impl OwnQueue {
         self.0.borrow_mut().pop_front()
     }
 
-    /// The one that is `behind` places behind the oldest: a hint for the cache.
+    /// The one that is `after` places after the oldest: a hint for the cache.
     #[inline]
     pub(in crate::runtime) fn hint(&self, behind: usize) -> Option<ThreadRef> {
         self.0.borrow().get(behind).copied()

@@ -2,7 +2,7 @@
 //!
 //! A touch of a guard page raises SIGSEGV. The handler runs on the LWP's alternate stack (the standard library gives
 //! each of its threads one), looks whether the address is in the guard of the mounted thread's stack, says so, and
-//! ends the process. Every other SIGSEGV goes on to whoever handled it before.
+//! ends the process. Every other SIGSEGV continues to whoever handled it before.
 
 use std::{
     fmt::Write,

@@ -250,7 +250,7 @@ impl ThreadRef {
     /// Where its stack is, and where it stands on it; a new thread gets `stack`.
     ///
     /// # Safety
-    /// The caller took the thread out of a ready queue, so nobody else has it.
+    /// The caller took the thread out of a ready queue, so nothing else has it.
     #[inline]
     pub(super) unsafe fn body(self, stack: impl FnOnce() -> Stack) -> *mut Body {
         let body = self.0.body.load(Ordering::Relaxed);
@@ -502,7 +502,7 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
     let result = catch_unwind(AssertUnwindSafe(body));
     // SAFETY: the thread itself drops its locals, on its own stack, while it can still do anything a thread can.
     unsafe { super::local::drop_all(thread) };
-    // SAFETY: the closure was taken out; nobody else looks before `end`.
+    // SAFETY: the closure was taken out; nothing else looks before `end`.
     unsafe { thread.0.payload.put(result) };
     match thread.0.join.end() {
         Ended::Nobody | Ended::Outsider => Exit::Joinable,
@@ -511,7 +511,7 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
             Exit::Joinable
         }
         Ended::Detached => {
-            // SAFETY: put in just now, and nobody else will take it.
+            // SAFETY: put in just now, and nothing else will take it.
             discard(unsafe { thread.0.payload.take::<thread::Result<T>>() });
             // Those that its destructor has made.
             // SAFETY: as above; nothing of the user's runs any more now.

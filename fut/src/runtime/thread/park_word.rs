@@ -11,7 +11,7 @@
 //!    word.
 //! 2. A thread that wants to block first leaves its LWP. That LWP, off the thread's stack by then, makes the word
 //!    PARKED. So whoever finds PARKED may run the thread at once.
-//! 3. Whoever makes PARKED to RUNNABLE, and nobody else, makes the thread ready.
+//! 3. Whoever makes PARKED to RUNNABLE, and nothing else, makes the thread ready.
 //! 4. An unpark before the thread has blocked leaves a token, NOTIFIED. Blocking takes the token and returns.
 //! 5. Whoever wants to look at a parked thread holds it: makes PARKED to RUNNABLE, and parks it again afterwards, as its
 //!    LWP did. Until then the thread does not run, and what it waits for stays borrowed by its stack. An unpark meanwhile

@@ -42,7 +42,7 @@ impl Payload {
     /// Takes what is in.
     ///
     /// # Safety
-    /// A `V` was put in last, and was not taken; nobody else uses the place.
+    /// A `V` was put in last, and was not taken; nothing else uses the place.
     #[inline]
     pub(super) unsafe fn take<V>(&self) -> V {
         let place = self.0.get();
@@ -52,7 +52,7 @@ impl Payload {
         }
         // SAFETY: as the caller vouches; `put` wrote a pointer.
         let boxed = unsafe { place.cast::<*mut V>().read() };
-        // SAFETY: `put` made it from a box, and nobody else has it.
+        // SAFETY: `put` made it from a box, and nothing else has it.
         *unsafe { Box::from_raw(boxed) }
     }
 }

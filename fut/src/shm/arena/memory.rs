@@ -1,7 +1,7 @@
 //! Where the memory of an arena comes from.
 //!
 //! Under `sigmund record` the recorder makes it: a memfd that is sealed, so that nobody can make it shorter or longer, the
-//! recorded process included. Touching a page behind the end of a file is SIGBUS; of sealed memory every page is there. A
+//! recorded process included. Touching a page past the end of a file is SIGBUS; of sealed memory every page is there. A
 //! process that records by itself makes such memory too. Only where there is no recorder, a process makes a file
 //! in a folder that somebody named ([`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR)); whoever opens it has to trust that process.
 
@@ -63,7 +63,7 @@ impl Arena {
         Err(foreign(path, "\"FUTARENA\"", format!("{magic:#x}")))
     }
 
-    /// Memory for this process alone: nobody else has a descriptor of it, or a name.
+    /// Memory for this process alone: nothing else has a descriptor of it, or a name.
     #[cfg(all(feature = "probes", feature = "drain"))]
     pub(crate) fn alone(geometry: Geometry, mode: Mode) -> Result<Arena, ArenaError> {
         let name = std::path::PathBuf::from(NAME);

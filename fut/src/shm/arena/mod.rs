@@ -169,7 +169,7 @@ impl Arena {
         }
     }
 
-    /// The finished packets of metadata behind the first `from` bytes.
+    /// The finished packets of metadata after the first `from` bytes.
     pub fn metadata(&self, from: usize) -> Vec<u8> {
         // Acquire: pairs with the Release in `push_metadata`.
         let len = self.head().metadata_len.load(Ordering::Acquire) as usize;
@@ -263,7 +263,7 @@ impl Arena {
             return false;
         }
         let to = self.mapping.at(METADATA_START + from).as_ptr();
-        // SAFETY: inside the metadata part by the check above, and behind what is published, so nobody reads it.
+        // SAFETY: inside the metadata part by the check above, and after what is published, so nobody reads it.
         unsafe { std::ptr::copy_nonoverlapping(packet.as_ptr(), to, packet.len()) };
         // Release: pairs with the Acquire in `metadata`.
         len.store((from + packet.len()) as u64, Ordering::Release);

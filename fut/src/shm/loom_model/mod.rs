@@ -10,7 +10,7 @@
 //! `producer::emit`, because there it is made of raw addresses. It takes about a minute.
 //!
 //! What was broken on purpose, and seen by these tests: a tick that is stored Relaxed, or before the head; `released`
-//! stored Relaxed, or before the packet is zeros; the cursor moved Relaxed; an opener that takes the packet behind the
+//! stored Relaxed, or before the packet is zeros; the cursor moved Relaxed; an opener that takes the packet after the
 //! cursor instead of a claim (it wipes out what a handler recorded); no fence between taking the label off and wiping; no
 //! second look at the label. An `xadd` that is not a release showed a record without the one before it in a snapshot.
 //! Not seen: `end` stored Relaxed, because the cursor and the ticks publish what it does.

@@ -14,7 +14,7 @@ use crate::trace::{PacketFlags, PacketHead, PacketKind};
 /// What the drain took out of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// As it will stand in the file.
+    /// As it will be in the file.
     pub(crate) head: PacketHead,
     /// Bytes that were reserved, those of holes included.
     pub(crate) reserved: u64,

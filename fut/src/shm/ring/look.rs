@@ -1,4 +1,4 @@
-//! What can be seen of a ring while its producer goes on: how full it is, and a sample of what is in it.
+//! Inspects a ring while its producer runs: how full it is, and a sample of its records.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use super::Ring;
 pub(crate) struct Fill {
     /// The user thread that is mounted.
     pub(crate) mounted: Option<Thread>,
-    /// Packets that hold something which nobody has taken, the one that is being filled included.
+    /// Packets with records that are not drained, including the one that is being filled.
     pub(crate) in_use: u64,
     /// Packets that there are.
     pub(crate) capacity: u64,

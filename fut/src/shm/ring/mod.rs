@@ -1,10 +1,10 @@
 //! The ring of packets of one LWP: how probes reserve and commit records, and how the drain takes them out.
 //!
 //! Rules of the protocol. "Producer" is the LWP that owns the ring, with the signal handlers that run on it: they
-//! interrupt each other, and each runs to its end before the interrupted one goes on. "Drain" is one other thread,
+//! interrupt each other, and each runs to its end before the interrupted one continues. "Drain" is one other thread,
 //! mostly of another process.
 //!
-//! Each side is a type. [`Ring`] looks, and anybody may: it only loads atomics. A `Producer` is for the LWP that took
+//! Each side is a type. [`Ring`] is for any reader: it only loads atomics. A `Producer` is for the LWP that took
 //! the ring, and does not leave it (neither `Copy`, `Send` nor `Sync`); it is made by taking a free ring, and once more
 //! for every slow probe from what the LWP's thread-local says. A `Consumer` is for the one drain, and its calls take it
 //! exclusively.
@@ -14,13 +14,13 @@
 //! 2. A reservation whose end is at most [`PACKET_LEN`] is *granted*: these bytes are the reserver's alone.
 //! 3. A granted record is written head word first, then the parameters, and the tick last. A tick is never 0 and
 //!    a free packet is all zeros, so **a record with a tick is committed**; one without is still being written,
-//!    or was never finished. Its head says how long it is.
-//! 4. The first reservation that is not granted begins at an offset of at most `PACKET_LEN`; later ones begin behind
-//!    it. Whoever made the first writes its offset to `end` of the packet: what was reserved is now known for good.
-//! 5. Whoever is not granted opens the next packet, if there is one, and moves the cursor to it by a compare-and-swap
+//!    or was never finished. Its head has its length.
+//! 4. The first reservation that is not granted begins at an offset of at most `PACKET_LEN`; later ones begin after
+//!    it. The first one writes its offset to `end` of the packet: the reserved part is now final.
+//! 5. A reservation that is not granted opens the next packet, if there is one, and moves the cursor to it by a compare-and-swap
 //!    on `cursor`; if a handler did so meanwhile, the swap fails and the reservation is tried anew. A packet's head is
 //!    written before the swap.
-//! 6. There is none: the record is *lost*, `lost` counts it. Nothing ever waits.
+//! 6. If there is no next packet, the record is *lost*, `lost` counts it. Nothing ever waits.
 //!
 //! In discard mode, the next packet is there when the drain has released it:
 //!
@@ -110,7 +110,7 @@ pub(crate) struct Control {
     pub(in crate::shm) _producer_end: [AtomicU64; 3],
 }
 
-/// Who uses a ring. The words that say so stand together in the arena, not in the rings: a ring that was never used
+/// The user of a ring. These words are together in the arena, not in the rings: a ring that was never used
 /// takes no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -233,7 +233,7 @@ impl<'arena> Ring<'arena> {
         self.count
     }
 
-    /// The packet that is filled now, and the offset behind what is reserved in it.
+    /// The packet that is filled now, and the offset after what is reserved in it.
     pub(crate) fn position(&self) -> (u64, u64) {
         // Acquire: pairs with the Release in `make_room`: the packet's head is seen, and that those before it are left;
         // and with that of `local_fetch_add`: what was committed before the last reservation is seen.
@@ -252,7 +252,7 @@ impl<'arena> Ring<'arena> {
         unsafe { self.packet(sequence).cast().as_ref() }
     }
 
-    /// Where the word at `offset` of a packet stands.
+    /// The address of the word at `offset` of a packet.
     fn word_at(&self, sequence: u64, offset: usize) -> NonNull<AtomicU64> {
         debug_assert!(offset.is_multiple_of(8) && offset < PACKET_LEN);
         // SAFETY: inside the packet, and records begin and end at multiples of 8.
@@ -262,11 +262,11 @@ impl<'arena> Ring<'arena> {
     /// Makes a packet one without records, and whose end is not known.
     ///
     /// # Safety
-    /// Nobody else writes to the packet: rule 7 says so to the consumer, rule 9 to the producer.
+    /// Nothing else writes to the packet: by rule 7 for the consumer, by rule 9 for the producer.
     unsafe fn wipe(&self, sequence: u64) {
         self.head(sequence).end.store(0, Ordering::Relaxed);
         let records = self.word_at(sequence, PACKET_HEAD_LEN);
-        // SAFETY: the packet is mapped, and nobody else writes to it.
+        // SAFETY: the packet is mapped, and nothing else writes to it.
         unsafe { platform::fill_with_zeros(records, PACKET_LEN - PACKET_HEAD_LEN) };
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Control, OFFSET_MASK, Ring, RingState,
 };
 
-/// Where the cursor is put when a record is lost: behind `PACKET_LEN`, so that rule 4 is not taken for a first,
+/// Where the cursor is put when a record is lost: past `PACKET_LEN`, so that rule 4 is not taken for a first,
 /// and low, so that counting on from there never reaches the sequence.
 const FULL: u64 = PACKET_LEN as u64 + 8;
 
@@ -56,7 +56,7 @@ impl<'arena> Deref for Producer<'arena> {
 }
 
 impl<'arena> Ring<'arena> {
-    /// Takes a ring that nobody uses, which is `Busy` then; `None` if somebody uses it.
+    /// Takes a free ring, which is `Busy` then; `None` if it is in use.
     pub(crate) fn take_free(self) -> Option<Producer<'arena>> {
         self.take_over(RingState::Free)
     }

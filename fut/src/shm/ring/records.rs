@@ -1,11 +1,11 @@
-//! The copy of a packet's records: which of them were committed. Pure bytes; nobody else sees them.
+//! The copy of a packet's records: which of them were committed. Pure bytes; nothing else sees them.
 
 use crate::trace::{RECORD_HEAD_LEN, RecordHead};
 
 /// What stood in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Bytes of the committed records, which now stand one behind the other.
+    /// Bytes of the committed records, which are now contiguous.
     pub(super) len: usize,
     /// How many these are.
     pub(super) records: u64,
@@ -17,7 +17,7 @@ pub(super) struct Kept {
 /// Keeps the committed records, and closes the gaps between them.
 ///
 /// A probe writes the head first and the tick last, so a record that was never committed has a length, or is all zeros
-/// (its probe was interrupted between reserving and writing). How long that is, only what stands behind it can say.
+/// (its probe was interrupted between reserving and writing). Its length is only known from the next committed record.
 /// `first_tick` is about when the packet was begun.
 pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     let mut kept = Kept::default();

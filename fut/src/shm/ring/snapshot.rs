@@ -1,4 +1,4 @@
-//! What a snapshot reads of a ring in overwrite mode, while its producer goes on (rule 10).
+//! What a snapshot reads of a ring in overwrite mode, while its producer continues (rule 10).
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ const TRIES: usize = 4;
 #[derive(Debug)]
 enum Copied {
     Whole(Taken),
-    /// Somebody claimed it whom a handler has overtaken: nothing was or will be recorded in it.
+    /// Its claimer was overtaken by a signal handler: nothing was or will be recorded in it.
     Empty,
     /// A newer one has its place.
     Overwritten,
@@ -42,7 +42,7 @@ pub(crate) struct SnapshotOfRing {
 }
 
 impl Ring<'_> {
-    /// Copies what is there now; `None` if nobody uses the ring, or it changed hands meanwhile.
+    /// Copies the current records; `None` if the ring is not in use, or was reassigned meanwhile.
     pub(crate) fn snapshot(&self) -> Option<SnapshotOfRing> {
         let state = self.state();
         if state != RingState::Live && state != RingState::Ended {

@@ -96,7 +96,7 @@ fn loom_rwlock_excludes_writers_and_loses_no_wakeup() {
     });
 }
 
-/// reader holds, writer waits, reader behind it waits; the writer gives up: the second reader must get in, though
+/// reader holds, writer waits, reader after it waits; the writer gives up: the second reader must get in, though
 /// the first stays.
 #[test]
 fn loom_rwlock_lets_readers_in_when_the_writer_before_them_gives_up() {

@@ -66,7 +66,7 @@ fn loom_semaphore_gives_each_permit_once() {
     });
 }
 
-/// One asks for 2 of 1 and gives up: what it had got so far goes to the one behind it.
+/// One asks for 2 of 1 and gives up: what it had got so far goes to the one after it.
 #[test]
 fn loom_semaphore_that_times_out_gives_back_what_it_had() {
     check(Some(4), || {

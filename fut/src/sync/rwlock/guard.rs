@@ -26,7 +26,7 @@ unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
 unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// For who has just got the lock for reading.
+    /// For a thread that has just got the lock for reading.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
         lock.raw.note_taken(Access::Read);
@@ -35,7 +35,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
 }
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// For who has just got the lock for writing.
+    /// For a thread that has just got the lock for writing.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
         lock.raw.note_taken(Access::Write);
@@ -72,7 +72,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists and is borrowed mutably: nobody else has the value.
+        // SAFETY: the guard exists and is borrowed mutably: nothing else has the value.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }

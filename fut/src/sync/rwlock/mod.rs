@@ -44,13 +44,13 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
     const_unless_loom! {
-        /// A lock that nobody holds.
+        /// An unlocked lock.
         pub fn new(value: T) -> RwLock<T> {
             RwLock { raw: RawRwLock::new(), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value, when nobody can hold the lock any more.
+    /// The value; the lock is consumed.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -69,7 +69,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockReadGuard::new(self)
     }
 
-    /// Waits until nobody holds it, and holds it alone.
+    /// Locks it for writing, and waits until it can.
     ///
     /// # Panics
     /// Outside of a runtime, when it would have to wait.
@@ -86,7 +86,7 @@ impl<T: ?Sized> RwLock<T> {
         self.raw.try_lock(Access::Read).then(|| RwLockReadGuard::new(self))
     }
 
-    /// Holds it alone, if nobody else holds it.
+    /// Locks it for writing, if it is not held.
     #[inline]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.raw.try_lock(Access::Write).then(|| RwLockWriteGuard::new(self))
@@ -124,7 +124,7 @@ impl<T: ?Sized> RwLock<T> {
         self.write_before(Some(deadline), "fut::sync::RwLock::try_write_until")
     }
 
-    /// The value; nobody else can hold the lock.
+    /// The value; exclusive access proves that it is not held.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: borrowed mutably, so there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })

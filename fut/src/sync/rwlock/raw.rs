@@ -1,21 +1,21 @@
-//! Who may read, who may write, who waits. It does not know the value.
+//! The state of the lock: readers, writer, waiters. It does not know the value.
 //!
-//! The word, and who changes it:
+//! The word, and its transitions:
 //! ```text
-//!   WRITER     somebody writes.
+//!   WRITER     a writer holds it.
 //!   QUEUED     the queue is not empty. Set and cleared under the lock of the queue.
-//!   READER × n so many read.
+//!   READER × n n readers hold it.
 //! ```
-//! 1. While QUEUED is set, nobody comes in but from the queue: without its lock, the word only ever loses readers or
-//!    the writer then.
-//! 2. Who leaves while QUEUED is set, and is the last to leave, lets in who waits: the first, and if it is a reader,
-//!    the readers right behind it. They are handed the lock; nobody can come between.
-//! 3. Who leaves the queue at its deadline lets in who waits behind it, if it was what they waited for.
+//! 1. While QUEUED is set, the lock is only granted from the queue: without the queue's lock, the word then only loses
+//!    readers or the writer.
+//! 2. The last holder to release while QUEUED is set hands the lock to the first waiter, and if that is a reader, to the
+//!    readers right after it. No other thread can get the lock in between.
+//! 3. A waiter that leaves the queue at its deadline hands the lock to those after it, if it was what they waited for.
 
 use std::{sync::atomic::AtomicU64, time::Instant};
 
 use super::super::{
-    held,
+    lock_events,
     rt::{WaitKind, WaitsFor, here, try_here},
     spin_lock::SpinLock,
     wait_list::{Answer, WaitList, Waiter, Wakeups},
@@ -59,9 +59,9 @@ impl Access {
 }
 
 pub(super) struct RawRwLock {
-    /// The word, and who waits.
+    /// The word, and the waiters.
     queue: SpinLock<WaitList<Access>>,
-    /// Id of the user thread that writes, for reports; 0 if nobody, or no user thread.
+    /// Id of the user thread that writes, for reports; 0 if none, or not a user thread.
     writer: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ impl RawRwLock {
     /// Whoever has got it says so.
     #[inline]
     pub(super) fn note_taken(&self, access: Access) {
-        held::taken(self.address(), access.waits());
+        lock_events::acquired(self.address(), access.waits());
     }
 
     /// Whoever has it for writing says so.
@@ -148,7 +148,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_read(&self) {
-        held::given_back(self.address(), WaitKind::RwLockRead);
+        lock_events::released(self.address(), WaitKind::RwLockRead);
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
@@ -158,7 +158,7 @@ impl RawRwLock {
 
     #[inline]
     pub(super) fn unlock_write(&self) {
-        held::given_back(self.address(), WaitKind::RwLockWrite);
+        lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of whoever comes next.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
@@ -168,7 +168,7 @@ impl RawRwLock {
     }
 
     pub(super) fn downgrade(&self) {
-        held::given_back(self.address(), WaitKind::RwLockWrite);
+        lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire of other readers. Nobody reads while it writes, so this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);

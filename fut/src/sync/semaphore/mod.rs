@@ -18,7 +18,7 @@ use crate::model_check::const_unless_loom;
 
 /// A number of permits that user threads take and give back, as `tokio::sync::Semaphore`.
 ///
-/// First come, first served: one who asks for many is not overtaken by those who ask for few.
+/// First come, first served: a request for many is not overtaken by requests for few.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -30,7 +30,7 @@ use crate::model_check::const_unless_loom;
 /// let requests: Vec<_> = (0..10)
 ///     .map(|n| {
 ///         fut::spawn(move || {
-///             let _permit = AT_ONCE.acquire().expect("nobody closes it");
+///             let _permit = AT_ONCE.acquire().expect("it is never closed");
 ///             n // two at a time come here
 ///         })
 ///     })
@@ -182,7 +182,7 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// Adds permits, for those who wait first.
+    /// Adds permits; waiters get them first.
     ///
     /// # Panics
     /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -192,12 +192,12 @@ impl Semaphore {
         self.raw.give(n);
     }
 
-    /// Takes up to that many free permits away for good, and says how many those were.
+    /// Removes up to that many free permits permanently; returns the number removed.
     pub fn forget_permits(&self, n: usize) -> usize {
         self.raw.take_up_to(n)
     }
 
-    /// From now on nobody gets a permit. Those who wait are told.
+    /// From now on every request fails, also those that wait.
     pub fn close(&self) {
         self.raw.close();
     }

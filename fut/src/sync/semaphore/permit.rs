@@ -34,7 +34,7 @@ pub enum TryAcquireError {
 }
 
 impl<'a> SemaphorePermit<'a> {
-    /// For who has just taken them.
+    /// For a thread that has just taken them.
     pub(super) fn new(semaphore: &'a Semaphore, permits: u32) -> SemaphorePermit<'a> {
         SemaphorePermit { semaphore, permits }
     }
@@ -69,7 +69,7 @@ impl<'a> SemaphorePermit<'a> {
 }
 
 impl OwnedSemaphorePermit {
-    /// For who has just taken them.
+    /// For a thread that has just taken them.
     pub(super) fn new(semaphore: Arc<Semaphore>, permits: u32) -> OwnedSemaphorePermit {
         OwnedSemaphorePermit { semaphore, permits }
     }

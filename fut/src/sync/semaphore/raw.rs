@@ -1,12 +1,12 @@
-//! How many permits are free, and who waits for some.
+//! The free permits, and the waiters.
 //!
 //! The word: `CLOSED`, `QUEUED`, and the free permits above them.
 //!
 //! 1. QUEUED is set while the queue is not empty; it is set and cleared under the lock of the queue. While it is set
-//!    there are no free permits: all that come go to the first waiter, until it has what it asked for.
-//! 2. So without QUEUED permits are taken and given by the word alone, and nobody overtakes one who waits.
-//! 3. Who gives up at its deadline gives back what it was given so far, which may be enough for those behind it.
-//! 4. Closing tells all who wait; what they were given so far becomes free.
+//!    there are no free permits: released permits go to the first waiter, until it has all that it requested.
+//! 2. So without QUEUED permits are taken and given by the word alone, and no waiter is overtaken.
+//! 3. A waiter that times out returns the permits it was given so far, which may be enough for those after it.
+//! 4. Closing answers all waiters; what they were given so far becomes free.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! One trace, whatever its format: what it says of itself, and what reading its events once counts.
+//! A summary of one trace of any format: the facts in its header, and counts of its events.
 
 use std::{
     collections::BTreeMap,
@@ -10,45 +10,45 @@ use sigmund_model::{
     ClockDomain, ClockFit, Cpu, Event, EventType, Hertz, Level, Loss, LossKind, Lwp, Snapshot, Ticks,
 };
 
-/// What one trace holds.
-pub(super) struct Held {
+/// The summary of one trace.
+pub(super) struct TraceSummary {
     pub(super) path: PathBuf,
     /// `trace.dat version 7`
     pub(super) format: String,
-    /// What it says of itself: writer, host, kernel, …
+    /// Facts from its header: writer, host, kernel, …
     pub(super) facts: Vec<(String, String)>,
     pub(super) tick_hz: Option<Hertz>,
     pub(super) snapshots: Vec<(ClockDomain, Snapshot)>,
-    pub(super) streams: Vec<StreamHeld>,
+    pub(super) streams: Vec<StreamSummary>,
     pub(super) types: Vec<EventType>,
-    /// How many of each type; none of anything if nobody counted.
+    /// How many of each type; all 0 if they were not counted.
     pub(super) events_of_type: Vec<u64>,
     /// Names and events of LWPs.
-    pub(super) lwps: BTreeMap<Lwp, LwpHeld>,
-    pub(super) losses: BTreeMap<(&'static str, &'static str), LossesHeld>,
+    pub(super) lwps: BTreeMap<Lwp, LwpSummary>,
+    pub(super) losses: BTreeMap<(&'static str, &'static str), LossSummary>,
     /// Whether the events were read and counted.
     pub(super) counted: bool,
 }
 
-/// What one stream holds.
+/// The summary of one stream.
 #[derive(Clone, Debug)]
-pub(super) struct StreamHeld {
+pub(super) struct StreamSummary {
     pub(super) buffer: String,
     pub(super) cpu: Option<Cpu>,
     pub(super) lwp: Option<Lwp>,
     pub(super) clock: ClockDomain,
-    /// `None` if nobody counted.
+    /// `None` if not counted.
     pub(super) events: Option<u64>,
     pub(super) first: Option<Ticks>,
     pub(super) last: Option<Ticks>,
-    /// Events lost, as far as somebody counted them.
+    /// Events lost, as far as they were counted.
     pub(super) lost: u64,
 }
 
-impl StreamHeld {
-    /// Of a stream about which nothing but its place is known.
-    pub(super) fn of(stream: &TraceStream) -> StreamHeld {
-        StreamHeld {
+impl StreamSummary {
+    /// A stream of which only the head is known.
+    pub(super) fn of(stream: &TraceStream) -> StreamSummary {
+        StreamSummary {
             buffer: stream.buffer.clone(),
             cpu: stream.cpu,
             lwp: None,
@@ -63,22 +63,22 @@ impl StreamHeld {
 
 /// What is known of one LWP.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LwpHeld {
+pub(super) struct LwpSummary {
     pub(super) name: Option<String>,
     pub(super) events: u64,
 }
 
 /// Losses of one kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LossesHeld {
+pub(super) struct LossSummary {
     pub(super) losses: u64,
     pub(super) events: Option<u64>,
     pub(super) example: String,
 }
 
-impl Held {
-    pub(super) fn new(path: &Path, format: String, types: Vec<EventType>) -> Held {
-        Held {
+impl TraceSummary {
+    pub(super) fn new(path: &Path, format: String, types: Vec<EventType>) -> TraceSummary {
+        TraceSummary {
             path: path.to_path_buf(),
             format,
             facts: Vec::new(),
@@ -112,7 +112,7 @@ impl Held {
         let mut event = Event::default();
         let mut total = 0;
         for (place, mut stream) in streams.into_iter().enumerate() {
-            let mut held = self.streams.get(place).cloned().unwrap_or_else(|| StreamHeld::of(&stream));
+            let mut held = self.streams.get(place).cloned().unwrap_or_else(|| StreamSummary::of(&stream));
             let (mut events, mut span) = (0, None);
             loop {
                 match stream.events.next_into(&mut event) {
@@ -154,9 +154,9 @@ impl Held {
         }
     }
 
-    fn take_losses(&mut self, stream: &mut TraceStream, held: &mut StreamHeld) {
+    fn take_losses(&mut self, stream: &mut TraceStream, held: &mut StreamSummary) {
         for loss in stream.events.take_losses() {
-            // Of an LWP, the head of its last packet has said it already.
+            // The head of an LWP's last packet contains the number already.
             if held.lwp.is_none() {
                 held.lost = held.lost.saturating_add(loss.count.unwrap_or(0));
             }
@@ -164,12 +164,12 @@ impl Held {
         }
     }
 
-    /// Of which side it is.
+    /// The side that it records.
     pub(super) fn level(&self) -> Level {
         self.types.first().map_or(Level::User, |event| event.level)
     }
 
-    /// All events; `None` if nobody counted.
+    /// All events; `None` if not counted.
     pub(super) fn events(&self) -> Option<u64> {
         self.counted.then(|| self.streams.iter().filter_map(|stream| stream.events).sum())
     }
@@ -186,7 +186,7 @@ impl Held {
         spans
     }
 
-    /// Ticks per second of a clock, if the trace itself says so, or snapshots of it do.
+    /// Ticks per second of a clock, from the trace's header or its clock snapshots.
     pub(super) fn rate(&self, clock: ClockDomain, others: &[(ClockDomain, Snapshot)]) -> Option<Hertz> {
         match clock {
             ClockDomain::Tsc => self.tick_hz.or_else(|| {

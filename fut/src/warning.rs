@@ -1,13 +1,13 @@
-//! What is said on the standard error of a traced program, where there is nobody to return an error to: one line a
+//! Warnings on the standard error of a traced program, where no caller could receive an error: one line per
 //! message, in which names and paths cannot steer a terminal. Nothing else in this crate and in libfut prints.
 
 use std::fmt::Display;
 
 use sigmund_model::Printable;
 
-/// Prints one line. If standard error is gone there is nobody to tell, and the program goes on.
+/// Prints one line. If standard error is closed the warning is lost.
 #[doc(hidden)]
-pub fn complain(text: impl Display) {
+pub fn warn(text: impl Display) {
     let line = format!("fut: {}\n", Printable(text));
     // Not by the standard library: a child that `fork` made may have inherited the lock of its standard error from a thread
     // that the child does not have.

@@ -23,20 +23,20 @@ const NONBLOCKING: i32 = 0o4000;
 
 /// An open file.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct UserTraceFile {
     pub(super) path: PathBuf,
     file: File,
     pub(super) len: u64,
 }
 
-impl Source {
-    pub(super) fn open(path: &Path) -> Result<Source, TraceError> {
+impl UserTraceFile {
+    pub(super) fn open(path: &Path) -> Result<UserTraceFile, TraceError> {
         let io_error = |error| TraceError::Io(path.to_path_buf(), error);
         let file = OpenOptions::new().read(true).custom_flags(NONBLOCKING).open(path).map_err(io_error)?;
-        Source::of_file(path, file)
+        UserTraceFile::of_file(path, file)
     }
 
-    pub(super) fn of_file(path: &Path, file: File) -> Result<Source, TraceError> {
+    pub(super) fn of_file(path: &Path, file: File) -> Result<UserTraceFile, TraceError> {
         let io_error = |error| TraceError::Io(path.to_path_buf(), error);
         let about = file.metadata().map_err(io_error)?;
         if !about.is_file() {
@@ -44,7 +44,7 @@ impl Source {
             return Err(io_error(error));
         }
         let len = about.len();
-        Ok(Source { path: path.to_path_buf(), file, len })
+        Ok(UserTraceFile { path: path.to_path_buf(), file, len })
     }
 
     pub(super) fn check_head(&self) -> Result<(), TraceError> {
@@ -138,13 +138,13 @@ impl Source {
 /// Whatever begins like a packet must be read to its end to know. A file can be full of heads that all claim the rest of
 /// it: so the search gives up when what it read in vain is many times the file. What damage leaves is far from that.
 pub(super) struct Search<'s> {
-    source: &'s Source,
+    source: &'s UserTraceFile,
     /// Bytes that may still be read in vain.
     left: u64,
 }
 
 impl Search<'_> {
-    pub(super) fn new(source: &Source) -> Search<'_> {
+    pub(super) fn new(source: &UserTraceFile) -> Search<'_> {
         Search { source, left: source.len.saturating_mul(16) }
     }
 

@@ -1,7 +1,7 @@
 //! Where the sockets are: one folder for each user.
 //!
 //! Names in `/tmp` are free to all, so another user may have taken the one that a folder of ours would have. Then ours has a
-//! name that nobody knows before (`mkdtemp`), and is found by its beginning and its owner. Root's is in `/run`, where only
+//! random name (`mkdtemp`), and is found by its beginning and its owner. Root's is in `/run`, where only
 //! root makes names.
 
 use std::{
@@ -163,7 +163,7 @@ pub(super) fn remove_if_nobody_listens(socket: &Path) {
     }
 }
 
-/// Whether there is such a process; where nobody can say, there is.
+/// Whether there is such a process; where this is unknown, yes.
 pub(super) fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists() || !Path::new("/proc/self").exists()
 }

@@ -1,6 +1,6 @@
 //! The packets of one LWP as a stream of events, in the order of their ticks.
 //!
-//! Records stand in the order in which they were reserved. A probe that a signal handler interrupted between reading
+//! Records are in the order in which they were reserved. A probe that a signal handler interrupted between reading
 //! the clock and reserving is late by the handler's records; so a packet is held back until the next one is known.
 
 use std::{
@@ -102,7 +102,7 @@ pub struct UserStream {
     straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
-    /// Whether it has been said what was lost behind the last packet.
+    /// Whether it has been said what was lost after the last packet.
     is_over: bool,
 }
 
@@ -125,7 +125,7 @@ struct Entry {
 }
 
 impl UserTrace {
-    /// The event types of its streams: the declared ones in their order, and one for codes that nobody declared,
+    /// The event types of its streams: the declared ones in their order, and one for undeclared codes,
     /// whose first parameter is the code.
     pub fn event_types(&self) -> Vec<EventType> {
         let unknown = EventType {
@@ -297,7 +297,7 @@ impl UserStream {
         gap
     }
 
-    /// Records lost after the last packet: nothing but the final count tells of them.
+    /// Records lost after the last packet: only the final count includes them.
     fn note_final_losses(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;

@@ -1,22 +1,22 @@
 //! Descriptors that user threads wait for.
 //!
-//! A descriptor is registered once, for both directions, edge-triggered: the kernel says when it becomes ready, and
-//! never again until it has been used up. So a call is tried first, and only one that would block waits; no call but
+//! A descriptor is registered once, for both directions, edge-triggered: the kernel reports when it becomes ready, and
+//! not again until it has been drained. So a call is tried first, and only one that would block waits; no call but
 //! the first costs a system call more than without this.
 //!
 //! 1. The reactor, on an event: under the direction's lock counts it and takes the waiters; then it unparks them all.
-//!    Each tries its call again: an event does not say for how many of them there is something.
-//! 2. Whoever makes a call notes the count first. If the call would block, then under the lock: if the count is still
+//!    Each tries its call again: an event does not reveal for how many of them it suffices.
+//! 2. A thread that makes a call notes the count first. If the call would block, then under the lock: if the count is still
 //!    the one noted, it enters the waiters, and parks; otherwise it tries again. So an event after the call began is
 //!    never missed. (A flag that the first caller takes would not do: of two callers that both found nothing before
 //!    the event, the second would wait, although the first has left it something.)
-//! 3. Whoever comes back from parking takes itself out of the waiters and tries its call before it looks at its
+//! 3. A thread that returns from parking removes itself from the waiters and tries its call before it looks at its
 //!    deadline. So what arrives together with the deadline is not lost, and no event is used up by a thread that
 //!    gives up: the event has woken all others, too.
 //! 4. A key is given to another descriptor as soon as its own is taken out of the poller. An event of the old one that
-//!    was fetched before that counts for the new one: somebody tries a call for nothing, as after any unpark that
+//!    was fetched before that counts for the new one: a thread tries a call in vain, as after any unpark that
 //!    comes late.
-//! 5. When the reactor has ended, nobody counts any more: all waiters are unparked, and their calls fail, as do those
+//! 5. When the reactor has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
 //!    that would wait later. Those threads are of other runtimes; its own do not run any more.
 
 use std::{
@@ -56,7 +56,7 @@ pub(crate) enum Limit {
 
 /// The descriptors that are registered with a reactor.
 #[derive(Default)]
-pub(super) struct Sources(Mutex<Table>);
+pub(super) struct RegisteredFds(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
@@ -65,7 +65,7 @@ struct Table {
     ended: bool,
 }
 
-/// Who waits for one descriptor.
+/// The waiters of one descriptor.
 #[derive(Debug, Default)]
 struct Waiters {
     sides: [EventCount<ThreadRef>; 2],
@@ -75,7 +75,7 @@ struct Waiters {
 
 /// A descriptor that is registered with the reactor of a runtime, and what owns it.
 #[derive(Debug)]
-pub(crate) struct Source<T: AsFd> {
+pub(crate) struct RegisteredFd<T: AsFd> {
     /// Only absent while it is being dropped.
     io: Option<T>,
     registration: Registration,
@@ -93,7 +93,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-impl Sources {
+impl RegisteredFds {
     fn table(&self) -> MutexGuard<'_, Table> {
         // No code of users runs under this lock, so a poisoned one is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -177,7 +177,7 @@ fn refused(error: &io::Error, fd: BorrowedFd<'_>, call: &str) -> io::Error {
     io::Error::new(kind, format!("{call}: descriptor {fd}: {why}"))
 }
 
-impl<T: AsFd> Source<T> {
+impl<T: AsFd> RegisteredFd<T> {
     /// Registers `io`, which must be in non-blocking mode, with the reactor of the calling user thread.
     ///
     /// # Errors
@@ -186,17 +186,17 @@ impl<T: AsFd> Source<T> {
     /// # Panics
     /// Outside of a runtime; the message names `call`.
     #[track_caller]
-    pub(crate) fn new(io: T, call: &'static str) -> io::Result<Source<T>> {
+    pub(crate) fn new(io: T, call: &'static str) -> io::Result<RegisteredFd<T>> {
         let shared = here(call).shared();
         let poller = shared.reactor.poller().ok_or_else(reactor_ended)?;
         let (key, waiters) = shared.reactor.sources.add()?;
         let registration = Registration { shared, key, waiters };
-        // SAFETY: `Source` deletes it from the poller before it drops `io`, and with that the descriptor.
+        // SAFETY: `RegisteredFd` deletes it from the poller before it drops `io`, and with that the descriptor.
         if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
             shared.reactor.sources.remove(key);
             return Err(refused(&error, io.as_fd(), call));
         }
-        Ok(Source { io: Some(io), registration })
+        Ok(RegisteredFd { io: Some(io), registration })
     }
 
     /// What owns the descriptor.
@@ -291,7 +291,7 @@ impl Registration {
     }
 }
 
-impl<T: AsFd> Drop for Source<T> {
+impl<T: AsFd> Drop for RegisteredFd<T> {
     fn drop(&mut self) {
         if let Some(io) = self.io.take() {
             self.registration.forget(io.as_fd());

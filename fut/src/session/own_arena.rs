@@ -1,4 +1,4 @@
-//! Where the arena of this process is: in memory that its recorder hands out, or in a file of its own making.
+//! The arena of this process: in memory that its recorder hands out, or in a file that the process creates.
 
 use std::{io, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The arena, described by `describe` before a recorder looks at it. `folder` is what [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR)
-/// names: if a recorder listens there, it gives the memory, and says how large it is.
+/// names: if a recorder listens there, it provides the memory and its size.
 pub(super) fn arena_in(folder: &Path, pid: Pid, describe: impl FnOnce(&Arena)) -> Result<Arena, ArenaError> {
     let socket = folder.join(handover::SOCKET);
     match handover::ask(&socket) {
@@ -45,7 +45,7 @@ fn mode(folder: &Path) -> Result<Mode, ArenaError> {
 }
 
 /// The file appears under its name when it is whole, so that whoever drains it never sees half of one. A process that became
-/// another program by `exec` has had that name before; if nobody has opened the first one yet, it keeps it, and this one
+/// another program by `exec` has had that name before; if the first one was not opened yet, it keeps it, and this one
 /// gets a number.
 fn arena_file(
     folder: &Path,
