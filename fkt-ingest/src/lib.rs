@@ -47,6 +47,8 @@ pub mod live;
 #[forbid(unsafe_code)]
 mod losses;
 #[forbid(unsafe_code)]
+mod open;
+#[forbid(unsafe_code)]
 mod perf_data;
 #[forbid(unsafe_code)]
 mod ring_buffer;
@@ -61,8 +63,7 @@ pub use event_names::EventNames;
 pub use ftrace_text::FtraceText;
 pub use fxt::Fxt;
 pub use listing::Listing;
+pub use open::{OpenOptions, from_bytes, from_bytes_with, open, open_file, open_with};
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
-pub use trace_file::{
-    OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_file, open_with,
-};
+pub use trace_file::{TraceFile, TraceStream};
