@@ -52,7 +52,7 @@ impl World {
             let next = (lwp + CPUS) % LWPS;
             self.on[cpu as usize] = next;
             let next = Lwp(next as u32 + 7000);
-            let prev_state = Some(LwpState::Runnable);
+            let prev_state = Some(LwpState::Runnable.into());
             (Effect::KernelSwitch { prev: event.lwp, prev_state, next }, Level::Kern)
         } else if is(mix.wakeups) {
             let lwp = Lwp(((lwp + CPUS) % LWPS) as u32 + 7000);

@@ -31,7 +31,7 @@ impl Place {
             Place::Unknown | Place::Lost => ThreadState::Mounted,
             Place::On(..) => ThreadState::Active,
             Place::Off(LwpState::Runnable) => ThreadState::Stalled,
-            Place::Off(LwpState::Sleeping | LwpState::DiskSleep) => ThreadState::InKernel,
+            Place::Off(LwpState::Sleeping | LwpState::DiskSleep | LwpState::Idle) => ThreadState::InKernel,
             Place::Off(LwpState::Stopped) => ThreadState::Stopped,
             Place::Off(_) => ThreadState::OffCpu,
         }

@@ -375,14 +375,14 @@ impl Machine {
             }
             Effect::KernelSwitch { prev, prev_state, next } => {
                 let Some(cpu) = placed.cpu else { return Ok(()) };
-                let state = prev_state.unwrap_or(LwpState::OffCpu);
+                let left_in = prev_state.unwrap_or(LwpState::OffCpu.into());
                 if let Some(prev) = prev.or(placed.lwp) {
-                    self.leave(prev, cpu, state, tick)?;
+                    self.leave(prev, cpu, left_in, tick)?;
                 }
                 self.arrive(next, cpu, tick)
             }
             Effect::LwpLeave { state } => match (placed.lwp, placed.cpu) {
-                (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state, tick),
+                (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state.into(), tick),
                 _ => Ok(()),
             },
             Effect::LwpArrive => match (placed.lwp, placed.cpu) {

@@ -8,7 +8,7 @@
 //!    woken while it is on its CPU.
 //! 3. Off-CPU otherwise: nothing but the event that began it.
 
-use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, Ticks};
+use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, PrevState, Ticks};
 
 use super::{
     Carriers, Machine,
@@ -288,7 +288,8 @@ impl Machine {
     }
 
     /// An LWP leaves its CPU, in a state.
-    pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, state: LwpState, tick: Ticks) -> Result<(), Error> {
+    pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, left: PrevState, tick: Ticks) -> Result<(), Error> {
+        let state = left.state;
         if let Some(other) = self.cpu(cpu, tick).current.filter(|other| *other != lwp) {
             // Damaged: the switch names another LWP than the one that recorded it.
             self.gone_unseen(other, cpu, None, tick)?;
