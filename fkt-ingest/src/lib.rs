@@ -31,6 +31,8 @@ mod ctf;
 #[forbid(unsafe_code)]
 mod cut;
 #[forbid(unsafe_code)]
+mod effect_plan;
+#[forbid(unsafe_code)]
 mod error;
 #[forbid(unsafe_code)]
 mod event_names;

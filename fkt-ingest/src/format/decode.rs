@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::fmt::Write;
 
-use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level, Params, TaskState};
+use sigmund_model::{Event, EventType, Field, FieldType, Level, Params, TaskState};
 
 use super::machine::Machine;
 use super::naming::Naming;
@@ -12,6 +12,7 @@ use super::number::{Number, Run};
 use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
 use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
+use crate::effect_plan::EffectPlan;
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
@@ -38,25 +39,13 @@ enum Step {
     Other(Plan),
 }
 
-/// What an event does to the state, with the places of the numbers it needs.
-#[derive(Clone, Copy, Debug)]
-enum EffectPlan {
-    None,
-    Switch { prev: Number, state: Number, next: Number },
-    Waking(Number),
-    Wakeup { pid: Number, target: Option<Number> },
-    Migrate { pid: Number, to: Number },
-    New(Number),
-    Exit,
-}
-
 /// Fills events of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     kind: u32,
     recorder: Recorder,
     steps: Vec<Step>,
-    effect: EffectPlan,
+    effect: EffectPlan<Number>,
     naming: Naming,
     /// Names that the declaration gives to numbers, by the index of the parameter.
     number_names: Vec<(usize, NumberNames)>,
@@ -85,7 +74,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     let decoder = Decoder {
         kind,
         recorder: Recorder::new(number("common_flags"), number("common_pid")),
-        effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
+        effect: plan_effect(&event_type, &plans),
         number_names: if naming == Naming::None { number_names(format, &plans, machine) } else { Vec::new() },
         naming,
         steps: steps(&plans),
@@ -123,22 +112,14 @@ fn steps(plans: &[Plan]) -> Vec<Step> {
     steps
 }
 
-fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<EffectPlan> {
-    Some(match name {
-        "sched_switch" => EffectPlan::Switch {
-            prev: number("prev_pid")?,
-            state: number("prev_state")?,
-            next: number("next_pid")?,
-        },
-        "sched_waking" => EffectPlan::Waking(number("pid")?),
-        "sched_wakeup" | "sched_wakeup_new" => {
-            EffectPlan::Wakeup { pid: number("pid")?, target: number("target_cpu") }
-        }
-        "sched_migrate_task" => EffectPlan::Migrate { pid: number("pid")?, to: number("dest_cpu")? },
-        "sched_process_fork" => EffectPlan::New(number("child_pid")?),
-        "sched_process_exit" => EffectPlan::Exit,
-        _ => EffectPlan::None,
-    })
+/// Interrupts are left out: the flags of every record say whether it is in one.
+fn plan_effect(event_type: &EventType, plans: &[Plan]) -> EffectPlan<Number> {
+    let number = |at: usize| match plans.get(at) {
+        Some(Plan::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let effect = EffectPlan::of(event_type, number);
+    if effect.interrupt().is_some() { EffectPlan::None } else { effect }
 }
 
 fn plan_field(
@@ -220,7 +201,9 @@ impl Decoder {
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;
         (event.context, event.lwp) = self.recorder.read(record);
-        event.effect = self.effect.read(record).unwrap_or(Effect::None);
+        let number = |number: Number| number.read(record);
+        let state = |at| number(at).map(|bits| TaskState::from_number(bits).into());
+        event.effect = self.effect.effect(number, state);
         event.params.clear();
         for step in &self.steps {
             match step {
@@ -232,30 +215,6 @@ impl Decoder {
         for (index, names) in &self.number_names {
             event.params.name_with(*index, |number, name| names.write(number, name));
         }
-    }
-}
-
-impl EffectPlan {
-    #[inline]
-    fn read(self, record: &[u8]) -> Option<Effect> {
-        Some(match self {
-            EffectPlan::None => Effect::None,
-            EffectPlan::Switch { prev, state, next } => Effect::KernelSwitch {
-                prev: prev.read_lwp(record),
-                prev_state: state.read(record).map(|bits| TaskState::from_number(bits).into()),
-                next: next.read_lwp(record)?,
-            },
-            EffectPlan::Waking(pid) => Effect::LwpWaking(pid.read_lwp(record)?),
-            EffectPlan::Wakeup { pid, target } => Effect::LwpWakeup {
-                lwp: pid.read_lwp(record)?,
-                cpu: target.and_then(|target| target.read_cpu(record)),
-            },
-            EffectPlan::Migrate { pid, to } => {
-                Effect::LwpMigrate { lwp: pid.read_lwp(record)?, cpu: to.read_cpu(record)? }
-            }
-            EffectPlan::New(pid) => Effect::LwpNew(pid.read_lwp(record)?),
-            EffectPlan::Exit => Effect::LwpExit,
-        })
     }
 }
 

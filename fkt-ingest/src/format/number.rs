@@ -93,10 +93,6 @@ impl Number {
     pub(super) fn read_lwp(self, record: &[u8]) -> Option<Lwp> {
         self.read(record).and_then(|pid| u32::try_from(pid).ok()).map(Lwp)
     }
-
-    pub(super) fn read_cpu(self, record: &[u8]) -> Option<Cpu> {
-        self.read(record).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
-    }
 }
 
 /// Numbers of one shape, one directly behind the other: the parameters of a system call.

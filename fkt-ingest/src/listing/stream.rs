@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::io;
 
+use sigmund_model::vocabulary::{InterruptKind, KnownEvent, Meaning, Role};
 use sigmund_model::{
-    Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
-    Reported, TaskState, Thread, Ticks, Wait, WaitKind, names,
+    Context, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Reported,
+    TaskState, Thread, Ticks, Wait, WaitKind,
 };
 
 use super::params::ListedParam;
 use super::row::Row;
+use crate::effect_plan::{EffectPlan, interrupt_context, interrupt_number};
 
 /// The event types of a listing, found by its lines: level, name and code.
 #[derive(Debug)]
@@ -41,9 +43,10 @@ impl Types {
             });
             types.len() as u32 - 1
         });
+        let thread = thread_param(row);
         let fields = &mut self.types[place as usize].fields;
         for (index, param) in row.params.iter().enumerate() {
-            let ty = if names_thread(row, index) {
+            let ty = if thread == Some(index) {
                 FieldType::Thread
             } else if param.number.is_some() {
                 FieldType::I64
@@ -69,12 +72,10 @@ impl Types {
             if let (Reported::Some(thread), Some(name)) = (row.thread, &row.thread_name) {
                 names.insert(thread, name.clone());
             }
-            for (index, param) in row.params.iter().enumerate().filter(|(index, _)| names_thread(row, *index))
+            if let Some(param) = thread_param(row).and_then(|at| row.params.get(at))
+                && let (Some(thread), Some(name)) = (thread_of(param), &param.text)
             {
-                debug_assert_eq!(index, 0);
-                if let (Some(thread), Some(name)) = (thread_of(param), &param.text) {
-                    names.insert(thread, name.clone());
-                }
+                names.insert(thread, name.clone());
             }
         }
         names.into_iter().collect()
@@ -85,62 +86,61 @@ impl Types {
     }
 }
 
-/// Whether a parameter is the number of a user thread.
-fn names_thread(row: &Row, index: usize) -> bool {
-    index == 0
-        && row.level == Level::User
-        && matches!(row.name.as_str(), names::USER_CONTEXT_SWITCH | "USER_THREAD_NEW" | "USER_THREAD_READY")
+/// The type of an event with the parameters of this line.
+fn event_type(row: &Row) -> EventType {
+    let field = |param: &ListedParam| {
+        let ty = if param.number.is_some() { FieldType::I64 } else { FieldType::Text };
+        Field { name: param.field.clone(), ty }
+    };
+    EventType {
+        level: row.level,
+        code: row.code,
+        name: row.name.clone(),
+        key: 0,
+        fields: row.params.iter().map(field).collect(),
+        format: String::new(),
+    }
+}
+
+/// The parameter that is the number of a user thread.
+fn thread_param(row: &Row) -> Option<usize> {
+    let known = (row.level == Level::User).then(|| KnownEvent::of(&event_type(row)))??;
+    known.field(Role::Thread)
 }
 
 fn thread_of(param: &ListedParam) -> Option<Thread> {
     param.number.and_then(|n| u64::try_from(n).ok()).and_then(Thread::from_switch)
 }
 
-/// What a line does to the state. Names of the paper and of the kernel mean the same.
-fn effect(row: &Row) -> Effect {
-    let param = |index: usize, field: &str| {
-        let named = row.params.iter().find(|p| p.field == field);
-        named.or_else(|| row.params.get(index).filter(|p| p.field.is_empty()))
-    };
-    let number = |index, field| param(index, field).and_then(|p| p.number);
-    let lwp = |field| number(0, field).and_then(|n| u32::try_from(n).ok()).map(Lwp);
-    match (row.level, row.name.as_str()) {
-        (Level::Kern, names::KERN_CONTEXT_SWITCH | "sched_switch") => match lwp("next_pid") {
-            Some(next) => Effect::KernelSwitch {
-                prev: None,
-                prev_state: number(usize::MAX, "prev_state").map(|bits| TaskState::from_number(bits).into()),
-                next,
-            },
-            None => Effect::None,
-        },
-        (Level::Kern, "sched_wakeup" | "sched_wakeup_new") => {
-            let cpu = number(usize::MAX, "target_cpu").and_then(|n| u32::try_from(n).ok()).map(Cpu);
-            lwp("pid").map_or(Effect::None, |lwp| Effect::LwpWakeup { lwp, cpu })
-        }
-        (Level::Kern, "sched_waking") => lwp("pid").map_or(Effect::None, Effect::LwpWaking),
-        (Level::Kern, "sched_process_fork") => lwp("child_pid").map_or(Effect::None, Effect::LwpNew),
-        (Level::Kern, names::IRQ | "irq_handler_entry") => {
-            Effect::InterruptEnter(number(0, "irq").unwrap_or(-1))
-        }
-        (Level::Kern, names::IRQ_EXIT | "irq_handler_exit") => {
-            Effect::InterruptExit(number(0, "irq").unwrap_or(-1))
-        }
-        (Level::User, names::USER_CONTEXT_SWITCH) => Effect::UserSwitch {
-            next: param(0, "next").and_then(thread_of),
-            reason: number(1, "reason").map_or(LeaveReason::Unknown, |n| LeaveReason::from_number(n as u64)),
+/// What a line does to the state, and the kind of interrupt that begins or ends.
+fn effect(row: &Row) -> (Effect, Option<InterruptKind>) {
+    let event_type = event_type(row);
+    let Some(known) = KnownEvent::of(&event_type) else { return (Effect::None, None) };
+    let number_at = |at: usize| row.params.get(at)?.number;
+    let number = |role| known.field(role).and_then(number_at);
+    let thread = || known.field(Role::Thread).and_then(|at| thread_of(row.params.get(at)?));
+    // People may leave the number out.
+    let interrupt =
+        |kind| number(Role::Number).and_then(|number| interrupt_number(kind, number)).unwrap_or(-1);
+    let effect = match known.meaning() {
+        Meaning::InterruptEnter(kind) => return (Effect::InterruptEnter(interrupt(kind)), Some(kind)),
+        Meaning::InterruptExit(kind) => return (Effect::InterruptExit(interrupt(kind)), Some(kind)),
+        Meaning::UserSwitch => Effect::UserSwitch {
+            next: thread(),
+            reason: number(Role::Reason).map_or(LeaveReason::Unknown, |n| LeaveReason::from_number(n as u64)),
             wait: Wait {
-                kind: number(3, "blocked_for").and_then(|kind| WaitKind::from_number(kind as u64)),
-                on: number(2, "on").filter(|on| *on != 0).map(|on| on as u64),
+                kind: number(Role::WaitKind).and_then(|kind| WaitKind::from_number(kind as u64)),
+                on: number(Role::Object).filter(|on| *on != 0).map(|on| on as u64),
             },
         },
-        (Level::User, "USER_THREAD_NEW") => {
-            param(0, "new").and_then(thread_of).map_or(Effect::None, Effect::ThreadNew)
+        Meaning::ThreadNew => thread().map_or(Effect::None, Effect::ThreadNew),
+        Meaning::ThreadReady => thread().map_or(Effect::None, Effect::ThreadReady),
+        _ => {
+            let state = |at| number_at(at).map(|bits| TaskState::from_number(bits).into());
+            EffectPlan::of(&event_type, Some).effect(number_at, state)
         }
-        (Level::User, "USER_THREAD_READY") => {
-            param(0, "ready").and_then(thread_of).map_or(Effect::None, Effect::ThreadReady)
-        }
-        _ => Effect::None,
-    }
+    };
+    (effect, None)
 }
 
 /// The lines, in the order of time.
@@ -148,16 +148,20 @@ fn effect(row: &Row) -> Effect {
 pub(super) struct ListingStream {
     rows: std::vec::IntoIter<Row>,
     types: Types,
-    /// Whether any interrupt's exit is listed. Where none is, nobody can say what is still in an interrupt: then only
-    /// the entry itself is.
-    shows_exits: bool,
+    /// The kinds of interrupts whose exits are listed. Of others it is unknown what is still in the interrupt: then only the
+    /// entry itself is.
+    exits: Vec<InterruptKind>,
 }
 
 impl ListingStream {
     pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
-        let is_exit = |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit");
-        let shows_exits = rows.iter().any(is_exit);
-        ListingStream { rows: rows.into_iter(), types, shows_exits }
+        let kernel = rows.iter().filter(|row| row.level == Level::Kern);
+        let mut exits: Vec<InterruptKind> = Vec::new();
+        for (effect, kind) in kernel.map(effect) {
+            let is_exit = matches!(effect, Effect::InterruptExit(_));
+            exits.extend(kind.filter(|kind| is_exit && !exits.contains(kind)));
+        }
+        ListingStream { rows: rows.into_iter(), types, exits }
     }
 }
 
@@ -170,9 +174,12 @@ impl EventStream for ListingStream {
         event.lwp = row.lwp;
         event.thread = row.thread;
         event.context = Context::Task;
-        event.effect = effect(&row);
-        if matches!(event.effect, Effect::InterruptEnter(_)) && !self.shows_exits {
-            (event.effect, event.context) = (Effect::None, Context::Irq);
+        let (effect, interrupt) = effect(&row);
+        event.effect = effect;
+        if let (Effect::InterruptEnter(_), Some(kind)) = (effect, interrupt)
+            && !self.exits.contains(&kind)
+        {
+            (event.effect, event.context) = (Effect::None, interrupt_context(kind));
         }
         event.params.clear();
         for param in &row.params {

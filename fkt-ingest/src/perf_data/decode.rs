@@ -11,6 +11,7 @@
 
 use std::fmt::Write;
 
+use sigmund_model::vocabulary::{KnownEvent, Meaning};
 use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Reported, Ticks};
 
 use super::attr::Attr;
@@ -34,7 +35,7 @@ const MODES: [&str; 6] = ["unknown", "kernel", "user", "hypervisor", "guest_kern
 
 /// Everything that is needed to tell what a record means.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub(super) struct RecordDecoder {
     pub(super) attrs: Attrs,
     table: EventTable,
     types: Types,
@@ -51,21 +52,28 @@ struct SaidByTracepoints {
     exits: bool,
 }
 
-impl Meaning {
-    pub(super) fn new(described: &Described, attrs: Attrs, whole_cpus: bool) -> Meaning {
+impl RecordDecoder {
+    pub(super) fn new(described: &Described, attrs: Attrs, whole_cpus: bool) -> RecordDecoder {
         let is_x86_64 = described.arch.as_deref().is_none_or(|arch| arch == "x86_64");
         let table = match &described.tracing {
             Some(data) => data.table(is_x86_64),
             None => EventTable::new(&[], Machine { order: ByteOrder::Little, long_size: 8, is_x86_64 }),
         };
         let types = Types::new(table.types(), described);
-        let switches = described.records_tracepoint("sched_switch");
+        let recorded = |meaning| {
+            let known = |ty: &EventType| KnownEvent::of(ty).is_some_and(|known| known.meaning() == meaning);
+            table
+                .types()
+                .iter()
+                .any(|ty| known(ty) && ty.code.is_some_and(|id| described.records_tracepoint(id)))
+        };
+        let switches = recorded(Meaning::Switch);
         let said_by_tracepoints = SaidByTracepoints {
             switches,
-            forks: described.records_tracepoint("sched_process_fork"),
-            exits: described.records_tracepoint("sched_process_exit"),
+            forks: recorded(Meaning::LwpNew),
+            exits: recorded(Meaning::LwpExit),
         };
-        Meaning { attrs, table, types, said_by_tracepoints, whole_cpus: whole_cpus || switches }
+        RecordDecoder { attrs, table, types, said_by_tracepoints, whole_cpus: whole_cpus || switches }
     }
 
     pub(super) fn event_types(&self) -> &[EventType] {

@@ -176,11 +176,9 @@ impl Described {
         }
     }
 
-    /// Whether a tracepoint of this name is among the events that were recorded.
-    pub(super) fn records_tracepoint(&self, name: &str) -> bool {
-        let recorded = |id: u16| self.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(id));
-        let mut formats = self.tracing.iter().flat_map(|data| &data.formats);
-        formats.any(|format| format.name == name && recorded(format.id))
+    /// Whether the tracepoint with this id is among the events that were recorded.
+    pub(super) fn records_tracepoint(&self, id: u32) -> bool {
+        self.attrs.iter().any(|attr| attr.is_tracepoint() && attr.config == u64::from(id))
     }
 }
 

@@ -58,7 +58,7 @@ use std::sync::Arc;
 
 use sigmund_model::{ClockDomain, ClockFit, ClockPair, EventType, Hertz, Loss, Lwp, Nanos, Snapshot, Ticks};
 
-use self::decode::Meaning;
+use self::decode::RecordDecoder;
 use self::described::TimeConv;
 use self::index::Index;
 use self::shared::{Shared, Subscriber};
@@ -72,7 +72,7 @@ use crate::trace_file::{TraceFile, TraceStream};
 pub struct PerfData {
     format: String,
     clock: ClockDomain,
-    meaning: Arc<Meaning>,
+    decoder: Arc<RecordDecoder>,
     files: Vec<(Tape, Index)>,
     lwp_names: Vec<(Lwp, String)>,
     facts: Vec<(String, String)>,
@@ -91,7 +91,7 @@ impl PerfData {
     /// perf event (`cpu-clock(mode, ip, period, callchain)`); then `perf_comm`, `perf_fork`, `perf_exit`, `perf_mmap`,
     /// and, if asked for, `perf_switch_out(preempted, next_tid)` and `perf_switch_in(prev_tid)`.
     pub fn event_types(&self) -> &[EventType] {
-        self.meaning.event_types()
+        self.decoder.event_types()
     }
 
     /// The clock of the records. `Local` unless perf was told another (`-k CLOCK_MONOTONIC_RAW`).
@@ -106,9 +106,9 @@ impl PerfData {
     }
 
     fn streams_of(&self, tape: &Tape, index: &Index, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        let meaning = || Arc::clone(&self.meaning);
+        let decoder = || Arc::clone(&self.decoder);
         let cpus = index.cpus.iter().map(|of_cpu| of_cpu.cpu);
-        let shared = index.packed.then(|| Shared::new(tape, meaning(), cpus));
+        let shared = index.packed.then(|| Shared::new(tape, decoder(), cpus));
         let streams = index.cpus.iter().enumerate().map(|(queue, of_cpu)| {
             let source = match &shared {
                 Some(shared) => {
@@ -116,7 +116,7 @@ impl PerfData {
                 }
                 None => StreamSource::Ranges(Ranges::new(tape, of_cpu)),
             };
-            PerfStream::new(source, tape.input.name(), meaning(), of_cpu, fit)
+            PerfStream::new(source, tape.input.name(), decoder(), of_cpu, fit)
         });
         streams.collect()
     }

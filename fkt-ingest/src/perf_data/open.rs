@@ -7,7 +7,7 @@ use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
 
 use super::PerfData;
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::described::Described;
 use super::head::{self, Cut, Head};
 use super::index::{Beside, Index, Source};
@@ -94,7 +94,7 @@ impl PerfData {
         Ok(PerfData {
             format: format_name(is_pipe, &files, order),
             clock: clock.unwrap_or(ClockDomain::Local),
-            meaning: Arc::new(Meaning::new(&described, attrs, whole_cpus)),
+            decoder: Arc::new(RecordDecoder::new(&described, attrs, whole_cpus)),
             files,
             lwp_names: beside.lwp_names,
             facts: facts(described),

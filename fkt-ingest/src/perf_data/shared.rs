@@ -25,7 +25,7 @@ use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::record::{Attrs, Record, Stamp};
 use super::tape::{Tape, Walk, first_record};
 use sigmund_model::Cpu;
@@ -44,7 +44,7 @@ pub(super) struct Shared(Mutex<Pass>);
 
 struct Pass {
     walk: Walk,
-    meaning: Arc<Meaning>,
+    decoder: Arc<RecordDecoder>,
     /// Records seen so far.
     seen: u64,
     queues: Vec<Queue>,
@@ -97,13 +97,13 @@ impl Shared {
     /// A pass for the streams of these CPUs.
     pub(super) fn new(
         tape: &Tape,
-        meaning: Arc<Meaning>,
+        decoder: Arc<RecordDecoder>,
         cpus: impl Iterator<Item = Option<Cpu>>,
     ) -> Arc<Shared> {
         let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
         Arc::new(Shared(Mutex::new(Pass {
             walk: tape.walk(),
-            meaning,
+            decoder,
             seen: 0,
             last: 0,
             waiting: 0,
@@ -147,7 +147,7 @@ impl Pass {
         let Some((record, bytes)) = self.walk.record_in_bytes() else { return false };
         let number = self.seen;
         self.seen += 1;
-        let Some(stamp) = self.meaning.attrs.stamp_of_read(&record) else { return true };
+        let Some(stamp) = self.decoder.attrs.stamp_of_read(&record) else { return true };
         if self.queues.get(self.last).is_none_or(|queue| queue.cpu != stamp.cpu) {
             // Sorted by CPU, as the index is.
             match self.queues.binary_search_by_key(&stamp.cpu, |queue| queue.cpu) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sigmund_model::{ClockFit, Cpu, Event, EventStream, Loss, LossKind, Nanos, Severity, Ticks};
 
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::index::CpuIndex;
 use super::layout::{PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES};
 use super::order::Lateness;
@@ -23,7 +23,7 @@ const MOST_HELD: usize = 1 << 17;
 /// Reads the events of one CPU.
 #[derive(Debug)]
 pub struct PerfStream {
-    meaning: Arc<Meaning>,
+    decoder: Arc<RecordDecoder>,
     /// Of the file, for messages.
     name: String,
     cpu: Option<Cpu>,
@@ -74,12 +74,12 @@ impl PerfStream {
     pub(super) fn new(
         source: Source,
         name: String,
-        meaning: Arc<Meaning>,
+        decoder: Arc<RecordDecoder>,
         of_cpu: &CpuIndex,
         fit: Option<ClockFit>,
     ) -> PerfStream {
         PerfStream {
-            meaning,
+            decoder,
             name,
             cpu: of_cpu.cpu,
             source,
@@ -109,7 +109,7 @@ impl PerfStream {
     #[inline]
     fn next_in_file(&mut self, event: &mut Event) -> Option<u64> {
         loop {
-            let Some((record, stamp)) = self.source.next(&self.meaning.attrs) else {
+            let Some((record, stamp)) = self.source.next(&self.decoder.attrs) else {
                 self.before = None;
                 return None;
             };
@@ -119,8 +119,8 @@ impl PerfStream {
             if self.measured.unsorted {
                 self.seen.see(stamp.time);
             }
-            if self.meaning.is_event(record.ty) {
-                self.meaning.fill(&record, &stamp, event);
+            if self.decoder.is_event(record.ty) {
+                self.decoder.fill(&record, &stamp, event);
                 self.before = Some(stamp.time);
                 return Some(stamp.time);
             }
