@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::ctf;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::event_names::EventNames;
 use crate::ftrace_text::FtraceText;
 use crate::fxt::Fxt;
@@ -46,8 +46,8 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
             return Ok(vec![Box::new(PerfData::open(path)?)]);
         }
         let expected = "a CTF trace, or a perf.data of several files".to_owned();
-        let misfit = Misfit { at: 0, part: "folder", expected, found: "none".to_owned() };
-        return Err(Error::at(ErrorKind::NotThisFormat, path, misfit));
+        let parse_error = ParseError { at: 0, part: "folder", expected, found: "none".to_owned() };
+        return Err(Error::at(ErrorKind::NotThisFormat, path, parse_error));
     }
     open_mapped(Input::open(path)?, path, options)
 }
@@ -105,6 +105,6 @@ fn open_input(input: Input, options: &OpenOptions) -> Result<Box<dyn TraceFile>,
     }
     let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
     let expected = "a trace.dat, a perf.data, a CTF trace, a trace of FxT or a text of ftrace".to_owned();
-    let misfit = Misfit { at: 0, part: "magic", expected, found };
-    Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
+    let parse_error = ParseError { at: 0, part: "magic", expected, found };
+    Err(Error::at(ErrorKind::NotThisFormat, input.path(), parse_error))
 }

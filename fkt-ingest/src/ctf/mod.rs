@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] reads the text, [`plan`] compiles it,
-//! [`stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
+//! [`packet_stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
 //!
 //! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
 //! name an event's process, for which [`Event`](sigmund_model::Event) has no place: `vpid` is a parameter.
@@ -26,8 +26,8 @@ mod folder;
 mod losses;
 mod metadata;
 mod packet;
+mod packet_stream;
 mod plan;
-mod stream;
 mod table;
 
 use std::collections::BTreeMap;
@@ -38,16 +38,16 @@ use sigmund_model::{
     ClockDomain, ClockPair, Cpu, EventType, Hertz, Level, Loss, LossKind, Severity, Snapshot,
 };
 
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 use clock::Scale;
 use metadata::Metadata;
-use stream::Shared;
+use packet_stream::Shared;
 use table::Table;
 
 pub(crate) use metadata::is_metadata;
-pub use stream::CtfStream;
+pub use packet_stream::CtfStream;
 
 /// An open CTF trace: one folder with a `metadata` file.
 #[derive(Debug)]
@@ -112,23 +112,24 @@ impl CtfTrace {
     fn new(path: &Path, text: &[u8], files: Vec<Input>) -> Result<CtfTrace, Error> {
         let metadata = Metadata::read(text);
         let Some(trace) = &metadata.trace else {
-            let none = Misfit {
+            let none = ParseError {
                 at: 0,
                 part: "metadata",
                 expected: "a block `trace`".to_owned(),
                 found: "none".to_owned(),
             };
-            let misfit = metadata.misfit.clone().unwrap_or(none);
-            return Err(Error::at(ErrorKind::Damaged, path, misfit));
+            let parse_error = metadata.parse_error.clone().unwrap_or(none);
+            return Err(Error::at(ErrorKind::Damaged, path, parse_error));
         };
         let level = if metadata.env("domain") == Some("kernel") { Level::Kern } else { Level::User };
         let table = Table::new(&metadata, level).map_err(|found| {
             let expected = "declarations that fit each other".to_owned();
-            Error::at(ErrorKind::Damaged, path, Misfit { at: 0, part: "metadata", expected, found })
+            Error::at(ErrorKind::Damaged, path, ParseError { at: 0, part: "metadata", expected, found })
         })?;
         let shared = Arc::new(Shared { table, level, uuid: trace.uuid, order: trace.order });
         let (scales, tick_hz) = clock::scales(&metadata.clocks);
-        let losses = metadata.misfit.iter().map(|misfit| metadata_loss(level, path, misfit)).collect();
+        let losses =
+            metadata.parse_error.iter().map(|parse_error| metadata_loss(level, path, parse_error)).collect();
         let streams = StreamFiles::group(&shared, files);
         Ok(CtfTrace { metadata, shared, scales, tick_hz, streams, losses })
     }
@@ -151,8 +152,8 @@ impl CtfTrace {
     }
 }
 
-fn metadata_loss(level: Level, path: &Path, misfit: &Misfit) -> Loss {
-    let detail = format!("{}: {misfit}; what it declares behind this is not known", path.display());
+fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
+    let detail = format!("{}: {parse_error}; what it declares behind this is not known", path.display());
     Loss { severity: Severity::Serious, ..Loss::new(LossKind::Damaged, level, detail) }
 }
 

@@ -9,7 +9,7 @@ use sigmund_model::{Event, EventType, Field, FieldType, Level, Params, TaskState
 use super::machine::Machine;
 use super::naming::Naming;
 use super::number::{Number, Run};
-use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
+use super::print::{FieldLocation, LocationKind, NumberNames, PrintFormat, bit_list, bit_mask, text_of};
 use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
 use crate::effect_plan::EffectPlan;
@@ -22,13 +22,13 @@ const MAX_SPREAD: u32 = 8;
 enum Plan {
     Number(Number),
     /// A text, up to its NUL.
-    Text(Place),
+    Text(FieldLocation),
     /// Numbers with commas between them; those of one byte as hexadecimal digits.
-    Numbers(Place),
+    Numbers(FieldLocation),
     /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
-    Mask(Place),
+    Mask(FieldLocation),
     /// CPUs, as ranges: `0-3,8`.
-    CpuList(Place),
+    CpuList(FieldLocation),
     Unknown,
 }
 
@@ -87,7 +87,7 @@ fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(
     if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
         return Vec::new();
     }
-    let names = Sentence::parse(format, machine).map(|sentence| sentence.number_names());
+    let names = PrintFormat::parse(format, machine).map(|print_format| print_format.number_names());
     let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
@@ -136,11 +136,13 @@ fn plan_field(
     if let Some(number) = number_at(field, machine) {
         return push(field.name.clone(), number_type(field, field.size), Plan::Number(number));
     }
-    let Some(place) = Place::of(field, machine).filter(|place| place.kind != Kind::Number) else {
+    let Some(location) =
+        FieldLocation::of(field, machine).filter(|location| location.kind != LocationKind::Number)
+    else {
         return push(field.name.clone(), FieldType::Text, Plan::Unknown);
     };
-    if let Some(count) = spread(field, place) {
-        let size = u32::from(place.element.size);
+    if let Some(count) = spread(field, location) {
+        let size = u32::from(location.element.size);
         for index in 0..count {
             let offset = field.offset.saturating_add(index * size);
             let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
@@ -149,26 +151,29 @@ fn plan_field(
         return;
     }
     let plan = match element_type(field) {
-        "char" | "const char" => Plan::Text(place),
-        mask if mask.contains("cpumask") => Plan::CpuList(place),
-        "unsigned long" if place.kind != Kind::Array => bitmask_or_numbers(format, field, place),
-        _ => Plan::Numbers(place),
+        "char" | "const char" => Plan::Text(location),
+        mask if mask.contains("cpumask") => Plan::CpuList(location),
+        "unsigned long" if location.kind != LocationKind::Array => {
+            bitmask_or_numbers(format, field, location)
+        }
+        _ => Plan::Numbers(location),
     };
     push(field.name.clone(), FieldType::Text, plan);
 }
 
 /// A bitmask is declared as an array of longs; how it is printed tells it from one.
-fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, place: Place) -> Plan {
+fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: FieldLocation) -> Plan {
     let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
     let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
-    if is_mask { Plan::Mask(place) } else { Plan::Numbers(place) }
+    if is_mask { Plan::Mask(location) } else { Plan::Numbers(location) }
 }
 
 /// How many fields of their own the elements of a short array become.
-fn spread(field: &FieldFormat, place: Place) -> Option<u32> {
+fn spread(field: &FieldFormat, location: FieldLocation) -> Option<u32> {
     let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
-    let wide = matches!(place.element.size, 4 | 8) && field.size == count * u32::from(place.element.size);
-    (place.kind == Kind::Array && wide).then_some(count)
+    let wide =
+        matches!(location.element.size, 4 | 8) && field.size == count * u32::from(location.element.size);
+    (location.kind == LocationKind::Array && wide).then_some(count)
 }
 
 /// `char` of `__data_loc char[]`.
@@ -223,7 +228,7 @@ impl Plan {
     fn push(&self, record: &[u8], params: &mut Params) {
         match self {
             Plan::Number(number) => Run::of(*number).push(record, params),
-            Plan::Text(place) => match place.bytes(record) {
+            Plan::Text(location) => match location.bytes(record) {
                 Some(bytes) => push_text(bytes, params),
                 None => params.push_unknown(),
             },
@@ -237,9 +242,9 @@ impl Plan {
     #[inline(never)]
     fn push_rare(&self, record: &[u8], params: &mut Params) {
         let text = match self {
-            Plan::Numbers(place) => place.bytes(record).map(|bytes| numbers(bytes, place)),
-            Plan::Mask(place) => place.bytes(record).map(|bytes| bit_mask(bytes, place.machine)),
-            Plan::CpuList(place) => place.bytes(record).map(|bytes| bit_list(bytes, place.machine)),
+            Plan::Numbers(location) => location.bytes(record).map(|bytes| numbers(bytes, location)),
+            Plan::Mask(location) => location.bytes(record).map(|bytes| bit_mask(bytes, location.machine)),
+            Plan::CpuList(location) => location.bytes(record).map(|bytes| bit_list(bytes, location.machine)),
             Plan::Number(_) | Plan::Text(_) | Plan::Unknown => None,
         };
         match text {
@@ -258,12 +263,12 @@ fn push_text(bytes: &[u8], params: &mut Params) {
     }
 }
 
-fn numbers(bytes: &[u8], place: &Place) -> String {
+fn numbers(bytes: &[u8], location: &FieldLocation) -> String {
     let mut text = String::new();
-    let size = usize::from(place.element.size.max(1));
+    let size = usize::from(location.element.size.max(1));
     for bytes in bytes.chunks_exact(size) {
         // Writing to a String cannot fail.
-        let _ = match Place::number(place.element, place.machine, bytes) {
+        let _ = match FieldLocation::number(location.element, location.machine, bytes) {
             _ if size == 1 => write!(text, "{:02x}", bytes.first().copied().unwrap_or(0)),
             Some(number) if text.is_empty() => write!(text, "{number}"),
             Some(number) => write!(text, ",{number}"),

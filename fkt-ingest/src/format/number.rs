@@ -1,6 +1,6 @@
 //! A number in a record: where it is, and how its bytes are read.
 
-use sigmund_model::{Cpu, Lwp, Params};
+use sigmund_model::{Lwp, Params};
 
 use super::machine::Machine;
 use crate::cut::ByteOrder;

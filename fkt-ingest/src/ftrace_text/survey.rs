@@ -10,7 +10,7 @@ use super::line::{Line, Lost, Time, number};
 use super::pairs::pairs;
 use super::runs::Runs;
 use super::types::Types;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::losses::kernel_loss;
 
 /// Linux knows at most 8192 CPUs; a line of another one is damaged.
@@ -45,7 +45,7 @@ pub(super) struct Survey {
 }
 
 /// What a line is.
-enum Kind<'a> {
+enum LineKind<'a> {
     Event(Line<'a>),
     Lost(Lost),
     Comment,
@@ -61,15 +61,15 @@ impl Survey {
         for newline in memchr::memchr_iter(b'\n', text) {
             let line = start..newline + 1;
             start = newline + 1;
-            match survey.kind(&text[line.clone()]) {
-                Kind::Event(event) => {
+            match survey.line_kind(&text[line.clone()]) {
+                LineKind::Event(event) => {
                     pairs(event.name, event.text, &mut found);
                     survey.types.add(event.name, &found);
                     survey.add(&event, text, line);
                 }
-                Kind::Lost(lost) => survey.take(lost.cpu, line),
-                Kind::Comment => {}
-                Kind::Damaged(expected) => survey.damage(name, &text[line.clone()], line.start, expected),
+                LineKind::Lost(lost) => survey.take(lost.cpu, line),
+                LineKind::Comment => {}
+                LineKind::Damaged(expected) => survey.damage(name, &text[line.clone()], line.start, expected),
             }
         }
         survey.close_run();
@@ -77,27 +77,27 @@ impl Survey {
         survey
     }
 
-    fn kind<'a>(&mut self, line: &'a [u8]) -> Kind<'a> {
+    fn line_kind<'a>(&mut self, line: &'a [u8]) -> LineKind<'a> {
         let line = line.trim_ascii_end();
         if let Some(comment) = line.strip_prefix(b"#") {
             self.comment(comment);
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         if let Some(event) = Line::parse(line) {
             return match self.is_of_these(&event) {
-                true => Kind::Event(event),
-                false => Kind::Damaged("a time like those before it, and a CPU below 8192"),
+                true => LineKind::Event(event),
+                false => LineKind::Damaged("a time like those before it, and a CPU below 8192"),
             };
         }
         if let Some(lost) = Lost::parse(line).filter(|lost| self.knows(lost.cpu)) {
-            return Kind::Lost(lost);
+            return LineKind::Lost(lost);
         }
         if let Some(cpus) = line.strip_prefix(b"cpus=").and_then(number) {
             self.cpus = Some(cpus);
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         let mark = line.is_empty() || line.starts_with(b"version = ") || line.ends_with(b" is empty");
-        if mark { Kind::Comment } else { Kind::Damaged("comm-pid [cpu] time: event: fields") }
+        if mark { LineKind::Comment } else { LineKind::Damaged("comm-pid [cpu] time: event: fields") }
     }
 
     /// Seconds and whole numbers are not of one clock.
@@ -188,13 +188,13 @@ impl Survey {
 
     fn lose(&mut self, kind: LossKind, name: &str, line: &[u8], at: usize, expected: &str) {
         let found = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
-        let misfit = Misfit {
+        let parse_error = ParseError {
             at: at as u64,
             part: "line",
             expected: expected.to_owned(),
             found: format!("{found:?}"),
         };
-        let loss = kernel_loss(kind, Severity::Gap, None, format!("{name}: {misfit}"));
+        let loss = kernel_loss(kind, Severity::Gap, None, format!("{name}: {parse_error}"));
         self.losses.push(Loss { count: Some(1), ..loss });
     }
 

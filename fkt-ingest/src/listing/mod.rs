@@ -13,7 +13,7 @@
 mod header;
 mod params;
 mod row;
-mod stream;
+mod row_stream;
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -24,7 +24,7 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread
 
 use self::header::Header;
 use self::row::{BadLine, Row};
-use self::stream::{ListingStream, Types};
+use self::row_stream::{ListingStream, Types};
 use crate::error::Error;
 use crate::trace_file::TraceStream;
 

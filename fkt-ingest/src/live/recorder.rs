@@ -24,7 +24,7 @@ use super::recorded::Recorded;
 use super::system::System;
 use super::tracefs::available_with_clock;
 use super::unfinished::{self, BufferCpu, Description, Pages};
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 
 /// A recording that runs. Dropped, it stops and leaves nothing behind in tracefs; what it has recorded can be finished
 /// ([`finish`](super::finish)).
@@ -63,8 +63,8 @@ impl Recorder {
     pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
-            let misfit = Misfit { at: 0, part: "live recording", expected, found: why.0 };
-            Error::at(ErrorKind::Unsupported, Path::new("tracefs"), misfit)
+            let parse_error = ParseError { at: 0, part: "live recording", expected, found: why.0 };
+            Error::at(ErrorKind::Unsupported, Path::new("tracefs"), parse_error)
         })?;
         let mut buffers = Vec::new();
         for buffer in buffers_of(options, scope) {

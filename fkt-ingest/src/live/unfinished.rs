@@ -17,7 +17,7 @@ use sigmund_files::Folder;
 use super::recorded::Summary;
 use super::system::System;
 use super::writer;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 
 /// Name of the description.
 pub(super) const DESCRIPTION: &str = "kernel.unfinished";
@@ -187,8 +187,8 @@ impl Description {
         let path = folder.path_of(DESCRIPTION);
         let io = |error| Error::io(&path, error);
         let bad = |part: &'static str, expected: &str, found: String| {
-            let misfit = Misfit { at: 0, part, expected: expected.to_owned(), found };
-            Error::at(ErrorKind::Damaged, &path, misfit)
+            let parse_error = ParseError { at: 0, part, expected: expected.to_owned(), found };
+            Error::at(ErrorKind::Damaged, &path, parse_error)
         };
         let mut json = Vec::new();
         let file = folder.open_file(DESCRIPTION).map_err(io)?;

@@ -144,7 +144,7 @@ impl Described {
     fn tracing_data(&mut self, bytes: &[u8]) {
         match tracing_data::parse(bytes, "tracing data") {
             Ok(data) => self.tracing = Some(data),
-            Err(misfit) => self.unreadable.push(("tracing data", misfit.to_string())),
+            Err(parse_error) => self.unreadable.push(("tracing data", parse_error.to_string())),
         }
     }
 

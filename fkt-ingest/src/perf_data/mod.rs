@@ -6,7 +6,7 @@
 //!   of a pipe        16 bytes | records …; the first say what a file's head says
 //!   of a directory   data (as of a file, with perf's own records), data.0, data.1, …: records alone
 //!
-//!   -z               records within one zstd stream, cut into COMPRESSED records   [`tape`]
+//!   -z               records within one zstd stream, cut into COMPRESSED records   [`record_cursor`]
 //! ```
 //!
 //! [`attr`] knows where the fields of a record are, [`described`] what else is said, [`index`] goes through all records
@@ -39,6 +39,7 @@
 //! damaged record.
 
 mod attr;
+mod cpu_stream;
 mod decode;
 mod described;
 mod fields;
@@ -49,22 +50,21 @@ pub(crate) mod layout;
 mod open;
 mod order;
 mod record;
+mod record_cursor;
 mod shared;
-mod stream;
-mod tape;
 mod tracing_data;
 
 use std::sync::Arc;
 
 use sigmund_model::{ClockDomain, ClockFit, ClockPair, EventType, Hertz, Loss, Lwp, Nanos, Snapshot, Ticks};
 
+pub use self::cpu_stream::PerfStream;
+use self::cpu_stream::{Ranges, RecordSource};
 use self::decode::RecordDecoder;
 use self::described::TimeConv;
 use self::index::Index;
+use self::record_cursor::RecordRange;
 use self::shared::{Shared, Subscriber};
-pub use self::stream::PerfStream;
-use self::stream::{Ranges, Source as StreamSource};
-use self::tape::Tape;
 use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open perf.data: it is known which CPU's records are where.
@@ -73,7 +73,7 @@ pub struct PerfData {
     format: String,
     clock: ClockDomain,
     decoder: Arc<RecordDecoder>,
-    files: Vec<(Tape, Index)>,
+    files: Vec<(RecordRange, Index)>,
     lwp_names: Vec<(Lwp, String)>,
     facts: Vec<(String, String)>,
     time_conv: Option<TimeConv>,
@@ -102,21 +102,29 @@ impl PerfData {
     /// One stream for each CPU (of each file of a directory). `fit` turns the file's nanoseconds into ticks; without
     /// it, ticks are nanoseconds.
     pub fn streams(&self, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        self.files.iter().flat_map(|(tape, index)| self.streams_of(tape, index, fit)).collect()
+        self.files
+            .iter()
+            .flat_map(|(record_range, index)| self.streams_of(record_range, index, fit))
+            .collect()
     }
 
-    fn streams_of(&self, tape: &Tape, index: &Index, fit: Option<ClockFit>) -> Vec<PerfStream> {
+    fn streams_of(
+        &self,
+        record_range: &RecordRange,
+        index: &Index,
+        fit: Option<ClockFit>,
+    ) -> Vec<PerfStream> {
         let decoder = || Arc::clone(&self.decoder);
         let cpus = index.cpus.iter().map(|of_cpu| of_cpu.cpu);
-        let shared = index.packed.then(|| Shared::new(tape, decoder(), cpus));
+        let shared = index.packed.then(|| Shared::new(record_range, decoder(), cpus));
         let streams = index.cpus.iter().enumerate().map(|(queue, of_cpu)| {
             let source = match &shared {
                 Some(shared) => {
-                    StreamSource::Shared(Subscriber::new(Arc::clone(shared), queue, tape.clone()))
+                    RecordSource::Shared(Subscriber::new(Arc::clone(shared), queue, record_range.clone()))
                 }
-                None => StreamSource::Ranges(Ranges::new(tape, of_cpu)),
+                None => RecordSource::Ranges(Ranges::new(record_range, of_cpu)),
             };
-            PerfStream::new(source, tape.input.name(), decoder(), of_cpu, fit)
+            PerfStream::new(source, record_range.input.name(), decoder(), of_cpu, fit)
         });
         streams.collect()
     }

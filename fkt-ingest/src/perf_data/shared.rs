@@ -5,7 +5,7 @@
 //! a record goes on with it, and puts the others' records into their queues.
 //!
 //! ```text
-//!   | COMPRESSED | COMPRESSED | …        one Walk
+//!   | COMPRESSED | COMPRESSED | …        one RecordCursor
 //!        │ who has nothing left reads on
 //!        ├──▶ cpu 0: a chunk of its records, taken whole
 //!        ├──▶ cpu 1: chunks that wait, of few CPUs 32 MiB for all together
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::decode::RecordDecoder;
 use super::record::{Attrs, Record, Stamp};
-use super::tape::{Tape, Walk, first_record};
+use super::record_cursor::{RecordCursor, RecordRange, first_record};
 use sigmund_model::Cpu;
 
 /// Bytes of a chunk: each record fits.
@@ -43,7 +43,7 @@ const CHUNKS_EACH: usize = 32;
 pub(super) struct Shared(Mutex<Pass>);
 
 struct Pass {
-    walk: Walk,
+    cursor: RecordCursor,
     decoder: Arc<RecordDecoder>,
     /// Records seen so far.
     seen: u64,
@@ -78,12 +78,12 @@ struct Chunk {
 pub(super) struct Subscriber {
     shared: Arc<Shared>,
     queue: usize,
-    tape: Tape,
+    record_range: RecordRange,
     /// Its chunk, and how much of it is read.
     chunk: Vec<u8>,
     done: usize,
     /// A pass of its own, once it was left behind.
-    own: Option<Walk>,
+    own: Option<RecordCursor>,
 }
 
 /// What a stream finds when it asks for more.
@@ -96,13 +96,13 @@ enum Taken {
 impl Shared {
     /// A pass for the streams of these CPUs.
     pub(super) fn new(
-        tape: &Tape,
+        record_range: &RecordRange,
         decoder: Arc<RecordDecoder>,
         cpus: impl Iterator<Item = Option<Cpu>>,
     ) -> Arc<Shared> {
         let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
         Arc::new(Shared(Mutex::new(Pass {
-            walk: tape.walk(),
+            cursor: record_range.cursor(),
             decoder,
             seen: 0,
             last: 0,
@@ -141,10 +141,10 @@ impl Pass {
     /// Puts the next record into its CPU's queue; `false` at the end.
     #[inline]
     fn read_one(&mut self) -> bool {
-        if !self.walk.advance() {
+        if !self.cursor.advance() {
             return false;
         }
-        let Some((record, bytes)) = self.walk.record_in_bytes() else { return false };
+        let Some((record, bytes)) = self.cursor.record_in_bytes() else { return false };
         let number = self.seen;
         self.seen += 1;
         let Some(stamp) = self.decoder.attrs.stamp_of_read(&record) else { return true };
@@ -212,8 +212,8 @@ impl Queue {
 }
 
 impl Subscriber {
-    pub(super) fn new(shared: Arc<Shared>, queue: usize, tape: Tape) -> Subscriber {
-        Subscriber { shared, queue, tape, chunk: Vec::new(), done: 0, own: None }
+    pub(super) fn new(shared: Arc<Shared>, queue: usize, record_range: RecordRange) -> Subscriber {
+        Subscriber { shared, queue, record_range, chunk: Vec::new(), done: 0, own: None }
     }
 
     /// The next record and its stamp: of this stream's CPU, or, from a pass of its own, of any.
@@ -222,11 +222,11 @@ impl Subscriber {
         while self.own.is_none() && self.done >= self.chunk.len() {
             self.go_on()?;
         }
-        if let Some(walk) = &mut self.own {
-            let stamp = walk.advance_to_stamped(attrs)?;
-            return walk.record().map(|record| (record, stamp));
+        if let Some(cursor) = &mut self.own {
+            let stamp = cursor.advance_to_stamped(attrs)?;
+            return cursor.record().map(|record| (record, stamp));
         }
-        let (record, size) = first_record(self.chunk.get(self.done..)?, self.tape.order)?;
+        let (record, size) = first_record(self.chunk.get(self.done..)?, self.record_range.order)?;
         self.done += size;
         attrs.stamp_of_read(&record).map(|stamp| (record, stamp))
     }
@@ -239,11 +239,11 @@ impl Subscriber {
             Taken::Chunk => {}
             Taken::End => return None,
             Taken::LeftBehind(seen) => {
-                let mut walk = self.tape.walk();
-                if !(0..seen).all(|_| walk.advance()) {
+                let mut cursor = self.record_range.cursor();
+                if !(0..seen).all(|_| cursor.advance()) {
                     return None;
                 }
-                self.own = Some(walk);
+                self.own = Some(cursor);
             }
         }
         Some(())

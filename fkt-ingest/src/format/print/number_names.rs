@@ -1,7 +1,7 @@
-//! Names that a sentence gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
+//! Names that a print_format gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
 
 use super::expr::Expr;
-use super::place::Kind;
+use super::field_location::LocationKind;
 use super::value::Scope;
 use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
@@ -92,7 +92,7 @@ fn named(argument: &Expr) -> Option<(u32, NumberNames)> {
 /// The field that an expression is, with or without a cast.
 fn field(value: &Expr) -> Option<u32> {
     match value {
-        Expr::Field(place) if place.kind == Kind::Number => Some(place.offset),
+        Expr::Field(location) if location.kind == LocationKind::Number => Some(location.offset),
         Expr::Cast(_, inner) => field(inner),
         _ => None,
     }

@@ -28,7 +28,7 @@ const MAX_NESTED: usize = 16;
 
 /// What the records so far have said.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct LwpTracker {
     /// Open entries to the kernel, by LWP; the idle task of each CPU has its own.
     entries: HashMap<(Option<u16>, u64), Vec<Entry>>,
     /// The LWP of each user thread that is mounted, and of those that were just before.
@@ -70,7 +70,7 @@ impl NewLwp {
     }
 }
 
-impl Places {
+impl LwpTracker {
     /// An entry to the kernel.
     pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
         if self.entries.len() < MAX_LWPS {

@@ -12,12 +12,12 @@ use sigmund_model::{
 };
 
 use super::codes::Entry;
-use super::place::{NewLwp, Places, numbered};
+use super::lwp_tracker::{LwpTracker, NewLwp, numbered};
 use super::records::{Args, Head, Records, Step};
+use super::reorder_window::ReorderWindow;
 use super::types::{Action, Plan};
-use super::window::Window;
 use super::{Shared, words};
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// So many losses are told one by one; the others are counted.
 const MAX_TOLD: u64 = 100;
@@ -27,8 +27,8 @@ const MAX_TOLD: u64 = 100;
 pub(super) struct FxtStream {
     shared: Arc<Shared>,
     records: Records,
-    window: Window,
-    places: Places,
+    window: ReorderWindow,
+    lwps: LwpTracker,
     losses: Vec<Loss>,
     passed: u64,
     ended: bool,
@@ -42,8 +42,8 @@ impl FxtStream {
         FxtStream {
             shared,
             records,
-            window: Window::default(),
-            places: Places::default(),
+            window: ReorderWindow::default(),
+            lwps: LwpTracker::default(),
             losses: Vec::new(),
             passed: 0,
             ended: false,
@@ -55,7 +55,7 @@ impl FxtStream {
         while !self.ended && !self.window.is_full() {
             match self.records.next(self.shared.input.bytes()) {
                 Step::Record(head) => self.window.push(head),
-                Step::Passed(misfit, cut_off) => self.pass(&misfit, cut_off),
+                Step::Passed(parse_error, cut_off) => self.pass(&parse_error, cut_off),
                 Step::End => self.end(),
             }
         }
@@ -63,13 +63,13 @@ impl FxtStream {
     }
 
     #[cold]
-    fn pass(&mut self, misfit: &Misfit, cut_off: bool) {
+    fn pass(&mut self, parse_error: &ParseError, cut_off: bool) {
         self.passed += 1;
         if self.passed > MAX_TOLD {
             return;
         }
         let kind = if cut_off { LossKind::Truncated } else { LossKind::Damaged };
-        let loss = self.loss(kind, Severity::Gap, misfit.to_string());
+        let loss = self.loss(kind, Severity::Gap, parse_error.to_string());
         self.losses.push(Loss { from: self.last, ..loss });
     }
 
@@ -78,8 +78,7 @@ impl FxtStream {
         self.ended = true;
         let untold = self.passed.saturating_sub(MAX_TOLD);
         if untold > 0 {
-            let loss =
-                self.loss(LossKind::Damaged, Severity::Gap, format!("{untold} more places like these"));
+            let loss = self.loss(LossKind::Damaged, Severity::Gap, format!("{untold} more lwps like these"));
             self.losses.push(Loss { count: Some(untold), ..loss });
         }
     }
@@ -116,7 +115,7 @@ impl FxtStream {
         event.cpu = head.cpu.map(|cpu| Cpu(u32::from(cpu)));
         (event.lwp, event.thread) = match head.kernel {
             true => (head.cpu.map(|_| Lwp(head.id as u32)), Reported::Nothing),
-            false => self.places.of_thread(head.id),
+            false => self.lwps.of_thread(head.id),
         };
         event.context = if event.lwp == Some(Lwp::IDLE) { Context::Idle } else { Context::Task };
         event.effect = match action {
@@ -143,14 +142,14 @@ impl FxtStream {
         let first = self.arg(head, 0);
         Some(match action {
             Action::None => return None,
-            Action::KernelEntry => self.places.enter(head.cpu, head.id, Entry::of(head.code)?),
-            Action::KernelReturn => self.places.leave(head.cpu, head.id),
+            Action::KernelEntry => self.lwps.enter(head.cpu, head.id, Entry::of(head.code)?),
+            Action::KernelReturn => self.lwps.leave(head.cpu, head.id),
             Action::KernelSwitch => {
                 Effect::KernelSwitch { prev: event.lwp, prev_state: None, next: first.and_then(lwp)? }
             }
             Action::KernelFork => Effect::LwpNew(first.and_then(lwp)?),
             Action::ThreadBirth => Effect::ThreadNew(Thread::from_switch(first?)?),
-            Action::UserSwitch => self.places.switch(head.id, first?),
+            Action::UserSwitch => self.lwps.switch(head.id, first?),
             Action::NewLwp => match NewLwp::of(head.id, first?, self.arg(head, 1)?) {
                 NewLwp::Known(lwp) => {
                     event.lwp = Some(lwp);
@@ -159,7 +158,7 @@ impl FxtStream {
                 NewLwp::Numbered { number, carries } => {
                     event.lwp = numbered(number, self.shared.process());
                     event.thread = Reported::Nothing;
-                    self.places.new_lwp(event.lwp?, carries)
+                    self.lwps.new_lwp(event.lwp?, carries)
                 }
             },
         })

@@ -18,7 +18,7 @@ const LENGTH: u64 = 8192;
 
 /// Records that wait for earlier ones.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct ReorderWindow {
     /// By tick; of the same tick, in the order of the file.
     waiting: VecDeque<(u64, Head)>,
     pushed: u64,
@@ -30,7 +30,7 @@ pub(super) struct Window {
     pub(super) misplaced: u64,
 }
 
-impl Window {
+impl ReorderWindow {
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() as u64 >= LENGTH
     }
@@ -83,8 +83,8 @@ mod tests {
         Head { tick, id: 0, cpu: None, code: 1, kernel: false, args }
     }
 
-    fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, Window) {
-        let mut window = Window::default();
+    fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, ReorderWindow) {
+        let mut window = ReorderWindow::default();
         let mut out = Vec::new();
         for tick in ticks {
             if window.is_full() {

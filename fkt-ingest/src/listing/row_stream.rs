@@ -17,12 +17,12 @@ use crate::effect_plan::{EffectPlan, interrupt_context, interrupt_number};
 #[derive(Debug)]
 pub(super) struct Types {
     types: Vec<EventType>,
-    places: HashMap<(Level, String, Option<u32>), u32>,
+    kinds: HashMap<(Level, String, Option<u32>), u32>,
 }
 
 impl Types {
     pub(super) fn of(rows: &[Row]) -> Types {
-        let mut types = Types { types: Vec::new(), places: HashMap::new() };
+        let mut types = Types { types: Vec::new(), kinds: HashMap::new() };
         for row in rows {
             types.add(row);
         }
@@ -32,7 +32,7 @@ impl Types {
     fn add(&mut self, row: &Row) {
         let key = (row.level, row.name.clone(), row.code);
         let types = &mut self.types;
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let kind = *self.kinds.entry(key).or_insert_with(|| {
             types.push(EventType {
                 level: row.level,
                 code: row.code,
@@ -44,7 +44,7 @@ impl Types {
             types.len() as u32 - 1
         });
         let thread = thread_param(row);
-        let fields = &mut self.types[place as usize].fields;
+        let fields = &mut self.types[kind as usize].fields;
         for (index, param) in row.params.iter().enumerate() {
             let ty = if thread == Some(index) {
                 FieldType::Thread
@@ -81,8 +81,8 @@ impl Types {
         names.into_iter().collect()
     }
 
-    fn place(&self, row: &Row) -> u32 {
-        self.places.get(&(row.level, row.name.clone(), row.code)).copied().unwrap_or(0)
+    fn kind(&self, row: &Row) -> u32 {
+        self.kinds.get(&(row.level, row.name.clone(), row.code)).copied().unwrap_or(0)
     }
 }
 
@@ -169,7 +169,7 @@ impl EventStream for ListingStream {
     fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
         let Some(row) = self.rows.next() else { return Ok(false) };
         event.tick = Ticks(row.tick);
-        event.kind = self.types.place(&row);
+        event.kind = self.types.kind(&row);
         event.cpu = row.cpu;
         event.lwp = row.lwp;
         event.thread = row.thread;
