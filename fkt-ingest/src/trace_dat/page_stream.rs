@@ -160,7 +160,7 @@ impl KernelStream {
     }
 
     /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
-    /// without the task and the time: `vec=1 [action=TIMER]`. It is what `trace-cmd report -N` prints, which is
+    /// without the task and the time: `vec=1 [action=TIMER]` (`--example report`). It is what `trace-cmd report -N` prints, which is
     /// `trace-cmd report` without the sentences of its plugins.
     ///
     /// Before the first event, and behind the last, it writes nothing.
