@@ -1,6 +1,6 @@
 //! Takes bytes from the front of a slice. Each cut has a name and fails by it; none looks past the end.
 //!
-//! Numbers are little endian, but for a [`Cut`] that was told otherwise ([`Cut::with_order`]).
+//! Numbers are little endian, except for a [`Cut`] with another byte order ([`Cut::with_order`]).
 
 use crate::error::ParseError;
 

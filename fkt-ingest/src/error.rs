@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Why an input could not be used, or a recording not be made.
 ///
-/// Its text reads `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
+/// Its text is `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 

@@ -72,7 +72,7 @@ impl EventNames {
         EventNames::parse(path, &String::from_utf8_lossy(&bytes))
     }
 
-    /// As [`read`](Self::read), of a text; `path` stands in messages.
+    /// As [`read`](Self::read), of a text; `path` is used in messages.
     ///
     /// # Errors
     /// When it is TOML with a mistake.

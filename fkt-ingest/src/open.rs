@@ -15,12 +15,12 @@ use crate::trace_file::TraceFile;
 
 /// Opens the trace at `path`: one for a file; a folder may hold several (those of an LTTng session).
 ///
-/// A file must not be made shorter by somebody else while it is open: the system would end this process (SIGBUS), as
+/// A file must not be truncated by another process while it is open: the system would end this process (SIGBUS), as
 /// with every mapped file.
 ///
 /// # Errors
-/// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
-/// head is kept, and what is not is among the losses of the trace and of its streams.
+/// When it cannot be read, is of no format that is known, or its head is damaged. After a readable head, what can be read
+/// is kept, and what cannot is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     open_with(path, &OpenOptions::default())
 }
@@ -52,7 +52,7 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
     open_mapped(Input::open(path)?, path, options)
 }
 
-/// Opens the trace in a file that is open already; `path` is said in messages, and of a CTF metadata it leads to the
+/// Opens the trace in a file that is open already; `path` is used in messages; for a CTF metadata it also locates the
 /// streams.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ fn open_mapped(input: Input, path: &Path, options: &OpenOptions) -> Result<Vec<B
     Ok(vec![open_input(input, options)?])
 }
 
-/// Opens a trace whose bytes are in memory; `name` stands in messages.
+/// Opens a trace whose bytes are in memory; `name` is used in messages.
 ///
 /// # Errors
 /// As those of [`open`].

@@ -6,7 +6,7 @@ use sigmund_model::{ClockDomain, ClockPair, Cpu, EventStream, EventType, Hertz, 
 
 /// An open trace: its head is read, its events are not.
 pub trait TraceFile: fmt::Debug + Send + Sync {
-    /// The format and its version, for people: `trace.dat version 7, zstd`.
+    /// The format and its version, as text: `trace.dat version 7, zstd`.
     fn format(&self) -> String;
 
     /// The events it declares. [`Event::kind`](sigmund_model::Event::kind) is an index here.
@@ -15,18 +15,18 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
     /// Its streams, each in the order of time, from the first event. Each call starts anew.
     fn streams(&self) -> Vec<TraceStream>;
 
-    /// The names of LWPs that stand beside the events, in the order of time: of two for one LWP, the later counts.
+    /// The names of LWPs that are stored apart from the events, in the order of time: of two for one LWP, the later counts.
     fn lwp_names(&self) -> &[(Lwp, String)] {
         &[]
     }
 
-    /// What is missing as far as the head tells; streams tell the rest.
+    /// What is missing according to the head; the streams have the other losses.
     fn losses(&self) -> &[Loss] {
         &[]
     }
 
-    /// Instants that were read on the TSC and on another clock; of a conversion that the file states, two instants
-    /// by it.
+    /// Instants that were read on the TSC and on another clock; if the file states a conversion, two instants
+    /// converted by it.
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         Vec::new()
     }
@@ -42,7 +42,7 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What else it says, as rows of the table `info`: `uname`, `host`, `writer`, …
+    /// Other facts in the file, as rows of the table `info`: `uname`, `host`, `writer`, …
     fn facts(&self) -> Vec<(String, String)> {
         Vec::new()
     }

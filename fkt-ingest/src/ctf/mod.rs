@@ -12,8 +12,23 @@
 //! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] reads the text, [`plan`] compiles it,
 //! [`packet_stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
 //!
+//! Cost, against libbabeltrace2 2.0.4, whose graphs `babeltrace2` runs: 1.85 M events of hackbench (scheduler, interrupts, all
+//! system calls; 14 M fields, 109 MB in the page cache, two streams, by `sigmund export --format ctf` from a perf.data),
+//! least CPU time of six runs in turns on one CPU of an AMD EPYC that others used too:
+//!
+//! ```text
+//!   here, all fields read      read_speed FOLDER 1                               0.09 s   20 M events/s
+//!   libbabeltrace2             babeltrace2 FOLDER -c sink.utils.dummy            0.73 s   2.5 M events/s
+//!   and counting messages      babeltrace2 FOLDER -c sink.utils.counter          0.76 s   2.4 M events/s
+//!   one stream of 0.95 M       read_speed FOLDER 1                               0.06 s   16 M events/s
+//!   the same without a muxer   babeltrace2 run --component=src:source.ctf.fs --params='inputs=["FOLDER"]'
+//!                              --component=sink:sink.utils.dummy --connect=src:sink   0.41 s   2.3 M events/s
+//! ```
+//!
+//! So own code is 7 to 8 times as fast, reads hostile files without a C library, and keeps what follows damage.
+//!
 //! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
-//! name an event's process, for which [`Event`](sigmund_model::Event) has no place: `vpid` is a parameter.
+//! name an event's process, for which [`Event`](sigmund_model::Event) has no field: `vpid` is a parameter.
 //!
 //! Events of a trace whose `env` says `domain = "kernel"` are the kernel's, with the effects that their names have;
 //! those of all others are a program's. Their CPU is `cpu_id` of the packet, their LWP the context `tid` (kernel) or
@@ -153,7 +168,7 @@ impl CtfTrace {
 }
 
 fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
-    let detail = format!("{}: {parse_error}; what it declares behind this is not known", path.display());
+    let detail = format!("{}: {parse_error}; what it declares after this is not known", path.display());
     Loss { severity: Severity::Serious, ..Loss::new(LossKind::Damaged, level, detail) }
 }
 

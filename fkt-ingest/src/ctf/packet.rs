@@ -24,7 +24,7 @@ pub(super) struct Packet {
     pub(super) stream_instance_id: Option<u64>,
     /// Of its first event, in bits from its start.
     pub(super) first_event: u64,
-    /// In bits; not behind the end of the file.
+    /// In bits; at most the end of the file.
     pub(super) content: u64,
     /// In bytes; `None`: to the end of the file.
     pub(super) size: Option<u64>,
@@ -84,7 +84,7 @@ pub(super) fn read(
         state.widen(begin, known.timestamp_size);
         state.time
     });
-    // 0 stands for an end that was never written: the program was killed.
+    // 0 is an end that was never written: the program was killed.
     let end = get(state, known.timestamp_end).filter(|end| *end != 0).map(|end| {
         let begin = state.time;
         state.widen(end, known.timestamp_size);

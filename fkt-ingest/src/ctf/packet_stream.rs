@@ -91,7 +91,7 @@ struct OpenPacket {
     limit: u64,
 }
 
-/// What the last readable packet said.
+/// Of the last readable packet.
 #[derive(Debug)]
 struct Before {
     cpu: Option<Cpu>,
@@ -313,7 +313,7 @@ impl CtfStream {
 }
 
 impl Shared {
-    /// How far from the start of `bytes` the next packet may begin: behind the first byte.
+    /// How far from the start of `bytes` the next packet may begin: after the first byte.
     fn next_magic(&self, bytes: &[u8]) -> u64 {
         let magic = match self.order {
             Order::Little => MAGIC.to_le_bytes(),

@@ -1,5 +1,4 @@
-//! A record's bytes into an [`Event`], by a plan made once from the declaration.
-//!
+//! Decodes a record's bytes into an [`Event`], by a plan made once from the declaration.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -92,7 +91,7 @@ fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
-/// The plans in their order, numbers behind each other as one: a system call's seven are one step.
+/// The plans in their order, adjacent numbers as one: a system call's seven are one step.
 fn steps(plans: &[Plan]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for plan in plans {
@@ -161,7 +160,7 @@ fn plan_field(
     push(field.name.clone(), FieldType::Text, plan);
 }
 
-/// A bitmask is declared as an array of longs; how it is printed tells it from one.
+/// A bitmask is declared as an array of longs; only `print fmt` distinguishes the two.
 fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: FieldLocation) -> Plan {
     let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
     let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
@@ -201,7 +200,7 @@ fn number_type(field: &FieldFormat, size: u32) -> FieldType {
 }
 
 impl Decoder {
-    /// Fills all of `event` that the record says; tick and CPU are the page's business.
+    /// Fills all of `event` but its tick and its CPU, which come from the page.
     #[inline]
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;

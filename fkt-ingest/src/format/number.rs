@@ -95,7 +95,7 @@ impl Number {
     }
 }
 
-/// Numbers of one shape, one directly behind the other: the parameters of a system call.
+/// Numbers of one shape, one directly after the other: the parameters of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     first: Number,

@@ -11,7 +11,7 @@ use super::line::{Line, Lost, Time};
 use super::pairs::{Pair, pairs};
 use crate::losses::{dropped, kernel_loss};
 
-/// Gaps behind so many are told as one.
+/// Gaps beyond so many become one row.
 const MAX_GAPS: usize = 1000;
 
 /// Reads the lines of one CPU.
@@ -30,7 +30,7 @@ pub(super) struct LineStream {
     inside: Inside,
     straightened: u64,
     losses: Vec<Loss>,
-    /// Losses from here on wait for the instant behind their gap.
+    /// Losses from here on wait for the instant after their gap.
     open_losses: usize,
 }
 
@@ -111,7 +111,7 @@ impl LineStream {
         event.effect = types.effect(event.kind, &event.params);
         event.context = line.context();
         match self.shared.has_flags {
-            // The flags say what these would.
+            // The flags have the same information.
             true if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
                 event.effect = Effect::None;
             }
@@ -126,7 +126,7 @@ impl LineStream {
 }
 
 impl Inside {
-    /// The context of this event. A switch is in none of them: an exit that is missing is behind us.
+    /// The context of this event. A switch is in no interrupt: an exit before it may be missing.
     fn step(&mut self, interrupt: Option<InterruptKind>, effect: Effect, task: Context) -> Context {
         let is_softirq = interrupt == Some(InterruptKind::Softirq);
         match effect {

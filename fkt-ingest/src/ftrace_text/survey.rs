@@ -19,8 +19,8 @@ const MAX_CPUS: usize = 8192;
 /// Names of more LWPs than so many are not kept.
 const MAX_LWPS: usize = 1 << 17;
 
-/// So many damaged lines are told one by one; the others are counted.
-const MAX_TOLD: u64 = 100;
+/// So many damaged lines get a row each; the others are counted.
+const MAX_ROWS: u64 = 100;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ enum LineKind<'a> {
 }
 
 impl Survey {
-    /// Walks through `text`; `name` stands in messages.
+    /// Walks through `text`; `name` is used in messages.
     pub(super) fn of(text: &[u8], name: &str) -> Survey {
         let mut survey = Survey::default();
         let mut found = Vec::new();
@@ -126,8 +126,8 @@ impl Survey {
         else {
             return;
         };
-        let told = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
-        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !told) {
+        let is_reported = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
+        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !is_reported) {
             let detail = format!("{count} of {written} events overwritten before the text was taken");
             let loss = kernel_loss(LossKind::Overwritten, Severity::Gap, None, detail);
             let advice = "record with a larger kernel buffer, or fewer kernel events";
@@ -181,7 +181,7 @@ impl Survey {
     #[cold]
     fn damage(&mut self, name: &str, line: &[u8], at: usize, expected: &'static str) {
         self.damaged += 1;
-        if self.damaged <= MAX_TOLD {
+        if self.damaged <= MAX_ROWS {
             self.lose(LossKind::Damaged, name, line, at, expected);
         }
     }
@@ -204,10 +204,10 @@ impl Survey {
         if !rest.is_empty() && !rest.starts_with(b"#") {
             self.lose(LossKind::Truncated, name, rest, last, "a whole line");
         }
-        if let Some(untold) = self.damaged.checked_sub(MAX_TOLD).filter(|untold| *untold > 0) {
-            let detail = format!("{name}: {untold} more lines like these");
+        if let Some(others) = self.damaged.checked_sub(MAX_ROWS).filter(|others| *others > 0) {
+            let detail = format!("{name}: {others} more lines like these");
             let loss = kernel_loss(LossKind::Damaged, Severity::Gap, None, detail);
-            self.losses.push(Loss { count: Some(untold), ..loss });
+            self.losses.push(Loss { count: Some(others), ..loss });
         }
         self.runs.sort_by_key(|(cpu, _)| cpu.0);
         let comms = std::mem::take(&mut self.comms);

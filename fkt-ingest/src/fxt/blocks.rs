@@ -14,7 +14,7 @@ const INFOS: u32 = 1;
 /// Blocks nest, and each nests its own kind: deeper than this is damage.
 const MAX_DEPTH: u32 = 4;
 
-/// More blocks of records, or parse_errors, than so many are not kept. A recording has one block of records.
+/// At most so many blocks of records, and errors, are kept. A recording has one block of records.
 const MAX_BLOCKS: usize = 1 << 12;
 
 /// The first word of a file, big endian: the machine. From 0x10000 on its byte order is big.
@@ -68,7 +68,7 @@ impl Layout {
     }
 }
 
-/// A block of records, behind its head.
+/// A block of records, without its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordBlock {
     pub(super) layout: Layout,

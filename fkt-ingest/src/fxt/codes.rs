@@ -49,7 +49,7 @@ const KERNEL: &[Known] = &[
     // The parent has waited for it.
     (0xfff8, "end_of_pid", &["pid"]),
     (0xfff7, "do_execve", &["name:t"]),
-    // An LWP of PM2 says which of its LWPs it is, and whom it carries.
+    // An LWP of PM2 records its number, and the thread that it carries.
     (0xfff6, "user_fork", &["number", "thread"]),
     (0xffef, "fkt_record_writing", &[]),
     (0xffee, "fkt_record_written", &[]),
@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// The number by which an interrupt is told from others; `None` for what is no interrupt.
+    /// The number by which an interrupt differs from others; `None` for an entry that is no interrupt.
     pub(super) fn interrupt(self) -> Option<i64> {
         match self {
             Entry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),

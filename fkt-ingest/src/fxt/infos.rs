@@ -1,4 +1,4 @@
-//! What stands before the records: the clock, the machine, and names.
+//! The blocks before the records: the clock, the machine, and names.
 //!
 //! ```text
 //!   TIME   0x10   u32 space (0 kernel, 1 user), u32 cpus, u32 mhz[cpus], u32 record_pid, u32 traced_pid,
@@ -55,7 +55,7 @@ pub(super) struct Time {
 }
 
 impl Infos {
-    /// Reads a block of this type; `Ok(false)` if nobody knows the type.
+    /// Reads a block of this type; `Ok(false)` if the type is unknown.
     pub(super) fn read(&mut self, block_type: u32, words: &mut Words<'_>) -> Result<bool, ParseError> {
         match block_type {
             TIME => self.time = Some(time(words)?),
@@ -100,7 +100,7 @@ impl Infos {
         Ok(())
     }
 
-    /// The names are those that `ps` gave, cut to 15 bytes; behind their NUL stands what was there before.
+    /// The names are those that `ps` gave, cut to 15 bytes; after their NUL is what was there before.
     fn read_pids(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         while words.left() > 0 {
             let pid = words.u64("pid")?;

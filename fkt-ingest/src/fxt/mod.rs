@@ -78,7 +78,7 @@ struct Survey {
 }
 
 impl Fxt {
-    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes tell.
+    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes suffice.
     pub fn is_fxt(head: &[u8]) -> bool {
         blocks::machine(head).is_some()
     }
@@ -100,7 +100,7 @@ impl Fxt {
         let types = Types::new(survey.codes, names);
         if types.beyond() > 0 {
             let detail =
-                format!("{}: {} events of more codes than are told apart", input.name(), types.beyond());
+                format!("{}: {} events whose codes are beyond the first 4096", input.name(), types.beyond());
             let loss = Loss { severity: Severity::Note, ..Loss::new(LossKind::Damaged, Level::User, detail) };
             losses.push(Loss { count: Some(types.beyond()), ..loss });
         }
@@ -118,8 +118,8 @@ impl Shared {
 }
 
 fn page_size(infos: &Infos) -> usize {
-    let said = infos.time.as_ref().map(|time| time.page_size as usize);
-    said.filter(|size| (64..=MAX_PAGE).contains(size)).unwrap_or(USUAL_PAGE)
+    let stated = infos.time.as_ref().map(|time| time.page_size as usize);
+    stated.filter(|size| (64..=MAX_PAGE).contains(size)).unwrap_or(USUAL_PAGE)
 }
 
 fn survey(file: &[u8], mut records: Records) -> Survey {

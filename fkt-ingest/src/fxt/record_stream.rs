@@ -19,8 +19,8 @@ use super::types::{Action, Plan};
 use super::{Shared, words};
 use crate::error::ParseError;
 
-/// So many losses are told one by one; the others are counted.
-const MAX_TOLD: u64 = 100;
+/// So many losses get a row each; the others are counted.
+const MAX_ROWS: u64 = 100;
 
 /// Reads the events of a file.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl FxtStream {
     #[cold]
     fn pass(&mut self, parse_error: &ParseError, cut_off: bool) {
         self.passed += 1;
-        if self.passed > MAX_TOLD {
+        if self.passed > MAX_ROWS {
             return;
         }
         let kind = if cut_off { LossKind::Truncated } else { LossKind::Damaged };
@@ -76,14 +76,15 @@ impl FxtStream {
     #[cold]
     fn end(&mut self) {
         self.ended = true;
-        let untold = self.passed.saturating_sub(MAX_TOLD);
-        if untold > 0 {
-            let loss = self.loss(LossKind::Damaged, Severity::Gap, format!("{untold} more lwps like these"));
-            self.losses.push(Loss { count: Some(untold), ..loss });
+        let others = self.passed.saturating_sub(MAX_ROWS);
+        if others > 0 {
+            let loss =
+                self.loss(LossKind::Damaged, Severity::Gap, format!("{others} more places like these"));
+            self.losses.push(Loss { count: Some(others), ..loss });
         }
     }
 
-    /// Records with ticks that cannot be; told when they have all been seen.
+    /// Records with ticks that cannot be; reported when all have been seen.
     #[cold]
     fn note_ticks(&mut self) {
         let late = std::mem::take(&mut self.window.late);
@@ -95,7 +96,7 @@ impl FxtStream {
         }
         let misplaced = std::mem::take(&mut self.window.misplaced);
         if misplaced > 0 {
-            let detail = format!("{misplaced} records with ticks far behind the end of the trace, left out");
+            let detail = format!("{misplaced} records with ticks far after the end of the trace, left out");
             let loss = self.loss(LossKind::Contradiction, Severity::Gap, detail);
             self.losses.push(Loss { count: Some(misplaced), ..loss });
         }
@@ -136,7 +137,7 @@ impl FxtStream {
         head.args.get(self.shared.input.bytes(), self.shared.order, index)
     }
 
-    /// What a record does, where its code says so. That of a new LWP says which it is.
+    /// The effect of a record. That of a new LWP also names the LWP.
     fn act(&mut self, action: Action, head: &Head, event: &mut Event) -> Option<Effect> {
         let lwp = |number: u64| u32::try_from(number).ok().map(Lwp);
         let first = self.arg(head, 0);

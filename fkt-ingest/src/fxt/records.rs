@@ -7,7 +7,7 @@
 //!   KERNEL_RAW64  | u32 tick | u64 code | u64 args[n] |
 //! ```
 //! A kernel's code below 0x300 is a system call, trap or interrupt, and has no arguments; of the others the low byte
-//! is the size of the arguments in bytes. Kernel records stand in pages, behind a u64 that says where the first
+//! is the size of the arguments in bytes. Kernel records are in pages, after a u64 that is the position of the first
 //! page begins; a page begins with a u32: how many of its bytes are used, these four included. 0xfefefefe ends
 //! the block.
 //!
@@ -97,7 +97,7 @@ pub(super) struct Records {
     end: usize,
     /// The next page, of a kernel's block.
     next_page: Option<usize>,
-    /// Widens 32-bit ticks, behind the first.
+    /// Widens 32-bit ticks, relative to the first.
     ticks: Option<Widen>,
 }
 
@@ -138,7 +138,7 @@ impl Records {
         Step::Passed(parse_error, cut_off)
     }
 
-    /// Opens the next page, or the next block; `false` behind the last.
+    /// Opens the next page, or the next block; `false` after the last.
     #[cold]
     fn go_on(&mut self, file: &[u8]) -> Result<bool, ParseError> {
         if let Some(at) = self.next_page.take_if(|at| *at < self.block.to) {
@@ -275,7 +275,7 @@ impl Records {
         })
     }
 
-    /// A slot that was never written is all zeros, and so is what is behind the last record of a program that was
+    /// A slot that was never written is all zeros, and so are the bytes after the last record of a program that was
     /// killed.
     #[cold]
     fn unused(&mut self, bytes: &[u8]) -> Result<Option<Head>, ParseError> {
@@ -288,7 +288,7 @@ impl Records {
         let unit = if self.block.layout == Layout::User64 { 8 } else { 4 };
         let skipped = (zeros / unit).max(1) * unit;
         self.at = (at + skipped).min(self.end);
-        let found = format!("{skipped} bytes that nobody wrote");
+        let found = format!("{skipped} bytes that were never written");
         Err(parse_error(at, "record", "a tick and a code".to_owned(), found))
     }
 }

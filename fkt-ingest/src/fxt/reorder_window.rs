@@ -1,12 +1,12 @@
 //! Records in the order of their ticks.
 //!
 //! libfxt gives a record its place first and reads the clock then. A thread that is preempted in between leaves a
-//! record whose tick is later than those behind it; seen on two busy CPUs, six threads: up to 21,447 records and
-//! 76 ms. `fut_stop_flush` stands before all records of the buffer that follows, and has the tick of its end. So the
+//! record whose tick is later than those after it; seen on two busy CPUs, six threads: up to 21,447 records and
+//! 76 ms. `fut_stop_flush` precedes all records of the buffer that follows, and has the tick of its end. So the
 //! next [`LENGTH`] records are held, and the earliest is given out; one with a later tick waits as long as it takes.
 //!
 //! A record that comes more than [`LENGTH`] records too late gets the tick of the one before, and is counted. One that
-//! still waits at the end, far behind its place in the file, and that is later than all others by more than all their
+//! still waits at the end, far after its position in the file, and that is later than all others by more than all their
 //! time, has a wrong tick: it is left out, and counted.
 
 use std::collections::VecDeque;

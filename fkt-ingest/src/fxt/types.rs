@@ -14,7 +14,7 @@ use crate::event_names::{EventNames, NamedEvent};
 /// More codes than so many are counted as one: programs have some hundreds.
 const MAX_CODES: usize = 4096;
 
-/// Arguments that nobody declared are so many numbers; what is behind them is one text of hexadecimal words.
+/// Of arguments that are not declared, so many are numbers; the others are one text of hexadecimal words.
 const MAX_NUMBERS: usize = 32;
 
 /// The kinds of events with an unshifted code come first, and then the one of all codes beyond [`MAX_CODES`].
@@ -172,7 +172,7 @@ impl Types {
         &self.decoders[kind as usize].plans
     }
 
-    /// Events of more codes than are told apart.
+    /// Events of codes beyond [`MAX_CODES`].
     pub(super) fn beyond(&self) -> u64 {
         self.codes.seen[OTHER].count
     }
@@ -204,7 +204,7 @@ fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder
     (event_type(level, u32::try_from(seen.code).ok(), name, fields), decoder)
 }
 
-/// A plan for each field. Arguments that no field is declared for get one each, and what is behind a text, too.
+/// A plan for each field. Arguments that no field is declared for get one each, and so do those after a text.
 fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<Plan> {
     let mut plans: Vec<Plan> = Vec::new();
     for (index, field) in fields.iter().enumerate() {

@@ -118,7 +118,7 @@ pub(super) fn write(
     let written = writer::write(description, &mut pages.0, &mut out)
         .and_then(|summary| folder.rename(&partial, name).map(|()| summary));
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = folder.remove_file(&partial);
     }
     let summary = written.map_err(io)?;
@@ -150,7 +150,7 @@ impl Pages {
             Ok(file)
         });
         if created.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             made.iter().for_each(|name| drop(folder.remove_file(name)));
         }
         created

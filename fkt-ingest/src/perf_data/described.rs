@@ -20,7 +20,7 @@ const UPDATE_NAME: u64 = 2;
 /// perf reads the wall clock by `gettimeofday`: microseconds, rounded down.
 const WALL_CLOCK_NS: u64 = 1000;
 
-/// The head of a perf.data, wherever in it it stands.
+/// What a perf.data describes, in its head or in records.
 #[derive(Debug, Default)]
 pub(super) struct Described {
     pub(super) attrs: Vec<Attr>,
@@ -148,7 +148,7 @@ impl Described {
         }
     }
 
-    /// HEADER_ATTR: an attribute, and the ids behind it.
+    /// HEADER_ATTR: an attribute, followed by its ids.
     pub(super) fn attr_record(&mut self, record: &Record<'_>) -> Option<()> {
         let size = record.u32_at(4).filter(|size| *size >= 64)? as usize;
         let (attr, ids) = record.body.split_at_checked(size)?;

@@ -1,4 +1,4 @@
-//! The head of a file: where the records are, and what is said beside them.
+//! The head of a file: where the records are, and what is described apart from them.
 //!
 //! ```text
 //!   0            8       16          24         40      56     72                   104
@@ -6,7 +6,7 @@
 //!   | "PERFILE2" | 16   | records to the end                                                 of a pipe
 //!
 //!   attributes: each an attribute of `attr size` − 16 bytes | {u64 offset, u64 size} of its ids
-//!   behind the data: {u64 offset, u64 size} for each bit that is set
+//!   after the data: {u64 offset, u64 size} for each bit that is set
 //! ```
 
 use super::attr::Attr;
@@ -18,10 +18,10 @@ use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// Bytes behind each attribute: where its ids are.
+/// Bytes after each attribute: where its ids are.
 const IDS_SECTION: u64 = 16;
 
-/// What the head says.
+/// The head, read.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) described: Described,

@@ -91,7 +91,7 @@ pub(super) enum AttrSource<'a> {
 }
 
 impl AttrSource<'_> {
-    /// The attributes, when a record of the kernel comes; whatever is described behind is too late.
+    /// The attributes, when a record of the kernel comes; what is described after it is too late.
     fn attrs(&mut self) -> Result<&Attrs, &'static str> {
         match self {
             AttrSource::File(attrs) => Ok(attrs),
@@ -106,7 +106,7 @@ impl AttrSource<'_> {
 }
 
 impl Index {
-    /// Goes through all records of a file. `Err` if they cannot be told apart.
+    /// Goes through all records of a file. `Err` if they cannot be attributed to events.
     pub(super) fn read(
         record_range: &RecordRange,
         source: &mut AttrSource<'_>,
@@ -332,14 +332,14 @@ impl Beside {
         }
         let mut by_cpu: Vec<(Option<Cpu>, u64)> = by_cpu.into_iter().collect();
         by_cpu.sort_unstable();
-        let mut told: HashMap<Option<Cpu>, u64> = HashMap::new();
+        let mut reported: HashMap<Option<Cpu>, u64> = HashMap::new();
         for of_cpu in indices.flat_map(|index| &index.cpus) {
-            let sum = told.entry(of_cpu.cpu).or_default();
+            let sum = reported.entry(of_cpu.cpu).or_default();
             *sum = sum.saturating_add(of_cpu.lost);
         }
         for (cpu, count) in by_cpu {
-            if let Some(count @ 1..) = count.checked_sub(told.get(&cpu).copied().unwrap_or(0)) {
-                let detail = format!("{name}: {count} records lost that no LOST record tells of");
+            if let Some(count @ 1..) = count.checked_sub(reported.get(&cpu).copied().unwrap_or(0)) {
+                let detail = format!("{name}: {count} records lost without a LOST record");
                 let loss = kernel_loss(LossKind::Dropped, Severity::Gap, cpu, detail);
                 let advice = "record with a larger kernel buffer, or fewer kernel events";
                 self.losses.push(Loss { count: Some(count), advice, ..loss });

@@ -9,12 +9,12 @@
 //!   -z               records within one zstd stream, cut into COMPRESSED records   [`record_cursor`]
 //! ```
 //!
-//! [`attr`] knows where the fields of a record are, [`described`] what else is said, [`index`] goes through all records
+//! [`attr`] knows where the fields of a record are, [`described`] what else the file describes, [`index`] goes through all records
 //! once and finds which CPU's are where, [`order`] how far they are out of order; a [`PerfStream`] reads those of one
 //! CPU, and [`decode`] makes events of them. Streams of a compressed file share one pass over it ([`shared`]).
 //!
 //! Memory does not grow with the file: it is mapped, the index is bounded, and compressed records are unpacked in
-//! pieces. What cannot be read is a row of the losses, and behind damage the next records are looked for.
+//! pieces. What cannot be read is a row of the losses, and after damage the next records are looked for.
 //!
 //! Cost: 4.7 M events (system calls, scheduler, interrupts; 510 MB in the page cache) with 21 M parameters in 0.48 s of
 //! CPU time, opening with it, on an AMD EPYC at 2.6 GHz: 9.8 M events/s. `perf script` takes 6.5 s for them, 0.73 M/s
@@ -94,7 +94,7 @@ impl PerfData {
         self.decoder.event_types()
     }
 
-    /// The clock of the records. `Local` unless perf was told another (`-k CLOCK_MONOTONIC_RAW`).
+    /// The clock of the records. `Local` unless perf was run with another (`-k CLOCK_MONOTONIC_RAW`).
     pub fn clock(&self) -> ClockDomain {
         self.clock
     }
@@ -134,7 +134,7 @@ impl PerfData {
         &self.lwp_names
     }
 
-    /// What is missing as far as the first pass tells; streams tell the rest.
+    /// What is missing according to the first pass; the streams have the other losses.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }

@@ -26,7 +26,7 @@ impl PerfData {
     /// `perf record --threads` wrote.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no perf.data, its records carry no time or cannot be told apart, or its
+    /// When the file cannot be mapped, is no perf.data, its records have no time or cannot be attributed to an event, or its
     /// head is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
         match path.is_dir() {
@@ -77,7 +77,7 @@ impl PerfData {
             false => read_ranges(record_range, others, &mut described, &mut beside),
         };
         let (attrs, files) = read.map_err(|why| {
-            let expected = "attributes that tell where time and id of a record are".to_owned();
+            let expected = "attributes from which the positions of time and id in a record follow".to_owned();
             let parse_error = ParseError { at, part: "attributes", expected, found: why.to_owned() };
             Error::at(ErrorKind::Unsupported, input.path(), parse_error)
         })?;
@@ -105,7 +105,7 @@ impl PerfData {
     }
 }
 
-/// The attributes, and each file with its index; or why records cannot be told apart.
+/// The attributes, and each file with its index; or why records cannot be attributed to events.
 type Read = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
 
 fn read_pipe(record_range: RecordRange, described: &mut Described, beside: &mut Beside) -> Read {
@@ -137,7 +137,7 @@ fn read_ranges(
     Ok((attrs, files))
 }
 
-/// Tracepoints whose fields cannot be told: their events are `unknown(id, size)`.
+/// Tracepoints whose fields are unknown: their events are `unknown(id, size)`.
 fn note_undeclared(described: &mut Described) {
     if described.tracing.is_none() && described.attrs.iter().any(|attr| attr.is_tracepoint()) {
         described.unreadable.push(("fields of tracepoints", "their declarations are missing".to_owned()));

@@ -9,9 +9,9 @@
 //!
 //! All compressed bytes of a file are one zstd stream, flushed at the end of each record and never ended; what comes
 //! out of it are records again, which straddle the borders. It is unpacked in pieces of a fixed size, so memory does
-//! not grow with what the bytes promise.
+//! not grow with the sizes that the bytes state.
 //!
-//! Two records of perf's own have bytes behind them that their size leaves out, and say in their body how many:
+//! Two records of perf's own are followed by bytes that their size leaves out, and whose number is in their body:
 //! HEADER_TRACING_DATA and AUXTRACE. Here those bytes are the end of the body.
 
 use std::fmt;
@@ -32,7 +32,7 @@ const PIECE: usize = 1 << 18;
 /// `perf record -z` uses windows of 512 KiB (level 1) to 8 MiB (level 19). Larger ones are refused: they are
 /// memory that the file asks for.
 const MOST_WINDOW_LOG: u32 = 24;
-/// So many records in a row make a place where records begin again, behind damage.
+/// After damage, records begin again where so many follow each other.
 const CHAIN: usize = 8;
 /// Bytes of a [`Head`].
 const HEAD: usize = 8;
@@ -68,7 +68,7 @@ impl RecordRange {
         }
     }
 
-    /// The next place behind damage where records begin: several in a row that could be such.
+    /// The next position after damage where several plausible records follow each other.
     pub(super) fn resume(&self, damaged_at: u64) -> Option<u64> {
         let bytes = self.input.bytes();
         let end = self.to.min(bytes.len() as u64);
@@ -247,7 +247,7 @@ impl RecordCursor {
             if !head.is_plausible() {
                 return Err(self.parse_error("a record", format!("type {}, size {}", head.ty, head.size)));
             }
-            let len = head.size.saturating_add(self.behind(&head, bytes));
+            let len = head.size.saturating_add(self.bytes_after(&head, bytes));
             if len > bytes.len() {
                 return Err(self.parse_error(&format!("{len} bytes"), format!("{} bytes", bytes.len())));
             }
@@ -267,8 +267,8 @@ impl RecordCursor {
         }
     }
 
-    /// Bytes behind a record that its size leaves out.
-    fn behind(&self, head: &Head, bytes: &[u8]) -> usize {
+    /// Bytes after a record that its size leaves out.
+    fn bytes_after(&self, head: &Head, bytes: &[u8]) -> usize {
         let size = match head.ty {
             PERF_RECORD_HEADER_TRACING_DATA => self.order.u32_at(bytes, 8).map(u64::from),
             PERF_RECORD_AUXTRACE => self.order.u64_at(bytes, 8),

@@ -1,23 +1,23 @@
 //! One unpacking for all streams of a compressed file.
 //!
 //! The records of all CPUs are in one zstd stream, which can only be read from its start. Were each stream to unpack it
-//! for itself, reading would cost as many passes as there are CPUs. So the streams of one call share one pass: who needs
-//! a record goes on with it, and puts the others' records into their queues.
+//! for itself, reading would cost as many passes as there are CPUs. So the streams of one call share one pass: the stream
+//! that needs a record continues the pass, and puts the others' records into their queues.
 //!
 //! ```text
 //!   | COMPRESSED | COMPRESSED | …        one RecordCursor
-//!        │ who has nothing left reads on
+//!        │ a stream without records reads on
 //!        ├──▶ cpu 0: a chunk of its records, taken whole
 //!        ├──▶ cpu 1: chunks that wait, of few CPUs 32 MiB for all together
-//!        └──▶ cpu 2: most wait for it when there is no room: it is left behind, and unpacks for itself
+//!        └──▶ cpu 2: most wait for it when there is no room: it is dropped, and unpacks for itself
 //! ```
 //!
 //! A merge reads the streams side by side, some rounds apart at most: the queues are enough, and it is one pass. Who
-//! reads one stream after the other pays a pass for each that was left behind. Memory is bounded either way, nothing is
+//! reads one stream after the other pays a pass for each that was dropped from the shared pass. Memory is bounded either way, nothing is
 //! written to disk, and the order is that of each CPU, however large a round is; a single stream of all CPUs would need
 //! to hold two whole rounds to be in order.
 //!
-//! A chunk holds records as they were unpacked, one behind the other, and a stream finds their stamps again: that is
+//! A chunk holds records as they were unpacked, one after the other, and a stream finds their stamps again: that is
 //! cheaper than to hand them over. Chunks that were read are filled again, so that their pages are in memory already.
 
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ pub(super) struct Subscriber {
     /// Its chunk, and how much of it is read.
     chunk: Vec<u8>,
     done: usize,
-    /// A pass of its own, once it was left behind.
+    /// A pass of its own, once it was dropped from the shared one.
     own: Option<RecordCursor>,
 }
 
@@ -198,7 +198,7 @@ impl Queue {
         self.left_behind.is_none() && self.chunks.front().is_none_or(|chunk| chunk.bytes.len() < ENOUGH)
     }
 
-    /// Adds a record, if its last chunk has room, or if it is left behind and needs none.
+    /// Adds a record, if its last chunk has room, or if the stream was dropped and needs none.
     #[inline]
     fn push(&mut self, record: &[u8]) -> bool {
         match self.chunks.back_mut() {

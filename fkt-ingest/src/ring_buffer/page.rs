@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   bits 0..20   length of the records, in bytes
-//!   bit 30       MISSED_STORED: `lost`, behind the records, is the number of events lost (an `unsigned long`)
+//!   bit 30       MISSED_STORED: `lost`, after the records, is the number of events lost (an `unsigned long`)
 //!   bit 31       MISSED_EVENTS: events were lost before this page
 //! ```
 //!

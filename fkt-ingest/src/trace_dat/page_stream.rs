@@ -4,10 +4,10 @@
 //!
 //! * a page whose head or records contradict themselves costs what is left of that page;
 //! * a page whose time contradicts both neighbours costs itself (a flipped bit there would otherwise move
-//!   all events of the page, or hide all pages behind it);
+//!   all events of the page, or hide all pages after it);
 //! * events the kernel's buffer lost are reported where the page says so.
 //!
-//! Time goes on within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
+//! Time does not go back within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
 //! straightened and noted: such an event gets the tick of the one before.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, file in the page cache, parameters filled
@@ -99,7 +99,7 @@ impl Correction {
 struct OpenPage {
     location: PageLocation,
     records: Records,
-    /// Time of the page behind it: no event of this page is later.
+    /// Time of the next page: no event of this page is later.
     limit: u64,
     cut_off: bool,
     /// The event that was given last, in bytes of the page.
@@ -161,9 +161,9 @@ impl KernelStream {
 
     /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
     /// without the task and the time: `vec=1 [action=TIMER]` (`--example report`). It is what `trace-cmd report -N` prints, which is
-    /// `trace-cmd report` without the sentences of its plugins.
+    /// `trace-cmd report` without the texts of its plugins.
     ///
-    /// Before the first event, and behind the last, it writes nothing.
+    /// Before the first event, and after the last, it writes nothing.
     pub fn print_last(&self, out: &mut String) {
         let Some(page) = &self.open else { return };
         let (from, to) = page.last;

@@ -21,10 +21,10 @@ use crate::error::ParseError;
 use crate::input::{Input, Window};
 use crate::ring_buffer::PageLayout;
 
-/// Bytes of a mapped file that stay in memory behind the page that is being read, at most.
+/// Bytes of a mapped file that stay in memory after the page that is being read, at most.
 const KEPT: u64 = 4 << 20;
 
-/// The page that is read and the two behind it, whose times it is compared with.
+/// The page that is read and the next two, whose times it is compared with.
 const PAGES_AT_HAND: u64 = 3;
 
 /// Hands out page after page.
@@ -67,7 +67,7 @@ pub(super) struct PageLocation {
     bytes: Range<usize>,
     /// Byte in the file; of the chunk, for compressed pages.
     pub(super) at: u64,
-    /// The times of the two pages behind it, where they are at hand.
+    /// The times of the next two pages, if they can be read.
     pub(super) next_times: [Option<u64>; 2],
 }
 

@@ -41,7 +41,7 @@ impl TracingData {
         TracingData { name, layout, ..TracingData::default() }
     }
 
-    /// All parts but the saved command lines, one behind the other. What was read before a parse_error is kept.
+    /// All parts but the saved command lines, one after the other. What was read before an error is kept.
     pub(crate) fn read_all(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         self.header_info(cut)?;
         self.ftrace_events(cut)?;

@@ -11,9 +11,9 @@
 //!   BUFFER    u64 offset of its section, name\0, clock\0, u32 page size, u32 n, n × {u32 cpu, u64 offset, u64 size}
 //! ```
 //!
-//! All offsets count from the start of the file. trace-cmd writes the BUFFER options behind the pages, so a
+//! All offsets count from the start of the file. trace-cmd writes the BUFFER options after the pages, so a
 //! file that was cut off has lost them; ours has them before. Where the options end early, the sections are walked
-//! one behind the other, as both writers put them: what declares the events is found that way, and options that
+//! one after the other, as both writers put them: what declares the events is found that way, and options that
 //! nothing refers to any more; pages without their BUFFER option are not, for nothing else says whose they are.
 
 use std::borrow::Cow;
@@ -200,11 +200,11 @@ impl<'a> Sections<'a> {
             let mut cut = self.cut(at);
             let (Ok(id), Ok(flags)) = (cut.u16("section"), cut.u16("section")) else { return };
             let (Ok(_), Ok(size)) = (cut.u32("section"), cut.u64("section")) else { return };
-            // A section that was being written has no size yet; nothing behind it can be found.
+            // A section that was being written has no size yet; nothing after it can be found.
             let known = id <= section::MOST && flags & !COMPRESSED == 0;
             let Some(next) = cut.at().checked_add(size).filter(|_| known && size > 0) else { return };
             if !self.read.contains(&at) {
-                // What cannot be read here was not promised by anything; its absence is a loss already.
+                // Nothing refers to what cannot be read here; its absence is a loss already.
                 let _ = match id {
                     section::OPTIONS => self.options(at).map(|_| ()),
                     section::HEADER_INFO..=section::CMDLINES => self.named_section(at, id),

@@ -41,7 +41,7 @@ pub(super) fn value(parser: &mut Parser<'_>) -> Result<Value, ParseError> {
 }
 
 impl Value {
-    /// The number; a word that stands for a truth is 0 or 1.
+    /// The number; `true` and `false` are 1 and 0.
     pub(super) fn number(&self) -> Option<i128> {
         match self {
             Value::Number(number) => Some(*number),

@@ -46,13 +46,13 @@ fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), ParseEr
         "clock" => metadata.clocks.push(clock(parser)?),
         "stream" => metadata.streams.push(stream(parser)?),
         "event" => metadata.events.push(event(parser)?),
-        // Where an event stands in the source: not kept. Blocks that we do not know: likewise.
+        // The position of an event in its source, and unknown blocks, are not kept.
         _ => entries(parser, |_, _, _| Ok(()))?,
     }
     Ok(())
 }
 
-/// What a name in a block stands for: `name = value;`, `name := type;`.
+/// The meaning of a name in a block: `name = value;`, `name := type;`.
 enum Entry {
     Value(Value),
     Type(Type),

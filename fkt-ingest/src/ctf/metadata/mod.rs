@@ -84,7 +84,7 @@ impl Metadata {
     pub(super) fn read(file: &[u8]) -> Metadata {
         let (text, broken) = packets::text(file);
         let mut metadata = blocks::read(&text);
-        // What is wrong with a packet is behind the text that was readable.
+        // What is wrong with a packet is after the text that was readable.
         metadata.parse_error = broken.or(metadata.parse_error);
         metadata.wanted.extend(LWP_NAMES.map(Arc::from));
         metadata

@@ -61,7 +61,7 @@ struct Broken<'a> {
     found: String,
 }
 
-/// The text of the first packet, and what is behind it.
+/// The text of the first packet, and the rest.
 fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
     let broken =
         |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };

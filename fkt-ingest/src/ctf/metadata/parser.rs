@@ -1,4 +1,4 @@
-//! One token after the other, and the names that are known where the parser stands.
+//! One token after the other, and the names that are known at the parser's position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands between `{` and `}`, with names of its own; `statement` is called for each.
+    /// The statements between `{` and `}`, with names of its own; `statement` is called for each.
     pub(super) fn block(
         &mut self,
         mut statement: impl FnMut(&mut Parser<'a>) -> Result<(), ParseError>,

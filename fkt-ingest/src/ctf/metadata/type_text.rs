@@ -45,7 +45,7 @@ fn typealias(parser: &mut Parser<'_>) -> Result<(), ParseError> {
     parser.sign(";")
 }
 
-/// A type without a field's name behind it.
+/// A type without a field's name.
 pub(super) fn type_of(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     match declared(parser)? {
         Some(ty) => Ok(ty),
@@ -80,7 +80,7 @@ fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, ParseEr
     }
 }
 
-/// `[2][len]` behind a name: two of `len` each.
+/// `[2][len]` after a name: two of `len` each.
 fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, ParseError> {
     let mut lengths = Vec::new();
     while parser.take_sign("[")? {
@@ -207,7 +207,7 @@ fn string(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     Ok(Type::Text)
 }
 
-/// The name behind `struct`, `variant` or `enum`, if there is one.
+/// The name after `struct`, `variant` or `enum`, if there is one.
 fn name<'a>(parser: &mut Parser<'a>) -> Result<Option<&'a str>, ParseError> {
     match parser.token() {
         Token::Word(word) => parser.advance().map(|_| Some(word)),

@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         Parser { tokens, fields, machine, depth: 0, height: 0 }
     }
 
-    /// All expressions, with commas between them and nothing behind.
+    /// All expressions, with commas between them and nothing after.
     pub(super) fn list(mut self) -> Option<Vec<Expr>> {
         let mut list = Vec::new();
         while !self.tokens.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
             }
         }
         if self.takes("+") || self.takes("&") {
-            // The address of a field stands for its bytes, as the field itself does where it is an array.
+            // The address of a field denotes its bytes, as the field itself does where it is an array.
             return self.unary();
         }
         if self.takes("*") {

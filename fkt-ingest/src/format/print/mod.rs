@@ -75,7 +75,7 @@ impl PrintFormat {
         }
     }
 
-    /// Fields whose number has a name in this print_format: where they are, and the names.
+    /// Fields whose numbers have names in this format: their offsets, and the names.
     pub(super) fn number_names(&self) -> Vec<(u32, NumberNames)> {
         number_names::of(&self.arguments)
     }

@@ -1,4 +1,4 @@
-//! Names that a print_format gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
+//! Names that `print fmt` gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
 
 use super::expr::Expr;
 use super::field_location::LocationKind;
@@ -11,8 +11,8 @@ use crate::format::machine::Machine;
 pub(crate) enum NumberNames {
     /// One for each number, in the order of the numbers.
     Symbols(Vec<(i64, Box<str>)>),
-    /// One for each mask of bits, in the order in which they are taken away; what stands between two; and what
-    /// stands for none.
+    /// One for each mask of bits, in the order in which they are taken away; the separator; and the text
+    /// for no bits.
     Flags { between: Box<str>, flags: Vec<(i64, Box<str>)>, none: Box<str> },
 }
 
