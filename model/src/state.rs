@@ -1,6 +1,9 @@
 //! The states of user threads and LWPs, and what ends them.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $(($number:literal))? = $text:literal,)* }) => {
@@ -88,8 +91,12 @@ named! {
         Exit = "exit",
         /// A user context switch that does not give its reason.
         UserSwitch = "user-switch",
-        /// The kernel preempted the LWP: it was still runnable.
+        /// The kernel preempted the LWP: it was still runnable, and had not called `sched_yield`.
         Preempted = "preempted",
+        /// The LWP left its CPU by `sched_yield`: it was still runnable.
+        SchedYield = "sched-yield",
+        /// The LWP left its CPU, still runnable; the trace does not say whether it was preempted or yielded.
+        Runnable = "runnable",
         /// The LWP went to sleep in the kernel.
         Slept = "slept",
         /// A kernel context switch that does not give its reason.
@@ -98,6 +105,14 @@ named! {
         Woken = "woken",
         /// Put on a CPU, or on an LWP.
         Dispatched = "dispatched",
+        /// A system call, a handler, a function or a span ended.
+        Returned = "returned",
+        /// A lock was released.
+        Released = "released",
+        /// Its own end is missing from the trace, and it ended with what was around it, or before.
+        Enclosing = "enclosing",
+        /// Its own end is missing from the trace, and something that follows its end was seen.
+        Unseen = "unseen",
         /// The trace contradicted itself here (events are missing).
         Resync = "resync",
         /// Events are missing from here on: when it really ended is not known.
@@ -150,6 +165,20 @@ impl TaskState {
             bits if bits & 0x01 != 0 => LwpState::Sleeping,
             0x80 => LwpState::Idle,
             _ => LwpState::DiskSleep,
+        }
+    }
+}
+
+impl TaskState {
+    /// The kernel's letters: `S`, `R+`.
+    pub fn letters(self) -> Cow<'static, str> {
+        match self.0 {
+            0 => "R".into(),
+            1 => "S".into(),
+            2 => "D".into(),
+            0x80 => "I".into(),
+            TaskState::IN_KERNEL => "R+".into(),
+            _ => self.to_string().into(),
         }
     }
 }
@@ -210,6 +239,7 @@ mod tests {
         for (bits, letters, state) in cases {
             let task_state = TaskState::from_number(bits);
             assert_eq!((task_state.state(), task_state.to_string().as_str()), (state, letters));
+            assert_eq!(task_state.letters(), letters);
             assert_eq!(TaskState::from_letters(letters), task_state);
         }
         assert_eq!(TaskState::from_number(0x402).to_string(), "D", "TASK_NOLOAD is not reported");

@@ -86,7 +86,7 @@ fn nanoseconds_an_event() {
         let folder = tempfile::tempdir().unwrap();
         let directory =
             Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let mut machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        let mut machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), true);
         machine.follow_from_start();
         let on = (0..CPUS).collect();
         let mut world = World { random: 1, on, carries: vec![0; LWPS as usize], next_thread: 0 };

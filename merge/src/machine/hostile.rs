@@ -206,7 +206,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let directory = Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let mut machine = Machine::new(Intervals::create(&directory).unwrap(), probes_place);
+        let mut machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), probes_place);
         if follows {
             machine.follow_from_start();
         }

@@ -26,7 +26,7 @@ impl Case {
         let folder = tempfile::tempdir().unwrap();
         let directory =
             Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        let machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), true);
         let mut case = Case { machine, _folder: folder };
         case.switch(100, 0, 70);
         case

@@ -13,8 +13,8 @@ use super::{
     column::Cells,
     dictionary::DictionaryChunk,
     differences::DifferenceChunk,
-    places::{NumberPlaces, TextPlaces},
     properties::is_difference,
+    value_index::{NumberIndex, TextIndex},
     values::ValueChunk,
 };
 
@@ -38,8 +38,8 @@ pub(super) struct Encoding {
 
 enum ColumnEncoder {
     Differences(Box<DifferenceChunk>),
-    Numbers(Box<ValueChunk<NumberPlaces>>),
-    Texts(Box<ValueChunk<TextPlaces>>),
+    Numbers(Box<ValueChunk<NumberIndex>>),
+    Texts(Box<ValueChunk<TextIndex>>),
     Keys(Box<DictionaryChunk>),
     Bools(Box<BoolChunk>),
 }
@@ -84,7 +84,7 @@ impl ColumnEncoder {
     fn new(column: &ColumnDescPtr, cells: &Cells) -> Result<ColumnEncoder, ParquetError> {
         let described = column.clone();
         Ok(match cells {
-            Cells::Numbers(_) if is_difference(column.name()) => {
+            Cells::Numbers(_) if is_difference(column) => {
                 ColumnEncoder::Differences(Box::new(DifferenceChunk::new(described)?))
             }
             Cells::Numbers(_) => ColumnEncoder::Numbers(Box::new(ValueChunk::new(described)?)),
