@@ -6,7 +6,7 @@
 //! KERN    5170071750  1630   0    ?          -       IRQ                   24(eth0)
 //! ```
 //! Tab separated, columns in any order, named by the header line; `event` is another name for `name`, `param(s)` for
-//! `params`. Where no exit of an interrupt is listed at all, an interrupt is a point: what follows is not in it.
+//! `params`. Where no exit of a kind of interrupt is listed, such an interrupt is a point: what follows is not in it.
 //! `?` means none, `-` means "not known, work it out". A line `# tick_hz=2800000000` says what a tick is;
 //! other lines that begin with `#`, and empty ones, mean nothing.
 
