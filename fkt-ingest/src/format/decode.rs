@@ -291,7 +291,7 @@ mod tests {
         event.params.iter().map(|p| p.to_string()).collect()
     }
 
-    // |irq = -1|len 5, at 14|len 5, 0 behind itself|"eth0\0"|
+    // |irq = -1|len 5, at 14|len 5, 0 after itself|"eth0\0"|
     #[test]
     fn a_located_text_is_found_where_its_word_says() {
         let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((window.late, window.misplaced), (0, 0));
     }
 
-    // The end of a flush stands before the three buffers that are filled meanwhile.
+    // The end of a flush precedes the three buffers that are filled meanwhile.
     #[test]
     fn a_record_waits_for_its_tick_as_long_as_it_takes() {
         let ticks = (1..8 * LENGTH).map(|tick| if tick == 100 { 4 * LENGTH } else { tick });

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     //   file    |0 ….. LENGTH ………… 2.5 LENGTH|
-    //   shown    [a]      [    b    ]       [c| behind the end
+    //   shown    [a]      [    b    ]       [c| after the end
     #[test]
     fn a_window_shows_what_the_file_has_and_nothing_behind_its_end() {
         let bytes: Vec<u8> = (0..5 * LENGTH / 2).map(|at| (at / 3) as u8).collect();

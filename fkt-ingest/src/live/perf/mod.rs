@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   perf_event_open(dummy event, LWP, CPU), for each LWP the program has and each CPU; inherited by later ones
-//!        │ context switches, comm, fork, exit: records with (pid, tid, time, cpu, id) behind them
+//!        │ context switches, comm, fork, exit: records with (pid, tid, time, cpu, id) after them
 //!        ▼
 //!   one ring in shared memory for each CPU  ──drained every 10 ms──▶  perf.data
 //! ```

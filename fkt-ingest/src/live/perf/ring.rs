@@ -1,5 +1,5 @@
 //! The shared memory that the kernel writes records of one CPU to (`struct perf_event_mmap_page` and the data
-//! behind it, include/uapi/linux/perf_event.h, v6.12).
+//! after it, include/uapi/linux/perf_event.h, v6.12).
 //!
 //! ```text
 //!   0                              page size                       page size × (1 + 2^n)
