@@ -1,8 +1,8 @@
 //! Takes bytes from the front of a slice. Each cut has a name and fails by it; none looks past the end.
 //!
-//! Numbers are little endian, but for a [`Cut`] that was told otherwise ([`Cut::with_order`]).
+//! Numbers are little endian, except for a [`Cut`] with another byte order ([`Cut::with_order`]).
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// Which byte of a number comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,10 +81,14 @@ impl<'a> Cut<'a> {
         self.bytes
     }
 
-    pub(crate) fn bytes(&mut self, len: u64, part: &'static str) -> Result<&'a [u8], Misfit> {
+    pub(crate) fn bytes(&mut self, len: u64, part: &'static str) -> Result<&'a [u8], ParseError> {
         let cut = usize::try_from(len).ok().and_then(|len| self.bytes.split_at_checked(len));
         let Some((taken, rest)) = cut else {
-            return Err(self.misfit(part, format!("{len} bytes"), format!("{} bytes", self.bytes.len())));
+            return Err(self.parse_error(
+                part,
+                format!("{len} bytes"),
+                format!("{} bytes", self.bytes.len()),
+            ));
         };
         self.bytes = rest;
         self.at += len;
@@ -92,32 +96,32 @@ impl<'a> Cut<'a> {
     }
 
     /// The next `len` bytes, to be cut further.
-    pub(crate) fn part(&mut self, len: u64, part: &'static str) -> Result<Cut<'a>, Misfit> {
+    pub(crate) fn part(&mut self, len: u64, part: &'static str) -> Result<Cut<'a>, ParseError> {
         let at = self.at;
         Ok(Cut { bytes: self.bytes(len, part)?, at, order: self.order })
     }
 
-    pub(crate) fn u8(&mut self, part: &'static str) -> Result<u8, Misfit> {
+    pub(crate) fn u8(&mut self, part: &'static str) -> Result<u8, ParseError> {
         Ok(self.array::<1>(part)?[0])
     }
 
-    pub(crate) fn u16(&mut self, part: &'static str) -> Result<u16, Misfit> {
+    pub(crate) fn u16(&mut self, part: &'static str) -> Result<u16, ParseError> {
         Ok(self.order.u16(self.array(part)?))
     }
 
-    pub(crate) fn u32(&mut self, part: &'static str) -> Result<u32, Misfit> {
+    pub(crate) fn u32(&mut self, part: &'static str) -> Result<u32, ParseError> {
         Ok(self.order.u32(self.array(part)?))
     }
 
-    pub(crate) fn u64(&mut self, part: &'static str) -> Result<u64, Misfit> {
+    pub(crate) fn u64(&mut self, part: &'static str) -> Result<u64, ParseError> {
         Ok(self.order.u64(self.array(part)?))
     }
 
     /// The bytes up to the next NUL, as text; the NUL is taken too.
-    pub(crate) fn text(&mut self, part: &'static str) -> Result<String, Misfit> {
+    pub(crate) fn text(&mut self, part: &'static str) -> Result<String, ParseError> {
         let Some(len) = self.bytes.iter().position(|b| *b == 0) else {
             let found = format!("none in {} bytes", self.bytes.len());
-            return Err(self.misfit(part, "a NUL".to_owned(), found));
+            return Err(self.parse_error(part, "a NUL".to_owned(), found));
         };
         let text = String::from_utf8_lossy(self.bytes(len as u64, part)?).into_owned();
         self.bytes(1, part)?;
@@ -125,23 +129,27 @@ impl<'a> Cut<'a> {
     }
 
     /// Exactly these bytes.
-    pub(crate) fn tag(&mut self, tag: &[u8], part: &'static str) -> Result<(), Misfit> {
+    pub(crate) fn tag(&mut self, tag: &[u8], part: &'static str) -> Result<(), ParseError> {
         let mut ahead = self.clone();
         let found = ahead.bytes(tag.len() as u64, part)?;
         if found != tag {
-            return Err(self.misfit(part, format!("{:?}", tag.escape_ascii().to_string()), quoted(found)));
+            return Err(self.parse_error(
+                part,
+                format!("{:?}", tag.escape_ascii().to_string()),
+                quoted(found),
+            ));
         }
         *self = ahead;
         Ok(())
     }
 
-    pub(crate) fn misfit(&self, part: &'static str, expected: String, found: String) -> Misfit {
-        Misfit { at: self.at, part, expected, found }
+    pub(crate) fn parse_error(&self, part: &'static str, expected: String, found: String) -> ParseError {
+        ParseError { at: self.at, part, expected, found }
     }
 
-    fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], Misfit> {
+    fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], ParseError> {
         let Some((taken, rest)) = self.bytes.split_first_chunk::<N>() else {
-            return Err(self.misfit(part, format!("{N} bytes"), format!("{} bytes", self.bytes.len())));
+            return Err(self.parse_error(part, format!("{N} bytes"), format!("{} bytes", self.bytes.len())));
         };
         self.bytes = rest;
         self.at += N as u64;
@@ -161,8 +169,8 @@ mod tests {
     fn a_cut_that_does_not_fit_says_where_and_leaves_the_rest() {
         let mut cut = Cut::new(&[1, 0, 2], 4096);
         assert_eq!(cut.u16("length").unwrap(), 1);
-        let misfit = cut.u32("body").unwrap_err();
-        assert_eq!(misfit.to_string(), "at byte 4098 (body): expected 4 bytes, found 1 bytes");
+        let parse_error = cut.u32("body").unwrap_err();
+        assert_eq!(parse_error.to_string(), "at byte 4098 (body): expected 4 bytes, found 1 bytes");
         assert_eq!(cut.rest(), [2]);
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Why an input could not be used, or a recording not be made.
 ///
-/// Its text reads `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
+/// Its text is `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -14,14 +14,14 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     input: PathBuf,
-    place: Option<Place>,
+    position: Option<ErrorPosition>,
     source: Option<io::Error>,
 }
 
 /// Where an input is not what its format says.
 #[derive(Debug)]
-enum Place {
-    Bytes(Misfit),
+enum ErrorPosition {
+    Bytes(ParseError),
     /// In a text, by the number of its line.
     Line {
         number: u64,
@@ -46,7 +46,7 @@ pub enum ErrorKind {
 
 /// A place where the bytes are not what the format says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misfit {
+pub(crate) struct ParseError {
     /// Byte in the file; for compressed data, the byte where the compressed part begins.
     pub(crate) at: u64,
     /// What was being read.
@@ -55,7 +55,7 @@ pub(crate) struct Misfit {
     pub(crate) found: String,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at byte {} ({}): expected {}, found {}", self.at, self.part, self.expected, self.found)
     }
@@ -74,9 +74,9 @@ impl Error {
 
     /// The byte in the file, where there is one.
     pub fn offset(&self) -> Option<u64> {
-        match &self.0.place {
-            Some(Place::Bytes(misfit)) => Some(misfit.at),
-            Some(Place::Line { .. }) | None => None,
+        match &self.0.position {
+            Some(ErrorPosition::Bytes(parse_error)) => Some(parse_error.at),
+            Some(ErrorPosition::Line { .. }) | None => None,
         }
     }
 
@@ -84,33 +84,33 @@ impl Error {
         Error(Box::new(Inner {
             kind: ErrorKind::Io,
             input: input.to_owned(),
-            place: None,
+            position: None,
             source: Some(source),
         }))
     }
 
-    pub(crate) fn at(kind: ErrorKind, input: &Path, place: Misfit) -> Error {
+    pub(crate) fn at(kind: ErrorKind, input: &Path, position: ParseError) -> Error {
         Error(Box::new(Inner {
             kind,
             input: input.to_owned(),
-            place: Some(Place::Bytes(place)),
+            position: Some(ErrorPosition::Bytes(position)),
             source: None,
         }))
     }
 
     /// For texts, where people look for a line.
     pub(crate) fn in_line(input: &Path, number: u64, expected: String, found: String) -> Error {
-        let place = Some(Place::Line { number, expected, found });
-        Error(Box::new(Inner { kind: ErrorKind::Damaged, input: input.to_owned(), place, source: None }))
+        let position = Some(ErrorPosition::Line { number, expected, found });
+        Error(Box::new(Inner { kind: ErrorKind::Damaged, input: input.to_owned(), position, source: None }))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.0.input.display())?;
-        match (&self.0.place, &self.0.source) {
-            (Some(Place::Bytes(misfit)), _) => misfit.fmt(f),
-            (Some(Place::Line { number, expected, found }), _) => {
+        match (&self.0.position, &self.0.source) {
+            (Some(ErrorPosition::Bytes(parse_error)), _) => parse_error.fmt(f),
+            (Some(ErrorPosition::Line { number, expected, found }), _) => {
                 write!(f, "line {number}: expected {expected}, found {found}")
             }
             (None, Some(source)) => source.fmt(f),

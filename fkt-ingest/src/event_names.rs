@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use sigmund_model::{Field, FieldType, Level};
 
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 
 /// Names and fields of events, by their codes: from a C header, or from a small TOML.
 ///
@@ -72,7 +72,7 @@ impl EventNames {
         EventNames::parse(path, &String::from_utf8_lossy(&bytes))
     }
 
-    /// As [`read`](Self::read), of a text; `path` stands in messages.
+    /// As [`read`](Self::read), of a text; `path` is used in messages.
     ///
     /// # Errors
     /// When it is TOML with a mistake.
@@ -86,14 +86,14 @@ impl EventNames {
             let at = e.span().map_or(0, |span| span.start as u64);
             let expected = "a header with #define, or TOML with [[event]]".to_owned();
             let found = e.message().to_owned();
-            Error::at(ErrorKind::Damaged, path, Misfit { at, part: "event names", expected, found })
+            Error::at(ErrorKind::Damaged, path, ParseError { at, part: "event names", expected, found })
         })?;
         let mut names = EventNames::default();
         for event in toml.event {
             names.add(event).map_err(|found| {
                 let expected = "a type of sigmund, or lwp".to_owned();
-                let misfit = Misfit { at: 0, part: "type of a field", expected, found };
-                Error::at(ErrorKind::Damaged, path, misfit)
+                let parse_error = ParseError { at: 0, part: "type of a field", expected, found };
+                Error::at(ErrorKind::Damaged, path, parse_error)
             })?;
         }
         Ok(names)

@@ -31,6 +31,8 @@ mod ctf;
 #[forbid(unsafe_code)]
 mod cut;
 #[forbid(unsafe_code)]
+mod effect_plan;
+#[forbid(unsafe_code)]
 mod error;
 #[forbid(unsafe_code)]
 mod event_names;
@@ -47,6 +49,8 @@ pub mod live;
 #[forbid(unsafe_code)]
 mod losses;
 #[forbid(unsafe_code)]
+mod open;
+#[forbid(unsafe_code)]
 mod perf_data;
 #[forbid(unsafe_code)]
 mod ring_buffer;
@@ -61,8 +65,7 @@ pub use event_names::EventNames;
 pub use ftrace_text::FtraceText;
 pub use fxt::Fxt;
 pub use listing::Listing;
+pub use open::{OpenOptions, from_bytes, from_bytes_with, open, open_file, open_with};
 pub use perf_data::{PerfData, PerfStream};
 pub use trace_dat::{KernelStream, TraceDat, TscToNanos};
-pub use trace_file::{
-    OpenOptions, TraceFile, TraceStream, from_bytes, from_bytes_with, open, open_file, open_with,
-};
+pub use trace_file::{TraceFile, TraceStream};

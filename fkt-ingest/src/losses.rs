@@ -2,7 +2,7 @@
 
 use sigmund_model::{Cpu, Level, Loss, LossKind, Severity, Ticks};
 
-/// A loss of the kernel side that nobody counted.
+/// A loss of the kernel side, without a count.
 pub(crate) fn kernel_loss(kind: LossKind, severity: Severity, cpu: Option<Cpu>, detail: String) -> Loss {
     Loss { severity, cpu, ..Loss::new(kind, Level::Kern, detail) }
 }
@@ -27,12 +27,12 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     rows: Vec<Loss>,
-    /// Rows from here on wait for the instant behind their gap.
+    /// Rows from here on wait for the instant after their gap.
     open: usize,
 }
 
 impl Rows {
-    /// A row that waits for the instant behind its gap.
+    /// A row that waits for the instant after its gap.
     pub(crate) fn push_open(&mut self, loss: Loss) {
         self.rows.push(loss);
     }

@@ -1,23 +1,12 @@
-//! What every trace file offers, whatever its format, and how a format is recognised: by its content.
+//! What an open trace file offers, whatever its format.
 
 use std::fmt;
-use std::fs::File;
-use std::path::{Path, PathBuf};
 
 use sigmund_model::{ClockDomain, ClockPair, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
 
-use crate::ctf;
-use crate::error::{Error, ErrorKind, Misfit};
-use crate::event_names::EventNames;
-use crate::ftrace_text::FtraceText;
-use crate::fxt::Fxt;
-use crate::input::Input;
-use crate::perf_data::PerfData;
-use crate::trace_dat::TraceDat;
-
 /// An open trace: its head is read, its events are not.
 pub trait TraceFile: fmt::Debug + Send + Sync {
-    /// The format and its version, for people: `trace.dat version 7, zstd`.
+    /// The format and its version, as text: `trace.dat version 7, zstd`.
     fn format(&self) -> String;
 
     /// The events it declares. [`Event::kind`](sigmund_model::Event::kind) is an index here.
@@ -26,18 +15,18 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
     /// Its streams, each in the order of time, from the first event. Each call starts anew.
     fn streams(&self) -> Vec<TraceStream>;
 
-    /// The names of LWPs that stand beside the events, in the order of time: of two for one LWP, the later counts.
+    /// The names of LWPs that are stored apart from the events, in the order of time: of two for one LWP, the later counts.
     fn lwp_names(&self) -> &[(Lwp, String)] {
         &[]
     }
 
-    /// What is missing as far as the head tells; streams tell the rest.
+    /// What is missing according to the head; the streams have the other losses.
     fn losses(&self) -> &[Loss] {
         &[]
     }
 
-    /// Instants that were read on the TSC and on another clock; of a conversion that the file states, two instants
-    /// by it.
+    /// Instants that were read on the TSC and on another clock; if the file states a conversion, two instants
+    /// converted by it.
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         Vec::new()
     }
@@ -53,7 +42,7 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What else it says, as rows of the table `info`: `uname`, `host`, `writer`, …
+    /// Other facts in the file, as rows of the table `info`: `uname`, `host`, `writer`, …
     fn facts(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -80,100 +69,4 @@ impl fmt::Debug for TraceStream {
             .field("buffer", buffer)
             .finish_non_exhaustive()
     }
-}
-
-/// Opens the trace at `path`: one for a file; a folder may hold several (those of an LTTng session).
-///
-/// A file must not be made shorter by somebody else while it is open: the system would end this process (SIGBUS), as
-/// with every mapped file.
-///
-/// # Errors
-/// When it cannot be read, is of no format that is known, or its head is damaged. What is readable behind a readable
-/// head is kept, and what is not is among the losses of the trace and of its streams.
-pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    open_with(path, &OpenOptions::default())
-}
-
-/// What a user knows of a trace that the trace does not say.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// Names of events that are only numbers.
-    pub event_names: EventNames,
-}
-
-/// Opens the trace at `path` with what the user knows of it.
-///
-/// # Errors
-/// As those of [`open`].
-pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    if path.is_dir() {
-        let traces = ctf::open_folder(path)?;
-        if !traces.is_empty() {
-            return Ok(traces);
-        }
-        if PerfData::is_perf_directory(path) {
-            return Ok(vec![Box::new(PerfData::open(path)?)]);
-        }
-        let expected = "a CTF trace, or a perf.data of several files".to_owned();
-        let misfit = Misfit { at: 0, part: "folder", expected, found: "none".to_owned() };
-        return Err(Error::at(ErrorKind::NotThisFormat, path, misfit));
-    }
-    open_mapped(Input::open(path)?, path, options)
-}
-
-/// Opens the trace in a file that is open already; `path` is said in messages, and of a CTF metadata it leads to the
-/// streams.
-///
-/// # Errors
-/// As those of [`open`].
-pub fn open_file(path: &Path, file: File, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    open_mapped(Input::of_file(path, file)?, path, options)
-}
-
-fn open_mapped(input: Input, path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
-    if ctf::is_metadata(input.bytes()) {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return Ok(vec![Box::new(ctf::CtfTrace::open(folder)?)]);
-    }
-    Ok(vec![open_input(input, options)?])
-}
-
-/// Opens a trace whose bytes are in memory; `name` stands in messages.
-///
-/// # Errors
-/// As those of [`open`].
-pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Box<dyn TraceFile>, Error> {
-    from_bytes_with(name, bytes, &OpenOptions::default())
-}
-
-/// Opens a trace whose bytes are in memory with what the user knows of it.
-///
-/// # Errors
-/// As those of [`open`].
-pub fn from_bytes_with(
-    name: &str,
-    bytes: Vec<u8>,
-    options: &OpenOptions,
-) -> Result<Box<dyn TraceFile>, Error> {
-    open_input(Input::from_bytes(&PathBuf::from(name), bytes), options)
-}
-
-fn open_input(input: Input, options: &OpenOptions) -> Result<Box<dyn TraceFile>, Error> {
-    let head = input.bytes();
-    if TraceDat::is_trace_dat(head) {
-        return Ok(Box::new(TraceDat::read(input)?));
-    }
-    if PerfData::is_perf_data(head) {
-        return Ok(Box::new(PerfData::read(input)?));
-    }
-    if Fxt::is_fxt(head) {
-        return Ok(Box::new(Fxt::read(input, &options.event_names)?));
-    }
-    if FtraceText::is_ftrace_text(head) {
-        return Ok(Box::new(FtraceText::read(input)));
-    }
-    let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
-    let expected = "a trace.dat, a perf.data, a CTF trace, a trace of FxT or a text of ftrace".to_owned();
-    let misfit = Misfit { at: 0, part: "magic", expected, found };
-    Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit))
 }

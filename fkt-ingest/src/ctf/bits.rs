@@ -17,7 +17,7 @@ use super::metadata::Order;
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
     pos: u64,
-    /// Not behind the end of `bytes`.
+    /// At most the end of `bytes`.
     end: u64,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Bits<'a> {
         Ok(value as u64 & (u64::MAX >> (64 - size)))
     }
 
-    /// 16 bytes from `at` on, zeros behind the end.
+    /// 16 bytes from `at` on, zeros after the end.
     #[inline]
     fn window(&self, at: usize) -> [u8; 16] {
         let rest = self.bytes.get(at..).unwrap_or_default();

@@ -64,7 +64,7 @@ impl Clock {
     }
 
     /// The instant `value` of a clock that counts its time from elsewhere, and the time of day then, if the trace relates
-    /// them. How well the tracer read the two together is not said.
+    /// them. How well the tracer read the two together is unknown.
     pub(super) fn pair(&self, value: u64) -> Option<ClockPair> {
         let domain = self.known_domain()?;
         if matches!(domain, ClockDomain::Tsc | ClockDomain::Realtime) || self.offset_ns() <= 0 {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sigmund_files::Folder;
 
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
 /// The name of the file that makes a folder a trace.
@@ -51,8 +51,9 @@ pub(super) fn metadata(folder: &Path) -> Result<Vec<u8>, Error> {
     file.take(MAX_METADATA + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, e))?;
     if bytes.len() as u64 > MAX_METADATA {
         let expected = format!("at most {MAX_METADATA} bytes");
-        let misfit = Misfit { at: MAX_METADATA, part: "metadata", expected, found: "more".to_owned() };
-        return Err(Error::at(ErrorKind::Unsupported, &path, misfit));
+        let parse_error =
+            ParseError { at: MAX_METADATA, part: "metadata", expected, found: "more".to_owned() };
+        return Err(Error::at(ErrorKind::Unsupported, &path, parse_error));
     }
     Ok(bytes)
 }

@@ -10,10 +10,25 @@
 //! ```
 //!
 //! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] reads the text, [`plan`] compiles it,
-//! [`stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
+//! [`packet_stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
+//!
+//! Cost, against libbabeltrace2 2.0.4, whose graphs `babeltrace2` runs: 1.85 M events of hackbench (scheduler, interrupts, all
+//! system calls; 14 M fields, 109 MB in the page cache, two streams, by `sigmund export --format ctf` from a perf.data),
+//! least CPU time of six runs in turns on one CPU of an AMD EPYC that others used too:
+//!
+//! ```text
+//!   here, all fields read      read_speed FOLDER 1                               0.09 s   20 M events/s
+//!   libbabeltrace2             babeltrace2 FOLDER -c sink.utils.dummy            0.73 s   2.5 M events/s
+//!   and counting messages      babeltrace2 FOLDER -c sink.utils.counter          0.76 s   2.4 M events/s
+//!   one stream of 0.95 M       read_speed FOLDER 1                               0.06 s   16 M events/s
+//!   the same without a muxer   babeltrace2 run --component=src:source.ctf.fs --params='inputs=["FOLDER"]'
+//!                              --component=sink:sink.utils.dummy --connect=src:sink   0.41 s   2.3 M events/s
+//! ```
+//!
+//! So own code is 7 to 8 times as fast, reads hostile files without a C library, and keeps what follows damage.
 //!
 //! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
-//! name an event's process, for which [`Event`](sigmund_model::Event) has no place: `vpid` is a parameter.
+//! name an event's process, for which [`Event`](sigmund_model::Event) has no field: `vpid` is a parameter.
 //!
 //! Events of a trace whose `env` says `domain = "kernel"` are the kernel's, with the effects that their names have;
 //! those of all others are a program's. Their CPU is `cpu_id` of the packet, their LWP the context `tid` (kernel) or
@@ -26,8 +41,8 @@ mod folder;
 mod losses;
 mod metadata;
 mod packet;
+mod packet_stream;
 mod plan;
-mod stream;
 mod table;
 
 use std::collections::BTreeMap;
@@ -38,16 +53,16 @@ use sigmund_model::{
     ClockDomain, ClockPair, Cpu, EventType, Hertz, Level, Loss, LossKind, Severity, Snapshot,
 };
 
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 use clock::Scale;
 use metadata::Metadata;
-use stream::Shared;
+use packet_stream::Shared;
 use table::Table;
 
 pub(crate) use metadata::is_metadata;
-pub use stream::CtfStream;
+pub use packet_stream::CtfStream;
 
 /// An open CTF trace: one folder with a `metadata` file.
 #[derive(Debug)]
@@ -112,23 +127,24 @@ impl CtfTrace {
     fn new(path: &Path, text: &[u8], files: Vec<Input>) -> Result<CtfTrace, Error> {
         let metadata = Metadata::read(text);
         let Some(trace) = &metadata.trace else {
-            let none = Misfit {
+            let none = ParseError {
                 at: 0,
                 part: "metadata",
                 expected: "a block `trace`".to_owned(),
                 found: "none".to_owned(),
             };
-            let misfit = metadata.misfit.clone().unwrap_or(none);
-            return Err(Error::at(ErrorKind::Damaged, path, misfit));
+            let parse_error = metadata.parse_error.clone().unwrap_or(none);
+            return Err(Error::at(ErrorKind::Damaged, path, parse_error));
         };
         let level = if metadata.env("domain") == Some("kernel") { Level::Kern } else { Level::User };
         let table = Table::new(&metadata, level).map_err(|found| {
             let expected = "declarations that fit each other".to_owned();
-            Error::at(ErrorKind::Damaged, path, Misfit { at: 0, part: "metadata", expected, found })
+            Error::at(ErrorKind::Damaged, path, ParseError { at: 0, part: "metadata", expected, found })
         })?;
         let shared = Arc::new(Shared { table, level, uuid: trace.uuid, order: trace.order });
         let (scales, tick_hz) = clock::scales(&metadata.clocks);
-        let losses = metadata.misfit.iter().map(|misfit| metadata_loss(level, path, misfit)).collect();
+        let losses =
+            metadata.parse_error.iter().map(|parse_error| metadata_loss(level, path, parse_error)).collect();
         let streams = StreamFiles::group(&shared, files);
         Ok(CtfTrace { metadata, shared, scales, tick_hz, streams, losses })
     }
@@ -151,8 +167,8 @@ impl CtfTrace {
     }
 }
 
-fn metadata_loss(level: Level, path: &Path, misfit: &Misfit) -> Loss {
-    let detail = format!("{}: {misfit}; what it declares behind this is not known", path.display());
+fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
+    let detail = format!("{}: {parse_error}; what it declares after this is not known", path.display());
     Loss { severity: Severity::Serious, ..Loss::new(LossKind::Damaged, level, detail) }
 }
 

@@ -11,7 +11,7 @@ use sigmund_model::Cpu;
 use super::bits::Bits;
 use super::plan::{Nothing, Register, State, Stop, run};
 use super::table::Table;
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// `magic` of every packet of events.
 pub(super) const MAGIC: u32 = 0xc1fc_1fc1;
@@ -24,7 +24,7 @@ pub(super) struct Packet {
     pub(super) stream_instance_id: Option<u64>,
     /// Of its first event, in bits from its start.
     pub(super) first_event: u64,
-    /// In bits; not behind the end of the file.
+    /// In bits; at most the end of the file.
     pub(super) content: u64,
     /// In bytes; `None`: to the end of the file.
     pub(super) size: Option<u64>,
@@ -45,11 +45,11 @@ pub(super) fn read(
     bytes: &[u8],
     at: u64,
     state: &mut State,
-) -> Result<Packet, Misfit> {
-    let misfit = |part, expected: String, found: String| Err(Misfit { at, part, expected, found });
+) -> Result<Packet, ParseError> {
+    let parse_error = |part, expected: String, found: String| Err(ParseError { at, part, expected, found });
     let all = bytes.len() as u64 * 8;
     let mut bits = Bits::new(bytes, 0, all);
-    let stopped = |stop: Stop| Misfit {
+    let stopped = |stop: Stop| ParseError {
         at,
         part: "packet head",
         expected: "a whole head".to_owned(),
@@ -59,16 +59,16 @@ pub(super) fn read(
     let header = &table.header;
     let get = |state: &State, register: Option<Register>| register.map(|register| state.get(register));
     if let Some(magic) = get(state, header.magic).filter(|magic| *magic as u32 != MAGIC) {
-        return misfit("packet header", format!("magic {MAGIC:#x}"), format!("{magic:#x}"));
+        return parse_error("packet header", format!("magic {MAGIC:#x}"), format!("{magic:#x}"));
     }
     if header.has_uuid && uuid.is_some_and(|uuid| uuid != state.uuid) {
         let found = format!("{:02x?}", state.uuid);
-        return misfit("packet header", "the uuid of the metadata".to_owned(), found);
+        return parse_error("packet header", "the uuid of the metadata".to_owned(), found);
     }
     let stream_id = get(state, header.stream_id);
     let Some((stream, plan)) = table.stream(stream_id) else {
         let found = stream_id.map_or("none".to_owned(), |id| id.to_string());
-        return misfit("packet header", "the id of a declared stream".to_owned(), found);
+        return parse_error("packet header", "the id of a declared stream".to_owned(), found);
     };
     run(&plan.context, &mut bits, state, &mut Nothing).map_err(stopped)?;
 
@@ -78,13 +78,13 @@ pub(super) fn read(
     let fits = bits.pos() <= content && size.is_none_or(|size| content <= size && size % 8 == 0);
     if !fits || size.is_some_and(|size| size == 0) {
         let expected = format!("{} ≤ content_size ≤ packet_size", bits.pos());
-        return misfit("packet context", expected, format!("{content} and {size:?} bits"));
+        return parse_error("packet context", expected, format!("{content} and {size:?} bits"));
     }
     let begin = get(state, known.timestamp_begin).map(|begin| {
         state.widen(begin, known.timestamp_size);
         state.time
     });
-    // 0 stands for an end that was never written: the program was killed.
+    // 0 is an end that was never written: the program was killed.
     let end = get(state, known.timestamp_end).filter(|end| *end != 0).map(|end| {
         let begin = state.time;
         state.widen(end, known.timestamp_size);
@@ -93,7 +93,7 @@ pub(super) fn read(
     if let (Some(begin), Some(end)) = (begin, end)
         && end < begin
     {
-        return misfit("packet context", format!("timestamp_end of at least {begin}"), end.to_string());
+        return parse_error("packet context", format!("timestamp_end of at least {begin}"), end.to_string());
     }
     Ok(Packet {
         stream,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use sigmund_model::{Event, EventType, Level, Lwp, Reported};
 
 use super::bits::Bits;
-use super::effects::EffectPlan;
+use super::effects::KernelEffect;
 use super::metadata::{EventDeclaration, LWP_NAMES, Metadata, Order, Stream};
 use super::plan::{Budget, Compiler, EVENT_ID, Nothing, Op, QuickHeader, Register, Scope, State, Stop, run};
 
@@ -54,7 +54,7 @@ struct EventPlan {
     kind: u32,
     /// Contexts and fields.
     ops: Vec<Op>,
-    effect: EffectPlan,
+    effect: KernelEffect,
     /// Says the LWP.
     lwp: Option<Register>,
 }
@@ -218,7 +218,7 @@ fn event_plan(
     let name = if event.name.is_empty() { format!("event {}", event.id) } else { event.name.clone() };
     let code = u32::try_from(event.id).ok();
     let ty = EventType { level, code, name, key: 0, fields, format: String::new() };
-    let effect = if level == Level::Kern { EffectPlan::of(&ty) } else { EffectPlan::None };
+    let effect = if level == Level::Kern { KernelEffect::of(&ty) } else { KernelEffect::NONE };
     Ok((ty, EventPlan { kind, ops, effect, lwp }))
 }
 

@@ -1,17 +1,17 @@
-//! A record's bytes into an [`Event`], by a plan made once from the declaration.
-//!
+//! Decodes a record's bytes into an [`Event`], by a plan made once from the declaration.
 
 use std::ffi::CStr;
 use std::fmt::Write;
 
-use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level, Params, TaskState};
+use sigmund_model::{Event, EventType, Field, FieldType, Level, Params, TaskState};
 
 use super::machine::Machine;
 use super::naming::Naming;
 use super::number::{Number, Run};
-use super::print::{Kind, NumberNames, Place, Sentence, bit_list, bit_mask, text_of};
+use super::print::{FieldLocation, LocationKind, NumberNames, PrintFormat, bit_list, bit_mask, text_of};
 use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
+use crate::effect_plan::EffectPlan;
 
 /// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
@@ -21,13 +21,13 @@ const MAX_SPREAD: u32 = 8;
 enum Plan {
     Number(Number),
     /// A text, up to its NUL.
-    Text(Place),
+    Text(FieldLocation),
     /// Numbers with commas between them; those of one byte as hexadecimal digits.
-    Numbers(Place),
+    Numbers(FieldLocation),
     /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
-    Mask(Place),
+    Mask(FieldLocation),
     /// CPUs, as ranges: `0-3,8`.
-    CpuList(Place),
+    CpuList(FieldLocation),
     Unknown,
 }
 
@@ -38,25 +38,13 @@ enum Step {
     Other(Plan),
 }
 
-/// What an event does to the state, with the places of the numbers it needs.
-#[derive(Clone, Copy, Debug)]
-enum EffectPlan {
-    None,
-    Switch { prev: Number, state: Number, next: Number },
-    Waking(Number),
-    Wakeup { pid: Number, target: Option<Number> },
-    Migrate { pid: Number, to: Number },
-    New(Number),
-    Exit,
-}
-
 /// Fills events of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     kind: u32,
     recorder: Recorder,
     steps: Vec<Step>,
-    effect: EffectPlan,
+    effect: EffectPlan<Number>,
     naming: Naming,
     /// Names that the declaration gives to numbers, by the index of the parameter.
     number_names: Vec<(usize, NumberNames)>,
@@ -85,7 +73,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     let decoder = Decoder {
         kind,
         recorder: Recorder::new(number("common_flags"), number("common_pid")),
-        effect: plan_effect(&format.name, number).unwrap_or(EffectPlan::None),
+        effect: plan_effect(&event_type, &plans),
         number_names: if naming == Naming::None { number_names(format, &plans, machine) } else { Vec::new() },
         naming,
         steps: steps(&plans),
@@ -98,12 +86,12 @@ fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(
     if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
         return Vec::new();
     }
-    let names = Sentence::parse(format, machine).map(|sentence| sentence.number_names());
+    let names = PrintFormat::parse(format, machine).map(|print_format| print_format.number_names());
     let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
-/// The plans in their order, numbers behind each other as one: a system call's seven are one step.
+/// The plans in their order, adjacent numbers as one: a system call's seven are one step.
 fn steps(plans: &[Plan]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for plan in plans {
@@ -123,22 +111,14 @@ fn steps(plans: &[Plan]) -> Vec<Step> {
     steps
 }
 
-fn plan_effect(name: &str, number: impl Fn(&str) -> Option<Number>) -> Option<EffectPlan> {
-    Some(match name {
-        "sched_switch" => EffectPlan::Switch {
-            prev: number("prev_pid")?,
-            state: number("prev_state")?,
-            next: number("next_pid")?,
-        },
-        "sched_waking" => EffectPlan::Waking(number("pid")?),
-        "sched_wakeup" | "sched_wakeup_new" => {
-            EffectPlan::Wakeup { pid: number("pid")?, target: number("target_cpu") }
-        }
-        "sched_migrate_task" => EffectPlan::Migrate { pid: number("pid")?, to: number("dest_cpu")? },
-        "sched_process_fork" => EffectPlan::New(number("child_pid")?),
-        "sched_process_exit" => EffectPlan::Exit,
-        _ => EffectPlan::None,
-    })
+/// Interrupts are left out: the flags of every record say whether it is in one.
+fn plan_effect(event_type: &EventType, plans: &[Plan]) -> EffectPlan<Number> {
+    let number = |at: usize| match plans.get(at) {
+        Some(Plan::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let effect = EffectPlan::of(event_type, number);
+    if effect.interrupt().is_some() { EffectPlan::None } else { effect }
 }
 
 fn plan_field(
@@ -155,11 +135,13 @@ fn plan_field(
     if let Some(number) = number_at(field, machine) {
         return push(field.name.clone(), number_type(field, field.size), Plan::Number(number));
     }
-    let Some(place) = Place::of(field, machine).filter(|place| place.kind != Kind::Number) else {
+    let Some(location) =
+        FieldLocation::of(field, machine).filter(|location| location.kind != LocationKind::Number)
+    else {
         return push(field.name.clone(), FieldType::Text, Plan::Unknown);
     };
-    if let Some(count) = spread(field, place) {
-        let size = u32::from(place.element.size);
+    if let Some(count) = spread(field, location) {
+        let size = u32::from(location.element.size);
         for index in 0..count {
             let offset = field.offset.saturating_add(index * size);
             let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
@@ -168,26 +150,29 @@ fn plan_field(
         return;
     }
     let plan = match element_type(field) {
-        "char" | "const char" => Plan::Text(place),
-        mask if mask.contains("cpumask") => Plan::CpuList(place),
-        "unsigned long" if place.kind != Kind::Array => bitmask_or_numbers(format, field, place),
-        _ => Plan::Numbers(place),
+        "char" | "const char" => Plan::Text(location),
+        mask if mask.contains("cpumask") => Plan::CpuList(location),
+        "unsigned long" if location.kind != LocationKind::Array => {
+            bitmask_or_numbers(format, field, location)
+        }
+        _ => Plan::Numbers(location),
     };
     push(field.name.clone(), FieldType::Text, plan);
 }
 
-/// A bitmask is declared as an array of longs; how it is printed tells it from one.
-fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, place: Place) -> Plan {
+/// A bitmask is declared as an array of longs; only `print fmt` distinguishes the two.
+fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: FieldLocation) -> Plan {
     let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
     let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
-    if is_mask { Plan::Mask(place) } else { Plan::Numbers(place) }
+    if is_mask { Plan::Mask(location) } else { Plan::Numbers(location) }
 }
 
 /// How many fields of their own the elements of a short array become.
-fn spread(field: &FieldFormat, place: Place) -> Option<u32> {
+fn spread(field: &FieldFormat, location: FieldLocation) -> Option<u32> {
     let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
-    let wide = matches!(place.element.size, 4 | 8) && field.size == count * u32::from(place.element.size);
-    (place.kind == Kind::Array && wide).then_some(count)
+    let wide =
+        matches!(location.element.size, 4 | 8) && field.size == count * u32::from(location.element.size);
+    (location.kind == LocationKind::Array && wide).then_some(count)
 }
 
 /// `char` of `__data_loc char[]`.
@@ -215,12 +200,14 @@ fn number_type(field: &FieldFormat, size: u32) -> FieldType {
 }
 
 impl Decoder {
-    /// Fills all of `event` that the record says; tick and CPU are the page's business.
+    /// Fills all of `event` but its tick and its CPU, which come from the page.
     #[inline]
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;
         (event.context, event.lwp) = self.recorder.read(record);
-        event.effect = self.effect.read(record).unwrap_or(Effect::None);
+        let number = |number: Number| number.read(record);
+        let state = |at| number(at).map(|bits| TaskState::from_number(bits).into());
+        event.effect = self.effect.effect(number, state);
         event.params.clear();
         for step in &self.steps {
             match step {
@@ -235,36 +222,12 @@ impl Decoder {
     }
 }
 
-impl EffectPlan {
-    #[inline]
-    fn read(self, record: &[u8]) -> Option<Effect> {
-        Some(match self {
-            EffectPlan::None => Effect::None,
-            EffectPlan::Switch { prev, state, next } => Effect::KernelSwitch {
-                prev: prev.read_lwp(record),
-                prev_state: state.read(record).map(|bits| TaskState::from_number(bits).into()),
-                next: next.read_lwp(record)?,
-            },
-            EffectPlan::Waking(pid) => Effect::LwpWaking(pid.read_lwp(record)?),
-            EffectPlan::Wakeup { pid, target } => Effect::LwpWakeup {
-                lwp: pid.read_lwp(record)?,
-                cpu: target.and_then(|target| target.read_cpu(record)),
-            },
-            EffectPlan::Migrate { pid, to } => {
-                Effect::LwpMigrate { lwp: pid.read_lwp(record)?, cpu: to.read_cpu(record)? }
-            }
-            EffectPlan::New(pid) => Effect::LwpNew(pid.read_lwp(record)?),
-            EffectPlan::Exit => Effect::LwpExit,
-        })
-    }
-}
-
 impl Plan {
     #[inline]
     fn push(&self, record: &[u8], params: &mut Params) {
         match self {
             Plan::Number(number) => Run::of(*number).push(record, params),
-            Plan::Text(place) => match place.bytes(record) {
+            Plan::Text(location) => match location.bytes(record) {
                 Some(bytes) => push_text(bytes, params),
                 None => params.push_unknown(),
             },
@@ -278,9 +241,9 @@ impl Plan {
     #[inline(never)]
     fn push_rare(&self, record: &[u8], params: &mut Params) {
         let text = match self {
-            Plan::Numbers(place) => place.bytes(record).map(|bytes| numbers(bytes, place)),
-            Plan::Mask(place) => place.bytes(record).map(|bytes| bit_mask(bytes, place.machine)),
-            Plan::CpuList(place) => place.bytes(record).map(|bytes| bit_list(bytes, place.machine)),
+            Plan::Numbers(location) => location.bytes(record).map(|bytes| numbers(bytes, location)),
+            Plan::Mask(location) => location.bytes(record).map(|bytes| bit_mask(bytes, location.machine)),
+            Plan::CpuList(location) => location.bytes(record).map(|bytes| bit_list(bytes, location.machine)),
             Plan::Number(_) | Plan::Text(_) | Plan::Unknown => None,
         };
         match text {
@@ -299,12 +262,12 @@ fn push_text(bytes: &[u8], params: &mut Params) {
     }
 }
 
-fn numbers(bytes: &[u8], place: &Place) -> String {
+fn numbers(bytes: &[u8], location: &FieldLocation) -> String {
     let mut text = String::new();
-    let size = usize::from(place.element.size.max(1));
+    let size = usize::from(location.element.size.max(1));
     for bytes in bytes.chunks_exact(size) {
         // Writing to a String cannot fail.
-        let _ = match Place::number(place.element, place.machine, bytes) {
+        let _ = match FieldLocation::number(location.element, location.machine, bytes) {
             _ if size == 1 => write!(text, "{:02x}", bytes.first().copied().unwrap_or(0)),
             Some(number) if text.is_empty() => write!(text, "{number}"),
             Some(number) => write!(text, ",{number}"),
@@ -328,7 +291,7 @@ mod tests {
         event.params.iter().map(|p| p.to_string()).collect()
     }
 
-    // |irq = -1|len 5, at 14|len 5, 0 behind itself|"eth0\0"|
+    // |irq = -1|len 5, at 14|len 5, 0 after itself|"eth0\0"|
     #[test]
     fn a_located_text_is_found_where_its_word_says() {
         let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\

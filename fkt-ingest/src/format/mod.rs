@@ -14,7 +14,7 @@
 //!
 //! IDs and offsets change from kernel to kernel, so all of them are taken from this text. [`text`] reads it,
 //! [`decode`] turns it into a plan that fills an [`Event`](sigmund_model::Event), [`table`] finds the plan
-//! for an ID, [`recorder`] says who recorded it, and [`naming`] gives names to numbers that people know by name.
+//! for an ID, [`recorder`] finds the LWP that recorded it, and [`naming`] the names of system calls and states.
 
 mod decode;
 mod machine;

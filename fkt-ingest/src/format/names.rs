@@ -19,7 +19,7 @@ impl Names {
         Names { symbols, printk }
     }
 
-    /// The function at this address, and how far behind its beginning.
+    /// The function at this address, and the offset in it.
     pub(crate) fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         let at = self.symbols.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let (start, name) = self.symbols.get(at)?;
@@ -38,7 +38,7 @@ fn symbol(line: &str) -> Option<(u64, Box<str>)> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let (kind, name) = (words.next()?, words.next()?);
-    // Mapping symbols of ARM name no function; absolute symbols are no addresses. Nor is 0, of who may not look.
+    // Mapping symbols of ARM name no function; absolute symbols are no addresses. Nor is 0, which unprivileged readers get.
     let is_code = !name.starts_with('$') && !matches!(kind, "A" | "a") && address != 0;
     is_code.then(|| (address, name.into()))
 }

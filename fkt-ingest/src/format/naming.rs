@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use sigmund_model::vocabulary::{KnownEvent, Meaning, Role};
 use sigmund_model::{EventType, Params};
 use syscalls::x86_64::Sysno;
 
@@ -30,10 +31,14 @@ pub(super) enum Naming {
 impl Naming {
     /// Of this event. System calls have other numbers on other machines, so they are named on x86-64 only.
     pub(super) fn of(event: &EventType, is_x86_64: bool) -> Naming {
-        let field = |name: &str| event.field(name);
-        let naming = match event.name.as_str() {
-            "sys_enter" | "sys_exit" if is_x86_64 => field("id").map(Naming::SystemCall),
-            "sched_switch" => field("prev_state").map(Naming::TaskState),
+        let Some(known) = KnownEvent::of(event) else { return Naming::None };
+        // The name of `sys_enter_read` names its system call.
+        let is_named = known.named_by(&event.name).is_some();
+        let naming = match known.meaning() {
+            Meaning::SyscallEnter | Meaning::SyscallExit if is_x86_64 && !is_named => {
+                known.field(Role::Number).map(Naming::SystemCall)
+            }
+            Meaning::Switch => known.field(Role::PrevState).map(Naming::TaskState),
             _ => None,
         };
         naming.unwrap_or(Naming::None)

@@ -1,6 +1,6 @@
 //! A number in a record: where it is, and how its bytes are read.
 
-use sigmund_model::{Cpu, Lwp, Params};
+use sigmund_model::{Lwp, Params};
 
 use super::machine::Machine;
 use crate::cut::ByteOrder;
@@ -93,13 +93,9 @@ impl Number {
     pub(super) fn read_lwp(self, record: &[u8]) -> Option<Lwp> {
         self.read(record).and_then(|pid| u32::try_from(pid).ok()).map(Lwp)
     }
-
-    pub(super) fn read_cpu(self, record: &[u8]) -> Option<Cpu> {
-        self.read(record).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
-    }
 }
 
-/// Numbers of one shape, one directly behind the other: the parameters of a system call.
+/// Numbers of one shape, one directly after the other: the parameters of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     first: Number,

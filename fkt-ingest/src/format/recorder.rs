@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(context(0x01, Some(Lwp(7))), Context::Task);
     }
 
-    // |type|0x08|0|pid 70| as usual, and with the flags behind the pid; then cut off
+    // |type|0x08|0|pid 70| as usual, and with the flags after the pid; then cut off
     #[test]
     fn the_usual_place_is_read_as_the_declared_one() {
         let flags = |offset| Some(Number { offset, shape: Shape::U8 });

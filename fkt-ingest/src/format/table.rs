@@ -8,7 +8,7 @@ use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level};
 use super::decode::{self, Decoder};
 use super::machine::Machine;
 use super::names::Names;
-use super::print::{Place, Sentence, print_printk};
+use super::print::{FieldLocation, PrintFormat, print_printk};
 use super::recorder;
 use super::text::{EventFormat, FieldFormat};
 
@@ -26,7 +26,7 @@ pub(crate) struct EventTable {
     names: Names,
     /// The declarations themselves, and the sentences of those that were asked for.
     formats: Vec<EventFormat>,
-    sentences: Vec<OnceLock<Option<Sentence>>>,
+    sentences: Vec<OnceLock<Option<PrintFormat>>>,
 }
 
 const NO_DECODER: u16 = u16::MAX;
@@ -90,10 +90,10 @@ impl EventTable {
         let declared = index.and_then(|index| Some((self.formats.get(index)?, self.sentences.get(index)?)));
         match declared {
             Some((format, _)) if format.name == "bprint" => self.print_bprint(format, record, out),
-            Some((format, sentence)) => {
-                let sentence = sentence.get_or_init(|| Sentence::parse(format, self.machine));
-                match sentence {
-                    Some(sentence) => sentence.print(record, self.machine, &self.names, out),
+            Some((format, print_format)) => {
+                let print_format = print_format.get_or_init(|| PrintFormat::parse(format, self.machine));
+                match print_format {
+                    Some(print_format) => print_format.print(record, self.machine, &self.names, out),
                     None => self.print_fields(record, out),
                 }
             }
@@ -103,10 +103,11 @@ impl EventTable {
 
     /// `trace_printk` whose format the kernel kept: `%ps: ` and the text.
     fn print_bprint(&self, format: &EventFormat, record: &[u8], out: &mut String) {
-        let place = |name: &str| Place::of(format.fields.iter().find(|f| f.name == name)?, self.machine);
+        let location =
+            |name: &str| FieldLocation::of(format.fields.iter().find(|f| f.name == name)?, self.machine);
         let number = |name| {
-            let place = place(name)?;
-            Place::number(place.element, place.machine, place.bytes(record)?)
+            let location = location(name)?;
+            FieldLocation::number(location.element, location.machine, location.bytes(record)?)
         };
         let ip = number("ip").unwrap_or(0) as u64;
         match self.names.symbol(ip) {
@@ -115,7 +116,7 @@ impl EventTable {
         }
         out.push_str(": ");
         let address = number("fmt").unwrap_or(0) as u64;
-        let packed = place("buf").and_then(|place| place.bytes(record)).unwrap_or_default();
+        let packed = location("buf").and_then(|location| location.bytes(record)).unwrap_or_default();
         match self.names.printk(address) {
             Some(text) => print_printk(text, packed, self.machine, &self.names, out),
             None => out.push_str(&format!("(NO FORMAT FOUND at {address:x})")),

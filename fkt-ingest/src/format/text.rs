@@ -25,10 +25,10 @@ pub(crate) struct EventFormat {
 /// One field, as declared: `field:char prev_comm[16]; offset:8; size:16; signed:0;`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldFormat {
-    /// `char`, `unsigned long`, `__data_loc char[]`; without the array part behind the name.
+    /// `char`, `unsigned long`, `__data_loc char[]`; without the array part after the name.
     pub(crate) c_type: String,
     pub(crate) name: String,
-    /// What stands in the brackets behind the name: `Some("16")`, `Some("")`.
+    /// The text in the brackets after the name: `Some("16")`, `Some("")`.
     pub(crate) array: Option<String>,
     pub(crate) offset: u32,
     pub(crate) size: u32,

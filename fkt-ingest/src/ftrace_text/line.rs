@@ -1,4 +1,4 @@
-//! One line: who, where, when, and the event.
+//! One line: the LWP, the CPU, the time, and the event.
 //!
 //! ```text
 //!   comm-pid (tgid) [cpu] flags time: name: text
@@ -16,7 +16,7 @@ use sigmund_model::{Context, Cpu, Lwp};
 /// A longer word is no name of an event.
 const MAX_NAME: usize = 128;
 
-/// The CPU stands no further: behind a name of 15 bytes, two numbers, and at most the name of an instance.
+/// The CPU is no further: after a name of 15 bytes, two numbers, and at most the name of an instance.
 const MAX_WHO: usize = 320;
 
 /// A line that is an event.
@@ -69,7 +69,7 @@ impl<'a> Line<'a> {
         Some(Line { comm, lwp, cpu, flag, time: Time::parse(time)?, name, text })
     }
 
-    /// What the CPU was doing, as far as this line tells.
+    /// What the CPU was doing, as far as this line shows.
     pub(super) fn context(&self) -> Context {
         match self.flag {
             Some(b'Z' | b'z') => Context::Nmi,
@@ -81,7 +81,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Name and LWP, the CPU, and what is behind. A name may have brackets of its own.
+/// Name and LWP, the CPU, and the rest. A name may have brackets of its own.
 fn who_and_cpu(line: &[u8]) -> Option<(&[u8], Lwp, Cpu, &[u8])> {
     for open in memchr::memchr_iter(b'[', line).take_while(|open| *open <= MAX_WHO) {
         let behind = &line[open + 1..];

@@ -19,9 +19,9 @@
 //! microsecond, and fields that its event does not print.
 
 mod line;
+mod line_stream;
 mod pairs;
 mod runs;
-mod stream;
 mod survey;
 mod types;
 
@@ -30,8 +30,8 @@ use std::sync::Arc;
 use sigmund_model::{ClockDomain, Cpu, EventType, Loss, Lwp};
 
 use self::line::{Line, Time};
+use self::line_stream::LineStream;
 use self::runs::Runs;
-use self::stream::LineStream;
 use self::survey::Survey;
 use self::types::Types;
 use crate::input::Input;

@@ -1,13 +1,13 @@
 //! The text of an event as fields with names and values.
 //!
 //! ```text
-//!   prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c …      names before `=`; a value goes on to the next name
+//!   prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c …      names before `=`; a value extends to the next name
 //!   vec=1 [action=TIMER]          runtime=19749 [ns]
 //!   a b:7 [120] S ==> c:8 [120]   comm:7 [120] CPU:000           trace-cmd's own forms: sched_switch, sched_wakeup
 //!   NR 59 (7ffd, 1, 2, 3, 4, 5)   NR 59 = -2                     system calls
 //! ```
 
-/// What a value is, where its form tells.
+/// What the form of a value shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As it looks.
@@ -24,10 +24,10 @@ pub(super) struct Pair<'a> {
     pub(super) form: Form,
 }
 
-/// What stands before the first name has this one.
+/// Text before the first name has this one.
 pub(super) const TEXT: &[u8] = b"text";
 
-/// A line's fields behind so many, and names of fields longer than this, are text of the field before.
+/// A line's fields beyond so many, and names of fields longer than this, are text of the field before.
 const MAX_PAIRS: usize = 64;
 const MAX_NAME: usize = 64;
 
@@ -163,7 +163,7 @@ fn named<'a>(text: &'a [u8], pairs: &mut Vec<Pair<'a>>) {
     }
 }
 
-/// A value without what stands between it and the next name: `==>`, brackets, commas, a unit.
+/// A value without the separators before the next name: `==>`, brackets, commas, a unit.
 fn pair<'a>(name: &'a [u8], value: &'a [u8]) -> Pair<'a> {
     let mut value = value.trim_ascii();
     for end in [&b"==>"[..], b"[", b"(", b",", b"[ns]"] {

@@ -10,7 +10,7 @@ use super::line::{Line, Lost, Time, number};
 use super::pairs::pairs;
 use super::runs::Runs;
 use super::types::Types;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::losses::kernel_loss;
 
 /// Linux knows at most 8192 CPUs; a line of another one is damaged.
@@ -19,8 +19,8 @@ const MAX_CPUS: usize = 8192;
 /// Names of more LWPs than so many are not kept.
 const MAX_LWPS: usize = 1 << 17;
 
-/// So many damaged lines are told one by one; the others are counted.
-const MAX_TOLD: u64 = 100;
+/// So many damaged lines get a row each; the others are counted.
+const MAX_ROWS: u64 = 100;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) struct Survey {
 }
 
 /// What a line is.
-enum Kind<'a> {
+enum LineKind<'a> {
     Event(Line<'a>),
     Lost(Lost),
     Comment,
@@ -53,7 +53,7 @@ enum Kind<'a> {
 }
 
 impl Survey {
-    /// Walks through `text`; `name` stands in messages.
+    /// Walks through `text`; `name` is used in messages.
     pub(super) fn of(text: &[u8], name: &str) -> Survey {
         let mut survey = Survey::default();
         let mut found = Vec::new();
@@ -61,15 +61,15 @@ impl Survey {
         for newline in memchr::memchr_iter(b'\n', text) {
             let line = start..newline + 1;
             start = newline + 1;
-            match survey.kind(&text[line.clone()]) {
-                Kind::Event(event) => {
+            match survey.line_kind(&text[line.clone()]) {
+                LineKind::Event(event) => {
                     pairs(event.name, event.text, &mut found);
                     survey.types.add(event.name, &found);
                     survey.add(&event, text, line);
                 }
-                Kind::Lost(lost) => survey.take(lost.cpu, line),
-                Kind::Comment => {}
-                Kind::Damaged(expected) => survey.damage(name, &text[line.clone()], line.start, expected),
+                LineKind::Lost(lost) => survey.take(lost.cpu, line),
+                LineKind::Comment => {}
+                LineKind::Damaged(expected) => survey.damage(name, &text[line.clone()], line.start, expected),
             }
         }
         survey.close_run();
@@ -77,27 +77,27 @@ impl Survey {
         survey
     }
 
-    fn kind<'a>(&mut self, line: &'a [u8]) -> Kind<'a> {
+    fn line_kind<'a>(&mut self, line: &'a [u8]) -> LineKind<'a> {
         let line = line.trim_ascii_end();
         if let Some(comment) = line.strip_prefix(b"#") {
             self.comment(comment);
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         if let Some(event) = Line::parse(line) {
             return match self.is_of_these(&event) {
-                true => Kind::Event(event),
-                false => Kind::Damaged("a time like those before it, and a CPU below 8192"),
+                true => LineKind::Event(event),
+                false => LineKind::Damaged("a time like those before it, and a CPU below 8192"),
             };
         }
         if let Some(lost) = Lost::parse(line).filter(|lost| self.knows(lost.cpu)) {
-            return Kind::Lost(lost);
+            return LineKind::Lost(lost);
         }
         if let Some(cpus) = line.strip_prefix(b"cpus=").and_then(number) {
             self.cpus = Some(cpus);
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         let mark = line.is_empty() || line.starts_with(b"version = ") || line.ends_with(b" is empty");
-        if mark { Kind::Comment } else { Kind::Damaged("comm-pid [cpu] time: event: fields") }
+        if mark { LineKind::Comment } else { LineKind::Damaged("comm-pid [cpu] time: event: fields") }
     }
 
     /// Seconds and whole numbers are not of one clock.
@@ -126,8 +126,8 @@ impl Survey {
         else {
             return;
         };
-        let told = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
-        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !told) {
+        let is_reported = self.losses.iter().any(|loss| loss.kind == LossKind::Overwritten);
+        if let Some(count) = written.checked_sub(kept).filter(|count| *count > 0 && !is_reported) {
             let detail = format!("{count} of {written} events overwritten before the text was taken");
             let loss = kernel_loss(LossKind::Overwritten, Severity::Gap, None, detail);
             let advice = "record with a larger kernel buffer, or fewer kernel events";
@@ -181,20 +181,20 @@ impl Survey {
     #[cold]
     fn damage(&mut self, name: &str, line: &[u8], at: usize, expected: &'static str) {
         self.damaged += 1;
-        if self.damaged <= MAX_TOLD {
+        if self.damaged <= MAX_ROWS {
             self.lose(LossKind::Damaged, name, line, at, expected);
         }
     }
 
     fn lose(&mut self, kind: LossKind, name: &str, line: &[u8], at: usize, expected: &str) {
         let found = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
-        let misfit = Misfit {
+        let parse_error = ParseError {
             at: at as u64,
             part: "line",
             expected: expected.to_owned(),
             found: format!("{found:?}"),
         };
-        let loss = kernel_loss(kind, Severity::Gap, None, format!("{name}: {misfit}"));
+        let loss = kernel_loss(kind, Severity::Gap, None, format!("{name}: {parse_error}"));
         self.losses.push(Loss { count: Some(1), ..loss });
     }
 
@@ -204,10 +204,10 @@ impl Survey {
         if !rest.is_empty() && !rest.starts_with(b"#") {
             self.lose(LossKind::Truncated, name, rest, last, "a whole line");
         }
-        if let Some(untold) = self.damaged.checked_sub(MAX_TOLD).filter(|untold| *untold > 0) {
-            let detail = format!("{name}: {untold} more lines like these");
+        if let Some(others) = self.damaged.checked_sub(MAX_ROWS).filter(|others| *others > 0) {
+            let detail = format!("{name}: {others} more lines like these");
             let loss = kernel_loss(LossKind::Damaged, Severity::Gap, None, detail);
-            self.losses.push(Loss { count: Some(untold), ..loss });
+            self.losses.push(Loss { count: Some(others), ..loss });
         }
         self.runs.sort_by_key(|(cpu, _)| cpu.0);
         let comms = std::mem::take(&mut self.comms);

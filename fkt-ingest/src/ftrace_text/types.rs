@@ -4,10 +4,12 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{Cpu, Effect, EventType, Field, FieldType, Level, Lwp, Params, TaskState};
+use sigmund_model::vocabulary::InterruptKind;
+use sigmund_model::{Effect, EventType, Field, FieldType, Level, Params, TaskState};
 
 use super::line::number;
 use super::pairs::{Form, Pair, TEXT};
+use crate::effect_plan::EffectPlan;
 
 /// Events with more names than so many are text without a name.
 const MAX_TYPES: usize = 4096;
@@ -43,21 +45,7 @@ pub(super) struct Types {
     fields_of_all: usize,
     /// Filled when all lines have been seen.
     declared: Vec<EventType>,
-    effects: Vec<EffectPlan>,
-}
-
-/// What an event does to the state, with the places of the fields it needs.
-#[derive(Clone, Copy, Debug)]
-enum EffectPlan {
-    None,
-    Switch { prev: usize, state: Option<usize>, next: usize },
-    Waking(usize),
-    Wakeup { pid: usize, target: Option<usize> },
-    Migrate { pid: usize, to: usize },
-    New(usize),
-    Exit,
-    InterruptEnter(usize),
-    InterruptExit(usize),
+    effects: Vec<EffectPlan<usize>>,
 }
 
 impl Types {
@@ -104,8 +92,7 @@ impl Types {
         names.sort_by_key(|(_, index)| *index);
         self.declared =
             names.iter().map(|(name, index)| event_type(name, &self.fields[*index as usize])).collect();
-        self.effects =
-            self.declared.iter().map(|ty| EffectPlan::of(ty).unwrap_or(EffectPlan::None)).collect();
+        self.effects = self.declared.iter().map(|ty| EffectPlan::of(ty, Some)).collect();
     }
 
     pub(super) fn declared(&self) -> &[EventType] {
@@ -143,7 +130,16 @@ impl Types {
 
     /// What an event with these parameters does.
     pub(super) fn effect(&self, kind: u32, params: &Params) -> Effect {
-        self.effects[kind as usize].read(params).unwrap_or(Effect::None)
+        let state = |at| {
+            let letters = params.get(at)?.text?;
+            Some(TaskState::from_letters(letters).into())
+        };
+        self.effects[kind as usize].effect(|at| params.number(at), state)
+    }
+
+    /// The kind of interrupt that begins or ends with this event.
+    pub(super) fn interrupt(&self, kind: u32) -> Option<InterruptKind> {
+        self.effects[kind as usize].interrupt()
     }
 }
 
@@ -197,54 +193,6 @@ fn hex(value: &[u8]) -> Option<i64> {
         char::from(*digit).to_digit(16).map(|digit| number << 4 | u64::from(digit))
     });
     number.map(|number| number as i64)
-}
-
-impl EffectPlan {
-    fn of(ty: &EventType) -> Option<EffectPlan> {
-        let field = |name: &str| ty.field(name);
-        Some(match ty.name.as_str() {
-            "sched_switch" => EffectPlan::Switch {
-                prev: field("prev_pid")?,
-                state: field("prev_state"),
-                next: field("next_pid")?,
-            },
-            "sched_waking" => EffectPlan::Waking(field("pid")?),
-            "sched_wakeup" | "sched_wakeup_new" => {
-                EffectPlan::Wakeup { pid: field("pid")?, target: field("target_cpu") }
-            }
-            "sched_migrate_task" => EffectPlan::Migrate { pid: field("pid")?, to: field("dest_cpu")? },
-            "sched_process_fork" => EffectPlan::New(field("child_pid")?),
-            "sched_process_exit" => EffectPlan::Exit,
-            "irq_handler_entry" => EffectPlan::InterruptEnter(field("irq")?),
-            "irq_handler_exit" => EffectPlan::InterruptExit(field("irq")?),
-            _ => return None,
-        })
-    }
-
-    fn read(self, params: &Params) -> Option<Effect> {
-        let number = |at: usize| params.get(at)?.number;
-        let lwp = |at| number(at).and_then(|n| u32::try_from(n).ok()).map(Lwp);
-        let cpu = |at| number(at).and_then(|n| u32::try_from(n).ok()).map(Cpu);
-        Some(match self {
-            EffectPlan::None => Effect::None,
-            EffectPlan::Switch { prev, state, next } => Effect::KernelSwitch {
-                prev: lwp(prev),
-                prev_state: state
-                    .and_then(|at| params.get(at)?.text)
-                    .map(|letters| TaskState::from_letters(letters).into()),
-                next: lwp(next)?,
-            },
-            EffectPlan::Waking(pid) => Effect::LwpWaking(lwp(pid)?),
-            EffectPlan::Wakeup { pid, target } => {
-                Effect::LwpWakeup { lwp: lwp(pid)?, cpu: target.and_then(cpu) }
-            }
-            EffectPlan::Migrate { pid, to } => Effect::LwpMigrate { lwp: lwp(pid)?, cpu: cpu(to)? },
-            EffectPlan::New(pid) => Effect::LwpNew(lwp(pid)?),
-            EffectPlan::Exit => Effect::LwpExit,
-            EffectPlan::InterruptEnter(irq) => Effect::InterruptEnter(number(irq)?),
-            EffectPlan::InterruptExit(irq) => Effect::InterruptExit(number(irq)?),
-        })
-    }
 }
 
 #[cfg(test)]

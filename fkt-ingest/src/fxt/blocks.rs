@@ -4,7 +4,7 @@ use super::infos::Infos;
 use super::words::Words;
 use crate::cut::ByteOrder;
 use crate::cut::Cut;
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// Size of a block's head: u64 size, s32 type, s32 subtype.
 const HEAD: u64 = 16;
@@ -14,7 +14,7 @@ const INFOS: u32 = 1;
 /// Blocks nest, and each nests its own kind: deeper than this is damage.
 const MAX_DEPTH: u32 = 4;
 
-/// More blocks of records, or misfits, than so many are not kept. A recording has one block of records.
+/// At most so many blocks of records, and errors, are kept. A recording has one block of records.
 const MAX_BLOCKS: usize = 1 << 12;
 
 /// The first word of a file, big endian: the machine. From 0x10000 on its byte order is big.
@@ -68,7 +68,7 @@ impl Layout {
     }
 }
 
-/// A block of records, behind its head.
+/// A block of records, without its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordBlock {
     pub(super) layout: Layout,
@@ -86,7 +86,7 @@ pub(super) struct Blocks {
     pub(super) infos: Infos,
     pub(super) records: Vec<RecordBlock>,
     /// What could not be read of the blocks before the records.
-    pub(super) misfits: Vec<Misfit>,
+    pub(super) parse_errors: Vec<ParseError>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,21 +114,21 @@ impl Blocks {
     pub(super) fn find(file: &[u8]) -> Option<Blocks> {
         let (machine, order) = machine(file)?;
         let mut blocks =
-            Blocks { machine, order, infos: Infos::default(), records: Vec::new(), misfits: Vec::new() };
-        if let Err(misfit) = blocks.walk(file, 4, file.len() as u64, 0) {
-            blocks.misfits.push(misfit);
+            Blocks { machine, order, infos: Infos::default(), records: Vec::new(), parse_errors: Vec::new() };
+        if let Err(parse_error) = blocks.walk(file, 4, file.len() as u64, 0) {
+            blocks.parse_errors.push(parse_error);
         }
         Some(blocks)
     }
 
     /// All blocks from `at` to `end`.
-    fn walk(&mut self, file: &[u8], mut at: u64, end: u64, depth: u32) -> Result<(), Misfit> {
+    fn walk(&mut self, file: &[u8], mut at: u64, end: u64, depth: u32) -> Result<(), ParseError> {
         while at < end {
             let head = block_head(file, at, self.order)?;
             let to = head.to.unwrap_or(end).min(end);
-            if self.records.len() + self.misfits.len() >= MAX_BLOCKS {
+            if self.records.len() + self.parse_errors.len() >= MAX_BLOCKS {
                 let (expected, found) = (format!("at most {MAX_BLOCKS} blocks"), "more".to_owned());
-                return Err(Misfit { at, part: "blocks", expected, found });
+                return Err(ParseError { at, part: "blocks", expected, found });
             }
             if let Some(layout) = Layout::of_type(head.block_type) {
                 let cut_off = head.to.is_some_and(|to| to > end);
@@ -143,31 +143,31 @@ impl Blocks {
         Ok(())
     }
 
-    fn read_info(&mut self, file: &[u8], head: BlockHead, to: u64) -> Result<(), Misfit> {
+    fn read_info(&mut self, file: &[u8], head: BlockHead, to: u64) -> Result<(), ParseError> {
         let content = Cut::of_file(file, head.from).bytes(to.saturating_sub(head.from), "block")?;
         let mut words = Words::new(Cut::new(content, head.from), self.order);
         match self.infos.read(head.block_type, &mut words) {
             Ok(true) => {}
-            Ok(false) => self.misfits.push(Misfit {
+            Ok(false) => self.parse_errors.push(ParseError {
                 at: head.from - HEAD,
                 part: "block",
                 expected: "a type of libfxt".to_owned(),
                 found: format!("{:#x}", head.block_type),
             }),
-            Err(misfit) => self.misfits.push(misfit),
+            Err(parse_error) => self.parse_errors.push(parse_error),
         }
         Ok(())
     }
 }
 
-fn block_head(file: &[u8], at: u64, order: ByteOrder) -> Result<BlockHead, Misfit> {
+fn block_head(file: &[u8], at: u64, order: ByteOrder) -> Result<BlockHead, ParseError> {
     let mut words = Words::new(Cut::of_file(file, at), order);
     let size = words.u64("size of a block")?;
     let block_type = words.u32("type of a block")?;
     words.u32("subtype of a block")?;
     if size != 0 && size < HEAD {
         let (expected, found) = (format!("0 or at least {HEAD}"), size.to_string());
-        return Err(Misfit { at, part: "size of a block", expected, found });
+        return Err(ParseError { at, part: "size of a block", expected, found });
     }
     let to = (size != 0).then(|| at.saturating_add(size));
     Ok(BlockHead { block_type, from: at + HEAD, to })

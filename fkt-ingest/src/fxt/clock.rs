@@ -57,7 +57,7 @@ pub(super) fn decide(time: Option<&Time>, span: Option<Span>) -> Clock {
     }
 }
 
-/// Whether it is the TSC, if the uptime tells.
+/// Whether it is the TSC, as far as the uptime shows.
 fn by_uptime(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
     let uptime = |kernel_hz: u64| {
         let base = ((1 << 32) - 300 * kernel_hz) * 100 / kernel_hz;
@@ -91,7 +91,7 @@ fn by_rate(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)>
     if rate > 1e9 * RATE_TOLERANCE && rate <= hz * RATE_TOLERANCE {
         return Some((true, says));
     }
-    // A TSC that is about as fast as ns cannot be told from them.
+    // A TSC that is about as fast as ns cannot be distinguished from them.
     let nanos = (1e9 / RATE_TOLERANCE..=1e9 * RATE_TOLERANCE).contains(&rate);
     (nanos && hz > 1.5e9 && !span.narrow).then_some((false, says))
 }

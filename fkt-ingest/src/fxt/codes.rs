@@ -1,17 +1,15 @@
 //! The codes that libfxt and PM2 give a meaning (fxt/fut.h and `fkt_code_table` of libfxt 0.3.13; what their
 //! arguments are, from the probes of PM2's marcel and of StarPU), with the names that `fxt_print` has for them.
 
+use sigmund_model::vocabulary::InterruptKind;
 use sigmund_model::{Field, FieldType};
 
 use super::records::UNSHIFTED_LIMIT;
+use crate::effect_plan::interrupt_number;
 
-pub(super) const FUT_SWITCH_TO: u64 = 0x31a;
-pub(super) const FUT_THREAD_BIRTH: u64 = 0xfff9;
 pub(super) const FUT_NEW_LWP: u64 = 0xfff6;
 
-pub(super) const FKT_SWITCH_TO: u64 = 0x31a;
 pub(super) const FKT_RET_FROM_SYS_CALL: u64 = 0x300;
-pub(super) const FKT_DO_FORK: u64 = 0xfff9;
 
 /// Code, name, fields: a number, `:a` an address, `:t` a text, `:u` a user thread.
 type Known = (u64, &'static str, &'static [&'static str]);
@@ -23,7 +21,7 @@ const USER: &[Known] = &[
     (0xfffc, "fut_calibrate0", &[]),
     (0xfffb, "fut_calibrate1", &["first"]),
     (0xfffa, "fut_calibrate2", &["first", "second"]),
-    (FUT_THREAD_BIRTH, "fut_thread_birth", &["thread:u"]),
+    (0xfff9, "fut_thread_birth", &["thread:u"]),
     (0xfff8, "fut_thread_death", &["thread:u"]),
     (0xfff7, "fut_set_thread_name", &["thread:u", "name:t"]),
     // The second is the thread it carries (PM2), or the LWP itself (StarPU).
@@ -33,7 +31,7 @@ const USER: &[Known] = &[
     (0xffef, "fut_rqs_newlevel", &["count"]),
     (0xffee, "fut_rqs_newlwprq", &["number", "queue:a"]),
     (0xffed, "fut_rqs_newrq", &["level", "queue:a"]),
-    (FUT_SWITCH_TO, "fut_switch_to", &["next:u", "next_number"]),
+    (0x31a, "fut_switch_to", &["next:u", "next_number"]),
     (0x301, "fut_main_entry", &[]),
     (0x401, "fut_main_exit", &[]),
     (0x320, "fut_gcc_instrument_entry", &["function:a"]),
@@ -47,16 +45,16 @@ const KERNEL: &[Known] = &[
     (0xfffc, "fkt_calibrate0", &[]),
     (0xfffb, "fkt_calibrate1", &[]),
     (0xfffa, "fkt_calibrate2", &[]),
-    (FKT_DO_FORK, "do_fork", &["child_pid"]),
+    (0xfff9, "do_fork", &["child_pid"]),
     // The parent has waited for it.
     (0xfff8, "end_of_pid", &["pid"]),
     (0xfff7, "do_execve", &["name:t"]),
-    // An LWP of PM2 says which of its LWPs it is, and whom it carries.
+    // An LWP of PM2 records its number, and the thread that it carries.
     (0xfff6, "user_fork", &["number", "thread"]),
     (0xffef, "fkt_record_writing", &[]),
     (0xffee, "fkt_record_written", &[]),
     (FKT_RET_FROM_SYS_CALL, "ret_from_sys_call", &[]),
-    (FKT_SWITCH_TO, "switch_to", &["next_pid"]),
+    (0x31a, "switch_to", &["next_pid"]),
     (0x37f, "do_softirq_entry", &[]),
     (0x47f, "do_softirq_exit", &[]),
     (0x321, "tasklet_entry", &[]),
@@ -122,12 +120,11 @@ impl Entry {
         }
     }
 
-    /// The number by which an interrupt is told from others; `None` for what is no interrupt.
+    /// The number by which an interrupt differs from others; `None` for an entry that is no interrupt.
     pub(super) fn interrupt(self) -> Option<i64> {
         match self {
-            Entry::Interrupt(number) => Some(number as i64),
-            // Vectors and interrupt numbers overlap.
-            Entry::SystemInterrupt(vector) => Some(0x1000 + vector as i64),
+            Entry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),
+            Entry::SystemInterrupt(vector) => interrupt_number(InterruptKind::Vector, vector as i64),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! What stands before the records: the clock, the machine, and names.
+//! The blocks before the records: the clock, the machine, and names.
 //!
 //! ```text
 //!   TIME   0x10   u32 space (0 kernel, 1 user), u32 cpus, u32 mhz[cpus], u32 record_pid, u32 traced_pid,
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use sigmund_model::Lwp;
 
 use super::words::Words;
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 pub(super) const TIME: u32 = 0x10;
 pub(super) const UNAME: u32 = 0x11;
@@ -55,8 +55,8 @@ pub(super) struct Time {
 }
 
 impl Infos {
-    /// Reads a block of this type; `Ok(false)` if nobody knows the type.
-    pub(super) fn read(&mut self, block_type: u32, words: &mut Words<'_>) -> Result<bool, Misfit> {
+    /// Reads a block of this type; `Ok(false)` if the type is unknown.
+    pub(super) fn read(&mut self, block_type: u32, words: &mut Words<'_>) -> Result<bool, ParseError> {
         match block_type {
             TIME => self.time = Some(time(words)?),
             UNAME => {
@@ -71,7 +71,7 @@ impl Infos {
         Ok(true)
     }
 
-    fn read_irqs(&mut self, words: &mut Words<'_>) -> Result<(), Misfit> {
+    fn read_irqs(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         let count = words.u32("number of interrupts")?;
         words.u32("number of CPUs")?;
         for _ in 0..count {
@@ -85,7 +85,7 @@ impl Infos {
         Ok(())
     }
 
-    fn read_addresses(&mut self, words: &mut Words<'_>) -> Result<(), Misfit> {
+    fn read_addresses(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         while words.left() > 0 {
             let address = words.u64("address of a function")?;
             if address == 0 {
@@ -100,8 +100,8 @@ impl Infos {
         Ok(())
     }
 
-    /// The names are those that `ps` gave, cut to 15 bytes; behind their NUL stands what was there before.
-    fn read_pids(&mut self, words: &mut Words<'_>) -> Result<(), Misfit> {
+    /// The names are those that `ps` gave, cut to 15 bytes; after their NUL is what was there before.
+    fn read_pids(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         while words.left() > 0 {
             let pid = words.u64("pid")?;
             if pid == 0 {
@@ -118,7 +118,7 @@ impl Infos {
     }
 }
 
-fn time(words: &mut Words<'_>) -> Result<Time, Misfit> {
+fn time(words: &mut Words<'_>) -> Result<Time, ParseError> {
     let mut time = Time { space: words.u32("space")?, cpus: words.u32("number of CPUs")?, ..Time::default() };
     for index in 0..time.cpus {
         let mhz = words.u32("MHz of a CPU")?;

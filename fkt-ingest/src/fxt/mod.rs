@@ -18,11 +18,11 @@ mod blocks;
 mod clock;
 mod codes;
 mod infos;
-mod place;
+mod lwp_tracker;
+mod record_stream;
 mod records;
-mod stream;
+mod reorder_window;
 mod types;
-mod window;
 mod words;
 
 use std::sync::Arc;
@@ -32,12 +32,12 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Lwp, S
 use self::blocks::{Blocks, RecordBlock};
 use self::clock::{Clock, Span};
 use self::infos::Infos;
-use self::place::NewLwp;
+use self::lwp_tracker::NewLwp;
+use self::record_stream::FxtStream;
 use self::records::{Records, Step};
-use self::stream::FxtStream;
 use self::types::{CodesSeen, Types};
 use crate::cut::ByteOrder;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::event_names::EventNames;
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
@@ -78,27 +78,29 @@ struct Survey {
 }
 
 impl Fxt {
-    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes tell.
+    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes suffice.
     pub fn is_fxt(head: &[u8]) -> bool {
         blocks::machine(head).is_some()
     }
 
     pub(crate) fn read(input: Input, names: &EventNames) -> Result<Fxt, Error> {
-        let Some(Blocks { machine, order, infos, records, misfits }) = Blocks::find(input.bytes()) else {
+        let Some(Blocks { machine, order, infos, records, parse_errors }) = Blocks::find(input.bytes())
+        else {
             let (expected, found) = ("a trace of FxT".to_owned(), "something else".to_owned());
-            let misfit = Misfit { at: 0, part: "head", expected, found };
-            return Err(Error::at(ErrorKind::NotThisFormat, input.path(), misfit));
+            let parse_error = ParseError { at: 0, part: "head", expected, found };
+            return Err(Error::at(ErrorKind::NotThisFormat, input.path(), parse_error));
         };
-        let mut losses: Vec<Loss> = misfits.iter().map(|misfit| loss_of(&input, misfit)).collect();
+        let mut losses: Vec<Loss> =
+            parse_errors.iter().map(|parse_error| loss_of(&input, parse_error)).collect();
         if records.is_empty() {
             let (expected, found) = ("a block of records".to_owned(), "none".to_owned());
-            losses.push(loss_of(&input, &Misfit { at: input.len(), part: "blocks", expected, found }));
+            losses.push(loss_of(&input, &ParseError { at: input.len(), part: "blocks", expected, found }));
         }
         let survey = survey(input.bytes(), Records::new(order, page_size(&infos), &records));
         let types = Types::new(survey.codes, names);
         if types.beyond() > 0 {
             let detail =
-                format!("{}: {} events of more codes than are told apart", input.name(), types.beyond());
+                format!("{}: {} events whose codes are beyond the first 4096", input.name(), types.beyond());
             let loss = Loss { severity: Severity::Note, ..Loss::new(LossKind::Damaged, Level::User, detail) };
             losses.push(Loss { count: Some(types.beyond()), ..loss });
         }
@@ -116,8 +118,8 @@ impl Shared {
 }
 
 fn page_size(infos: &Infos) -> usize {
-    let said = infos.time.as_ref().map(|time| time.page_size as usize);
-    said.filter(|size| (64..=MAX_PAGE).contains(size)).unwrap_or(USUAL_PAGE)
+    let stated = infos.time.as_ref().map(|time| time.page_size as usize);
+    stated.filter(|size| (64..=MAX_PAGE).contains(size)).unwrap_or(USUAL_PAGE)
 }
 
 fn survey(file: &[u8], mut records: Records) -> Survey {
@@ -148,15 +150,15 @@ fn lwp_names(infos: &Infos, numbered: &[u64]) -> Vec<(Lwp, String)> {
     let process = infos.time.as_ref().map(|time| time.record_pid).filter(|pid| *pid > 0);
     let mut names = infos.lwp_names.clone();
     for number in numbered {
-        let lwp = place::numbered(*number, process).filter(|lwp| lwp.0 >= place::FIRST_NUMBERED);
+        let lwp = lwp_tracker::numbered(*number, process).filter(|lwp| lwp.0 >= lwp_tracker::FIRST_NUMBERED);
         names.extend(lwp.map(|lwp| (lwp, format!("LWP number {number}"))));
     }
     names
 }
 
-fn loss_of(input: &Input, misfit: &Misfit) -> Loss {
-    let kind = if misfit.at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
-    Loss::new(kind, Level::User, format!("{}: {misfit}", input.name()))
+fn loss_of(input: &Input, parse_error: &ParseError) -> Loss {
+    let kind = if parse_error.at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
+    Loss::new(kind, Level::User, format!("{}: {parse_error}", input.name()))
 }
 
 impl TraceFile for Fxt {

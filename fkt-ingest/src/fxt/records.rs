@@ -7,7 +7,7 @@
 //!   KERNEL_RAW64  | u32 tick | u64 code | u64 args[n] |
 //! ```
 //! A kernel's code below 0x300 is a system call, trap or interrupt, and has no arguments; of the others the low byte
-//! is the size of the arguments in bytes. Kernel records stand in pages, behind a u64 that says where the first
+//! is the size of the arguments in bytes. Kernel records are in pages, after a u64 that is the position of the first
 //! page begins; a page begins with a u32: how many of its bytes are used, these four included. 0xfefefefe ends
 //! the block.
 //!
@@ -22,7 +22,7 @@ use sigmund_model::Widen;
 
 use super::blocks::{Layout, RecordBlock};
 use crate::cut::ByteOrder;
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// Codes of the kernel below this are not shifted and have no arguments.
 pub(super) const UNSHIFTED_LIMIT: u64 = 0x300;
@@ -79,7 +79,7 @@ impl Args {
 pub(super) enum Step {
     Record(Head),
     /// Bytes that are no records were passed over, and why; whether the file was cut off there.
-    Passed(Misfit, bool),
+    Passed(ParseError, bool),
     End,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Records {
     end: usize,
     /// The next page, of a kernel's block.
     next_page: Option<usize>,
-    /// Widens 32-bit ticks, behind the first.
+    /// Widens 32-bit ticks, relative to the first.
     ticks: Option<Widen>,
 }
 
@@ -119,28 +119,28 @@ impl Records {
                 match self.head(file) {
                     Ok(Some(head)) => return Step::Record(head),
                     Ok(None) => continue,
-                    Err(misfit) => return self.passed(misfit),
+                    Err(parse_error) => return self.passed(parse_error),
                 }
             }
             match self.go_on(file) {
                 Ok(true) => {}
                 Ok(false) => return Step::End,
-                Err(misfit) => return self.passed(misfit),
+                Err(parse_error) => return self.passed(parse_error),
             }
         }
     }
 
     /// Bytes were passed over; at the end of a block that the file cuts off, that is why.
     #[cold]
-    fn passed(&mut self, misfit: Misfit) -> Step {
+    fn passed(&mut self, parse_error: ParseError) -> Step {
         let cut_off = self.block.cut_off && self.at == self.block.to;
         self.block.cut_off &= !cut_off;
-        Step::Passed(misfit, cut_off)
+        Step::Passed(parse_error, cut_off)
     }
 
-    /// Opens the next page, or the next block; `false` behind the last.
+    /// Opens the next page, or the next block; `false` after the last.
     #[cold]
-    fn go_on(&mut self, file: &[u8]) -> Result<bool, Misfit> {
+    fn go_on(&mut self, file: &[u8]) -> Result<bool, ParseError> {
         if let Some(at) = self.next_page.take_if(|at| *at < self.block.to) {
             self.open_page(file, at)?;
             return Ok(true);
@@ -148,7 +148,7 @@ impl Records {
         self.next_page = None;
         if self.block.cut_off {
             self.at = self.block.to;
-            return Err(misfit(
+            return Err(parse_error(
                 self.at,
                 "records",
                 "more records".to_owned(),
@@ -165,32 +165,32 @@ impl Records {
     }
 
     /// Finds the first page of a kernel's block.
-    fn open_pages(&mut self, file: &[u8]) -> Result<(), Misfit> {
+    fn open_pages(&mut self, file: &[u8]) -> Result<(), ParseError> {
         let RecordBlock { from, to, .. } = self.block;
         (self.at, self.end) = (to, to);
         let content = file.get(from..to).unwrap_or_default();
         let Some(offset) = content.first_chunk() else {
             let found = format!("{} bytes", content.len());
-            return Err(misfit(from, "offset of the first page", "8 bytes".to_owned(), found));
+            return Err(parse_error(from, "offset of the first page", "8 bytes".to_owned(), found));
         };
         let offset = usize::try_from(self.order.u64(*offset)).unwrap_or(usize::MAX);
         self.next_page = (from + 8).checked_add(offset).filter(|at| *at <= to);
         if self.next_page.is_none() {
             let expected = format!("at most {}", to - from - 8);
-            return Err(misfit(from, "offset of the first page", expected, offset.to_string()));
+            return Err(parse_error(from, "offset of the first page", expected, offset.to_string()));
         }
         Ok(())
     }
 
     /// A page that cannot be read costs itself.
-    fn open_page(&mut self, file: &[u8], at: usize) -> Result<(), Misfit> {
+    fn open_page(&mut self, file: &[u8], at: usize) -> Result<(), ParseError> {
         let next = at.saturating_add(self.page_size);
         let end = next.min(self.block.to);
         (self.at, self.end, self.next_page) = (end, end, Some(next));
         let page = file.get(at..end).unwrap_or_default();
         let Some(used) = page.first_chunk() else {
             let found = format!("{} bytes", page.len());
-            return Err(misfit(at, "head of a page", "4 bytes".to_owned(), found));
+            return Err(parse_error(at, "head of a page", "4 bytes".to_owned(), found));
         };
         let used = self.order.u32(*used);
         if used == END_OF_PAGES {
@@ -199,7 +199,7 @@ impl Records {
         }
         if !(4..=self.page_size).contains(&(used as usize)) {
             let expected = format!("4 to {} bytes that are used", self.page_size);
-            return Err(misfit(at, "head of a page", expected, used.to_string()));
+            return Err(parse_error(at, "head of a page", expected, used.to_string()));
         }
         (self.at, self.end) = (at + 4, (at + used as usize).min(self.block.to));
         Ok(())
@@ -208,7 +208,7 @@ impl Records {
     /// The next record; `None` if what follows is not used. Where it is none, what is left of the page or of the
     /// block is passed over.
     #[inline]
-    fn head(&mut self, file: &[u8]) -> Result<Option<Head>, Misfit> {
+    fn head(&mut self, file: &[u8]) -> Result<Option<Head>, ParseError> {
         let bytes = file.get(self.at..self.end).unwrap_or_default();
         let Some((mut head, head_len)) = self.fields(bytes) else {
             return Err(self.give_up(format!("{} bytes", bytes.len()), bytes.len()));
@@ -230,10 +230,10 @@ impl Records {
     }
 
     #[cold]
-    fn give_up(&mut self, found: String, left: usize) -> Misfit {
+    fn give_up(&mut self, found: String, left: usize) -> ParseError {
         let at = self.at;
         self.at = self.end;
-        misfit(at, "record", format!("one of at most {left} bytes"), found)
+        parse_error(at, "record", format!("one of at most {left} bytes"), found)
     }
 
     #[inline]
@@ -275,10 +275,10 @@ impl Records {
         })
     }
 
-    /// A slot that was never written is all zeros, and so is what is behind the last record of a program that was
+    /// A slot that was never written is all zeros, and so are the bytes after the last record of a program that was
     /// killed.
     #[cold]
-    fn unused(&mut self, bytes: &[u8]) -> Result<Option<Head>, Misfit> {
+    fn unused(&mut self, bytes: &[u8]) -> Result<Option<Head>, ParseError> {
         let zeros = bytes.iter().take_while(|b| **b == 0).count();
         let at = self.at;
         if zeros == bytes.len() {
@@ -288,8 +288,8 @@ impl Records {
         let unit = if self.block.layout == Layout::User64 { 8 } else { 4 };
         let skipped = (zeros / unit).max(1) * unit;
         self.at = (at + skipped).min(self.end);
-        let found = format!("{skipped} bytes that nobody wrote");
-        Err(misfit(at, "record", "a tick and a code".to_owned(), found))
+        let found = format!("{skipped} bytes that were never written");
+        Err(parse_error(at, "record", "a tick and a code".to_owned(), found))
     }
 }
 
@@ -302,6 +302,6 @@ fn split3(bytes: &[u8; 24]) -> [[u8; 8]; 3] {
     [word(0), word(8), word(16)]
 }
 
-fn misfit(at: usize, part: &'static str, expected: String, found: String) -> Misfit {
-    Misfit { at: at as u64, part, expected, found }
+fn parse_error(at: usize, part: &'static str, expected: String, found: String) -> ParseError {
+    ParseError { at: at as u64, part, expected, found }
 }

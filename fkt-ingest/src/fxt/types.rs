@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use sigmund_model::vocabulary::{KnownEvent, Meaning};
 use sigmund_model::{EventType, Field, FieldType, Level};
 
 use super::codes::{self, Entry};
@@ -13,7 +14,7 @@ use crate::event_names::{EventNames, NamedEvent};
 /// More codes than so many are counted as one: programs have some hundreds.
 const MAX_CODES: usize = 4096;
 
-/// Arguments that nobody declared are so many numbers; what is behind them is one text of hexadecimal words.
+/// Of arguments that are not declared, so many are numbers; the others are one text of hexadecimal words.
 const MAX_NUMBERS: usize = 32;
 
 /// The kinds of events with an unshifted code come first, and then the one of all codes beyond [`MAX_CODES`].
@@ -171,7 +172,7 @@ impl Types {
         &self.decoders[kind as usize].plans
     }
 
-    /// Events of more codes than are told apart.
+    /// Events of codes beyond [`MAX_CODES`].
     pub(super) fn beyond(&self) -> u64 {
         self.codes.seen[OTHER].count
     }
@@ -199,11 +200,11 @@ fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder
     let mut fields = given.and_then(|g| g.fields.clone()).or(known.map(|(_, f)| f)).unwrap_or_default();
     let plans = plan(&mut fields, usize::from(seen.max_args));
     let lwp = given.and_then(|g| g.lwp_field).and_then(|field| u8::try_from(field).ok());
-    let decoder = Decoder { plans, action: action(seen.kernel, seen.code), lwp };
+    let decoder = Decoder { plans, action: action(level, seen.code), lwp };
     (event_type(level, u32::try_from(seen.code).ok(), name, fields), decoder)
 }
 
-/// A plan for each field. Arguments that no field is declared for get one each, and what is behind a text, too.
+/// A plan for each field. Arguments that no field is declared for get one each, and so do those after a text.
 fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<Plan> {
     let mut plans: Vec<Plan> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -232,14 +233,21 @@ fn number_field(name: &str) -> Field {
     Field { name: name.to_owned(), ty: FieldType::U64 }
 }
 
-fn action(kernel: bool, code: u64) -> Action {
-    match (kernel, code) {
-        (true, codes::FKT_SWITCH_TO) => Action::KernelSwitch,
-        (true, codes::FKT_RET_FROM_SYS_CALL) => Action::KernelReturn,
-        (true, codes::FKT_DO_FORK) => Action::KernelFork,
-        (false, codes::FUT_NEW_LWP) => Action::NewLwp,
-        (false, codes::FUT_SWITCH_TO) => Action::UserSwitch,
-        (false, codes::FUT_THREAD_BIRTH) => Action::ThreadBirth,
+/// By the name that libfxt has for the code, whatever name the user has given. Two codes mean what no other source has: the
+/// end of whatever entered the kernel last, and PM2's own numbers of LWPs.
+fn action(level: Level, code: u64) -> Action {
+    match (level, code) {
+        (Level::Kern, codes::FKT_RET_FROM_SYS_CALL) => return Action::KernelReturn,
+        (Level::User, codes::FUT_NEW_LWP) => return Action::NewLwp,
+        _ => {}
+    }
+    let known = codes::known(level == Level::Kern, code)
+        .and_then(|(name, fields)| KnownEvent::of(&event_type(level, None, name.to_owned(), fields)));
+    match known.map(|known| known.meaning()) {
+        Some(Meaning::Switch) => Action::KernelSwitch,
+        Some(Meaning::LwpNew) => Action::KernelFork,
+        Some(Meaning::UserSwitch) => Action::UserSwitch,
+        Some(Meaning::ThreadNew) => Action::ThreadBirth,
         _ => Action::None,
     }
 }

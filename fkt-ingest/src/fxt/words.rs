@@ -1,7 +1,7 @@
 //! Numbers of a file in the byte order of the machine that recorded it.
 
 use crate::cut::{ByteOrder, Cut};
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 /// Cuts numbers of one byte order from the front of a slice.
 #[derive(Clone, Debug)]
@@ -19,18 +19,18 @@ impl<'a> Words<'a> {
         self.cut.rest().len()
     }
 
-    pub(super) fn u32(&mut self, part: &'static str) -> Result<u32, Misfit> {
+    pub(super) fn u32(&mut self, part: &'static str) -> Result<u32, ParseError> {
         let bytes = self.cut.bytes(4, part)?;
         Ok(self.order.u32(bytes.try_into().unwrap_or_default()))
     }
 
-    pub(super) fn u64(&mut self, part: &'static str) -> Result<u64, Misfit> {
+    pub(super) fn u64(&mut self, part: &'static str) -> Result<u64, ParseError> {
         let bytes = self.cut.bytes(8, part)?;
         Ok(self.order.u64(bytes.try_into().unwrap_or_default()))
     }
 
     /// A text of `len` bytes, up to its first NUL.
-    pub(super) fn text(&mut self, len: u64, part: &'static str) -> Result<String, Misfit> {
+    pub(super) fn text(&mut self, len: u64, part: &'static str) -> Result<String, ParseError> {
         Ok(text_of(self.cut.bytes(len, part)?))
     }
 }

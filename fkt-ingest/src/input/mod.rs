@@ -46,12 +46,12 @@ impl Input {
         // SAFETY: the map is read-only and private. Another process may still write to the file or cut it.
         // Changed bytes do no harm: they are plain numbers, checked each time they are used, and no reference
         // into the map is kept as `str` or as a parsed type. A file cut while it is read kills this process
-        // with SIGBUS; who opens a file that is being written accepts that (documented at `open`).
+        // with SIGBUS; a caller that opens a file that is being written accepts that (documented at `open`).
         let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))?;
         Ok(Input { path: PathBuf::from(path).into(), bytes: Arc::new(Bytes::Mapped(map, file)) })
     }
 
-    /// Bytes that stand for a file of this name.
+    /// Bytes in memory as a file of this name.
     pub(crate) fn from_bytes(name: &Path, bytes: Vec<u8>) -> Input {
         Input { path: PathBuf::from(name).into(), bytes: Arc::new(Bytes::Owned(bytes)) }
     }
@@ -73,8 +73,8 @@ impl Input {
         self.bytes().len() as u64
     }
 
-    /// Fills `buffer` with the bytes from `at` on, as far as there are any, and says how many. Other than a look at the
-    /// mapped ones, this keeps none of them in this process's memory.
+    /// Fills `buffer` with the bytes from `at` on, and returns how many there were. Unlike mapped bytes, none of them stays
+    /// in this process's memory.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let Bytes::Mapped(_, file) = &*self.bytes else {
             let from = usize::try_from(at).ok().and_then(|at| self.bytes().get(at..)).unwrap_or_default();
@@ -94,14 +94,13 @@ impl Input {
         Ok(filled)
     }
 
-    /// Bytes `from..to` are not needed soon: a mapped file need not keep them in this process's memory. They can be read
-    /// again at any time.
+    /// Releases the memory of bytes `from..to` of a mapped file. They can be read again at any time.
     pub(crate) fn release(&self, from: u64, to: u64) {
         let Bytes::Mapped(map, _) = &*self.bytes else { return };
         let (from, to) = (from as usize, to.min(map.len() as u64) as usize);
         if from < to {
-            // SAFETY: the map is of a file, private, and never written to. So the system forgets no byte of it: who
-            // reads one of these pages again gets it from the file, as at the first time.
+            // SAFETY: the map is of a file, private, and never written to. So no byte is lost: the next
+            // access to one of these pages reads it from the file again.
             let advised = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
             // Advice that is not taken costs memory, nothing else.
             let _ = advised;

@@ -1,6 +1,6 @@
-//! Bytes of a file that were read into memory, and go on with who reads it from its beginning to its end.
+//! A part of a file in memory, which moves on with a reader from the beginning to the end.
 //!
-//! A mapped file costs a fault for every few pages, and its bytes are far when they are first touched. Bytes that are
+//! A mapped file costs a fault for every few pages, and its bytes are not in the cache when they are first touched. Bytes that are
 //! read, a quarter of a megabyte at a time, are in the cache: reading a trace.dat of 1 GB in the page cache took 0.70 s of
 //! CPU time mapped, and 0.63 s so (AMD EPYC at 2.6 GHz, `read_speed`).
 
@@ -21,7 +21,7 @@ impl Window {
     /// The longest part that a window shows.
     pub(crate) const LONGEST: u64 = LENGTH as u64 / 2;
 
-    /// Goes on so far that the window shows bytes `from..to` of the file, which are at most [`LONGEST`](Self::LONGEST);
+    /// Moves the window so that it shows bytes `from..to` of the file, which are at most [`LONGEST`](Self::LONGEST);
     /// `false` if they cannot be read.
     #[inline]
     pub(crate) fn show(&mut self, input: &Input, from: u64, to: u64) -> bool {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     //   file    |0 ….. LENGTH ………… 2.5 LENGTH|
-    //   shown    [a]      [    b    ]       [c| behind the end
+    //   shown    [a]      [    b    ]       [c| after the end
     #[test]
     fn a_window_shows_what_the_file_has_and_nothing_behind_its_end() {
         let bytes: Vec<u8> = (0..5 * LENGTH / 2).map(|at| (at / 3) as u8).collect();

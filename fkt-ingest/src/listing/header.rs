@@ -1,4 +1,4 @@
-//! The header line: which column stands where.
+//! The header line: the order of the columns.
 
 use super::row::BadLine;
 
@@ -32,7 +32,7 @@ impl Column {
     }
 }
 
-/// Where the columns stand.
+/// The positions of the columns.
 #[derive(Debug)]
 pub(super) struct Header {
     places: Vec<Option<Column>>,

@@ -6,14 +6,14 @@
 //! KERN    5170071750  1630   0    ?          -       IRQ                   24(eth0)
 //! ```
 //! Tab separated, columns in any order, named by the header line; `event` is another name for `name`, `param(s)` for
-//! `params`. Where no exit of an interrupt is listed at all, an interrupt is a point: what follows is not in it.
+//! `params`. Where no exit of a kind of interrupt is listed, such an interrupt is a point: what follows is not in it.
 //! `?` means none, `-` means "not known, work it out". A line `# tick_hz=2800000000` says what a tick is;
 //! other lines that begin with `#`, and empty ones, mean nothing.
 
 mod header;
 mod params;
 mod row;
-mod stream;
+mod row_stream;
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -24,12 +24,12 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread
 
 use self::header::Header;
 use self::row::{BadLine, Row};
-use self::stream::{ListingStream, Types};
+use self::row_stream::{ListingStream, Types};
 use crate::error::Error;
 use crate::trace_file::TraceStream;
 
 /// So many lines that cannot be read have rows of their own; the rest is counted in one more.
-const MAX_TOLD: u64 = 10_000;
+const MAX_ROWS: u64 = 10_000;
 
 /// An open listing: all its lines are read.
 ///
@@ -38,7 +38,7 @@ const MAX_TOLD: u64 = 10_000;
 pub struct Listing {
     /// The events that its lines name.
     pub types: Vec<EventType>,
-    /// Its events, in one stream; its clock is ticks of nobody knows what.
+    /// Its events, in one stream; its clock has ticks of an unknown length.
     pub streams: Vec<TraceStream>,
     /// Ticks per second, if it says so.
     pub tick_hz: Option<Hertz>,
@@ -81,7 +81,7 @@ impl Listing {
         Listing::from_bytes(path, &bytes).map(Some)
     }
 
-    /// Reads a listing that is in memory; `name` stands in messages. Lines that cannot be read are losses; the others
+    /// Reads a listing that is in memory; `name` is used in messages. Lines that cannot be read are losses; the others
     /// are kept.
     ///
     /// # Errors
@@ -111,13 +111,13 @@ impl Listing {
                 Ok(row) => rows.push(row),
                 Err(bad) => {
                     damaged += 1;
-                    if damaged <= MAX_TOLD {
+                    if damaged <= MAX_ROWS {
                         losses.push(bad_line(name, number, &bad));
                     }
                 }
             }
         }
-        losses.extend(untold(name, damaged));
+        losses.extend(others(name, damaged));
         if header.is_none() {
             let expected = "a header line that names the columns".to_owned();
             return Err(Error::in_line(name, 1, expected, "the end of the file".to_owned()));
@@ -138,8 +138,8 @@ fn said_tick_hz(comment: &str) -> Option<Hertz> {
 }
 
 /// A row for the lines that have none.
-fn untold(name: &Path, damaged: u64) -> Option<Loss> {
-    let count = damaged.checked_sub(MAX_TOLD).filter(|count| *count > 0)?;
+fn others(name: &Path, damaged: u64) -> Option<Loss> {
+    let count = damaged.checked_sub(MAX_ROWS).filter(|count| *count > 0)?;
     let detail = format!("{}: {count} more lines like these", name.display());
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Damaged, Level::User, detail) })
 }

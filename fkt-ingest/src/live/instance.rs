@@ -103,7 +103,7 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // An instance with an open file cannot be removed.
         self.stops_at_close = None;
-        // The kernel switches an instance's events off when it removes it. A removal that fails (somebody
+        // The kernel switches an instance's events off when it removes it. A removal that fails (a program
         // has one of its files open) is retried by `remove_leftovers` at the next start.
         let _ = fs::remove_dir(&self.path);
     }

@@ -1,4 +1,4 @@
-//! What is recorded, of whom, and how much room there is for it.
+//! What is recorded, of which LWPs, and the size of the buffers.
 
 use sigmund_model::Pid;
 
@@ -20,7 +20,7 @@ pub enum Scope {
 /// Which events are recorded, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// Tracepoints that say who is on which CPU and why, `system:event`.
+    /// Tracepoints of LWPs on CPUs, and of the causes, `system:event`.
     pub machine_events: Vec<String>,
     /// Tracepoints of what programs do, `system:event`.
     pub program_events: Vec<String>,

@@ -1,4 +1,4 @@
-//! A finished recording: pages in files, and what the kernel said about them.
+//! A finished recording: pages in files, and what the kernel reported about them.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct CpuSummary {
     /// Bytes of pages.
     pub bytes: u64,
     /// Events the kernel's buffer lost (`overrun`, `commit overrun` and `dropped events` of its `stats`); when the
-    /// recorder was killed, nobody knows, and it is 0.
+    /// recorder was killed, the number is unknown, and it is 0.
     pub lost: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Records tracepoints: of the whole machine, of one program, or both.
 //!
-//! | scope | who is on which CPU, interrupts | what programs do (system calls) |
+//! | scope | LWPs on CPUs, interrupts | what programs do (system calls) |
 //! |---|---|---|
 //! | [`Scope::Program`] | of all, instance `sigmund-<pid>-machine` | of the program, `sigmund-<pid>-program` |
 //! | [`Scope::Only`] | of the program, `sigmund-<pid>-machine` | in the same |
@@ -24,9 +24,9 @@ use super::recorded::Recorded;
 use super::system::System;
 use super::tracefs::available_with_clock;
 use super::unfinished::{self, BufferCpu, Description, Pages};
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 
-/// A recording that runs. Dropped, it stops and leaves nothing behind in tracefs; what it has recorded can be finished
+/// A recording that runs. Dropped, it stops and leaves nothing in tracefs; what it has recorded can be finished
 /// ([`finish`](super::finish)).
 #[derive(Debug)]
 pub struct Recorder {
@@ -59,12 +59,12 @@ impl Recorder {
     ///
     /// # Errors
     /// When [`available`](super::available) would say no, an event does not exist, or the kernel has no memory
-    /// for the buffers. Nothing is left behind then.
+    /// for the buffers. Nothing is left in tracefs then.
     pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
-            let misfit = Misfit { at: 0, part: "live recording", expected, found: why.0 };
-            Error::at(ErrorKind::Unsupported, Path::new("tracefs"), misfit)
+            let parse_error = ParseError { at: 0, part: "live recording", expected, found: why.0 };
+            Error::at(ErrorKind::Unsupported, Path::new("tracefs"), parse_error)
         })?;
         let mut buffers = Vec::new();
         for buffer in buffers_of(options, scope) {
@@ -118,7 +118,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the kernel's control files cannot be read; what was recorded can be finished all the same. A pump that failed
-    /// (disk full) costs its CPU's later events, and is told in [`Summary::failures`](super::Summary::failures).
+    /// (disk full) costs its CPU's later events, and is in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
         let (failures, pump_time) = self.stop_pumps();
         let mut buffers = Vec::new();

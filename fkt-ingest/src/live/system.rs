@@ -46,7 +46,7 @@ impl System {
         let entries = fs::read_dir(&ftrace).map_err(|e| Error::io(&ftrace, e))?;
         let mut formats: Vec<PathBuf> = entries.flatten().map(|e| e.path().join("format")).collect();
         formats.sort();
-        // Some have no declaration; they are records nobody needs to read.
+        // Some have no declaration; no reader needs their records.
         system.ftrace_events = formats.iter().filter_map(|path| read(path).ok()).collect();
 
         let mut seen = Vec::new();

@@ -63,7 +63,7 @@ pub(super) fn available_with_clock(clock: &str) -> Result<PathBuf, Unavailable> 
     }
 }
 
-/// Removes instances that recorders left behind that no longer run: they were killed.
+/// Removes instances of recorders that were killed.
 ///
 /// What cannot be removed is left: another process may be reading it.
 pub fn remove_leftovers() {
@@ -73,7 +73,7 @@ pub fn remove_leftovers() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(recorder_pid);
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            // A leftover that stays is retried at the next start; there is nobody to tell.
+            // A leftover that stays is retried at the next start; no caller needs the error.
             let _ = fs::remove_dir(entry.path());
         }
     }

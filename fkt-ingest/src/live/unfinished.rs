@@ -17,7 +17,7 @@ use sigmund_files::Folder;
 use super::recorded::Summary;
 use super::system::System;
 use super::writer;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 
 /// Name of the description.
 pub(super) const DESCRIPTION: &str = "kernel.unfinished";
@@ -118,7 +118,7 @@ pub(super) fn write(
     let written = writer::write(description, &mut pages.0, &mut out)
         .and_then(|summary| folder.rename(&partial, name).map(|()| summary));
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = folder.remove_file(&partial);
     }
     let summary = written.map_err(io)?;
@@ -150,7 +150,7 @@ impl Pages {
             Ok(file)
         });
         if created.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             made.iter().for_each(|name| drop(folder.remove_file(name)));
         }
         created
@@ -187,8 +187,8 @@ impl Description {
         let path = folder.path_of(DESCRIPTION);
         let io = |error| Error::io(&path, error);
         let bad = |part: &'static str, expected: &str, found: String| {
-            let misfit = Misfit { at: 0, part, expected: expected.to_owned(), found };
-            Error::at(ErrorKind::Damaged, &path, misfit)
+            let parse_error = ParseError { at: 0, part, expected: expected.to_owned(), found };
+            Error::at(ErrorKind::Damaged, &path, parse_error)
         };
         let mut json = Vec::new();
         let file = folder.open_file(DESCRIPTION).map_err(io)?;

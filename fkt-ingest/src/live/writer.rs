@@ -5,7 +5,7 @@
 //!   | options, all of them | strings | buffer "" : pages of cpu 0, cpu 1, … | buffer "program": … |
 //! ```
 //!
-//! The options are before the pages, which trace-cmd has behind them: a file that is cut off keeps the table
+//! The options are before the pages, which trace-cmd has after them: a file that is cut off keeps the table
 //! of where its pages are. Each section and each CPU's first page begin on a page border.
 
 use std::fs::File;

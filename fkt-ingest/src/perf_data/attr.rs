@@ -5,7 +5,7 @@
 //!   | type | size | config | sample period | sample type | read format | flags | … | clockid | …
 //! ```
 //!
-//! A sample carries the fields that the sample type names; those of a fixed size stand first, in this order, so
+//! A sample carries the fields that the sample type names; those of a fixed size are first, in this order, so
 //! that their places are known from the attribute:
 //!
 //! ```text

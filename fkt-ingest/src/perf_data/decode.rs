@@ -1,16 +1,17 @@
-//! A record into an [`Event`].
+//! Decodes a record into an [`Event`].
 //!
 //! * A sample of a tracepoint holds the bytes that ftrace's ring buffer would hold: it becomes the same event with the
 //!   same effect as in a trace.dat.
 //! * A sample of another perf event is an event of that name: `cpu-clock(mode, ip, period, addr, callchain, raw)`, with
 //!   those fields that were asked for. A call chain is one text, the innermost address first:
 //!   `ffffffff815dd53a;ffffffff81612561;7f12d4ad7`.
-//! * A switch of a whole CPU says who comes next, so it is a [`KernelSwitch`](Effect::KernelSwitch); one of an LWP is
-//!   that LWP's leave. Why an LWP left is not said, only whether it was preempted: else it is taken for sleeping.
-//!   Where the tracepoint `sched_switch` is recorded too, it says more, and has the effect alone.
+//! * A switch of a whole CPU names the next LWP, so it is a [`KernelSwitch`](Effect::KernelSwitch); one of an LWP is
+//!   that LWP's [`LwpLeave`](Effect::LwpLeave). Of the state of the LWP that left, only preemption is recorded: otherwise
+//!   it counts as sleeping. Where the tracepoint `sched_switch` is recorded too, it has more, and alone has the effect.
 
 use std::fmt::Write;
 
+use sigmund_model::vocabulary::{KnownEvent, Meaning};
 use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Reported, Ticks};
 
 use super::attr::Attr;
@@ -32,40 +33,44 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 /// By the mode in a record's `misc` (`PERF_RECORD_MISC_CPUMODE_MASK`).
 const MODES: [&str; 6] = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user"];
 
-/// Everything that is needed to tell what a record means.
+/// Decodes the records of a file.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub(super) struct RecordDecoder {
     pub(super) attrs: Attrs,
     table: EventTable,
     types: Types,
-    /// Tracepoints that were recorded and say more than records of the same.
-    said_by_tracepoints: SaidByTracepoints,
+    /// Tracepoints that were recorded, with more information than perf's own records of the same.
+    by_tracepoint: ByTracepoint,
     /// Whether switches of whole CPUs are recorded: then an LWP's last switch is.
     pub(super) whole_cpus: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SaidByTracepoints {
+struct ByTracepoint {
     switches: bool,
     forks: bool,
     exits: bool,
 }
 
-impl Meaning {
-    pub(super) fn new(described: &Described, attrs: Attrs, whole_cpus: bool) -> Meaning {
+impl RecordDecoder {
+    pub(super) fn new(described: &Described, attrs: Attrs, whole_cpus: bool) -> RecordDecoder {
         let is_x86_64 = described.arch.as_deref().is_none_or(|arch| arch == "x86_64");
         let table = match &described.tracing {
             Some(data) => data.table(is_x86_64),
             None => EventTable::new(&[], Machine { order: ByteOrder::Little, long_size: 8, is_x86_64 }),
         };
         let types = Types::new(table.types(), described);
-        let switches = described.records_tracepoint("sched_switch");
-        let said_by_tracepoints = SaidByTracepoints {
-            switches,
-            forks: described.records_tracepoint("sched_process_fork"),
-            exits: described.records_tracepoint("sched_process_exit"),
+        let recorded = |meaning| {
+            let known = |ty: &EventType| KnownEvent::of(ty).is_some_and(|known| known.meaning() == meaning);
+            table
+                .types()
+                .iter()
+                .any(|ty| known(ty) && ty.code.is_some_and(|id| described.records_tracepoint(id)))
         };
-        Meaning { attrs, table, types, said_by_tracepoints, whole_cpus: whole_cpus || switches }
+        let switches = recorded(Meaning::Switch);
+        let by_tracepoint =
+            ByTracepoint { switches, forks: recorded(Meaning::LwpNew), exits: recorded(Meaning::LwpExit) };
+        RecordDecoder { attrs, table, types, by_tracepoint, whole_cpus: whole_cpus || switches }
     }
 
     pub(super) fn event_types(&self) -> &[EventType] {
@@ -164,14 +169,14 @@ impl Meaning {
         if record.ty == PERF_RECORD_FORK {
             event.kind = self.kinds().fork;
             event.effect = match lwp {
-                Some(lwp) if !self.said_by_tracepoints.forks => Effect::LwpNew(lwp),
+                Some(lwp) if !self.by_tracepoint.forks => Effect::LwpNew(lwp),
                 _ => Effect::None,
             };
             return;
         }
         event.kind = self.kinds().exit;
         event.effect = match lwp {
-            Some(lwp) if Some(lwp) != stamp.lwp || self.said_by_tracepoints.exits => Effect::None,
+            Some(lwp) if Some(lwp) != stamp.lwp || self.by_tracepoint.exits => Effect::None,
             Some(_) if self.whole_cpus => Effect::LwpExit,
             // The events of an LWP are taken from it before it leaves its CPU for the last time, so no switch says
             // that: this record is its leave, some microseconds early.
@@ -200,13 +205,13 @@ impl Meaning {
         event.params.push_text(&fields::text(fields.rest()));
     }
 
-    /// Of a whole CPU: `u32 pid | u32 tid` of who comes next, or who was before.
+    /// Of a whole CPU: `u32 pid | u32 tid` of the next LWP, or of the previous one.
     fn switch(&self, record: &Record<'_>, stamp: &Stamp, event: &mut Event) {
         let Some(kinds) = self.kinds().switch else { return };
         let whole_cpu = record.ty == PERF_RECORD_SWITCH_CPU_WIDE;
         // One that is being buried has no number any more: -1.
         let other = record.u32_at(4).filter(|tid| whole_cpu && *tid <= i32::MAX as u32);
-        let elsewhere = self.said_by_tracepoints.switches;
+        let elsewhere = self.by_tracepoint.switches;
         if record.misc & PERF_RECORD_MISC_SWITCH_OUT == 0 {
             event.kind = kinds.into;
             event.effect = if elsewhere && whole_cpu { Effect::None } else { Effect::LwpArrive };

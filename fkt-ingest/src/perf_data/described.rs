@@ -20,7 +20,7 @@ const UPDATE_NAME: u64 = 2;
 /// perf reads the wall clock by `gettimeofday`: microseconds, rounded down.
 const WALL_CLOCK_NS: u64 = 1000;
 
-/// The head of a perf.data, wherever in it it stands.
+/// What a perf.data describes, in its head or in records.
 #[derive(Debug, Default)]
 pub(super) struct Described {
     pub(super) attrs: Vec<Attr>,
@@ -144,11 +144,11 @@ impl Described {
     fn tracing_data(&mut self, bytes: &[u8]) {
         match tracing_data::parse(bytes, "tracing data") {
             Ok(data) => self.tracing = Some(data),
-            Err(misfit) => self.unreadable.push(("tracing data", misfit.to_string())),
+            Err(parse_error) => self.unreadable.push(("tracing data", parse_error.to_string())),
         }
     }
 
-    /// HEADER_ATTR: an attribute, and the ids behind it.
+    /// HEADER_ATTR: an attribute, followed by its ids.
     pub(super) fn attr_record(&mut self, record: &Record<'_>) -> Option<()> {
         let size = record.u32_at(4).filter(|size| *size >= 64)? as usize;
         let (attr, ids) = record.body.split_at_checked(size)?;
@@ -176,11 +176,9 @@ impl Described {
         }
     }
 
-    /// Whether a tracepoint of this name is among the events that were recorded.
-    pub(super) fn records_tracepoint(&self, name: &str) -> bool {
-        let recorded = |id: u16| self.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(id));
-        let mut formats = self.tracing.iter().flat_map(|data| &data.formats);
-        formats.any(|format| format.name == name && recorded(format.id))
+    /// Whether the tracepoint with this id is among the events that were recorded.
+    pub(super) fn records_tracepoint(&self, id: u32) -> bool {
+        self.attrs.iter().any(|attr| attr.is_tracepoint() && attr.config == u64::from(id))
     }
 }
 

@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
         Some(number)
     }
 
-    /// `u32 n, n bytes`: a text with NULs behind it.
+    /// `u32 n, n bytes`: a text that is padded with NULs.
     pub(super) fn string(&mut self) -> Option<String> {
         let len = self.u32()?;
         self.bytes(u64::from(len)).map(text)

@@ -1,4 +1,4 @@
-//! The head of a file: where the records are, and what is said beside them.
+//! The head of a file: where the records are, and what is described apart from them.
 //!
 //! ```text
 //!   0            8       16          24         40      56     72                   104
@@ -6,34 +6,34 @@
 //!   | "PERFILE2" | 16   | records to the end                                                 of a pipe
 //!
 //!   attributes: each an attribute of `attr size` − 16 bytes | {u64 offset, u64 size} of its ids
-//!   behind the data: {u64 offset, u64 size} for each bit that is set
+//!   after the data: {u64 offset, u64 size} for each bit that is set
 //! ```
 
 use super::attr::Attr;
 use super::described::Described;
 use super::fields::Fields;
 use super::layout::{HEADER_SIZE, MAGIC, MAGIC_BIG, PIPE_HEADER_SIZE};
-use super::tape::Tape;
+use super::record_cursor::RecordRange;
 use crate::cut::ByteOrder;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// Bytes behind each attribute: where its ids are.
+/// Bytes after each attribute: where its ids are.
 const IDS_SECTION: u64 = 16;
 
-/// What the head says.
+/// The head, read.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) described: Described,
-    pub(super) tape: Tape,
+    pub(super) record_range: RecordRange,
     pub(super) is_pipe: bool,
     /// What is wrong with the size of the records, if something is.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<EarlyEnd>,
 }
 
 /// How the records end before they should.
 #[derive(Debug)]
-pub(super) enum Cut {
+pub(super) enum EarlyEnd {
     /// The recorder never wrote their size: it was killed.
     Unfinished,
     /// The file ends before them.
@@ -52,7 +52,7 @@ pub(super) fn byte_order(head: &[u8]) -> Option<ByteOrder> {
 pub(super) fn read(input: &Input) -> Result<Head, Error> {
     let bytes = input.bytes();
     let fail = |kind, at: u64, part, expected: &str, found: String| {
-        Error::at(kind, input.path(), Misfit { at, part, expected: expected.to_owned(), found })
+        Error::at(kind, input.path(), ParseError { at, part, expected: expected.to_owned(), found })
     };
     let Some(order) = byte_order(bytes) else {
         let found = bytes[..bytes.len().min(8)].escape_ascii().to_string();
@@ -65,8 +65,8 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     };
     let size = words.first().copied().unwrap_or(0);
     if size == PIPE_HEADER_SIZE {
-        let tape = Tape { input: input.clone(), order, from: size, to: input.len() };
-        return Ok(Head { described: Described::default(), tape, is_pipe: true, cut: None });
+        let record_range = RecordRange { input: input.clone(), order, from: size, to: input.len() };
+        return Ok(Head { described: Described::default(), record_range, is_pipe: true, cut: None });
     }
     let (true, &[_, attr_size, attrs_at, attrs_size, data_at, data_size, _, _, ref bitmap @ ..]) =
         (size >= HEADER_SIZE, &words[..])
@@ -89,16 +89,16 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     }
     let end = data_at.saturating_add(data_size);
     let cut = match data_size {
-        0 => Some(Cut::Unfinished),
-        _ if end > input.len() => Some(Cut::Truncated),
+        0 => Some(EarlyEnd::Unfinished),
+        _ if end > input.len() => Some(EarlyEnd::Truncated),
         _ => None,
     };
     if cut.is_none() {
         features(bytes, end, bitmap, order, &mut described);
     }
     let to = if data_size == 0 { input.len() } else { end };
-    let tape = Tape { input: input.clone(), order, from: data_at, to };
-    Ok(Head { described, tape, is_pipe: false, cut })
+    let record_range = RecordRange { input: input.clone(), order, from: data_at, to };
+    Ok(Head { described, record_range, is_pipe: false, cut })
 }
 
 /// `most` is how many ids the file can still hold: sections of several attributes may not share its bytes.

@@ -17,8 +17,8 @@ use super::layout::{
 };
 use super::order::Lateness;
 use super::record::{Attrs, Record, Stamp};
-use super::tape::Tape;
-use crate::error::Misfit;
+use super::record_cursor::RecordRange;
+use crate::error::ParseError;
 use crate::losses::kernel_loss;
 
 /// More ranges of a CPU than this are joined: 1 MiB of index.
@@ -85,17 +85,17 @@ pub(super) struct Beside {
 }
 
 /// The attributes: of a file known from the start, of a pipe from records before all others.
-pub(super) enum Source<'a> {
+pub(super) enum AttrSource<'a> {
     File(&'a Attrs),
     Pipe(&'a mut Described, &'a mut Option<Attrs>),
 }
 
-impl Source<'_> {
-    /// The attributes, when a record of the kernel comes; whatever is described behind is too late.
+impl AttrSource<'_> {
+    /// The attributes, when a record of the kernel comes; what is described after it is too late.
     fn attrs(&mut self) -> Result<&Attrs, &'static str> {
         match self {
-            Source::File(attrs) => Ok(attrs),
-            Source::Pipe(described, attrs) => {
+            AttrSource::File(attrs) => Ok(attrs),
+            AttrSource::Pipe(described, attrs) => {
                 if attrs.is_none() {
                     **attrs = Some(Attrs::new(described.attrs.clone())?);
                 }
@@ -106,26 +106,26 @@ impl Source<'_> {
 }
 
 impl Index {
-    /// Goes through all records of a file. `Err` if they cannot be told apart.
+    /// Goes through all records of a file. `Err` if they cannot be attributed to events.
     pub(super) fn read(
-        tape: &Tape,
-        source: &mut Source<'_>,
+        record_range: &RecordRange,
+        source: &mut AttrSource<'_>,
         beside: &mut Beside,
     ) -> Result<Index, &'static str> {
         let mut index = Index::default();
-        let mut walk = tape.walk();
+        let mut cursor = record_range.cursor();
         loop {
-            while walk.advance() {
-                if let Some(record) = walk.record() {
-                    let place = walk.place();
+            while cursor.advance() {
+                if let Some(record) = cursor.record() {
+                    let place = cursor.place();
                     index.packed |= place.is_none();
                     index.record(&record, place, source, beside)?;
                 }
             }
-            let Some(misfit) = walk.damage() else { break };
-            beside.damage(tape, misfit);
-            let Some(at) = tape.resume(misfit.at).filter(|_| !index.packed) else { break };
-            walk = tape.walk_range(at, tape.to);
+            let Some(parse_error) = cursor.damage() else { break };
+            beside.damage(record_range, parse_error);
+            let Some(at) = record_range.resume(parse_error.at).filter(|_| !index.packed) else { break };
+            cursor = record_range.cursor_over(at, record_range.to);
         }
         index.cpus.sort_by_key(|of_cpu| of_cpu.cpu);
         for of_cpu in &mut index.cpus {
@@ -139,7 +139,7 @@ impl Index {
         &mut self,
         record: &Record<'_>,
         place: Option<(u64, u64)>,
-        source: &mut Source<'_>,
+        source: &mut AttrSource<'_>,
         beside: &mut Beside,
     ) -> Result<(), &'static str> {
         if !record.is_of_the_kernel() {
@@ -239,26 +239,26 @@ impl Beside {
 
     /// A record of perf's own.
     #[cold]
-    fn record(&mut self, record: &Record<'_>, source: &mut Source<'_>) {
+    fn record(&mut self, record: &Record<'_>, source: &mut AttrSource<'_>) {
         match (record.ty, source) {
             (PERF_RECORD_ID_INDEX, _) => self.id_index(record),
             (PERF_RECORD_TIME_CONV, _) => self.time_conv = TimeConv::parse(record).or(self.time_conv),
-            (PERF_RECORD_HEADER_ATTR, Source::Pipe(described, attrs)) if attrs.is_none() => {
+            (PERF_RECORD_HEADER_ATTR, AttrSource::Pipe(described, attrs)) if attrs.is_none() => {
                 if described.attr_record(record).is_none() {
                     described
                         .unreadable
                         .push(("attribute", format!("a record of {} bytes", record.body.len())));
                 }
             }
-            (PERF_RECORD_EVENT_UPDATE, Source::Pipe(described, _)) => described.event_update(record),
-            (PERF_RECORD_HEADER_FEATURE, Source::Pipe(described, _)) => {
+            (PERF_RECORD_EVENT_UPDATE, AttrSource::Pipe(described, _)) => described.event_update(record),
+            (PERF_RECORD_HEADER_FEATURE, AttrSource::Pipe(described, _)) => {
                 // u64 feature | bytes
                 let bit = record.u64_at(0).and_then(|bit| u32::try_from(bit).ok());
                 if let (Some(bit), Some(bytes)) = (bit, record.body.get(8..)) {
                     described.feature(bit, bytes, record.order);
                 }
             }
-            (PERF_RECORD_HEADER_TRACING_DATA, Source::Pipe(described, _)) => {
+            (PERF_RECORD_HEADER_TRACING_DATA, AttrSource::Pipe(described, _)) => {
                 // u32 size | 0 | bytes
                 let size = record.u32_at(0).map_or(0, |size| size as usize);
                 let at = record.body.len().saturating_sub(size);
@@ -289,15 +289,15 @@ impl Beside {
         }
     }
 
-    fn damage(&mut self, tape: &Tape, misfit: &Misfit) {
+    fn damage(&mut self, record_range: &RecordRange, parse_error: &ParseError) {
         if self.losses.len() >= MOST_ROWS {
             self.more_damage += 1;
             return;
         }
-        let reaches_end = misfit.found.ends_with("bytes") || misfit.found.ends_with("bytes of it");
-        let cut_off = reaches_end && tape.to >= tape.input.len();
+        let reaches_end = parse_error.found.ends_with("bytes") || parse_error.found.ends_with("bytes of it");
+        let cut_off = reaches_end && record_range.to >= record_range.input.len();
         let kind = if cut_off { LossKind::Truncated } else { LossKind::Damaged };
-        let detail = format!("{}: {misfit}", tape.input.name());
+        let detail = format!("{}: {parse_error}", record_range.input.name());
         self.losses.push(kernel_loss(kind, Severity::Gap, None, detail));
     }
 
@@ -332,14 +332,14 @@ impl Beside {
         }
         let mut by_cpu: Vec<(Option<Cpu>, u64)> = by_cpu.into_iter().collect();
         by_cpu.sort_unstable();
-        let mut told: HashMap<Option<Cpu>, u64> = HashMap::new();
+        let mut reported: HashMap<Option<Cpu>, u64> = HashMap::new();
         for of_cpu in indices.flat_map(|index| &index.cpus) {
-            let sum = told.entry(of_cpu.cpu).or_default();
+            let sum = reported.entry(of_cpu.cpu).or_default();
             *sum = sum.saturating_add(of_cpu.lost);
         }
         for (cpu, count) in by_cpu {
-            if let Some(count @ 1..) = count.checked_sub(told.get(&cpu).copied().unwrap_or(0)) {
-                let detail = format!("{name}: {count} records lost that no LOST record tells of");
+            if let Some(count @ 1..) = count.checked_sub(reported.get(&cpu).copied().unwrap_or(0)) {
+                let detail = format!("{name}: {count} records lost without a LOST record");
                 let loss = kernel_loss(LossKind::Dropped, Severity::Gap, cpu, detail);
                 let advice = "record with a larger kernel buffer, or fewer kernel events";
                 self.losses.push(Loss { count: Some(count), advice, ..loss });

@@ -89,6 +89,6 @@ pub(crate) mod feature {
     pub(crate) const CLOCK_DATA: u32 = 29;
 }
 
-/// What our own recordings carry behind every record.
+/// The fields at the end of every record of our own recordings.
 pub(crate) const OUR_SAMPLE_TYPE: u64 =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;

@@ -6,15 +6,15 @@
 //!   of a pipe        16 bytes | records …; the first say what a file's head says
 //!   of a directory   data (as of a file, with perf's own records), data.0, data.1, …: records alone
 //!
-//!   -z               records within one zstd stream, cut into COMPRESSED records   [`tape`]
+//!   -z               records within one zstd stream, cut into COMPRESSED records   [`record_cursor`]
 //! ```
 //!
-//! [`attr`] knows where the fields of a record are, [`described`] what else is said, [`index`] goes through all records
+//! [`attr`] knows where the fields of a record are, [`described`] what else the file describes, [`index`] goes through all records
 //! once and finds which CPU's are where, [`order`] how far they are out of order; a [`PerfStream`] reads those of one
 //! CPU, and [`decode`] makes events of them. Streams of a compressed file share one pass over it ([`shared`]).
 //!
 //! Memory does not grow with the file: it is mapped, the index is bounded, and compressed records are unpacked in
-//! pieces. What cannot be read is a row of the losses, and behind damage the next records are looked for.
+//! pieces. What cannot be read is a row of the losses, and after damage the next records are looked for.
 //!
 //! Cost: 4.7 M events (system calls, scheduler, interrupts; 510 MB in the page cache) with 21 M parameters in 0.48 s of
 //! CPU time, opening with it, on an AMD EPYC at 2.6 GHz: 9.8 M events/s. `perf script` takes 6.5 s for them, 0.73 M/s
@@ -39,6 +39,7 @@
 //! damaged record.
 
 mod attr;
+mod cpu_stream;
 mod decode;
 mod described;
 mod fields;
@@ -49,22 +50,21 @@ pub(crate) mod layout;
 mod open;
 mod order;
 mod record;
+mod record_cursor;
 mod shared;
-mod stream;
-mod tape;
 mod tracing_data;
 
 use std::sync::Arc;
 
 use sigmund_model::{ClockDomain, ClockFit, ClockPair, EventType, Hertz, Loss, Lwp, Nanos, Snapshot, Ticks};
 
-use self::decode::Meaning;
+pub use self::cpu_stream::PerfStream;
+use self::cpu_stream::{Ranges, RecordSource};
+use self::decode::RecordDecoder;
 use self::described::TimeConv;
 use self::index::Index;
+use self::record_cursor::RecordRange;
 use self::shared::{Shared, Subscriber};
-pub use self::stream::PerfStream;
-use self::stream::{Ranges, Source as StreamSource};
-use self::tape::Tape;
 use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open perf.data: it is known which CPU's records are where.
@@ -72,8 +72,8 @@ use crate::trace_file::{TraceFile, TraceStream};
 pub struct PerfData {
     format: String,
     clock: ClockDomain,
-    meaning: Arc<Meaning>,
-    files: Vec<(Tape, Index)>,
+    decoder: Arc<RecordDecoder>,
+    files: Vec<(RecordRange, Index)>,
     lwp_names: Vec<(Lwp, String)>,
     facts: Vec<(String, String)>,
     time_conv: Option<TimeConv>,
@@ -91,10 +91,10 @@ impl PerfData {
     /// perf event (`cpu-clock(mode, ip, period, callchain)`); then `perf_comm`, `perf_fork`, `perf_exit`, `perf_mmap`,
     /// and, if asked for, `perf_switch_out(preempted, next_tid)` and `perf_switch_in(prev_tid)`.
     pub fn event_types(&self) -> &[EventType] {
-        self.meaning.event_types()
+        self.decoder.event_types()
     }
 
-    /// The clock of the records. `Local` unless perf was told another (`-k CLOCK_MONOTONIC_RAW`).
+    /// The clock of the records. `Local` unless perf was run with another (`-k CLOCK_MONOTONIC_RAW`).
     pub fn clock(&self) -> ClockDomain {
         self.clock
     }
@@ -102,21 +102,29 @@ impl PerfData {
     /// One stream for each CPU (of each file of a directory). `fit` turns the file's nanoseconds into ticks; without
     /// it, ticks are nanoseconds.
     pub fn streams(&self, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        self.files.iter().flat_map(|(tape, index)| self.streams_of(tape, index, fit)).collect()
+        self.files
+            .iter()
+            .flat_map(|(record_range, index)| self.streams_of(record_range, index, fit))
+            .collect()
     }
 
-    fn streams_of(&self, tape: &Tape, index: &Index, fit: Option<ClockFit>) -> Vec<PerfStream> {
-        let meaning = || Arc::clone(&self.meaning);
+    fn streams_of(
+        &self,
+        record_range: &RecordRange,
+        index: &Index,
+        fit: Option<ClockFit>,
+    ) -> Vec<PerfStream> {
+        let decoder = || Arc::clone(&self.decoder);
         let cpus = index.cpus.iter().map(|of_cpu| of_cpu.cpu);
-        let shared = index.packed.then(|| Shared::new(tape, meaning(), cpus));
+        let shared = index.packed.then(|| Shared::new(record_range, decoder(), cpus));
         let streams = index.cpus.iter().enumerate().map(|(queue, of_cpu)| {
             let source = match &shared {
                 Some(shared) => {
-                    StreamSource::Shared(Subscriber::new(Arc::clone(shared), queue, tape.clone()))
+                    RecordSource::Shared(Subscriber::new(Arc::clone(shared), queue, record_range.clone()))
                 }
-                None => StreamSource::Ranges(Ranges::new(tape, of_cpu)),
+                None => RecordSource::Ranges(Ranges::new(record_range, of_cpu)),
             };
-            PerfStream::new(source, tape.input.name(), meaning(), of_cpu, fit)
+            PerfStream::new(source, record_range.input.name(), decoder(), of_cpu, fit)
         });
         streams.collect()
     }
@@ -126,7 +134,7 @@ impl PerfData {
         &self.lwp_names
     }
 
-    /// What is missing as far as the first pass tells; streams tell the rest.
+    /// What is missing according to the first pass; the streams have the other losses.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }

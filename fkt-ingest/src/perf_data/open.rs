@@ -7,14 +7,14 @@ use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
 
 use super::PerfData;
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::described::Described;
-use super::head::{self, Cut, Head};
-use super::index::{Beside, Index, Source};
+use super::head::{self, EarlyEnd, Head};
+use super::index::{AttrSource, Beside, Index};
 use super::record::Attrs;
-use super::tape::Tape;
+use super::record_cursor::RecordRange;
 use crate::cut::ByteOrder;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::losses::kernel_loss;
 
@@ -26,7 +26,7 @@ impl PerfData {
     /// `perf record --threads` wrote.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no perf.data, its records carry no time or cannot be told apart, or its
+    /// When the file cannot be mapped, is no perf.data, its records have no time or cannot be attributed to an event, or its
     /// head is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
         match path.is_dir() {
@@ -67,19 +67,19 @@ impl PerfData {
     }
 
     fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
-        let Head { mut described, tape, is_pipe, cut } = head::read(&input)?;
-        let (name, order) = (input.name(), tape.order);
+        let Head { mut described, record_range, is_pipe, cut } = head::read(&input)?;
+        let (name, order) = (input.name(), record_range.order);
         let mut beside = Beside::default();
-        beside.losses.extend(cut.map(|cut| loss_of(&cut, &tape)));
-        let at = tape.from;
+        beside.losses.extend(cut.map(|cut| loss_of(&cut, &record_range)));
+        let at = record_range.from;
         let read = match is_pipe {
-            true => read_pipe(tape, &mut described, &mut beside),
-            false => read_tapes(tape, others, &mut described, &mut beside),
+            true => read_pipe(record_range, &mut described, &mut beside),
+            false => read_ranges(record_range, others, &mut described, &mut beside),
         };
         let (attrs, files) = read.map_err(|why| {
-            let expected = "attributes that tell where time and id of a record are".to_owned();
-            let misfit = Misfit { at, part: "attributes", expected, found: why.to_owned() };
-            Error::at(ErrorKind::Unsupported, input.path(), misfit)
+            let expected = "attributes from which the positions of time and id in a record follow".to_owned();
+            let parse_error = ParseError { at, part: "attributes", expected, found: why.to_owned() };
+            Error::at(ErrorKind::Unsupported, input.path(), parse_error)
         })?;
         note_undeclared(&mut described);
         beside.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
@@ -94,7 +94,7 @@ impl PerfData {
         Ok(PerfData {
             format: format_name(is_pipe, &files, order),
             clock: clock.unwrap_or(ClockDomain::Local),
-            meaning: Arc::new(Meaning::new(&described, attrs, whole_cpus)),
+            decoder: Arc::new(RecordDecoder::new(&described, attrs, whole_cpus)),
             files,
             lwp_names: beside.lwp_names,
             facts: facts(described),
@@ -105,59 +105,64 @@ impl PerfData {
     }
 }
 
-/// The attributes, and each file with its index; or why records cannot be told apart.
-type Read = Result<(Attrs, Vec<(Tape, Index)>), &'static str>;
+/// The attributes, and each file with its index; or why records cannot be attributed to events.
+type Read = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
 
-fn read_pipe(tape: Tape, described: &mut Described, beside: &mut Beside) -> Read {
+fn read_pipe(record_range: RecordRange, described: &mut Described, beside: &mut Beside) -> Read {
     let mut attrs = None;
-    let index = Index::read(&tape, &mut Source::Pipe(described, &mut attrs), beside)?;
+    let index = Index::read(&record_range, &mut AttrSource::Pipe(described, &mut attrs), beside)?;
     described.name_attrs();
     let attrs = match attrs {
         Some(attrs) => attrs,
         None => Attrs::new(described.attrs.clone())?,
     };
-    Ok((attrs, vec![(tape, index)]))
+    Ok((attrs, vec![(record_range, index)]))
 }
 
-fn read_tapes(first: Tape, others: Vec<Input>, described: &mut Described, beside: &mut Beside) -> Read {
+fn read_ranges(
+    first: RecordRange,
+    others: Vec<Input>,
+    described: &mut Described,
+    beside: &mut Beside,
+) -> Read {
     described.name_attrs();
     let attrs = Attrs::new(described.attrs.clone())?;
     let order = first.order;
-    let whole = |input: Input| Tape { order, from: 0, to: input.len(), input };
+    let whole = |input: Input| RecordRange { order, from: 0, to: input.len(), input };
     let mut files = Vec::new();
-    for tape in std::iter::once(first).chain(others.into_iter().map(whole)) {
-        let index = Index::read(&tape, &mut Source::File(&attrs), beside)?;
-        files.push((tape, index));
+    for record_range in std::iter::once(first).chain(others.into_iter().map(whole)) {
+        let index = Index::read(&record_range, &mut AttrSource::File(&attrs), beside)?;
+        files.push((record_range, index));
     }
     Ok((attrs, files))
 }
 
-/// Tracepoints whose fields cannot be told: their events are `unknown(id, size)`.
+/// Tracepoints whose fields are unknown: their events are `unknown(id, size)`.
 fn note_undeclared(described: &mut Described) {
     if described.tracing.is_none() && described.attrs.iter().any(|attr| attr.is_tracepoint()) {
         described.unreadable.push(("fields of tracepoints", "their declarations are missing".to_owned()));
     }
 }
 
-fn loss_of(cut: &Cut, tape: &Tape) -> Loss {
+fn loss_of(cut: &EarlyEnd, record_range: &RecordRange) -> Loss {
     let (kind, at, part, expected, found) = match cut {
-        Cut::Unfinished => {
+        EarlyEnd::Unfinished => {
             (LossKind::Unfinished, 48, "header", "the size of the records".to_owned(), "0".to_owned())
         }
-        Cut::Truncated => (
+        EarlyEnd::Truncated => (
             LossKind::Truncated,
-            tape.from,
+            record_range.from,
             "records",
-            format!("records up to byte {}", tape.to),
-            format!("the end of the file at {}", tape.input.len()),
+            format!("records up to byte {}", record_range.to),
+            format!("the end of the file at {}", record_range.input.len()),
         ),
     };
-    let misfit = Misfit { at, part, expected, found };
-    kernel_loss(kind, Severity::Gap, None, format!("{}: {misfit}", tape.input.name()))
+    let parse_error = ParseError { at, part, expected, found };
+    kernel_loss(kind, Severity::Gap, None, format!("{}: {parse_error}", record_range.input.name()))
 }
 
 /// `perf.data, pipe, zstd, big endian`
-fn format_name(is_pipe: bool, files: &[(Tape, Index)], order: ByteOrder) -> String {
+fn format_name(is_pipe: bool, files: &[(RecordRange, Index)], order: ByteOrder) -> String {
     let parts = [
         (is_pipe, ", pipe"),
         (files.len() > 1, ", directory"),

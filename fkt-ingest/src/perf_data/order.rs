@@ -2,7 +2,7 @@
 //!
 //! The kernel stamps a record before it reserves its place, so an interrupt in between puts a later record first; and
 //! where every LWP has a ring of its own (`--per-thread`), a CPU's records come from many rings, one after the other
-//! in each round. perf sorts with one round of delay: nothing behind the end of a round (FINISHED_ROUND) is older than
+//! in each round. perf sorts with one round of delay: nothing after the end of a round (FINISHED_ROUND) is older than
 //! the newest record before the round before it. Here the first pass measures for each CPU how late its latest record
 //! is, and the stream holds records back for just as long. That gives the same order, stable by place in the file, and
 //! needs no rounds: directories have none.

@@ -1,4 +1,4 @@
-//! One record, and who, when and where it is of.
+//! One record, with its LWP, time and CPU.
 
 use sigmund_model::{Cpu, Lwp};
 
@@ -108,7 +108,7 @@ impl StampPlaces {
 }
 
 impl Attrs {
-    /// `Err` says what is wrong: then no record can be told to be of an attribute.
+    /// `Err` is the reason why records cannot be attributed to attributes.
     pub(super) fn new(list: Vec<Attr>) -> Result<Attrs, &'static str> {
         let Some(first) = list.first() else { return Err("no attribute") };
         if list.len() >= usize::from(NO_ATTR) {
@@ -209,7 +209,7 @@ impl Attrs {
         self.stamp_at(record, attr, from_end(places.time), from_end(places.tid), from_end(places.cpu))
     }
 
-    /// The id behind a record that is not a sample.
+    /// The id at the end of a record that is not a sample.
     pub(super) fn trailing_id(&self, record: &Record<'_>) -> Option<u64> {
         let at = usize::from(self.list.first()?.sample_id.id?);
         record.u64_at(record.body.len().checked_sub(at)?)

@@ -1,23 +1,23 @@
 //! One unpacking for all streams of a compressed file.
 //!
 //! The records of all CPUs are in one zstd stream, which can only be read from its start. Were each stream to unpack it
-//! for itself, reading would cost as many passes as there are CPUs. So the streams of one call share one pass: who needs
-//! a record goes on with it, and puts the others' records into their queues.
+//! for itself, reading would cost as many passes as there are CPUs. So the streams of one call share one pass: the stream
+//! that needs a record continues the pass, and puts the others' records into their queues.
 //!
 //! ```text
-//!   | COMPRESSED | COMPRESSED | …        one Walk
-//!        │ who has nothing left reads on
+//!   | COMPRESSED | COMPRESSED | …        one RecordCursor
+//!        │ a stream without records reads on
 //!        ├──▶ cpu 0: a chunk of its records, taken whole
 //!        ├──▶ cpu 1: chunks that wait, of few CPUs 32 MiB for all together
-//!        └──▶ cpu 2: most wait for it when there is no room: it is left behind, and unpacks for itself
+//!        └──▶ cpu 2: most wait for it when there is no room: it is dropped, and unpacks for itself
 //! ```
 //!
 //! A merge reads the streams side by side, some rounds apart at most: the queues are enough, and it is one pass. Who
-//! reads one stream after the other pays a pass for each that was left behind. Memory is bounded either way, nothing is
+//! reads one stream after the other pays a pass for each that was dropped from the shared pass. Memory is bounded either way, nothing is
 //! written to disk, and the order is that of each CPU, however large a round is; a single stream of all CPUs would need
 //! to hold two whole rounds to be in order.
 //!
-//! A chunk holds records as they were unpacked, one behind the other, and a stream finds their stamps again: that is
+//! A chunk holds records as they were unpacked, one after the other, and a stream finds their stamps again: that is
 //! cheaper than to hand them over. Chunks that were read are filled again, so that their pages are in memory already.
 
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::record::{Attrs, Record, Stamp};
-use super::tape::{Tape, Walk, first_record};
+use super::record_cursor::{RecordCursor, RecordRange, first_record};
 use sigmund_model::Cpu;
 
 /// Bytes of a chunk: each record fits.
@@ -43,8 +43,8 @@ const CHUNKS_EACH: usize = 32;
 pub(super) struct Shared(Mutex<Pass>);
 
 struct Pass {
-    walk: Walk,
-    meaning: Arc<Meaning>,
+    cursor: RecordCursor,
+    decoder: Arc<RecordDecoder>,
     /// Records seen so far.
     seen: u64,
     queues: Vec<Queue>,
@@ -78,12 +78,12 @@ struct Chunk {
 pub(super) struct Subscriber {
     shared: Arc<Shared>,
     queue: usize,
-    tape: Tape,
+    record_range: RecordRange,
     /// Its chunk, and how much of it is read.
     chunk: Vec<u8>,
     done: usize,
-    /// A pass of its own, once it was left behind.
-    own: Option<Walk>,
+    /// A pass of its own, once it was dropped from the shared one.
+    own: Option<RecordCursor>,
 }
 
 /// What a stream finds when it asks for more.
@@ -96,14 +96,14 @@ enum Taken {
 impl Shared {
     /// A pass for the streams of these CPUs.
     pub(super) fn new(
-        tape: &Tape,
-        meaning: Arc<Meaning>,
+        record_range: &RecordRange,
+        decoder: Arc<RecordDecoder>,
         cpus: impl Iterator<Item = Option<Cpu>>,
     ) -> Arc<Shared> {
         let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
         Arc::new(Shared(Mutex::new(Pass {
-            walk: tape.walk(),
-            meaning,
+            cursor: record_range.cursor(),
+            decoder,
             seen: 0,
             last: 0,
             waiting: 0,
@@ -141,13 +141,13 @@ impl Pass {
     /// Puts the next record into its CPU's queue; `false` at the end.
     #[inline]
     fn read_one(&mut self) -> bool {
-        if !self.walk.advance() {
+        if !self.cursor.advance() {
             return false;
         }
-        let Some((record, bytes)) = self.walk.record_in_bytes() else { return false };
+        let Some((record, bytes)) = self.cursor.record_in_bytes() else { return false };
         let number = self.seen;
         self.seen += 1;
-        let Some(stamp) = self.meaning.attrs.stamp_of_read(&record) else { return true };
+        let Some(stamp) = self.decoder.attrs.stamp_of_read(&record) else { return true };
         if self.queues.get(self.last).is_none_or(|queue| queue.cpu != stamp.cpu) {
             // Sorted by CPU, as the index is.
             match self.queues.binary_search_by_key(&stamp.cpu, |queue| queue.cpu) {
@@ -198,7 +198,7 @@ impl Queue {
         self.left_behind.is_none() && self.chunks.front().is_none_or(|chunk| chunk.bytes.len() < ENOUGH)
     }
 
-    /// Adds a record, if its last chunk has room, or if it is left behind and needs none.
+    /// Adds a record, if its last chunk has room, or if the stream was dropped and needs none.
     #[inline]
     fn push(&mut self, record: &[u8]) -> bool {
         match self.chunks.back_mut() {
@@ -212,8 +212,8 @@ impl Queue {
 }
 
 impl Subscriber {
-    pub(super) fn new(shared: Arc<Shared>, queue: usize, tape: Tape) -> Subscriber {
-        Subscriber { shared, queue, tape, chunk: Vec::new(), done: 0, own: None }
+    pub(super) fn new(shared: Arc<Shared>, queue: usize, record_range: RecordRange) -> Subscriber {
+        Subscriber { shared, queue, record_range, chunk: Vec::new(), done: 0, own: None }
     }
 
     /// The next record and its stamp: of this stream's CPU, or, from a pass of its own, of any.
@@ -222,11 +222,11 @@ impl Subscriber {
         while self.own.is_none() && self.done >= self.chunk.len() {
             self.go_on()?;
         }
-        if let Some(walk) = &mut self.own {
-            let stamp = walk.advance_to_stamped(attrs)?;
-            return walk.record().map(|record| (record, stamp));
+        if let Some(cursor) = &mut self.own {
+            let stamp = cursor.advance_to_stamped(attrs)?;
+            return cursor.record().map(|record| (record, stamp));
         }
-        let (record, size) = first_record(self.chunk.get(self.done..)?, self.tape.order)?;
+        let (record, size) = first_record(self.chunk.get(self.done..)?, self.record_range.order)?;
         self.done += size;
         attrs.stamp_of_read(&record).map(|stamp| (record, stamp))
     }
@@ -239,11 +239,11 @@ impl Subscriber {
             Taken::Chunk => {}
             Taken::End => return None,
             Taken::LeftBehind(seen) => {
-                let mut walk = self.tape.walk();
-                if !(0..seen).all(|_| walk.advance()) {
+                let mut cursor = self.record_range.cursor();
+                if !(0..seen).all(|_| cursor.advance()) {
                     return None;
                 }
-                self.own = Some(walk);
+                self.own = Some(cursor);
             }
         }
         Some(())

@@ -1,5 +1,5 @@
 //! The declarations of tracepoints within a perf.data (tools/perf/util/trace-event-info.c, v6.1): those of a trace.dat
-//! of version 6, behind a head of its own.
+//! of version 6, after a head of its own.
 //!
 //! ```text
 //!   | 17 08 44 "tracing" | "0.6\0" | endian u8 | long size u8 | page size u32 | header_page … printk formats |
@@ -8,12 +8,13 @@
 use sigmund_model::{LossKind, Severity};
 
 use crate::cut::{ByteOrder, Cut};
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::ring_buffer::PageLayout;
 use crate::trace_dat::{MAGIC, TracingData};
 
-/// Reads the declarations in the file `name`. What was read before a misfit is kept, and the misfit is among the losses.
-pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, Misfit> {
+/// Reads the declarations in the file `name`. What was read before an error is kept, and the
+/// error is among the losses.
+pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, ParseError> {
     let mut cut = Cut::new(bytes, 0);
     cut.tag(MAGIC, "tracing data")?;
     cut.text("version of the tracing data")?;
@@ -22,13 +23,13 @@ pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, Misfit> {
     let before = cut.clone();
     let long_size = cut.u8("size of a long")?;
     if !matches!(long_size, 4 | 8) {
-        return Err(before.misfit("size of a long", "4 or 8".to_owned(), long_size.to_string()));
+        return Err(before.parse_error("size of a long", "4 or 8".to_owned(), long_size.to_string()));
     }
     let mut cut = cut.with_order(order);
     cut.u32("page size")?;
     let mut data = TracingData::new(name.to_owned(), PageLayout::of_kernel(order, long_size));
-    if let Err(misfit) = data.read_all(&mut cut) {
-        data.lose(LossKind::Damaged, Severity::Serious, &misfit);
+    if let Err(parse_error) = data.read_all(&mut cut) {
+        data.lose(LossKind::Damaged, Severity::Serious, &parse_error);
     }
     Ok(data)
 }

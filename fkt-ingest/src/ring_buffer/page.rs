@@ -10,14 +10,14 @@
 //!
 //! ```text
 //!   bits 0..20   length of the records, in bytes
-//!   bit 30       MISSED_STORED: `lost`, behind the records, is the number of events lost (an `unsigned long`)
+//!   bit 30       MISSED_STORED: `lost`, after the records, is the number of events lost (an `unsigned long`)
 //!   bit 31       MISSED_EVENTS: events were lost before this page
 //! ```
 //!
 //! Drawn as `events/header_page` gives it on x86-64; a trace carries that text, and it is used.
 
 use crate::cut::ByteOrder;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::format;
 
 const MISSED_STORED: u64 = 1 << 30;
@@ -104,17 +104,18 @@ pub(crate) struct Page {
 impl Page {
     /// Reads the head of a page that begins at byte `at` of the file. `bytes` is shorter than a page only
     /// where the file ends.
-    pub(crate) fn parse(bytes: &[u8], layout: &PageLayout, at: u64) -> Result<Page, Misfit> {
-        let misfit = |expected: String, found: String| Misfit { at, part: "page head", expected, found };
+    pub(crate) fn parse(bytes: &[u8], layout: &PageLayout, at: u64) -> Result<Page, ParseError> {
+        let parse_error =
+            |expected: String, found: String| ParseError { at, part: "page head", expected, found };
         let (Some(time), Some(commit), true) =
             (layout.time(bytes), layout.long_at(bytes, layout.commit), bytes.len() >= layout.data)
         else {
-            return Err(misfit(format!("{} bytes", layout.data), format!("{} bytes", bytes.len())));
+            return Err(parse_error(format!("{} bytes", layout.data), format!("{} bytes", bytes.len())));
         };
         let room = layout.page_size.saturating_sub(layout.data as u64);
         let length = commit & LENGTH;
         if length > room {
-            return Err(misfit(format!("at most {room} bytes of records"), format!("{length} bytes")));
+            return Err(parse_error(format!("at most {room} bytes of records"), format!("{length} bytes")));
         }
         let end = layout.data + length as usize;
         let lost_before = (commit & MISSED_EVENTS != 0)

@@ -1,6 +1,6 @@
 //! The records of a page (`struct ring_buffer_event`, include/linux/ring_buffer.h, v6.12).
 //!
-//! Each begins with a word of 32 bits; `t` starts at the page's time and goes on from record to record:
+//! Each begins with a word of 32 bits; `t` starts at the page's time and accumulates from record to record:
 //!
 //! ```text
 //!   31            5 4       0

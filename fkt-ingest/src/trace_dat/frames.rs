@@ -1,4 +1,4 @@
-//! One compressed frame into a buffer that grows with what really comes out, not with what the file promises.
+//! One compressed frame into a buffer that grows with what really comes out, not with the size that the file states.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl Frames {
         let size = size as usize;
         out.clear();
         if size > MOST {
-            return Err(format!("a promise of {size} bytes"));
+            return Err(format!("a stated size of {size} bytes"));
         }
         let decompressed = match self {
             Frames::None => return Err("a frame in a file without compression".to_owned()),
@@ -96,7 +96,7 @@ fn unpack(
 fn inflate(zlib: &mut Decompress, frame: &[u8], size: usize, out: &mut Vec<u8>) -> Result<usize, String> {
     zlib.reset(true);
     loop {
-        // One byte more than promised, so that a longer frame is noticed.
+        // One byte more than stated, so that a longer frame is noticed.
         let room = (size + 1).min(FIRST.max(2 * out.len()));
         out.reserve_exact(room.saturating_sub(out.len()));
         let rest = frame.get(zlib.total_in() as usize..).unwrap_or_default();
@@ -152,7 +152,7 @@ mod tests {
     fn a_promise_of_gigabytes_allocates_nothing() {
         let mut out = Vec::new();
         let mut frames = Frames::new(Compression::Zstd);
-        assert!(frames.decompress(b"x", u32::MAX, &mut out).unwrap_err().contains("promise"));
+        assert!(frames.decompress(b"x", u32::MAX, &mut out).unwrap_err().contains("stated size"));
         assert_eq!(out.capacity(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The first bytes of a trace.dat, up to where versions 6 and 7 part.
 
 use crate::cut::{ByteOrder, Cut};
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
 /// What every trace.dat begins with.
@@ -21,13 +21,14 @@ impl Head {
     /// The head, and what follows it.
     pub(super) fn parse(input: &Input) -> Result<(Head, Cut<'_>), Error> {
         let mut cut = Cut::new(input.bytes(), 0);
-        let head = parse(&mut cut).map_err(|(kind, misfit)| Error::at(kind, input.path(), misfit))?;
+        let head =
+            parse(&mut cut).map_err(|(kind, parse_error)| Error::at(kind, input.path(), parse_error))?;
         Ok((head, cut))
     }
 }
 
-fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, Misfit)> {
-    let damaged = |misfit| (ErrorKind::Damaged, misfit);
+fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, ParseError)> {
+    let damaged = |parse_error| (ErrorKind::Damaged, parse_error);
     cut.tag(MAGIC, "magic").map_err(|m| (ErrorKind::NotThisFormat, m))?;
     let before_version = cut.clone();
     let version = cut.text("version").map_err(damaged)?;
@@ -35,7 +36,7 @@ fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, Misfit)> {
     let endian = cut.u8("byte order").map_err(damaged)?;
     let before_long = cut.clone();
     let unsupported = |at: &Cut<'_>, part, expected: &str, found: String| {
-        (ErrorKind::Unsupported, at.misfit(part, expected.to_owned(), found))
+        (ErrorKind::Unsupported, at.parse_error(part, expected.to_owned(), found))
     };
     let version = match version.as_str() {
         "6" => 6,
@@ -46,7 +47,11 @@ fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, Misfit)> {
         0 => ByteOrder::Little,
         1 => ByteOrder::Big,
         _ => {
-            return Err(damaged(before_endian.misfit("byte order", "0 or 1".to_owned(), endian.to_string())));
+            return Err(damaged(before_endian.parse_error(
+                "byte order",
+                "0 or 1".to_owned(),
+                endian.to_string(),
+            )));
         }
     };
     *cut = cut.clone().with_order(order);

@@ -12,7 +12,7 @@ use super::head::Head;
 use super::time_shift::TimeShift;
 use super::tracing_data::TracingData;
 use crate::cut::Cut;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::losses::dropped;
 use crate::ring_buffer::PageLayout;
 
@@ -85,12 +85,12 @@ impl Metadata {
     }
 
     /// Notes a part of the head that could not be read.
-    pub(super) fn lose(&mut self, kind: LossKind, severity: Severity, misfit: &Misfit) {
-        self.tracing.lose(kind, severity, misfit);
+    pub(super) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+        self.tracing.lose(kind, severity, parse_error);
     }
 
     /// An option that both versions have. Others are skipped: `id` is any number.
-    pub(super) fn option(&mut self, id: u16, mut cut: Cut<'_>) -> Result<(), Misfit> {
+    pub(super) fn option(&mut self, id: u16, mut cut: Cut<'_>) -> Result<(), ParseError> {
         match id {
             option::CPUSTAT => self.cpu_stat(text_option(&cut)),
             option::TRACECLOCK => self.clock = selected_clock(&text_option(&cut)),

@@ -18,8 +18,8 @@ mod facts;
 mod frames;
 mod head;
 mod metadata;
+mod page_stream;
 mod pages;
-mod stream;
 mod time_shift;
 mod tracing_data;
 mod v6;
@@ -36,8 +36,8 @@ pub(crate) use self::head::MAGIC;
 pub(crate) use self::metadata::MAX_REGIONS;
 pub(crate) use self::metadata::option;
 use self::metadata::{Buffer, Metadata};
-use self::stream::Correction;
-pub use self::stream::KernelStream;
+use self::page_stream::Correction;
+pub use self::page_stream::KernelStream;
 pub(crate) use self::tracing_data::TracingData;
 pub(crate) use self::v7::section;
 use crate::error::Error;
@@ -66,12 +66,12 @@ impl TraceDat {
 
     /// Maps the file and reads its head. The events are read by [`streams`](Self::streams).
     ///
-    /// The file must not be made shorter by somebody else while it is open: the system would end this process
+    /// The file must not be truncated by another process while it is open: the system would end this process
     /// (SIGBUS), as with every mapped file.
     ///
     /// # Errors
     /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (another version,
-    /// another compression), or its head is damaged. What is readable behind a readable head is kept, and what is not
+    /// another compression), or its head is damaged. After a readable head, what can be read is kept, and what cannot
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {
         TraceDat::read(Input::open(path)?)
@@ -132,10 +132,10 @@ impl TraceDat {
         clock::domain(buffer.clock.as_deref().or(self.metadata.clock.as_deref()))
     }
 
-    /// From now on, times are those of the host whose guest was recorded, by the corrections that trace-cmd's agent
-    /// wrote; `false` if the file has none.
+    /// From now on, the times of a guest's recording are converted to its host's clock, by the corrections that trace-cmd's
+    /// agent wrote; `false` if the file has none.
     ///
-    /// As with `trace-cmd report`, times are the guest's own as long as the host's file is not read along.
+    /// As with `trace-cmd report`, times are the guest's own unless the host's file is read too.
     pub fn shift_to_host(&mut self) -> bool {
         self.shifted = self.metadata.time_shift.is_some();
         self.shifted

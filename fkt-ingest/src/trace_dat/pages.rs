@@ -17,14 +17,14 @@ use sigmund_model::LossKind;
 use super::frames::{Compression, Frames};
 use super::metadata::Region;
 use crate::cut::{ByteOrder, Cut};
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::input::{Input, Window};
 use crate::ring_buffer::PageLayout;
 
-/// Bytes of a mapped file that stay in memory behind the page that is being read, at most.
+/// Bytes of a mapped file that stay in memory after the page that is being read, at most.
 const KEPT: u64 = 4 << 20;
 
-/// The page that is read and the two behind it, whose times it is compared with.
+/// The page that is read and the next two, whose times it is compared with.
 const PAGES_AT_HAND: u64 = 3;
 
 /// Hands out page after page.
@@ -36,11 +36,11 @@ pub(super) struct Pages {
     at: u64,
     /// What lies before this has been given back to the system.
     released: u64,
-    source: Source,
+    source: PageSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum PageSource {
     /// Pages up to this byte of the file, looked at through a window if they fit it.
     Plain {
         end: u64,
@@ -63,11 +63,11 @@ struct Chunks {
 
 /// Where one page is.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PageLocation {
     bytes: Range<usize>,
     /// Byte in the file; of the chunk, for compressed pages.
     pub(super) at: u64,
-    /// The times of the two pages behind it, where they are at hand.
+    /// The times of the next two pages, if they can be read.
     pub(super) next_times: [Option<u64>; 2],
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) kind: LossKind,
-    pub(super) misfit: Misfit,
+    pub(super) parse_error: ParseError,
 }
 
 impl Pages {
@@ -83,11 +83,11 @@ impl Pages {
         let source = match compression {
             Compression::None => {
                 let window = (layout.page_size <= Window::LONGEST / PAGES_AT_HAND).then(Window::default);
-                Source::Plain { end: region.offset.saturating_add(region.size), window }
+                PageSource::Plain { end: region.offset.saturating_add(region.size), window }
             }
             // Of a CPU without events there is not even the number of chunks.
-            _ if region.size == 0 => Source::Plain { end: region.offset, window: None },
-            _ => Source::Chunks(Chunks {
+            _ if region.size == 0 => PageSource::Plain { end: region.offset, window: None },
+            _ => PageSource::Chunks(Chunks {
                 left: None,
                 frames: Frames::new(compression),
                 chunk: Vec::new(),
@@ -100,35 +100,35 @@ impl Pages {
 
     /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
     #[inline]
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
-        self.all().get(place.bytes.clone()).unwrap_or_default()
+    pub(super) fn bytes(&self, location: &PageLocation) -> &[u8] {
+        self.all().get(location.bytes.clone()).unwrap_or_default()
     }
 
     #[inline]
     fn all(&self) -> &[u8] {
         match &self.source {
-            Source::Plain { window: Some(window), .. } => window.bytes(),
-            Source::Plain { window: None, .. } => self.input.bytes(),
-            Source::Chunks(chunks) => &chunks.chunk,
+            PageSource::Plain { window: Some(window), .. } => window.bytes(),
+            PageSource::Plain { window: None, .. } => self.input.bytes(),
+            PageSource::Chunks(chunks) => &chunks.chunk,
         }
     }
 
     /// The next page; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Result<Place, Unreadable>> {
+    pub(super) fn next(&mut self) -> Option<Result<PageLocation, Unreadable>> {
         if self.at.saturating_sub(self.released) >= KEPT {
             self.input.release(self.released, self.at);
             self.released = self.at;
         }
         match &mut self.source {
-            Source::Plain { end, window } => {
+            PageSource::Plain { end, window } => {
                 if self.at >= *end {
                     return None;
                 }
                 let file_end = self.input.len();
                 if self.at >= file_end {
-                    let misfit = cut_off(self.at, *end, file_end);
+                    let parse_error = cut_off(self.at, *end, file_end);
                     self.at = *end;
-                    return Some(Err(Unreadable { kind: LossKind::Truncated, misfit }));
+                    return Some(Err(Unreadable { kind: LossKind::Truncated, parse_error }));
                 }
                 let to = self.at.saturating_add(self.layout.page_size).min(*end).min(file_end);
                 let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_AT_HAND));
@@ -141,7 +141,7 @@ impl Pages {
                 let base = window.as_ref().map_or(0, Window::at);
                 Some(Ok(self.place((at - base) as usize..(to - base) as usize, at)))
             }
-            Source::Chunks(chunks) => {
+            PageSource::Chunks(chunks) => {
                 while chunks.next >= chunks.chunk.len() {
                     if let Err(unreadable) = chunks.open_next(&self.input, self.layout.order, &mut self.at)? {
                         return Some(Err(unreadable));
@@ -155,17 +155,17 @@ impl Pages {
         }
     }
 
-    fn place(&self, bytes: Range<usize>, at: u64) -> Place {
+    fn place(&self, bytes: Range<usize>, at: u64) -> PageLocation {
         let time = |pages_on: usize| {
             let ahead = pages_on.checked_mul(self.layout.page_size as usize)?;
             let ours = match &self.source {
-                Source::Plain { end, .. } => at.saturating_add(ahead as u64) < *end,
-                Source::Chunks(_) => true,
+                PageSource::Plain { end, .. } => at.saturating_add(ahead as u64) < *end,
+                PageSource::Chunks(_) => true,
             };
             self.layout.time(self.all().get(bytes.start.checked_add(ahead)?..).filter(|_| ours)?)
         };
         let next_times = [time(1), time(2)];
-        Place { bytes, at, next_times }
+        PageLocation { bytes, at, next_times }
     }
 }
 
@@ -180,20 +180,20 @@ impl Chunks {
         match opened {
             Ok(true) => Some(Ok(())),
             Ok(false) => None,
-            Err((ends, misfit)) => {
+            Err((ends, parse_error)) => {
                 let kind = if ends { LossKind::Truncated } else { LossKind::Damaged };
                 if ends {
                     self.left = Some(0);
                 }
                 self.chunk.clear();
-                Some(Err(Unreadable { kind, misfit }))
+                Some(Err(Unreadable { kind, parse_error }))
             }
         }
     }
 
     /// `Err` says whether this is the end of what can be read.
-    fn read_chunk(&mut self, cut: &mut Cut<'_>) -> Result<bool, (bool, Misfit)> {
-        let ends = |misfit| (true, misfit);
+    fn read_chunk(&mut self, cut: &mut Cut<'_>) -> Result<bool, (bool, ParseError)> {
+        let ends = |parse_error| (true, parse_error);
         let left = match self.left {
             Some(left) => left,
             None => cut.u32("number of chunks").map_err(ends)?,
@@ -208,14 +208,14 @@ impl Chunks {
         let size = cut.u32("size of a chunk").map_err(ends)?;
         let before = cut.clone();
         let frame = cut.bytes(u64::from(compressed), "chunk").map_err(ends)?;
-        self.frames
-            .decompress(frame, size, &mut self.chunk)
-            .map_err(|found| (false, before.misfit("chunk", format!("a frame of {size} bytes"), found)))?;
+        self.frames.decompress(frame, size, &mut self.chunk).map_err(|found| {
+            (false, before.parse_error("chunk", format!("a frame of {size} bytes"), found))
+        })?;
         Ok(true)
     }
 }
 
-fn cut_off(at: u64, end: u64, file_end: u64) -> Misfit {
+fn cut_off(at: u64, end: u64, file_end: u64) -> ParseError {
     let (expected, found) = (format!("pages up to byte {end}"), format!("the end of the file at {file_end}"));
-    Misfit { at, part: "pages", expected, found }
+    ParseError { at, part: "pages", expected, found }
 }

@@ -12,7 +12,7 @@
 use sigmund_model::Cpu;
 
 use crate::cut::Cut;
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 const INTERPOLATE: u32 = 1;
 
@@ -40,7 +40,7 @@ struct Sample {
 }
 
 impl TimeShift {
-    pub(super) fn parse(cut: &mut Cut<'_>) -> Result<TimeShift, Misfit> {
+    pub(super) fn parse(cut: &mut Cut<'_>) -> Result<TimeShift, ParseError> {
         const PART: &str = "TIME_SHIFT";
         let peer_trace_id = cut.u64(PART)?;
         let interpolate = cut.u32(PART)? & INTERPOLATE != 0;

@@ -14,7 +14,7 @@
 use sigmund_model::{Loss, LossKind, Lwp, Severity};
 
 use crate::cut::Cut;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::format::{self, EventFormat, EventTable, Machine, Names};
 use crate::losses::kernel_loss;
 use crate::ring_buffer::PageLayout;
@@ -41,8 +41,8 @@ impl TracingData {
         TracingData { name, layout, ..TracingData::default() }
     }
 
-    /// All parts but the saved command lines, one behind the other. What was read before a misfit is kept.
-    pub(crate) fn read_all(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    /// All parts but the saved command lines, one after the other. What was read before an error is kept.
+    pub(crate) fn read_all(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         self.header_info(cut)?;
         self.ftrace_events(cut)?;
         self.events(cut)?;
@@ -57,8 +57,8 @@ impl TracingData {
     }
 
     /// Notes a part that could not be read.
-    pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, misfit: &Misfit) {
-        self.add_loss(kernel_loss(kind, severity, None, format!("{}: {misfit}", self.name)));
+    pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+        self.add_loss(kernel_loss(kind, severity, None, format!("{}: {parse_error}", self.name)));
     }
 
     pub(crate) fn add_loss(&mut self, loss: Loss) {
@@ -70,7 +70,7 @@ impl TracingData {
         }
     }
 
-    pub(crate) fn header_info(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn header_info(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         cut.tag(b"header_page\0", "header_page")?;
         let before = cut.clone();
         let text = sized_text(cut, "header_page")?;
@@ -79,8 +79,8 @@ impl TracingData {
             // Kernels before 2.6.31 had no such file.
             Err(_) if text.is_empty() => {}
             Err(found) => {
-                let misfit = before.misfit("header_page", "the layout of a page".to_owned(), found);
-                self.lose(LossKind::Damaged, Severity::Serious, &misfit);
+                let parse_error = before.parse_error("header_page", "the layout of a page".to_owned(), found);
+                self.lose(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
         cut.tag(b"header_event\0", "header_event")?;
@@ -88,14 +88,14 @@ impl TracingData {
         Ok(())
     }
 
-    pub(crate) fn ftrace_events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn ftrace_events(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         for _ in 0..cut.u32("number of ftrace events")? {
             self.event_format(cut, "ftrace")?;
         }
         Ok(())
     }
 
-    pub(crate) fn events(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn events(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         for _ in 0..cut.u32("number of event systems")? {
             let system = cut.text("name of an event system")?;
             for _ in 0..cut.u32("number of events of a system")? {
@@ -106,32 +106,32 @@ impl TracingData {
     }
 
     /// One declaration. One that cannot be read costs itself: its records become `unknown`.
-    fn event_format(&mut self, cut: &mut Cut<'_>, system: &str) -> Result<(), Misfit> {
+    fn event_format(&mut self, cut: &mut Cut<'_>, system: &str) -> Result<(), ParseError> {
         let before = cut.clone();
         match format::event_format(&sized_text(cut, "event format")?) {
             Ok(format) => self.formats.push(EventFormat { system: system.to_owned(), ..format }),
             Err(found) => {
                 let expected = "the declaration of an event".to_owned();
-                let misfit = before.misfit("event format", expected, format!("{found:?}"));
-                self.lose(LossKind::Damaged, Severity::Gap, &misfit);
+                let parse_error = before.parse_error("event format", expected, format!("{found:?}"));
+                self.lose(LossKind::Damaged, Severity::Gap, &parse_error);
             }
         }
         Ok(())
     }
 
-    pub(crate) fn kallsyms(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn kallsyms(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         let size = u64::from(cut.u32("kallsyms")?);
         self.kallsyms = lossy(cut.bytes(size, "kallsyms")?);
         Ok(())
     }
 
-    pub(crate) fn printk_formats(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn printk_formats(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         let size = u64::from(cut.u32("printk formats")?);
         self.printk_formats = lossy(cut.bytes(size, "printk formats")?);
         Ok(())
     }
 
-    pub(crate) fn cmdlines(&mut self, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    pub(crate) fn cmdlines(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         let text = sized_text(cut, "saved command lines")?;
         let names = text.lines().filter_map(|line| line.trim_start().split_once(' '));
         let names = names.filter_map(|(pid, comm)| Some((Lwp(pid.parse().ok()?), comm.to_owned())));
@@ -141,7 +141,7 @@ impl TracingData {
 }
 
 /// u64 n, n bytes of text.
-fn sized_text(cut: &mut Cut<'_>, part: &'static str) -> Result<String, Misfit> {
+fn sized_text(cut: &mut Cut<'_>, part: &'static str) -> Result<String, ParseError> {
     let size = cut.u64(part)?;
     Ok(lossy(cut.bytes(size, part)?))
 }

@@ -14,19 +14,19 @@ use super::frames::Compression;
 use super::head::Head;
 use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option, selected_clock};
 use crate::cut::Cut;
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let mut metadata = Metadata::new(input.name(), head);
     metadata
         .read_v6(input, &mut cut)
-        .map_err(|misfit| Error::at(ErrorKind::Damaged, input.path(), misfit))?;
+        .map_err(|parse_error| Error::at(ErrorKind::Damaged, input.path(), parse_error))?;
     Ok(metadata)
 }
 
 impl Metadata {
-    fn read_v6(&mut self, input: &Input, cut: &mut Cut<'_>) -> Result<(), Misfit> {
+    fn read_v6(&mut self, input: &Input, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         self.tracing.read_all(cut)?;
         self.tracing.cmdlines(cut)?;
         let cpus = cut.u32("number of CPUs")?;
@@ -57,7 +57,7 @@ impl Metadata {
         for (at, name) in instances {
             match cpu_table(&mut Cut::of_file(input.bytes(), at).with_order(cut.order()), cpus) {
                 Ok(regions) => self.add_buffer(name, regions),
-                Err(misfit) => self.lose(LossKind::Truncated, Severity::Serious, &misfit),
+                Err(parse_error) => self.lose(LossKind::Truncated, Severity::Serious, &parse_error),
             }
         }
         Ok(())
@@ -69,11 +69,11 @@ impl Metadata {
     }
 }
 
-fn cpu_table(cut: &mut Cut<'_>, cpus: u32) -> Result<Vec<Region>, Misfit> {
+fn cpu_table(cut: &mut Cut<'_>, cpus: u32) -> Result<Vec<Region>, ParseError> {
     cut.tag(b"flyrecord\0", "CPU table")?;
     let mut regions = Vec::new();
     if cpus as usize > MAX_REGIONS {
-        return Err(cut.misfit("CPU table", format!("at most {MAX_REGIONS} CPUs"), cpus.to_string()));
+        return Err(cut.parse_error("CPU table", format!("at most {MAX_REGIONS} CPUs"), cpus.to_string()));
     }
     for cpu in 0..cpus {
         let (offset, size) = (cut.u64("CPU table")?, cut.u64("CPU table")?);

@@ -11,9 +11,9 @@
 //!   BUFFER    u64 offset of its section, name\0, clock\0, u32 page size, u32 n, n × {u32 cpu, u64 offset, u64 size}
 //! ```
 //!
-//! All offsets count from the start of the file. trace-cmd writes the BUFFER options behind the pages, so a
+//! All offsets count from the start of the file. trace-cmd writes the BUFFER options after the pages, so a
 //! file that was cut off has lost them; ours has them before. Where the options end early, the sections are walked
-//! one behind the other, as both writers put them: what declares the events is found that way, and options that
+//! one after the other, as both writers put them: what declares the events is found that way, and options that
 //! nothing refers to any more; pages without their BUFFER option are not, for nothing else says whose they are.
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ use super::frames::{Compression, Frames};
 use super::head::Head;
 use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option};
 use crate::cut::{ByteOrder, Cut};
-use crate::error::{Error, ErrorKind, Misfit};
+use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
 /// Ids of sections, and of the options that refer to them.
@@ -56,14 +56,14 @@ const MOST_BYTES: u64 = 128 << 20;
 const MOST_OPTIONS: usize = 8 << 20;
 
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
-    let fail = |kind| move |misfit| Error::at(kind, input.path(), misfit);
+    let fail = |kind| move |parse_error| Error::at(kind, input.path(), parse_error);
     let before = cut.clone();
     let name = cut.text("compression").map_err(fail(ErrorKind::Damaged))?;
     cut.text("version of the compression").map_err(fail(ErrorKind::Damaged))?;
     let Some(compression) = Compression::from_name(&name) else {
         let expected = "none, zlib or zstd".to_owned();
-        let misfit = before.misfit("compression", expected, format!("{name:?}"));
-        return Err(fail(ErrorKind::Unsupported)(misfit));
+        let parse_error = before.parse_error("compression", expected, format!("{name:?}"));
+        return Err(fail(ErrorKind::Unsupported)(parse_error));
     };
     let first = cut.u64("offset of the options").map_err(fail(ErrorKind::Damaged))?;
 
@@ -71,18 +71,19 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
     let (order, read) = (head.order, BTreeSet::new());
     let mut sections =
         Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, at_hand: 0 };
-    if let Err((at, misfit)) = sections.follow_options(first) {
+    if let Err((at, parse_error)) = sections.follow_options(first) {
         sections.walk(cut.at());
         if sections.at_hand == 0 {
-            return Err(fail(ErrorKind::Damaged)(misfit));
+            return Err(fail(ErrorKind::Damaged)(parse_error));
         }
         let kind = if at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
-        sections.metadata.lose(kind, Severity::Serious, &misfit);
+        sections.metadata.lose(kind, Severity::Serious, &parse_error);
     }
     let mut metadata = sections.metadata;
     if metadata.buffers.is_empty() {
-        let misfit = cut.misfit("BUFFER option", "where the events are".to_owned(), "none".to_owned());
-        metadata.lose(LossKind::Truncated, Severity::Serious, &misfit);
+        let parse_error =
+            cut.parse_error("BUFFER option", "where the events are".to_owned(), "none".to_owned());
+        metadata.lose(LossKind::Truncated, Severity::Serious, &parse_error);
     }
     Ok(metadata)
 }
@@ -105,15 +106,15 @@ struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// Reads the options from `at` on; fails with the offset of the section that is not there.
-    fn follow_options(&mut self, mut at: u64) -> Result<(), (u64, Misfit)> {
+    fn follow_options(&mut self, mut at: u64) -> Result<(), (u64, ParseError)> {
         while at != 0 && self.read.len() < MAX_SECTIONS && !self.read.contains(&at) {
-            at = self.options(at).map_err(|misfit| (at, misfit))?;
+            at = self.options(at).map_err(|parse_error| (at, parse_error))?;
         }
         Ok(())
     }
 
     /// Reads one options section and what it refers to; returns the offset of the next one.
-    fn options(&mut self, at: u64) -> Result<u64, Misfit> {
+    fn options(&mut self, at: u64) -> Result<u64, ParseError> {
         let bytes = self.content(at, section::OPTIONS, "options")?;
         let mut cut = Cut::new(&bytes, at).with_order(self.order);
         loop {
@@ -123,13 +124,13 @@ impl<'a> Sections<'a> {
             if id == option::DONE {
                 return option.u64("offset of the next options");
             }
-            if let Err(misfit) = self.option(id, option) {
-                self.metadata.lose(LossKind::Damaged, Severity::Serious, &misfit);
+            if let Err(parse_error) = self.option(id, option) {
+                self.metadata.lose(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
     }
 
-    fn option(&mut self, id: u16, mut option: Cut<'_>) -> Result<(), Misfit> {
+    fn option(&mut self, id: u16, mut option: Cut<'_>) -> Result<(), ParseError> {
         match id {
             option::BUFFER => self.buffer(option),
             section::HEADER_INFO..=section::CMDLINES => {
@@ -138,8 +139,8 @@ impl<'a> Sections<'a> {
             }
             section::BUFFER_TEXT => {
                 let found = "a buffer of text (latency tracer)".to_owned();
-                let misfit = option.misfit("BUFFER_TEXT", "a buffer of records".to_owned(), found);
-                self.metadata.lose(LossKind::NotRecorded, Severity::Note, &misfit);
+                let parse_error = option.parse_error("BUFFER_TEXT", "a buffer of records".to_owned(), found);
+                self.metadata.lose(LossKind::NotRecorded, Severity::Note, &parse_error);
                 Ok(())
             }
             _ => self.metadata.option(id, option),
@@ -147,7 +148,7 @@ impl<'a> Sections<'a> {
     }
 
     /// One of the sections that options refer to by an id of their own.
-    fn named_section(&mut self, at: u64, id: u16) -> Result<(), Misfit> {
+    fn named_section(&mut self, at: u64, id: u16) -> Result<(), ParseError> {
         let bytes = self.content(at, id, "section")?;
         let cut = &mut Cut::new(&bytes, at).with_order(self.order);
         let tracing = &mut self.metadata.tracing;
@@ -161,7 +162,7 @@ impl<'a> Sections<'a> {
         }
     }
 
-    fn buffer(&mut self, mut option: Cut<'_>) -> Result<(), Misfit> {
+    fn buffer(&mut self, mut option: Cut<'_>) -> Result<(), ParseError> {
         let before = option.clone();
         let at = option.u64("BUFFER")?;
         let name = option.text("name of a buffer")?;
@@ -177,15 +178,15 @@ impl<'a> Sections<'a> {
         self.regions += regions.len() + 1;
         if self.regions > MAX_REGIONS {
             let expected = format!("at most {MAX_REGIONS} CPUs of all buffers");
-            return Err(before.misfit("BUFFER", expected, format!("{}", self.regions)));
+            return Err(before.parse_error("BUFFER", expected, format!("{}", self.regions)));
         }
         // What is compressed says the head of the section, and the pages themselves do not need it otherwise.
         let head = self.section_head(at, section::FLYRECORD, "buffer");
         let compressed =
             head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
-        if let Err(misfit) = head {
+        if let Err(parse_error) = head {
             let kind = if at >= self.input.len() { LossKind::Truncated } else { LossKind::Damaged };
-            self.metadata.lose(kind, Severity::Serious, &misfit);
+            self.metadata.lose(kind, Severity::Serious, &parse_error);
         }
         let compression = if compressed { self.compression } else { Compression::None };
         let clock = (!clock.is_empty()).then_some(clock);
@@ -199,11 +200,11 @@ impl<'a> Sections<'a> {
             let mut cut = self.cut(at);
             let (Ok(id), Ok(flags)) = (cut.u16("section"), cut.u16("section")) else { return };
             let (Ok(_), Ok(size)) = (cut.u32("section"), cut.u64("section")) else { return };
-            // A section that was being written has no size yet; nothing behind it can be found.
+            // A section that was being written has no size yet; nothing after it can be found.
             let known = id <= section::MOST && flags & !COMPRESSED == 0;
             let Some(next) = cut.at().checked_add(size).filter(|_| known && size > 0) else { return };
             if !self.read.contains(&at) {
-                // What cannot be read here was not promised by anything; its absence is a loss already.
+                // Nothing refers to what cannot be read here; its absence is a loss already.
                 let _ = match id {
                     section::OPTIONS => self.options(at).map(|_| ()),
                     section::HEADER_INFO..=section::CMDLINES => self.named_section(at, id),
@@ -219,11 +220,16 @@ impl<'a> Sections<'a> {
     }
 
     /// The head of a section that must be of this id, and what follows it.
-    fn section_head(&self, at: u64, id: u16, part: &'static str) -> Result<(SectionHead, Cut<'a>), Misfit> {
+    fn section_head(
+        &self,
+        at: u64,
+        id: u16,
+        part: &'static str,
+    ) -> Result<(SectionHead, Cut<'a>), ParseError> {
         let mut cut = self.cut(at);
         let found = cut.u16(part)?;
         if found != id {
-            return Err(self.cut(at).misfit(part, format!("section {id}"), format!("section {found}")));
+            return Err(self.cut(at).parse_error(part, format!("section {id}"), format!("section {found}")));
         }
         let flags = cut.u16(part)?;
         cut.u32(part)?;
@@ -232,7 +238,7 @@ impl<'a> Sections<'a> {
     }
 
     /// The content of a section that is no buffer, decompressed if need be.
-    fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, Misfit> {
+    fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, ParseError> {
         let (head, mut cut) = self.section_head(at, id, part)?;
         let before = cut.clone();
         let content = if head.compressed {
@@ -241,19 +247,19 @@ impl<'a> Sections<'a> {
             let mut bytes = Vec::new();
             Frames::new(self.compression)
                 .decompress(frame, size, &mut bytes)
-                .map_err(|found| before.misfit(part, format!("a frame of {size} bytes"), found))?;
+                .map_err(|found| before.parse_error(part, format!("a frame of {size} bytes"), found))?;
             Cow::Owned(bytes)
         } else {
             Cow::Borrowed(cut.bytes(head.size, part)?)
         };
         if id == section::OPTIONS && content.len() > MOST_OPTIONS {
             let expected = format!("at most {MOST_OPTIONS} bytes of options");
-            return Err(before.misfit(part, expected, content.len().to_string()));
+            return Err(before.parse_error(part, expected, content.len().to_string()));
         }
         self.bytes += content.len() as u64;
         if self.bytes > MOST_BYTES {
             let expected = format!("at most {MOST_BYTES} bytes of sections");
-            return Err(before.misfit(part, expected, format!("{}", self.bytes)));
+            return Err(before.parse_error(part, expected, format!("{}", self.bytes)));
         }
         self.read.insert(at);
         self.at_hand += 1;

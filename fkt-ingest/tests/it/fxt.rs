@@ -345,9 +345,9 @@ fn records_come_in_the_order_of_their_ticks() {
     assert_eq!(ticks, [Ticks(5), Ticks(7), Ticks(9)]);
 }
 
-// | record | 3 slots that nobody wrote | record | zeros to the end
+// | record | 3 slots that were never written | record | zeros to the end
 #[test]
-fn slots_that_nobody_wrote_are_a_loss_and_the_records_behind_them_are_kept() {
+fn slots_that_were_never_written_are_a_loss_and_the_records_after_them_are_kept() {
     let zeros = [0u8; 72];
     let one = USER.file(&[record(5, 1, 0x500, &[])]);
     let record_bytes = &one[one.len() - 24..];
@@ -355,7 +355,7 @@ fn slots_that_nobody_wrote_are_a_loss_and_the_records_behind_them_are_kept() {
     let trace = from_bytes("made.fxt", USER.file_of(0x201, &block)).unwrap();
     let (events, losses) = drain(trace.as_ref());
     assert_eq!((events.len(), losses.len()), (2, 1));
-    assert!(losses[0].detail.ends_with("found 72 bytes that nobody wrote"), "{}", losses[0].detail);
+    assert!(losses[0].detail.ends_with("found 72 bytes that were never written"), "{}", losses[0].detail);
 }
 
 /// Opens and drains: events and losses, or `None` if the head is refused.
@@ -433,7 +433,7 @@ fn sizes_that_cannot_be_are_no_reason_to_allocate() {
         let outcome = try_all(&words(offset, value));
         assert!(outcome.is_none_or(|(events, losses)| events <= 60 && (events == 60 || !losses.is_empty())));
     }
-    // Ten million codes are not told apart.
+    // Ten million codes are not distinguished.
     let codes: Vec<u8> = (0..100_000u64)
         .flat_map(|i| [i.to_le_bytes(), 0u64.to_le_bytes(), ((i << 8) | 1).to_le_bytes()].concat())
         .collect();

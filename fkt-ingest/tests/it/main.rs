@@ -12,6 +12,7 @@ mod generated;
 mod generator;
 mod hostile;
 mod killed;
+mod listing;
 mod live;
 #[path = "../../../fut/tests/common/memory.rs"]
 mod memory;

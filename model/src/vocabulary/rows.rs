@@ -49,6 +49,54 @@ const fn exits(kind: Irq) -> Meaning {
 }
 
 pub(super) static ROWS: &[Row] = &[
+    // LTTng: a thread's number is `tid`, that of a process `pid`. Before the kernel's own names: LTTng's context `pid`
+    // would be taken for the thread of a wakeup.
+    row(
+        Kern,
+        Is("sched_switch"),
+        Meaning::Switch,
+        &[
+            needs(Role::PrevLwp, "prev_tid"),
+            has(Role::PrevState, "prev_state"),
+            needs(Role::NextLwp, "next_tid"),
+            has(Role::NextName, "next_comm"),
+        ],
+    ),
+    row(
+        Kern,
+        Is("sched_waking"),
+        Meaning::Waking,
+        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
+    ),
+    row(
+        Kern,
+        Is("sched_wakeup"),
+        Meaning::Wakeup,
+        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
+    ),
+    row(
+        Kern,
+        Is("sched_wakeup_new"),
+        Meaning::Wakeup,
+        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
+    ),
+    row(
+        Kern,
+        Is("sched_migrate_task"),
+        Meaning::Migrate,
+        &[needs(Role::Lwp, "tid"), needs(Role::TargetCpu, "dest_cpu")],
+    ),
+    row(
+        Kern,
+        Is("sched_process_fork"),
+        Meaning::LwpNew,
+        &[
+            needs(Role::Lwp, "child_tid"),
+            has(Role::Process, "child_pid"),
+            has(Role::ParentProcess, "parent_pid"),
+            has(Role::LwpName, "child_comm"),
+        ],
+    ),
     // The kernel's own names (ftrace, perf): a thread's number is `pid`.
     row(
         Kern,
@@ -96,53 +144,6 @@ pub(super) static ROWS: &[Row] = &[
         Is("task_newtask"),
         Meaning::Clone,
         &[needs(Role::Lwp, "pid"), needs(Role::CloneFlags, "clone_flags")],
-    ),
-    // LTTng: a thread's number is `tid`, that of a process `pid`.
-    row(
-        Kern,
-        Is("sched_switch"),
-        Meaning::Switch,
-        &[
-            needs(Role::PrevLwp, "prev_tid"),
-            has(Role::PrevState, "prev_state"),
-            needs(Role::NextLwp, "next_tid"),
-            has(Role::NextName, "next_comm"),
-        ],
-    ),
-    row(
-        Kern,
-        Is("sched_waking"),
-        Meaning::Waking,
-        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
-    ),
-    row(
-        Kern,
-        Is("sched_wakeup"),
-        Meaning::Wakeup,
-        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
-    ),
-    row(
-        Kern,
-        Is("sched_wakeup_new"),
-        Meaning::Wakeup,
-        &[needs(Role::Lwp, "tid"), has(Role::LwpName, "comm"), has(Role::TargetCpu, "target_cpu")],
-    ),
-    row(
-        Kern,
-        Is("sched_migrate_task"),
-        Meaning::Migrate,
-        &[needs(Role::Lwp, "tid"), needs(Role::TargetCpu, "dest_cpu")],
-    ),
-    row(
-        Kern,
-        Is("sched_process_fork"),
-        Meaning::LwpNew,
-        &[
-            needs(Role::Lwp, "child_tid"),
-            has(Role::Process, "child_pid"),
-            has(Role::ParentProcess, "parent_pid"),
-            has(Role::LwpName, "child_comm"),
-        ],
     ),
     // ftrace and perf again: `child_pid` is the LWP where there is no `child_tid`.
     row(
@@ -273,8 +274,13 @@ pub(super) static ROWS: &[Row] = &[
             has(Role::NextName, "next_comm"),
         ],
     ),
-    row(Kern, Is(names::IRQ), enters(Irq::Irq), &[needs_at(Role::Number, "irq", 0), has(Role::Name, "name")]),
+    row(Kern, Is(names::IRQ), enters(Irq::Irq), &[has_at(Role::Number, "irq", 0), has(Role::Name, "name")]),
     row(Kern, Is(names::IRQ_EXIT), exits(Irq::Irq), &[has_at(Role::Number, "irq", 0)]),
+    // libfxt's names.
+    row(Kern, Is("switch_to"), Meaning::Switch, &[needs(Role::NextLwp, "next_pid")]),
+    row(Kern, Is("do_fork"), Meaning::LwpNew, &[needs(Role::Lwp, "child_pid")]),
+    row(User, Is("fut_switch_to"), Meaning::UserSwitch, &[needs(Role::Thread, "next")]),
+    row(User, Is("fut_thread_birth"), Meaning::ThreadNew, &[needs(Role::Thread, "thread")]),
     // Runtimes.
     row(
         User,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 use super::parser::Parser;
 use super::token::{Token, unescaped};
@@ -18,7 +18,7 @@ pub(super) enum Value {
 }
 
 /// `{ size = 8; align = 8; }`
-pub(super) fn attributes(parser: &mut Parser<'_>) -> Result<Vec<(String, Value)>, Misfit> {
+pub(super) fn attributes(parser: &mut Parser<'_>) -> Result<Vec<(String, Value)>, ParseError> {
     let mut attributes = Vec::new();
     parser.block(|parser| {
         let name = parser.word()?.to_owned();
@@ -29,7 +29,7 @@ pub(super) fn attributes(parser: &mut Parser<'_>) -> Result<Vec<(String, Value)>
     Ok(attributes)
 }
 
-pub(super) fn value(parser: &mut Parser<'_>) -> Result<Value, Misfit> {
+pub(super) fn value(parser: &mut Parser<'_>) -> Result<Value, ParseError> {
     match parser.token() {
         Token::Text(text) => {
             parser.advance()?;
@@ -41,7 +41,7 @@ pub(super) fn value(parser: &mut Parser<'_>) -> Result<Value, Misfit> {
 }
 
 impl Value {
-    /// The number; a word that stands for a truth is 0 or 1.
+    /// The number; `true` and `false` are 1 and 0.
     pub(super) fn number(&self) -> Option<i128> {
         match self {
             Value::Number(number) => Some(*number),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 use super::attributes::{Value, value};
 use super::parser::Parser;
@@ -17,19 +17,19 @@ pub(super) fn read(text: &str) -> Metadata {
     match Parser::new(text) {
         Ok(mut parser) => {
             while parser.token() != Token::End {
-                if let Err(misfit) = block(&mut parser, &mut metadata) {
-                    metadata.misfit = Some(misfit);
+                if let Err(parse_error) = block(&mut parser, &mut metadata) {
+                    metadata.parse_error = Some(parse_error);
                     break;
                 }
             }
             metadata.wanted = std::mem::take(&mut parser.wanted);
         }
-        Err(misfit) => metadata.misfit = Some(misfit),
+        Err(parse_error) => metadata.parse_error = Some(parse_error),
     }
     metadata
 }
 
-fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), Misfit> {
+fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), ParseError> {
     if parser.take_sign(";")? || declaration(parser)? {
         return Ok(());
     }
@@ -46,13 +46,13 @@ fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), Misfit>
         "clock" => metadata.clocks.push(clock(parser)?),
         "stream" => metadata.streams.push(stream(parser)?),
         "event" => metadata.events.push(event(parser)?),
-        // Where an event stands in the source: not kept. Blocks that we do not know: likewise.
+        // The position of an event in its source, and unknown blocks, are not kept.
         _ => entries(parser, |_, _, _| Ok(()))?,
     }
     Ok(())
 }
 
-/// What a name in a block stands for: `name = value;`, `name := type;`.
+/// The meaning of a name in a block: `name = value;`, `name := type;`.
 enum Entry {
     Value(Value),
     Type(Type),
@@ -61,8 +61,8 @@ enum Entry {
 /// Calls `take` for each entry of a block.
 fn entries(
     parser: &mut Parser<'_>,
-    mut take: impl FnMut(&Parser<'_>, String, Entry) -> Result<(), Misfit>,
-) -> Result<(), Misfit> {
+    mut take: impl FnMut(&Parser<'_>, String, Entry) -> Result<(), ParseError>,
+) -> Result<(), ParseError> {
     parser.block(|parser| {
         if declaration(parser)? {
             return Ok(());
@@ -80,12 +80,12 @@ fn entries(
     })
 }
 
-fn number<T: TryFrom<i128>>(parser: &Parser<'_>, value: &Value) -> Result<T, Misfit> {
+fn number<T: TryFrom<i128>>(parser: &Parser<'_>, value: &Value) -> Result<T, ParseError> {
     let number = value.number().and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| parser.misfit("before this, a number that fits"))
+    number.ok_or_else(|| parser.parse_error("before this, a number that fits"))
 }
 
-fn trace(parser: &mut Parser<'_>) -> Result<Trace, Misfit> {
+fn trace(parser: &mut Parser<'_>) -> Result<Trace, ParseError> {
     let mut trace = Trace { order: Order::Little, uuid: None, packet_header: None };
     let mut order = None;
     entries(parser, |parser, name, entry| {
@@ -93,14 +93,14 @@ fn trace(parser: &mut Parser<'_>) -> Result<Trace, Misfit> {
             ("byte_order", Entry::Value(value)) => order = value.order(),
             ("uuid", Entry::Value(value)) => trace.uuid = uuid(&value.into_text()),
             ("major", Entry::Value(value)) if value.number() != Some(1) => {
-                return Err(parser.misfit("before this, major = 1"));
+                return Err(parser.parse_error("before this, major = 1"));
             }
             ("packet.header", Entry::Type(ty)) => trace.packet_header = Some(ty),
             _ => {}
         }
         Ok(())
     })?;
-    trace.order = order.ok_or_else(|| parser.misfit("before this, byte_order = le, be or network"))?;
+    trace.order = order.ok_or_else(|| parser.parse_error("before this, byte_order = le, be or network"))?;
     Ok(trace)
 }
 
@@ -111,7 +111,7 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
     bytes.try_into().ok().filter(|_| digits.len() == 32)
 }
 
-fn clock(parser: &mut Parser<'_>) -> Result<Clock, Misfit> {
+fn clock(parser: &mut Parser<'_>) -> Result<Clock, ParseError> {
     let mut clock = Clock {
         name: Arc::from(""),
         description: String::new(),
@@ -135,10 +135,14 @@ fn clock(parser: &mut Parser<'_>) -> Result<Clock, Misfit> {
         }
         Ok(())
     })?;
-    if clock.freq == 0 { Err(parser.misfit("before this, a frequency that is not 0")) } else { Ok(clock) }
+    if clock.freq == 0 {
+        Err(parser.parse_error("before this, a frequency that is not 0"))
+    } else {
+        Ok(clock)
+    }
 }
 
-fn stream(parser: &mut Parser<'_>) -> Result<Stream, Misfit> {
+fn stream(parser: &mut Parser<'_>) -> Result<Stream, ParseError> {
     let mut stream = Stream::default();
     entries(parser, |parser, name, entry| {
         match (name.as_str(), entry) {
@@ -153,7 +157,7 @@ fn stream(parser: &mut Parser<'_>) -> Result<Stream, Misfit> {
     Ok(stream)
 }
 
-fn event(parser: &mut Parser<'_>) -> Result<EventDeclaration, Misfit> {
+fn event(parser: &mut Parser<'_>) -> Result<EventDeclaration, ParseError> {
     let mut event = EventDeclaration::default();
     entries(parser, |parser, name, entry| {
         match (name.as_str(), entry) {

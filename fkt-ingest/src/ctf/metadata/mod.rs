@@ -15,7 +15,7 @@ mod types;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 pub(super) use labels::Labels;
 pub(crate) use packets::is_metadata;
@@ -37,7 +37,7 @@ pub(super) struct Metadata {
     /// The last names of all tags and lengths, and [`LWP_NAMES`]: which fields have to be remembered.
     pub(super) wanted: HashSet<Arc<str>>,
     /// Where the metadata stops being readable; what is declared before is there.
-    pub(super) misfit: Option<Misfit>,
+    pub(super) parse_error: Option<ParseError>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,8 +84,8 @@ impl Metadata {
     pub(super) fn read(file: &[u8]) -> Metadata {
         let (text, broken) = packets::text(file);
         let mut metadata = blocks::read(&text);
-        // What is wrong with a packet is behind the text that was readable.
-        metadata.misfit = broken.or(metadata.misfit);
+        // What is wrong with a packet is after the text that was readable.
+        metadata.parse_error = broken.or(metadata.parse_error);
         metadata.wanted.extend(LWP_NAMES.map(Arc::from));
         metadata
     }

@@ -8,7 +8,7 @@
 //!
 //! The magic 0x75d11d57 says the byte order.
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 use super::types::Order;
 
@@ -21,13 +21,13 @@ pub(crate) fn is_metadata(head: &[u8]) -> bool {
 }
 
 /// The text, and where it stops being readable.
-pub(super) fn text(file: &[u8]) -> (String, Option<Misfit>) {
+pub(super) fn text(file: &[u8]) -> (String, Option<ParseError>) {
     let Some(order) = packet_order(file) else {
         return (String::from_utf8_lossy(file).into_owned(), None);
     };
     let mut text = Vec::with_capacity(file.len());
     let mut rest = file;
-    let mut misfit = None;
+    let mut parse_error = None;
     while !rest.is_empty() {
         let at = (file.len() - rest.len()) as u64;
         match packet(rest, order) {
@@ -37,12 +37,12 @@ pub(super) fn text(file: &[u8]) -> (String, Option<Misfit>) {
             }
             Err(Broken { readable, expected, found }) => {
                 text.extend_from_slice(readable);
-                misfit = Some(Misfit { at, part: "metadata packet", expected, found });
+                parse_error = Some(ParseError { at, part: "metadata packet", expected, found });
                 break;
             }
         }
     }
-    (String::from_utf8_lossy(&text).into_owned(), misfit)
+    (String::from_utf8_lossy(&text).into_owned(), parse_error)
 }
 
 fn packet_order(head: &[u8]) -> Option<Order> {
@@ -61,7 +61,7 @@ struct Broken<'a> {
     found: String,
 }
 
-/// The text of the first packet, and what is behind it.
+/// The text of the first packet, and the rest.
 fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
     let broken =
         |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };

@@ -1,9 +1,9 @@
-//! One token after the other, and the names that are known where the parser stands.
+//! One token after the other, and the names that are known at the parser's position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 use super::token::{self, Token};
 use super::types::{Enum, Path, Struct, Type, Variant};
@@ -37,7 +37,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Parser<'a>, Misfit> {
+    pub(super) fn new(text: &'a str) -> Result<Parser<'a>, ParseError> {
         let mut parser = Parser {
             text,
             rest: text,
@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
         self.token
     }
 
-    pub(super) fn advance(&mut self) -> Result<Token<'a>, Misfit> {
+    pub(super) fn advance(&mut self) -> Result<Token<'a>, ParseError> {
         let before = self.token;
         let rest = token::blanks(self.rest).map_or(self.rest, |(rest, ())| rest);
         self.at = self.text.len() - rest.len();
@@ -65,20 +65,20 @@ impl<'a> Parser<'a> {
             Err(_) => {
                 let found = format!("{:?}", rest.chars().take(20).collect::<String>());
                 let expected = "a word, a number, a quoted text or a sign".to_owned();
-                return Err(Misfit { at: self.at as u64, part: "metadata text", expected, found });
+                return Err(ParseError { at: self.at as u64, part: "metadata text", expected, found });
             }
         }
         Ok(before)
     }
 
-    pub(super) fn misfit(&self, expected: impl Into<String>) -> Misfit {
+    pub(super) fn parse_error(&self, expected: impl Into<String>) -> ParseError {
         let found = match self.token {
             Token::End => "the end".to_owned(),
             Token::Word(word) | Token::Sign(word) => format!("{:?}", shortened(word)),
             Token::Text(text) => format!("the text {:?}", shortened(text)),
             Token::Number(number) => number.to_string(),
         };
-        Misfit { at: self.at as u64, part: "metadata text", expected: expected.into(), found }
+        ParseError { at: self.at as u64, part: "metadata text", expected: expected.into(), found }
     }
 
     pub(super) fn is_sign(&self, sign: &str) -> bool {
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the sign if it is there.
-    pub(super) fn take_sign(&mut self, sign: &str) -> Result<bool, Misfit> {
+    pub(super) fn take_sign(&mut self, sign: &str) -> Result<bool, ParseError> {
         let there = self.is_sign(sign);
         if there {
             self.advance()?;
@@ -98,29 +98,29 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
-    pub(super) fn sign(&mut self, sign: &str) -> Result<(), Misfit> {
-        if self.take_sign(sign)? { Ok(()) } else { Err(self.misfit(format!("{sign:?}"))) }
+    pub(super) fn sign(&mut self, sign: &str) -> Result<(), ParseError> {
+        if self.take_sign(sign)? { Ok(()) } else { Err(self.parse_error(format!("{sign:?}"))) }
     }
 
-    pub(super) fn word(&mut self) -> Result<&'a str, Misfit> {
-        let Token::Word(word) = self.token else { return Err(self.misfit("a word")) };
+    pub(super) fn word(&mut self) -> Result<&'a str, ParseError> {
+        let Token::Word(word) = self.token else { return Err(self.parse_error("a word")) };
         self.advance()?;
         Ok(word)
     }
 
     /// A number, with its sign.
-    pub(super) fn number(&mut self) -> Result<i128, Misfit> {
+    pub(super) fn number(&mut self) -> Result<i128, ParseError> {
         let negative = self.take_sign("-")?;
         if !negative {
             self.take_sign("+")?;
         }
-        let Token::Number(number) = self.token else { return Err(self.misfit("a number")) };
+        let Token::Number(number) = self.token else { return Err(self.parse_error("a number")) };
         self.advance()?;
         Ok(if negative { -i128::from(number) } else { i128::from(number) })
     }
 
     /// `a`, `a.b.c`.
-    pub(super) fn path(&mut self) -> Result<Path, Misfit> {
+    pub(super) fn path(&mut self) -> Result<Path, ParseError> {
         let mut path = vec![Arc::from(self.word()?)];
         while self.take_sign(".")? {
             self.item()?;
@@ -130,23 +130,27 @@ impl<'a> Parser<'a> {
     }
 
     /// A path that refers to a field.
-    pub(super) fn reference(&mut self) -> Result<Path, Misfit> {
+    pub(super) fn reference(&mut self) -> Result<Path, ParseError> {
         let path = self.path()?;
         self.wanted.extend(path.last().cloned());
         Ok(path)
     }
 
     /// Counts what takes memory.
-    pub(super) fn item(&mut self) -> Result<(), Misfit> {
+    pub(super) fn item(&mut self) -> Result<(), ParseError> {
         self.items += 1;
-        if self.items > MAX_ITEMS { Err(self.misfit(format!("at most {MAX_ITEMS} items"))) } else { Ok(()) }
+        if self.items > MAX_ITEMS {
+            Err(self.parse_error(format!("at most {MAX_ITEMS} items")))
+        } else {
+            Ok(())
+        }
     }
 
-    /// What stands between `{` and `}`, with names of its own; `statement` is called for each.
+    /// The statements between `{` and `}`, with names of its own; `statement` is called for each.
     pub(super) fn block(
         &mut self,
-        mut statement: impl FnMut(&mut Parser<'a>) -> Result<(), Misfit>,
-    ) -> Result<(), Misfit> {
+        mut statement: impl FnMut(&mut Parser<'a>) -> Result<(), ParseError>,
+    ) -> Result<(), ParseError> {
         self.sign("{")?;
         self.scopes.push(Names::default());
         while !self.is_sign("}") {
@@ -160,10 +164,10 @@ impl<'a> Parser<'a> {
     /// Reads a type, which may be within others: every way from a type to one within it leads through here.
     pub(super) fn nested<T>(
         &mut self,
-        read: impl FnOnce(&mut Parser<'a>) -> Result<T, Misfit>,
-    ) -> Result<T, Misfit> {
+        read: impl FnOnce(&mut Parser<'a>) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
         if self.depth >= MAX_DEPTH {
-            return Err(self.misfit(format!("at most {MAX_DEPTH} types within each other")));
+            return Err(self.parse_error(format!("at most {MAX_DEPTH} types within each other")));
         }
         self.depth += 1;
         let found = read(self);

@@ -12,7 +12,7 @@ use nom::{IResult, Parser};
 pub(super) enum Token<'a> {
     Word(&'a str),
     Number(u64),
-    /// What stands between quotes, escapes and all.
+    /// The text between quotes, with its escapes.
     Text(&'a str),
     /// `:=`, `...`, or a single character.
     Sign(&'a str),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Misfit;
+use crate::error::ParseError;
 
 use super::attributes::attributes;
 use super::labels::Labels;
@@ -14,7 +14,7 @@ use super::types::{Array, Enum, Float, Integer, Length, Mapping, Struct, Type, V
 const MAX_ALIGN: i128 = 1 << 16;
 
 /// Reads `typealias …;`, `typedef …;`, `struct name {…};` and the like; `false` if there is none.
-pub(super) fn declaration(parser: &mut Parser<'_>) -> Result<bool, Misfit> {
+pub(super) fn declaration(parser: &mut Parser<'_>) -> Result<bool, ParseError> {
     match parser.token() {
         Token::Word("typealias") => typealias(parser)?,
         Token::Word("typedef") => {
@@ -33,20 +33,20 @@ pub(super) fn declaration(parser: &mut Parser<'_>) -> Result<bool, Misfit> {
 }
 
 /// `typealias integer {…} := unsigned long;`
-fn typealias(parser: &mut Parser<'_>) -> Result<(), Misfit> {
+fn typealias(parser: &mut Parser<'_>) -> Result<(), ParseError> {
     parser.advance()?;
     let ty = type_of(parser)?;
     parser.sign(":=")?;
     let name = pieces(parser)?.join(" ");
     if name.is_empty() {
-        return Err(parser.misfit("the name of a type"));
+        return Err(parser.parse_error("the name of a type"));
     }
     parser.names().aliases.insert(name, ty);
     parser.sign(";")
 }
 
-/// A type without a field's name behind it.
-pub(super) fn type_of(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+/// A type without a field's name.
+pub(super) fn type_of(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     match declared(parser)? {
         Some(ty) => Ok(ty),
         None => {
@@ -57,7 +57,7 @@ pub(super) fn type_of(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
 }
 
 /// `type name, name[8], name[len];`, and `struct {…};` alone.
-fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, Misfit> {
+fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, ParseError> {
     let mut found = Vec::new();
     let (base, mut name) = match declared(parser)? {
         Some(_) if parser.take_sign(";")? => return Ok(found),
@@ -65,7 +65,7 @@ fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, Misfit>
         None => {
             let mut pieces = pieces(parser)?;
             let name = pieces.pop().filter(|_| !pieces.is_empty());
-            let Some(name) = name else { return Err(parser.misfit("a type and a name")) };
+            let Some(name) = name else { return Err(parser.parse_error("a type and a name")) };
             (alias(parser, &pieces)?, name)
         }
     };
@@ -80,8 +80,8 @@ fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, Misfit>
     }
 }
 
-/// `[2][len]` behind a name: two of `len` each.
-fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, Misfit> {
+/// `[2][len]` after a name: two of `len` each.
+fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, ParseError> {
     let mut lengths = Vec::new();
     while parser.take_sign("[")? {
         lengths.push(match parser.token() {
@@ -102,12 +102,12 @@ fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, Misfit> {
     }))
 }
 
-fn too_deep(parser: &Parser<'_>) -> Misfit {
-    parser.misfit(format!("at most {MAX_DEPTH} types within each other"))
+fn too_deep(parser: &Parser<'_>) -> ParseError {
+    parser.parse_error(format!("at most {MAX_DEPTH} types within each other"))
 }
 
 /// Words and stars: `unsigned long`, `char *`. `const` and `volatile` mean nothing here.
-fn pieces<'a>(parser: &mut Parser<'a>) -> Result<Vec<&'a str>, Misfit> {
+fn pieces<'a>(parser: &mut Parser<'a>) -> Result<Vec<&'a str>, ParseError> {
     let mut pieces = Vec::new();
     while let Token::Word(piece) | Token::Sign(piece @ "*") = parser.token() {
         parser.item()?;
@@ -119,19 +119,19 @@ fn pieces<'a>(parser: &mut Parser<'a>) -> Result<Vec<&'a str>, Misfit> {
     Ok(pieces)
 }
 
-fn alias(parser: &Parser<'_>, pieces: &[&str]) -> Result<Type, Misfit> {
+fn alias(parser: &Parser<'_>, pieces: &[&str]) -> Result<Type, ParseError> {
     let name = pieces.join(" ");
     let known = parser.find(|names| names.aliases.get(&name));
     let shown: String = name.chars().take(60).collect();
     known.ok_or_else(|| {
-        parser.misfit(format!("a type instead of {shown:?}, which was not declared, before this"))
+        parser.parse_error(format!("a type instead of {shown:?}, which was not declared, before this"))
     })
 }
 
 /// A type that begins with a word of the language; `None` if it begins with a name.
-fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, Misfit> {
+fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, ParseError> {
     let Token::Word(word) = parser.token() else { return Ok(None) };
-    let read: fn(&mut Parser<'_>) -> Result<Type, Misfit> = match word {
+    let read: fn(&mut Parser<'_>) -> Result<Type, ParseError> = match word {
         "integer" => integer,
         "floating_point" => floating_point,
         "string" => string,
@@ -148,25 +148,23 @@ fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, Misfit> {
     Ok(Some(ty))
 }
 
-fn align(parser: &Parser<'_>, number: Option<i128>) -> Result<u32, Misfit> {
+fn align(parser: &Parser<'_>, number: Option<i128>) -> Result<u32, ParseError> {
     match number {
         Some(align @ 1..=MAX_ALIGN) if (align as u32).is_power_of_two() => Ok(align as u32),
         Some(0) => Ok(1),
-        _ => {
-            Err(parser
-                .misfit(format!("before this, an alignment that is a power of two, at most {MAX_ALIGN}")))
-        }
+        _ => Err(parser
+            .parse_error(format!("before this, an alignment that is a power of two, at most {MAX_ALIGN}"))),
     }
 }
 
-fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn integer(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let mut integer =
         Integer { size: 0, align: 0, signed: false, order: None, base: 10, is_text: false, clock: None };
     for (name, value) in attributes(parser)? {
         match name.as_str() {
             "size" => match value.number() {
                 Some(size @ 1..=64) => integer.size = size as u8,
-                _ => return Err(parser.misfit("before this, a size of 1 to 64 bits")),
+                _ => return Err(parser.parse_error("before this, a size of 1 to 64 bits")),
             },
             "align" => integer.align = align(parser, value.number())?,
             "signed" => integer.signed = value.number() == Some(1),
@@ -178,7 +176,7 @@ fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
         }
     }
     if integer.size == 0 {
-        return Err(parser.misfit("before this, an integer with a size"));
+        return Err(parser.parse_error("before this, an integer with a size"));
     }
     if integer.align == 0 {
         integer.align = if integer.size.is_multiple_of(8) { 8 } else { 1 };
@@ -186,7 +184,7 @@ fn integer(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
     Ok(Type::Integer(integer))
 }
 
-fn floating_point(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn floating_point(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let (mut digits, mut own_align, mut order) = (0, 8, None);
     for (name, value) in attributes(parser)? {
         match name.as_str() {
@@ -198,19 +196,19 @@ fn floating_point(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
     }
     match digits {
         32 | 64 => Ok(Type::Float(Float { size: digits as u8, align: own_align, order })),
-        _ => Err(parser.misfit("before this, a floating-point number of 32 or 64 bits")),
+        _ => Err(parser.parse_error("before this, a floating-point number of 32 or 64 bits")),
     }
 }
 
-fn string(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn string(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     if parser.is_sign("{") {
         attributes(parser)?;
     }
     Ok(Type::Text)
 }
 
-/// The name behind `struct`, `variant` or `enum`, if there is one.
-fn name<'a>(parser: &mut Parser<'a>) -> Result<Option<&'a str>, Misfit> {
+/// The name after `struct`, `variant` or `enum`, if there is one.
+fn name<'a>(parser: &mut Parser<'a>) -> Result<Option<&'a str>, ParseError> {
     match parser.token() {
         Token::Word(word) => parser.advance().map(|_| Some(word)),
         _ => Ok(None),
@@ -218,19 +216,19 @@ fn name<'a>(parser: &mut Parser<'a>) -> Result<Option<&'a str>, Misfit> {
 }
 
 /// `enum name : container { label, label = 3, label = 4 ... 8 }`
-fn enumeration(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn enumeration(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let name = name(parser)?;
     let container = if parser.take_sign(":")? { Some(type_of(parser)?) } else { None };
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.enums.get(name)));
-        return known.map(Type::Enum).ok_or_else(|| parser.misfit("an enumeration that was declared"));
+        return known.map(Type::Enum).ok_or_else(|| parser.parse_error("an enumeration that was declared"));
     }
     let container = match container {
         Some(ty) => ty,
         None => alias(parser, &["int"])?,
     };
     let Type::Integer(container) = container else {
-        return Err(parser.misfit("before this, an integer as container"));
+        return Err(parser.parse_error("before this, an integer as container"));
     };
     let mut mappings: Vec<Mapping> = Vec::new();
     parser.block(|parser| {
@@ -247,11 +245,11 @@ fn enumeration(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
     Ok(Type::Enum(ty))
 }
 
-fn mapping(parser: &mut Parser<'_>, next: i128) -> Result<Mapping, Misfit> {
+fn mapping(parser: &mut Parser<'_>, next: i128) -> Result<Mapping, ParseError> {
     let label = match parser.advance()? {
         Token::Word(word) => Arc::from(word),
         Token::Text(text) => Arc::from(unescaped(text)),
-        _ => return Err(parser.misfit("before this, a label")),
+        _ => return Err(parser.parse_error("before this, a label")),
     };
     if !parser.take_sign("=")? {
         return Ok(Mapping { label, low: next, high: next });
@@ -262,11 +260,11 @@ fn mapping(parser: &mut Parser<'_>, next: i128) -> Result<Mapping, Misfit> {
 }
 
 /// `struct name { … } align(8)`
-fn structure(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn structure(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let name = name(parser)?;
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.structs.get(name)));
-        return known.map(Type::Struct).ok_or_else(|| parser.misfit("a structure that was declared"));
+        return known.map(Type::Struct).ok_or_else(|| parser.parse_error("a structure that was declared"));
     }
     let fields = members(parser)?;
     let mut own = 1;
@@ -287,7 +285,7 @@ fn structure(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
 }
 
 /// `variant name <tag> { … }`; a named one may get its tag where it is used.
-fn variant(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
+fn variant(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let name = name(parser)?;
     let mut tag = None;
     if parser.take_sign("<")? {
@@ -296,7 +294,7 @@ fn variant(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
     }
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.variants.get(name)));
-        let known = known.ok_or_else(|| parser.misfit("a variant that was declared"))?;
+        let known = known.ok_or_else(|| parser.parse_error("a variant that was declared"))?;
         let Some(tag) = tag else { return Ok(Type::Variant(known)) };
         let (options, depth) = (known.options.clone(), known.depth);
         for _ in &options {
@@ -313,7 +311,7 @@ fn variant(parser: &mut Parser<'_>) -> Result<Type, Misfit> {
     Ok(Type::Variant(ty))
 }
 
-fn members(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, Misfit> {
+fn members(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, ParseError> {
     let mut members = Vec::new();
     parser.block(|parser| {
         match parser.token() {

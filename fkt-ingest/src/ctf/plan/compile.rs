@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The register of a number that stands directly in `scope`.
+    /// The register of a number directly in `scope`.
     pub(crate) fn register(&self, scope: Scope, name: &str) -> Option<Register> {
         let (_, bindings) = self.done.iter().find(|(done, _)| *done == scope)?;
         match find(bindings, &[Arc::from(name)])? {
@@ -213,7 +213,7 @@ impl Part<'_, '_> {
         (keep != 0).then(|| Binding::Number { register: keep, ty: ty.cloned() })
     }
 
-    /// Where a value is kept; 0 if nobody asks for it.
+    /// Where a value is kept; 0 if it is not needed.
     fn register_for(&mut self, name: &Arc<str>) -> Register {
         let compiler = &mut *self.compiler;
         let is_id = compiler.scope == Scope::EventHeader && &**name == "id";

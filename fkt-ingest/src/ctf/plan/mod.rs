@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// Takes the low `size` bits of the time: it goes on, and wraps around at most once.
+    /// Takes the low `size` bits of the time: it does not go back, and wraps around at most once.
     #[inline]
     pub(super) fn widen(&mut self, low: u64, size: u8) {
         self.time = Widen::new(size.into(), self.time).widen(low);

@@ -95,7 +95,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 pub(crate) struct ListText(String);
 
 impl ListText {
-    /// Adds a value, behind a comma if it is not the first in its brackets.
+    /// Adds a value, after a comma if it is not the first in its brackets.
     fn value(&mut self, value: impl fmt::Display) {
         if self.0.len() < MAX_TEXT {
             self.comma();

@@ -1,4 +1,4 @@
-//! Where a field stands, so that a tag or a length can be found by its name.
+//! The position of a field, so that a tag or a length can be found by its name.
 
 use std::sync::Arc;
 

@@ -205,7 +205,7 @@ impl Conversion {
         };
     }
 
-    /// The width, where it stands in the format.
+    /// The width, if the format contains it.
     pub(super) fn fixed_width(&self) -> Option<usize> {
         fixed(self.width)
     }

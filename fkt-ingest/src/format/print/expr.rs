@@ -8,8 +8,8 @@
 //! What is none of these (statements in braces, functions of the kernel) is not parsed, and the event is shown by its
 //! fields.
 
+use super::field_location::FieldLocation;
 use super::lexer::Token;
-use super::place::Place;
 use super::types::CType;
 use crate::format::machine::Machine;
 use crate::format::text::FieldFormat;
@@ -23,7 +23,7 @@ pub(super) enum Expr {
     Unknown,
     /// The whole record.
     Record,
-    Field(Place),
+    Field(FieldLocation),
     Index(Box<Expr>, Box<Expr>),
     Cast(CType, Box<Expr>),
     Deref(Box<Expr>),
@@ -31,11 +31,11 @@ pub(super) enum Expr {
     Binary(&'static str, Box<Expr>, Box<Expr>),
     Ternary(Box<[Expr; 3]>),
     /// The bytes of a dynamic array, or their number.
-    Dynamic(Place),
-    DynamicLen(Place),
-    Bitmask(Place),
+    Dynamic(FieldLocation),
+    DynamicLen(FieldLocation),
+    Bitmask(FieldLocation),
     /// Likewise, shown as a list.
-    Cpumask(Place),
+    Cpumask(FieldLocation),
     Symbols(Box<Expr>, Vec<(Expr, String)>),
     Flags(Box<Expr>, String, Vec<(Expr, String)>),
     /// Bytes and their number; with this between them.
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         Parser { tokens, fields, machine, depth: 0, height: 0 }
     }
 
-    /// All expressions, with commas between them and nothing behind.
+    /// All expressions, with commas between them and nothing after.
     pub(super) fn list(mut self) -> Option<Vec<Expr>> {
         let mut list = Vec::new();
         while !self.tokens.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
             }
         }
         if self.takes("+") || self.takes("&") {
-            // The address of a field stands for its bytes, as the field itself does where it is an array.
+            // The address of a field denotes its bytes, as the field itself does where it is an array.
             return self.unary();
         }
         if self.takes("*") {
@@ -219,12 +219,12 @@ impl<'a> Parser<'a> {
     fn field(&mut self) -> Option<Expr> {
         let name = self.word()?;
         if let Some(field) = self.fields.iter().find(|f| f.name == name) {
-            return Some(Expr::Field(Place::of(field, self.machine)?));
+            return Some(Expr::Field(FieldLocation::of(field, self.machine)?));
         }
         // The word that says where a located text is.
         let located = name.strip_prefix("__data_loc_")?;
         let field = self.fields.iter().find(|f| f.name == located)?;
-        Some(Expr::Field(Place::of_word(field, self.machine)))
+        Some(Expr::Field(FieldLocation::of_word(field, self.machine)))
     }
 
     fn size_of(&mut self) -> Option<Expr> {
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         let expr = self.expr()?;
         self.mark(")")?;
         match expr {
-            Expr::Field(place) => Some(Expr::Number(i64::from(place.size), true)),
+            Expr::Field(location) => Some(Expr::Number(i64::from(location.size), true)),
             _ => None,
         }
     }
@@ -313,9 +313,9 @@ impl<'a> Parser<'a> {
         Some(pairs)
     }
 
-    fn place(&mut self) -> Option<Place> {
+    fn place(&mut self) -> Option<FieldLocation> {
         let name = self.word()?;
-        Place::of(self.fields.iter().find(|f| f.name == name)?, self.machine)
+        FieldLocation::of(self.fields.iter().find(|f| f.name == name)?, self.machine)
     }
 
     /// A type in brackets, if that is what comes next.

@@ -11,9 +11,9 @@
 
 mod conversion;
 mod expr;
+mod field_location;
 mod lexer;
 mod number_names;
-mod place;
 mod pointer;
 mod printk;
 mod types;
@@ -21,9 +21,9 @@ mod value;
 
 use self::conversion::{Conversion, Piece, Size, pieces};
 use self::expr::{Expr, Parser};
+pub(super) use self::field_location::{FieldLocation, LocationKind};
 use self::lexer::{Token, tokens};
 pub(super) use self::number_names::NumberNames;
-pub(super) use self::place::{Kind, Place};
 pub(super) use self::pointer::{bit_list, bit_mask};
 pub(super) use self::printk::print as print_printk;
 use self::value::{Scope, Value};
@@ -33,14 +33,14 @@ use super::text::EventFormat;
 
 /// A format, parsed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sentence {
+pub(super) struct PrintFormat {
     pieces: Vec<Piece>,
     arguments: Vec<Expr>,
 }
 
-impl Sentence {
+impl PrintFormat {
     /// `None` where it has something that is not understood.
-    pub(super) fn parse(format: &EventFormat, machine: Machine) -> Option<Sentence> {
+    pub(super) fn parse(format: &EventFormat, machine: Machine) -> Option<PrintFormat> {
         let words = tokens(&format.print_fmt)?;
         let literals = words.iter().take_while(|word| matches!(word, Token::Text(_))).count();
         let (texts, rest) = words.split_at_checked(literals).filter(|(texts, _)| !texts.is_empty())?;
@@ -51,7 +51,7 @@ impl Sentence {
             Some((Token::Mark(","), rest)) => Parser::new(rest, &format.fields, machine).list()?,
             Some(_) => return None,
         };
-        Some(Sentence { pieces: pieces(&template)?, arguments })
+        Some(PrintFormat { pieces: pieces(&template)?, arguments })
     }
 
     /// Writes a record's line. What its bytes do not give is a `?`.
@@ -75,7 +75,7 @@ impl Sentence {
         }
     }
 
-    /// Fields whose number has a name in this sentence: where they are, and the names.
+    /// Fields whose numbers have names in this format: their offsets, and the names.
     pub(super) fn number_names(&self) -> Vec<(u32, NumberNames)> {
         number_names::of(&self.arguments)
     }
@@ -141,15 +141,15 @@ mod tests {
         record
     }
 
-    fn sentence(print_fmt: &str) -> Option<Sentence> {
+    fn print_format(print_fmt: &str) -> Option<PrintFormat> {
         let text = format!("{FIELDS}\nprint fmt: {print_fmt}\n");
-        Sentence::parse(&event_format(&text).unwrap(), Machine::little_64(true))
+        PrintFormat::parse(&event_format(&text).unwrap(), Machine::little_64(true))
     }
 
     fn printed(print_fmt: &str, record: &[u8]) -> String {
         let names = Names::parse("ffffffff80000000 T start\nffffffff90000000 T end\n", "");
         let mut out = String::new();
-        sentence(print_fmt).unwrap().print(record, Machine::little_64(true), &names, &mut out);
+        print_format(print_fmt).unwrap().print(record, Machine::little_64(true), &names, &mut out);
         out
     }
 
@@ -212,7 +212,7 @@ mod tests {
             "REC->a",
             "",
         ] {
-            assert_eq!(sentence(bad), None, "{bad}");
+            assert_eq!(print_format(bad), None, "{bad}");
         }
     }
 
@@ -223,9 +223,9 @@ mod tests {
             [("(", ")"), ("-", ""), ("1+", ""), ("1?1:", ""), ("(int)", ""), ("REC->f[", "]")]
         {
             let endless = format!("\"%d\", {}1{}", open.repeat(200_000), close.repeat(200_000));
-            assert_eq!(sentence(&endless), None, "{open}");
+            assert_eq!(print_format(&endless), None, "{open}");
         }
         let deep = format!("\"%d\", {}7{}", "(".repeat(30), ")".repeat(30));
-        assert!(sentence(&deep).is_some());
+        assert!(print_format(&deep).is_some());
     }
 }

@@ -1,7 +1,7 @@
-//! Names that a sentence gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
+//! Names that `print fmt` gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
 
 use super::expr::Expr;
-use super::place::Kind;
+use super::field_location::LocationKind;
 use super::value::Scope;
 use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
@@ -11,8 +11,8 @@ use crate::format::machine::Machine;
 pub(crate) enum NumberNames {
     /// One for each number, in the order of the numbers.
     Symbols(Vec<(i64, Box<str>)>),
-    /// One for each mask of bits, in the order in which they are taken away; what stands between two; and what
-    /// stands for none.
+    /// One for each mask of bits, in the order in which they are taken away; the separator; and the text
+    /// for no bits.
     Flags { between: Box<str>, flags: Vec<(i64, Box<str>)>, none: Box<str> },
 }
 
@@ -92,7 +92,7 @@ fn named(argument: &Expr) -> Option<(u32, NumberNames)> {
 /// The field that an expression is, with or without a cast.
 fn field(value: &Expr) -> Option<u32> {
     match value {
-        Expr::Field(place) if place.kind == Kind::Number => Some(place.offset),
+        Expr::Field(location) if location.kind == LocationKind::Number => Some(location.offset),
         Expr::Cast(_, inner) => field(inner),
         _ => None,
     }

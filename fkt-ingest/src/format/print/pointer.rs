@@ -8,7 +8,7 @@ use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
 use crate::format::names::Names;
 
-/// How many of the letters behind a `%p` belong to it.
+/// How many of the letters after a `%p` belong to it.
 pub(super) fn extension_len(letters: &str) -> usize {
     const EXTENSIONS: [&str; 44] = [
         "ISpfc", "ISpfs", "ISpsc", "ISfc", "ISpc", "ISpf", "ISps", "ISc", "ISp", "ISf", "ISs", "IS", "iS",
@@ -156,7 +156,7 @@ fn uuid(extension: &str, mut bytes: [u8; 16], out: &mut String) {
     out.push_str(&if upper { text.to_uppercase() } else { text });
 }
 
-/// Bits as hexadecimal digits, the highest first, a comma behind every 32 bits: `00000000,0000000f`.
+/// Bits as hexadecimal digits, the highest first, a comma after every 32 bits: `00000000,0000000f`.
 pub(crate) fn bit_mask(bits: &[u8], machine: Machine) -> String {
     let bytes = low_byte_first(bits, machine);
     let mut text = String::new();

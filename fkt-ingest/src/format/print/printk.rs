@@ -1,4 +1,4 @@
-//! `trace_printk` in its binary form: a format by address, and its arguments packed behind (`vbin_printf`,
+//! `trace_printk` in its binary form: a format by address, and its arguments packed after it (`vbin_printf`,
 //! lib/vsprintf.c, v6.12).
 //!
 //! ```text

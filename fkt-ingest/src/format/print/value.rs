@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::expr::{Expr, Unary};
-use super::place::{Kind, Place};
+use super::field_location::{FieldLocation, LocationKind};
 use super::pointer::bit_list;
 use super::types::CType;
 use crate::format::machine::Machine;
@@ -42,11 +42,15 @@ impl<'a> Scope<'a> {
             Expr::Text(text) => Value::Text(Cow::Borrowed(text)),
             Expr::Unknown => return None,
             Expr::Record => Value::Bytes { bytes: self.record, element: BYTE },
-            Expr::Field(place) => self.field(place)?,
-            Expr::Dynamic(place) => Value::Bytes { bytes: place.bytes(self.record)?, element: place.element },
-            Expr::DynamicLen(place) => Value::Number(place.bytes(self.record)?.len() as i64, false),
-            Expr::Bitmask(place) => Value::Bits(place.bytes(self.record)?),
-            Expr::Cpumask(place) => Value::Text(bit_list(place.bytes(self.record)?, self.machine).into()),
+            Expr::Field(location) => self.field(location)?,
+            Expr::Dynamic(location) => {
+                Value::Bytes { bytes: location.bytes(self.record)?, element: location.element }
+            }
+            Expr::DynamicLen(location) => Value::Number(location.bytes(self.record)?.len() as i64, false),
+            Expr::Bitmask(location) => Value::Bits(location.bytes(self.record)?),
+            Expr::Cpumask(location) => {
+                Value::Text(bit_list(location.bytes(self.record)?, self.machine).into())
+            }
             Expr::Index(array, index) => self.index(array, index)?,
             Expr::Cast(c_type, inner) => cast(*c_type, self.eval(inner)?),
             Expr::Deref(inner) => self.first_element(self.eval(inner)?)?,
@@ -113,7 +117,7 @@ impl<'a> Scope<'a> {
         let element = CType { size, signed: false, pointer: false };
         let mut text = String::new();
         for bytes in bytes.chunks_exact(usize::from(size)).take(count) {
-            let number = Place::number(element, self.machine, bytes)?;
+            let number = FieldLocation::number(element, self.machine, bytes)?;
             let blank = if text.is_empty() { "" } else { " " };
             // As trace-cmd writes them; the kernel would write {0x1,0x2}. Writing to a String cannot fail.
             let _ = write!(text, "{blank}{}", number as u64);
@@ -121,11 +125,13 @@ impl<'a> Scope<'a> {
         Some(text)
     }
 
-    fn field(&self, place: &Place) -> Option<Value<'a>> {
-        let bytes = place.bytes(self.record)?;
-        Some(match place.kind {
-            Kind::Number => number(place.element, Place::number(place.element, place.machine, bytes)?),
-            _ => Value::Bytes { bytes, element: place.element },
+    fn field(&self, location: &FieldLocation) -> Option<Value<'a>> {
+        let bytes = location.bytes(self.record)?;
+        Some(match location.kind {
+            LocationKind::Number => {
+                number(location.element, FieldLocation::number(location.element, location.machine, bytes)?)
+            }
+            _ => Value::Bytes { bytes, element: location.element },
         })
     }
 
@@ -137,7 +143,7 @@ impl<'a> Scope<'a> {
 
     fn first_element(&self, value: Value<'a>) -> Option<Value<'a>> {
         let Value::Bytes { bytes, element } = value else { return None };
-        Some(number(element, Place::number(element, self.machine, bytes)?))
+        Some(number(element, FieldLocation::number(element, self.machine, bytes)?))
     }
 
     /// The number that an expression comes to.

@@ -61,7 +61,7 @@ impl SwitchEvent {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given this descriptor to us, and nobody else knows of it.
+        // SAFETY: the kernel has just given this descriptor to us, and no other code has it.
         Ok(SwitchEvent(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -1,14 +1,14 @@
-//! Records the context switches of one program's LWPs, for people who may not use tracefs.
+//! Records the context switches of one program's LWPs, for users that may not use tracefs.
 //!
 //! ```text
 //!   perf_event_open(dummy event, LWP, CPU), for each LWP the program has and each CPU; inherited by later ones
-//!        │ context switches, comm, fork, exit: records with (pid, tid, time, cpu, id) behind them
+//!        │ context switches, comm, fork, exit: records with (pid, tid, time, cpu, id) after them
 //!        ▼
 //!   one ring in shared memory for each CPU  ──drained every 10 ms──▶  perf.data
 //! ```
 //!
 //! The clock is `CLOCK_MONOTONIC_RAW`: linear in the TSC, so two snapshots turn it into ticks. What this cannot
-//! say: who else was on the CPU, interrupts, who woke whom, and why an LWP slept.
+//! say: other LWPs on the CPU, interrupts, wakers, and why an LWP slept.
 
 mod drain;
 mod event;

@@ -1,5 +1,5 @@
 //! The shared memory that the kernel writes records of one CPU to (`struct perf_event_mmap_page` and the data
-//! behind it, include/uapi/linux/perf_event.h, v6.12).
+//! after it, include/uapi/linux/perf_event.h, v6.12).
 //!
 //! ```text
 //!   0                              page size                       page size × (1 + 2^n)
@@ -58,13 +58,13 @@ impl Ring {
         self.event.as_fd()
     }
 
-    /// Moves all records there are behind `out`. Returns how many bytes.
+    /// Appends all records there are to `out`. Returns how many bytes.
     pub(super) fn take(&mut self, out: &mut Vec<u8>) -> usize {
         // Acquire: pairs with the kernel's store of `data_head` (rule 2); the records before it are readable.
         let head = self.counter(DATA_HEAD).load(Ordering::Acquire);
         // Relaxed: only we write it (rule 1).
         let tail = self.counter(DATA_TAIL).load(Ordering::Relaxed);
-        // More than the ring holds cannot be; if the kernel said so, its oldest bytes would be gone.
+        // More than the ring holds cannot be; if the kernel reported it, its oldest bytes would be gone.
         let len = (head.wrapping_sub(tail) as usize).min(self.size);
         let from = tail as usize % self.size;
         let first = len.min(self.size - from);

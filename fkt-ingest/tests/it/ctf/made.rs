@@ -89,7 +89,7 @@ fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Tru
             let prev_state = match state {
                 1 => TaskState::from_letters("S"),
                 2 => TaskState::from_letters("D"),
-                _ => TaskState::from_number(state as i64),
+                _ => TaskState::from_number(state),
             };
             let (prev, next) = (Some(Lwp(prev as u32)), Lwp(next as u32));
             ("sched_switch", Effect::KernelSwitch { prev, prev_state: Some(prev_state.into()), next })

@@ -9,9 +9,9 @@
 //!
 //! All compressed bytes of a file are one zstd stream, flushed at the end of each record and never ended; what comes
 //! out of it are records again, which straddle the borders. It is unpacked in pieces of a fixed size, so memory does
-//! not grow with what the bytes promise.
+//! not grow with the sizes that the bytes state.
 //!
-//! Two records of perf's own have bytes behind them that their size leaves out, and say in their body how many:
+//! Two records of perf's own are followed by bytes that their size leaves out, and whose number is in their body:
 //! HEADER_TRACING_DATA and AUXTRACE. Here those bytes are the end of the body.
 
 use std::fmt;
@@ -24,7 +24,7 @@ use super::layout::{
 };
 use super::record::{Attrs, Record, Stamp};
 use crate::cut::ByteOrder;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::input::Input;
 
 /// Unpacked bytes that are kept at a time; a record has at most 65 535.
@@ -32,32 +32,32 @@ const PIECE: usize = 1 << 18;
 /// `perf record -z` uses windows of 512 KiB (level 1) to 8 MiB (level 19). Larger ones are refused: they are
 /// memory that the file asks for.
 const MOST_WINDOW_LOG: u32 = 24;
-/// So many records in a row make a place where records begin again, behind damage.
+/// After damage, records begin again where so many follow each other.
 const CHAIN: usize = 8;
 /// Bytes of a [`Head`].
 const HEAD: usize = 8;
 
 /// Where the records of a file are.
 #[derive(Clone, Debug)]
-pub(super) struct Tape {
+pub(super) struct RecordRange {
     pub(super) input: Input,
     pub(super) order: ByteOrder,
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-impl Tape {
+impl RecordRange {
     /// All its records.
-    pub(super) fn walk(&self) -> Walk {
-        self.walk_range(self.from, self.to)
+    pub(super) fn cursor(&self) -> RecordCursor {
+        self.cursor_over(self.from, self.to)
     }
 
     /// Records of a range, which begins and ends between two of them.
-    pub(super) fn walk_range(&self, from: u64, to: u64) -> Walk {
+    pub(super) fn cursor_over(&self, from: u64, to: u64) -> RecordCursor {
         let len = self.input.len();
         let end = to.min(len) as usize;
         let at = usize::try_from(from).unwrap_or(usize::MAX).min(end);
-        Walk {
+        RecordCursor {
             input: self.input.clone(),
             order: self.order,
             at,
@@ -68,7 +68,7 @@ impl Tape {
         }
     }
 
-    /// The next place behind damage where records begin: several in a row that could be such.
+    /// The next position after damage where several plausible records follow each other.
     pub(super) fn resume(&self, damaged_at: u64) -> Option<u64> {
         let bytes = self.input.bytes();
         let end = self.to.min(bytes.len() as u64);
@@ -128,7 +128,7 @@ impl Head {
 }
 
 /// Goes from record to record.
-pub(super) struct Walk {
+pub(super) struct RecordCursor {
     input: Input,
     order: ByteOrder,
     at: usize,
@@ -136,7 +136,7 @@ pub(super) struct Walk {
     unpacker: Option<Box<Unpacker>>,
     found: Option<Found>,
     /// What ended it, if that is not the end.
-    damage: Option<Misfit>,
+    damage: Option<ParseError>,
 }
 
 /// Where the bytes of a record are.
@@ -146,7 +146,7 @@ enum Found {
     Unpacked { head: Head, from: usize },
 }
 
-impl Walk {
+impl RecordCursor {
     /// Goes to the next record; of one that is compressed, to the records in it. `false` at the end, and at damage.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
@@ -158,7 +158,7 @@ impl Walk {
         }
         match self.find() {
             Ok(found) => self.found = found,
-            Err(misfit) => self.end_at(misfit),
+            Err(parse_error) => self.end_at(parse_error),
         }
         if self.found.is_none() {
             self.unpacker = None;
@@ -179,15 +179,15 @@ impl Walk {
     }
 
     #[cold]
-    fn end_at(&mut self, misfit: Misfit) {
+    fn end_at(&mut self, parse_error: ParseError) {
         self.found = None;
         self.at = self.end;
         self.unpacker = None;
-        self.damage = Some(misfit);
+        self.damage = Some(parse_error);
     }
 
     /// What ended it, if that is not the end.
-    pub(super) fn damage(&self) -> Option<&Misfit> {
+    pub(super) fn damage(&self) -> Option<&ParseError> {
         self.damage.as_ref()
     }
 
@@ -224,7 +224,7 @@ impl Walk {
     }
 
     #[inline]
-    fn find(&mut self) -> Result<Option<Found>, Misfit> {
+    fn find(&mut self) -> Result<Option<Found>, ParseError> {
         loop {
             if let Some(unpacker) = &mut self.unpacker
                 && let Some((head, from)) = unpacker.next(self.input.bytes(), self.order)?
@@ -235,21 +235,21 @@ impl Walk {
             if at >= self.end {
                 return match self.unpacker.as_ref().map(|unpacker| unpacker.left()) {
                     Some(left @ 1..) => {
-                        Err(self.misfit("the rest of a record", format!("{left} bytes of it")))
+                        Err(self.parse_error("the rest of a record", format!("{left} bytes of it")))
                     }
                     _ => Ok(None),
                 };
             }
             let bytes = &self.input.bytes()[at..self.end];
             let Some(head) = Head::parse(bytes, self.order) else {
-                return Err(self.misfit("a record", format!("{} bytes", bytes.len())));
+                return Err(self.parse_error("a record", format!("{} bytes", bytes.len())));
             };
             if !head.is_plausible() {
-                return Err(self.misfit("a record", format!("type {}, size {}", head.ty, head.size)));
+                return Err(self.parse_error("a record", format!("type {}, size {}", head.ty, head.size)));
             }
-            let len = head.size.saturating_add(self.behind(&head, bytes));
+            let len = head.size.saturating_add(self.bytes_after(&head, bytes));
             if len > bytes.len() {
-                return Err(self.misfit(&format!("{len} bytes"), format!("{} bytes", bytes.len())));
+                return Err(self.parse_error(&format!("{len} bytes"), format!("{} bytes", bytes.len())));
             }
             self.at += len;
             match head.ty {
@@ -258,7 +258,7 @@ impl Walk {
                     let size = self.order.u64_at(bytes, 8).and_then(|size| usize::try_from(size).ok());
                     let Some(size) = size.filter(|size| *size <= len.saturating_sub(16)) else {
                         self.at = at;
-                        return Err(self.misfit("a size that fits the record", format!("{size:?}")));
+                        return Err(self.parse_error("a size that fits the record", format!("{size:?}")));
                     };
                     self.unpack(at, at + 16, at + 16 + size)?;
                 }
@@ -267,8 +267,8 @@ impl Walk {
         }
     }
 
-    /// Bytes behind a record that its size leaves out.
-    fn behind(&self, head: &Head, bytes: &[u8]) -> usize {
+    /// Bytes after a record that its size leaves out.
+    fn bytes_after(&self, head: &Head, bytes: &[u8]) -> usize {
         let size = match head.ty {
             PERF_RECORD_HEADER_TRACING_DATA => self.order.u32_at(bytes, 8).map(u64::from),
             PERF_RECORD_AUXTRACE => self.order.u64_at(bytes, 8),
@@ -277,9 +277,10 @@ impl Walk {
         size.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    fn unpack(&mut self, packed_at: usize, from: usize, to: usize) -> Result<(), Misfit> {
+    fn unpack(&mut self, packed_at: usize, from: usize, to: usize) -> Result<(), ParseError> {
         if self.unpacker.is_none() {
-            let made = Unpacker::new().map_err(|error| self.misfit("a zstd decoder", error.to_string()))?;
+            let made =
+                Unpacker::new().map_err(|error| self.parse_error("a zstd decoder", error.to_string()))?;
             self.unpacker = Some(Box::new(made));
         }
         if let Some(unpacker) = &mut self.unpacker {
@@ -288,8 +289,8 @@ impl Walk {
         Ok(())
     }
 
-    fn misfit(&self, expected: &str, found: String) -> Misfit {
-        Misfit { at: self.at as u64, part: "record", expected: expected.to_owned(), found }
+    fn parse_error(&self, expected: &str, found: String) -> ParseError {
+        ParseError { at: self.at as u64, part: "record", expected: expected.to_owned(), found }
     }
 }
 
@@ -308,9 +309,9 @@ struct Unpacker {
     more: bool,
 }
 
-impl fmt::Debug for Walk {
+impl fmt::Debug for RecordCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Walk").field("at", &self.at).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("RecordCursor").field("at", &self.at).field("end", &self.end).finish_non_exhaustive()
     }
 }
 
@@ -341,7 +342,7 @@ impl Unpacker {
     }
 
     /// The same, unpacking as much as it needs; `None` when the next compressed one is needed.
-    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, Misfit> {
+    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, ParseError> {
         loop {
             if let Some(whole) = self.take_whole(order) {
                 return Ok(Some(whole));
@@ -349,7 +350,7 @@ impl Unpacker {
             let head = Head::parse(&self.buffer[self.done..self.filled], order);
             if let Some(head) = head.filter(|head| !head.is_plausible()) {
                 let found = format!("type {}, size {}", head.ty, head.size);
-                return Err(self.misfit("a record", found));
+                return Err(self.parse_error("a record", found));
             }
             if self.from == self.to && !self.more {
                 return Ok(None);
@@ -358,7 +359,7 @@ impl Unpacker {
         }
     }
 
-    fn fill(&mut self, file: &[u8]) -> Result<(), Misfit> {
+    fn fill(&mut self, file: &[u8]) -> Result<(), ParseError> {
         self.buffer.copy_within(self.done..self.filled, 0);
         (self.done, self.filled) = (0, self.filled - self.done);
         let mut input = InBuffer::around(&file[self.from..self.to]);
@@ -369,16 +370,21 @@ impl Unpacker {
         self.filled += given;
         self.more = self.filled == self.buffer.len();
         match result {
-            Err(error) => Err(self.misfit("a zstd stream", error.to_string())),
+            Err(error) => Err(self.parse_error("a zstd stream", error.to_string())),
             // Nothing goes in and nothing comes out: it would never end.
             Ok(_) if taken == 0 && given == 0 && self.from < self.to => {
-                Err(self.misfit("a zstd stream", "one that goes no further".to_owned()))
+                Err(self.parse_error("a zstd stream", "one that goes no further".to_owned()))
             }
             Ok(_) => Ok(()),
         }
     }
 
-    fn misfit(&self, expected: &str, found: String) -> Misfit {
-        Misfit { at: self.packed_at as u64, part: "compressed record", expected: expected.to_owned(), found }
+    fn parse_error(&self, expected: &str, found: String) -> ParseError {
+        ParseError {
+            at: self.packed_at as u64,
+            part: "compressed record",
+            expected: expected.to_owned(),
+            found,
+        }
     }
 }

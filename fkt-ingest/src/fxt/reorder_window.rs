@@ -1,12 +1,12 @@
 //! Records in the order of their ticks.
 //!
 //! libfxt gives a record its place first and reads the clock then. A thread that is preempted in between leaves a
-//! record whose tick is later than those behind it; seen on two busy CPUs, six threads: up to 21,447 records and
-//! 76 ms. `fut_stop_flush` stands before all records of the buffer that follows, and has the tick of its end. So the
+//! record whose tick is later than those after it; seen on two busy CPUs, six threads: up to 21,447 records and
+//! 76 ms. `fut_stop_flush` precedes all records of the buffer that follows, and has the tick of its end. So the
 //! next [`LENGTH`] records are held, and the earliest is given out; one with a later tick waits as long as it takes.
 //!
 //! A record that comes more than [`LENGTH`] records too late gets the tick of the one before, and is counted. One that
-//! still waits at the end, far behind its place in the file, and that is later than all others by more than all their
+//! still waits at the end, far after its position in the file, and that is later than all others by more than all their
 //! time, has a wrong tick: it is left out, and counted.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const LENGTH: u64 = 8192;
 
 /// Records that wait for earlier ones.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct ReorderWindow {
     /// By tick; of the same tick, in the order of the file.
     waiting: VecDeque<(u64, Head)>,
     pushed: u64,
@@ -30,7 +30,7 @@ pub(super) struct Window {
     pub(super) misplaced: u64,
 }
 
-impl Window {
+impl ReorderWindow {
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() as u64 >= LENGTH
     }
@@ -83,8 +83,8 @@ mod tests {
         Head { tick, id: 0, cpu: None, code: 1, kernel: false, args }
     }
 
-    fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, Window) {
-        let mut window = Window::default();
+    fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, ReorderWindow) {
+        let mut window = ReorderWindow::default();
         let mut out = Vec::new();
         for tick in ticks {
             if window.is_full() {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((window.late, window.misplaced), (0, 0));
     }
 
-    // The end of a flush stands before the three buffers that are filled meanwhile.
+    // The end of a flush precedes the three buffers that are filled meanwhile.
     #[test]
     fn a_record_waits_for_its_tick_as_long_as_it_takes() {
         let ticks = (1..8 * LENGTH).map(|tick| if tick == 100 { 4 * LENGTH } else { tick });

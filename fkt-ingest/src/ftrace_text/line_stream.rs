@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use sigmund_model::vocabulary::InterruptKind;
 use sigmund_model::{Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Reported, Severity, Ticks};
 
 use super::Shared;
@@ -10,7 +11,7 @@ use super::line::{Line, Lost, Time};
 use super::pairs::{Pair, pairs};
 use crate::losses::{dropped, kernel_loss};
 
-/// Gaps behind so many are told as one.
+/// Gaps beyond so many become one row.
 const MAX_GAPS: usize = 1000;
 
 /// Reads the lines of one CPU.
@@ -29,7 +30,7 @@ pub(super) struct LineStream {
     inside: Inside,
     straightened: u64,
     losses: Vec<Loss>,
-    /// Losses from here on wait for the instant behind their gap.
+    /// Losses from here on wait for the instant after their gap.
     open_losses: usize,
 }
 
@@ -110,12 +111,14 @@ impl LineStream {
         event.effect = types.effect(event.kind, &event.params);
         event.context = line.context();
         match self.shared.has_flags {
-            // The flags say what these would.
+            // The flags have the same information.
             true if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
                 event.effect = Effect::None;
             }
             true => {}
-            false => event.context = self.inside.step(line.name, event.effect, event.context),
+            false => {
+                event.context = self.inside.step(types.interrupt(event.kind), event.effect, event.context)
+            }
         }
         let (Time::Nanos(time) | Time::Ticks(time)) = line.time;
         event.tick = self.forward(time);
@@ -123,12 +126,13 @@ impl LineStream {
 }
 
 impl Inside {
-    /// The context of this event. A switch is in none of them: an exit that is missing is behind us.
-    fn step(&mut self, name: &[u8], effect: Effect, task: Context) -> Context {
+    /// The context of this event. A switch is in no interrupt: an exit before it may be missing.
+    fn step(&mut self, interrupt: Option<InterruptKind>, effect: Effect, task: Context) -> Context {
+        let is_softirq = interrupt == Some(InterruptKind::Softirq);
         match effect {
             Effect::KernelSwitch { .. } => *self = Inside::default(),
+            Effect::InterruptEnter(_) if is_softirq => self.softirq = true,
             Effect::InterruptEnter(_) => self.interrupts += 1,
-            _ if name == b"softirq_entry" => self.softirq = true,
             _ => {}
         }
         let context = match (self.interrupts, self.softirq) {
@@ -137,14 +141,14 @@ impl Inside {
             _ => Context::Irq,
         };
         match effect {
+            Effect::InterruptExit(_) if is_softirq => {
+                self.softirq = false;
+                if context == Context::Irq { context } else { Context::Softirq }
+            }
             Effect::InterruptExit(_) => {
                 let inside = if self.interrupts > 0 { context } else { Context::Irq };
                 self.interrupts = self.interrupts.saturating_sub(1);
                 inside
-            }
-            _ if name == b"softirq_exit" => {
-                self.softirq = false;
-                if context == Context::Irq { context } else { Context::Softirq }
             }
             _ => context,
         }

@@ -31,7 +31,7 @@ use super::metadata::Order;
 use super::packet::{self, MAGIC, Packet};
 use super::plan::{State, Stop};
 use super::table::{Step, Table};
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::input::Input;
 
 /// What an event may be later than its packet, or a packet earlier than the one before: 17 ms of nanoseconds.
@@ -91,7 +91,7 @@ struct OpenPacket {
     limit: u64,
 }
 
-/// What the last readable packet said.
+/// Of the last readable packet.
 #[derive(Debug)]
 struct Before {
     cpu: Option<Cpu>,
@@ -145,16 +145,16 @@ impl CtfStream {
                     let from = self.at;
                     let size = packet.size.unwrap_or(rest.len() as u64);
                     self.at = from.saturating_add(size).min(file.len());
-                    if let Some(misfit) = self.time_misfit(&packet, from) {
-                        self.lose(LossKind::Damaged, None, &misfit);
+                    if let Some(parse_error) = self.time_error(&packet, from) {
+                        self.lose(LossKind::Damaged, None, &parse_error);
                         continue;
                     }
                     self.begin(&packet, from as usize, self.at as usize);
                     return true;
                 }
-                Err(misfit) => {
+                Err(parse_error) => {
                     if !std::mem::replace(&mut self.damaged, true) {
-                        self.lose(LossKind::Damaged, None, &misfit);
+                        self.lose(LossKind::Damaged, None, &parse_error);
                     }
                     self.at += shared.next_magic(rest);
                 }
@@ -190,7 +190,7 @@ impl CtfStream {
     }
 
     /// Whether a packet's time contradicts the one before so that the packet is the wrong one.
-    fn time_misfit(&mut self, packet: &Packet, at: u64) -> Option<Misfit> {
+    fn time_error(&mut self, packet: &Packet, at: u64) -> Option<ParseError> {
         let begin = packet.begin?;
         let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
         if !earlier(begin, self.last) {
@@ -198,13 +198,13 @@ impl CtfStream {
             return None;
         }
         let expected = format!("timestamp_begin of at least {}", self.last);
-        let misfit = Misfit { at, part: "packet context", expected, found: begin.to_string() };
+        let parse_error = ParseError { at, part: "packet context", expected, found: begin.to_string() };
         if self.rejected.is_none_or(|rejected| earlier(begin, rejected)) {
             self.rejected = Some(begin);
-            return Some(misfit);
+            return Some(parse_error);
         }
         // The second packet in a row that says so: the time before was the wrong one.
-        self.lose(LossKind::Contradiction, packet.cpu, &misfit);
+        self.lose(LossKind::Contradiction, packet.cpu, &parse_error);
         self.rejected = None;
         self.last = begin;
         None
@@ -265,10 +265,10 @@ impl CtfStream {
 
     /// Notes that something could not be read at this point of the stream.
     #[cold]
-    fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, misfit: &Misfit) {
+    fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
         let from = (self.events > 0 || self.before.is_some()).then(|| self.scale.tick(self.last));
         let cpu = cpu.or(self.before.as_ref().and_then(|before| before.cpu));
-        self.push_loss(kind, Severity::Gap, cpu, misfit.to_string()).from = from;
+        self.push_loss(kind, Severity::Gap, cpu, parse_error.to_string()).from = from;
     }
 
     fn note_straightened(&mut self) {
@@ -285,8 +285,8 @@ impl CtfStream {
         let Some(packet) = self.open.take() else { return };
         let kind = if packet.missing > 0 { LossKind::Truncated } else { LossKind::Damaged };
         let found = format!("{found} at bit {} of {}", packet.pos, packet.content);
-        let misfit = Misfit { at: packet.from as u64, part: "packet", expected, found };
-        self.lose(kind, packet.cpu, &misfit);
+        let parse_error = ParseError { at: packet.from as u64, part: "packet", expected, found };
+        self.lose(kind, packet.cpu, &parse_error);
     }
 
     #[cold]
@@ -313,7 +313,7 @@ impl CtfStream {
 }
 
 impl Shared {
-    /// How far from the start of `bytes` the next packet may begin: behind the first byte.
+    /// How far from the start of `bytes` the next packet may begin: after the first byte.
     fn next_magic(&self, bytes: &[u8]) -> u64 {
         let magic = match self.order {
             Order::Little => MAGIC.to_le_bytes(),

@@ -4,10 +4,10 @@
 //!
 //! * a page whose head or records contradict themselves costs what is left of that page;
 //! * a page whose time contradicts both neighbours costs itself (a flipped bit there would otherwise move
-//!   all events of the page, or hide all pages behind it);
+//!   all events of the page, or hide all pages after it);
 //! * events the kernel's buffer lost are reported where the page says so.
 //!
-//! Time goes on within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
+//! Time does not go back within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
 //! straightened and noted: such an event gets the tick of the one before.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, file in the page cache, parameters filled
@@ -21,9 +21,9 @@ use std::sync::Arc;
 use sigmund_model::{ClockDomain, Cpu, Event, EventStream, Loss, LossKind, Reported, Severity, Ticks};
 
 use super::metadata::{Buffer, Region};
-use super::pages::{Pages, Place};
+use super::pages::{PageLocation, Pages};
 use super::time_shift::CpuShift;
-use crate::error::Misfit;
+use crate::error::ParseError;
 use crate::format::EventTable;
 use crate::input::Input;
 use crate::losses::{Rows, dropped, kernel_loss};
@@ -97,9 +97,9 @@ impl Correction {
 
 #[derive(Debug)]
 struct OpenPage {
-    place: Place,
+    location: PageLocation,
     records: Records,
-    /// Time of the page behind it: no event of this page is later.
+    /// Time of the next page: no event of this page is later.
     limit: u64,
     cut_off: bool,
     /// The event that was given last, in bytes of the page.
@@ -160,14 +160,15 @@ impl KernelStream {
     }
 
     /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
-    /// without the task and the time: `vec=1 [action=TIMER]`. It is what `trace-cmd report -N` prints, which is
-    /// `trace-cmd report` without the sentences of its plugins.
+    /// without the task and the time: `vec=1 [action=TIMER]` (`--example report`). It is what `trace-cmd report -N` prints, which is
+    /// `trace-cmd report` without the texts of its plugins.
     ///
-    /// Before the first event, and behind the last, it writes nothing.
+    /// Before the first event, and after the last, it writes nothing.
     pub fn print_last(&self, out: &mut String) {
         let Some(page) = &self.open else { return };
         let (from, to) = page.last;
-        if let Some(record) = self.pages.bytes(&page.place).get(from..to).filter(|record| !record.is_empty())
+        if let Some(record) =
+            self.pages.bytes(&page.location).get(from..to).filter(|record| !record.is_empty())
         {
             self.table.print(record, out);
         }
@@ -176,8 +177,8 @@ impl KernelStream {
     /// The time of the first page that can be read.
     pub(super) fn first_tick(&mut self) -> Option<Ticks> {
         loop {
-            let place = self.pages.next()?.ok()?;
-            if let Ok(page) = Page::parse(self.pages.bytes(&place), &self.layout, place.at) {
+            let location = self.pages.next()?.ok()?;
+            if let Ok(page) = Page::parse(self.pages.bytes(&location), &self.layout, location.at) {
                 return Some(Ticks(page.time));
             }
         }
@@ -186,22 +187,22 @@ impl KernelStream {
     /// Opens the next readable page; `false` at the end.
     fn open_page(&mut self) -> bool {
         while let Some(next) = self.pages.next() {
-            let place = match next {
-                Ok(place) => place,
+            let location = match next {
+                Ok(location) => location,
                 Err(unreadable) => {
-                    self.lose(unreadable.kind, &unreadable.misfit);
+                    self.lose(unreadable.kind, &unreadable.parse_error);
                     continue;
                 }
             };
-            let page = match Page::parse(self.pages.bytes(&place), &self.layout, place.at) {
+            let page = match Page::parse(self.pages.bytes(&location), &self.layout, location.at) {
                 Ok(page) => page,
-                Err(misfit) => {
-                    self.lose(LossKind::Damaged, &misfit);
+                Err(parse_error) => {
+                    self.lose(LossKind::Damaged, &parse_error);
                     continue;
                 }
             };
-            if let Some(misfit) = self.time_misfit(&page, &place) {
-                self.lose(LossKind::Damaged, &misfit);
+            if let Some(parse_error) = self.time_error(&page, &location) {
+                self.lose(LossKind::Damaged, &parse_error);
                 continue;
             }
             self.losses.close_gaps(self.correction.apply(page.time));
@@ -214,9 +215,9 @@ impl KernelStream {
                 }
                 self.losses.push(loss);
             }
-            let limit = place.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
+            let limit = location.next_times[0].filter(|next| *next >= page.time).unwrap_or(u64::MAX);
             let records = Records::new(page.records, page.time, self.layout.order);
-            self.open = Some(OpenPage { place, records, limit, cut_off: page.cut_off, last: (0, 0) });
+            self.open = Some(OpenPage { location, records, limit, cut_off: page.cut_off, last: (0, 0) });
             return true;
         }
         self.note_straightened();
@@ -224,28 +225,28 @@ impl KernelStream {
     }
 
     /// Whether a page's time contradicts its neighbours so that the page is the wrong one.
-    fn time_misfit(&mut self, page: &Page, place: &Place) -> Option<Misfit> {
-        let misfit = |expected: String| {
+    fn time_error(&mut self, page: &Page, location: &PageLocation) -> Option<ParseError> {
+        let parse_error = |expected: String| {
             let found = format!("time {}", page.time);
-            Some(Misfit { at: place.at, part: "page head", expected, found })
+            Some(ParseError { at: location.at, part: "page head", expected, found })
         };
         let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
         if earlier(page.time, self.last) {
             if self.rejected.is_none_or(|rejected| earlier(page.time, rejected)) {
                 self.rejected = Some(page.time);
-                return misfit(format!("a time of at least {}", self.last));
+                return parse_error(format!("a time of at least {}", self.last));
             }
             // The second page in a row that says so: the time before was the wrong one.
-            let at = place.at;
+            let at = location.at;
             let (expected, found) = (format!("a time of at least {}", self.last), page.time.to_string());
-            self.lose(LossKind::Contradiction, &Misfit { at, part: "page head", expected, found });
+            self.lose(LossKind::Contradiction, &ParseError { at, part: "page head", expected, found });
             self.last = page.time;
         }
         self.rejected = None;
-        let [next, after_next] = place.next_times;
+        let [next, after_next] = location.next_times;
         let next = next.filter(|next| earlier(*next, page.time) && !earlier(*next, self.last))?;
         if after_next.is_none_or(|after| earlier(after, page.time)) {
-            return misfit(format!("a time of at most {next}, that of the next page"));
+            return parse_error(format!("a time of at most {next}, that of the next page"));
         }
         None
     }
@@ -260,13 +261,13 @@ impl KernelStream {
 
     /// Notes that something could not be read at this point of the stream.
     #[cold]
-    fn lose(&mut self, kind: LossKind, misfit: &Misfit) {
+    fn lose(&mut self, kind: LossKind, parse_error: &ParseError) {
         if self.damaged >= MAX_DAMAGE {
             self.unlisted += 1;
             return;
         }
         self.damaged += 1;
-        let detail = format!("{}: {}: {misfit}", self.name, self.place());
+        let detail = format!("{}: {}: {parse_error}", self.name, self.place());
         let mut loss = kernel_loss(kind, Severity::Gap, Some(self.cpu), detail);
         loss.from = (self.events > 0).then_some(self.last).map(|last| self.correction.apply(last));
         self.losses.push_open(loss);
@@ -291,7 +292,10 @@ impl KernelStream {
         let Some(page) = self.open.take() else { return };
         let kind = if page.cut_off { LossKind::Truncated } else { LossKind::Damaged };
         let part = "record, byte of the page";
-        self.lose(kind, &Misfit { at: page.place.at, part, expected, found: format!("{found} at {at}") });
+        self.lose(
+            kind,
+            &ParseError { at: page.location.at, part, expected, found: format!("{found} at {at}") },
+        );
     }
 }
 
@@ -304,7 +308,7 @@ impl EventStream for KernelStream {
                 }
                 continue;
             };
-            let bytes = self.pages.bytes(&page.place);
+            let bytes = self.pages.bytes(&page.location);
             match page.records.next(bytes) {
                 Step::Event { time, from, to } => {
                     if time > page.limit && time - page.limit > JITTER {

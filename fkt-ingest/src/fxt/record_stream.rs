@@ -12,23 +12,23 @@ use sigmund_model::{
 };
 
 use super::codes::Entry;
-use super::place::{NewLwp, Places, numbered};
+use super::lwp_tracker::{LwpTracker, NewLwp, numbered};
 use super::records::{Args, Head, Records, Step};
+use super::reorder_window::ReorderWindow;
 use super::types::{Action, Plan};
-use super::window::Window;
 use super::{Shared, words};
-use crate::error::Misfit;
+use crate::error::ParseError;
 
-/// So many losses are told one by one; the others are counted.
-const MAX_TOLD: u64 = 100;
+/// So many losses get a row each; the others are counted.
+const MAX_ROWS: u64 = 100;
 
 /// Reads the events of a file.
 #[derive(Debug)]
 pub(super) struct FxtStream {
     shared: Arc<Shared>,
     records: Records,
-    window: Window,
-    places: Places,
+    window: ReorderWindow,
+    lwps: LwpTracker,
     losses: Vec<Loss>,
     passed: u64,
     ended: bool,
@@ -42,8 +42,8 @@ impl FxtStream {
         FxtStream {
             shared,
             records,
-            window: Window::default(),
-            places: Places::default(),
+            window: ReorderWindow::default(),
+            lwps: LwpTracker::default(),
             losses: Vec::new(),
             passed: 0,
             ended: false,
@@ -55,7 +55,7 @@ impl FxtStream {
         while !self.ended && !self.window.is_full() {
             match self.records.next(self.shared.input.bytes()) {
                 Step::Record(head) => self.window.push(head),
-                Step::Passed(misfit, cut_off) => self.pass(&misfit, cut_off),
+                Step::Passed(parse_error, cut_off) => self.pass(&parse_error, cut_off),
                 Step::End => self.end(),
             }
         }
@@ -63,28 +63,28 @@ impl FxtStream {
     }
 
     #[cold]
-    fn pass(&mut self, misfit: &Misfit, cut_off: bool) {
+    fn pass(&mut self, parse_error: &ParseError, cut_off: bool) {
         self.passed += 1;
-        if self.passed > MAX_TOLD {
+        if self.passed > MAX_ROWS {
             return;
         }
         let kind = if cut_off { LossKind::Truncated } else { LossKind::Damaged };
-        let loss = self.loss(kind, Severity::Gap, misfit.to_string());
+        let loss = self.loss(kind, Severity::Gap, parse_error.to_string());
         self.losses.push(Loss { from: self.last, ..loss });
     }
 
     #[cold]
     fn end(&mut self) {
         self.ended = true;
-        let untold = self.passed.saturating_sub(MAX_TOLD);
-        if untold > 0 {
+        let others = self.passed.saturating_sub(MAX_ROWS);
+        if others > 0 {
             let loss =
-                self.loss(LossKind::Damaged, Severity::Gap, format!("{untold} more places like these"));
-            self.losses.push(Loss { count: Some(untold), ..loss });
+                self.loss(LossKind::Damaged, Severity::Gap, format!("{others} more places like these"));
+            self.losses.push(Loss { count: Some(others), ..loss });
         }
     }
 
-    /// Records with ticks that cannot be; told when they have all been seen.
+    /// Records with ticks that cannot be; reported when all have been seen.
     #[cold]
     fn note_ticks(&mut self) {
         let late = std::mem::take(&mut self.window.late);
@@ -96,7 +96,7 @@ impl FxtStream {
         }
         let misplaced = std::mem::take(&mut self.window.misplaced);
         if misplaced > 0 {
-            let detail = format!("{misplaced} records with ticks far behind the end of the trace, left out");
+            let detail = format!("{misplaced} records with ticks far after the end of the trace, left out");
             let loss = self.loss(LossKind::Contradiction, Severity::Gap, detail);
             self.losses.push(Loss { count: Some(misplaced), ..loss });
         }
@@ -116,7 +116,7 @@ impl FxtStream {
         event.cpu = head.cpu.map(|cpu| Cpu(u32::from(cpu)));
         (event.lwp, event.thread) = match head.kernel {
             true => (head.cpu.map(|_| Lwp(head.id as u32)), Reported::Nothing),
-            false => self.places.of_thread(head.id),
+            false => self.lwps.of_thread(head.id),
         };
         event.context = if event.lwp == Some(Lwp::IDLE) { Context::Idle } else { Context::Task };
         event.effect = match action {
@@ -137,20 +137,20 @@ impl FxtStream {
         head.args.get(self.shared.input.bytes(), self.shared.order, index)
     }
 
-    /// What a record does, where its code says so. That of a new LWP says which it is.
+    /// The effect of a record. That of a new LWP also names the LWP.
     fn act(&mut self, action: Action, head: &Head, event: &mut Event) -> Option<Effect> {
         let lwp = |number: u64| u32::try_from(number).ok().map(Lwp);
         let first = self.arg(head, 0);
         Some(match action {
             Action::None => return None,
-            Action::KernelEntry => self.places.enter(head.cpu, head.id, Entry::of(head.code)?),
-            Action::KernelReturn => self.places.leave(head.cpu, head.id),
+            Action::KernelEntry => self.lwps.enter(head.cpu, head.id, Entry::of(head.code)?),
+            Action::KernelReturn => self.lwps.leave(head.cpu, head.id),
             Action::KernelSwitch => {
                 Effect::KernelSwitch { prev: event.lwp, prev_state: None, next: first.and_then(lwp)? }
             }
             Action::KernelFork => Effect::LwpNew(first.and_then(lwp)?),
             Action::ThreadBirth => Effect::ThreadNew(Thread::from_switch(first?)?),
-            Action::UserSwitch => self.places.switch(head.id, first?),
+            Action::UserSwitch => self.lwps.switch(head.id, first?),
             Action::NewLwp => match NewLwp::of(head.id, first?, self.arg(head, 1)?) {
                 NewLwp::Known(lwp) => {
                     event.lwp = Some(lwp);
@@ -159,7 +159,7 @@ impl FxtStream {
                 NewLwp::Numbered { number, carries } => {
                     event.lwp = numbered(number, self.shared.process());
                     event.thread = Reported::Nothing;
-                    self.places.new_lwp(event.lwp?, carries)
+                    self.lwps.new_lwp(event.lwp?, carries)
                 }
             },
         })

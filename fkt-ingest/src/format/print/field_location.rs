@@ -8,10 +8,10 @@ use crate::format::text::FieldFormat;
 
 /// A field, ready to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FieldLocation {
     pub(crate) offset: u32,
     pub(crate) size: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LocationKind,
     /// Of a number, the number; of an array, its elements.
     pub(crate) element: CType,
     pub(crate) machine: Machine,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 
 /// How the bytes of a field are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LocationKind {
     /// At its offset.
     Number,
     /// At its offset; of size 0, to the end of the record.
@@ -30,41 +30,41 @@ pub(crate) enum Kind {
     LocatedBehind,
 }
 
-impl Place {
+impl FieldLocation {
     /// `None` of a field that is no number and no array.
-    pub(crate) fn of(field: &FieldFormat, machine: Machine) -> Option<Place> {
+    pub(crate) fn of(field: &FieldFormat, machine: Machine) -> Option<FieldLocation> {
         let located = |prefix| field.c_type.strip_prefix(prefix);
         let (c_type, kind) = if let Some(c_type) = located("__data_loc ") {
-            (c_type, Kind::Located)
+            (c_type, LocationKind::Located)
         } else if let Some(c_type) = located("__rel_loc ") {
-            (c_type, Kind::LocatedBehind)
+            (c_type, LocationKind::LocatedBehind)
         } else if field.array.is_some() || Shape::new(field.size, false, machine.order).is_none() {
-            (field.c_type.as_str(), Kind::Array)
+            (field.c_type.as_str(), LocationKind::Array)
         } else {
-            (field.c_type.as_str(), Kind::Number)
+            (field.c_type.as_str(), LocationKind::Number)
         };
         let element = match kind {
-            Kind::Number => CType { size: field.size as u8, signed: field.signed, pointer: false },
+            LocationKind::Number => CType { size: field.size as u8, signed: field.signed, pointer: false },
             _ => element(field, c_type, machine),
         };
-        Some(Place { offset: field.offset, size: field.size, kind, element, machine })
+        Some(FieldLocation { offset: field.offset, size: field.size, kind, element, machine })
     }
 
     /// The word that says where a located field is.
-    pub(crate) fn of_word(field: &FieldFormat, machine: Machine) -> Place {
+    pub(crate) fn of_word(field: &FieldFormat, machine: Machine) -> FieldLocation {
         let element = CType { size: 4, signed: false, pointer: false };
-        Place { offset: field.offset, size: 4, kind: Kind::Number, element, machine }
+        FieldLocation { offset: field.offset, size: 4, kind: LocationKind::Number, element, machine }
     }
 
     /// The bytes of the field.
     pub(crate) fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
         let here = record.get(self.offset as usize..)?;
         match self.kind {
-            Kind::Number => here.get(..self.size as usize),
-            Kind::Array if self.size == 0 => Some(here),
-            Kind::Array => here.get(..self.size as usize),
-            Kind::Located => located(here, record, self.machine.order),
-            Kind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
+            LocationKind::Number => here.get(..self.size as usize),
+            LocationKind::Array if self.size == 0 => Some(here),
+            LocationKind::Array => here.get(..self.size as usize),
+            LocationKind::Located => located(here, record, self.machine.order),
+            LocationKind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
         }
     }
 

@@ -1,11 +1,11 @@
-//! Who runs where, as far as the codes say.
+//! Which LWP and which user thread a record is of, as far as the codes show.
 //!
 //! * A kernel's record has its LWP and its CPU. Entries to the kernel are nested per LWP, and `ret_from_sys_call` ends
 //!   the innermost: a system call, a trap or an interrupt.
 //! * A program's record has what the program calls the thread: with PM2 the user thread, elsewhere `pthread_self()`, or
 //!   0. PM2 numbers its LWPs, and says which thread is on which: `fut_new_lwp`, then `fut_switch_to`. Number 0 is the
 //!   LWP that began to record, the process itself. The kernel's ids of the others are not in the file, so they get
-//!   ids that no kernel gives, from [`FIRST_NUMBERED`] on, and names that say so.
+//!   ids that no kernel gives, from [`FIRST_NUMBERED`] on, and names that show it.
 //! * StarPU's `fut_new_lwp` gives the kernel's id of the LWP itself.
 
 use std::collections::HashMap;
@@ -26,9 +26,9 @@ const MAX_LWPS: usize = 1 << 16;
 /// Deeper nesting than this is forgotten.
 const MAX_NESTED: usize = 16;
 
-/// What the records so far have said.
+/// The state after the records so far.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct LwpTracker {
     /// Open entries to the kernel, by LWP; the idle task of each CPU has its own.
     entries: HashMap<(Option<u16>, u64), Vec<Entry>>,
     /// The LWP of each user thread that is mounted, and of those that were just before.
@@ -51,7 +51,7 @@ pub(super) fn numbered(number: u64, process: Option<u32>) -> Option<Lwp> {
     }
 }
 
-/// What `fut_new_lwp` tells of an LWP.
+/// What `fut_new_lwp` records of an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewLwp {
     /// The kernel's id.
@@ -70,7 +70,7 @@ impl NewLwp {
     }
 }
 
-impl Places {
+impl LwpTracker {
     /// An entry to the kernel.
     pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
         if self.entries.len() < MAX_LWPS {
@@ -89,7 +89,7 @@ impl Places {
         ended.and_then(Entry::interrupt).map_or(Effect::None, Effect::InterruptExit)
     }
 
-    /// The LWP of a record with this thread, and what the record says of who is mounted.
+    /// The LWP of a record with this thread, and the thread that is mounted on it.
     pub(super) fn of_thread(&self, id: u64) -> (Option<Lwp>, Reported<Thread>) {
         let Some(thread) = Thread::from_switch(id) else { return (None, Reported::Nothing) };
         match self.lwps.get(&id) {
@@ -105,7 +105,7 @@ impl Places {
         self.mount(lwp, thread)
     }
 
-    /// The LWP of this thread goes on with another one.
+    /// The LWP of this thread switches to another one.
     pub(super) fn switch(&mut self, id: u64, next: u64) -> Effect {
         match self.lwps.get(&id) {
             Some((lwp, _)) => self.mount(*lwp, next),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use sigmund_model::{ClockFit, Cpu, Event, EventStream, Loss, LossKind, Nanos, Severity, Ticks};
 
-use super::decode::Meaning;
+use super::decode::RecordDecoder;
 use super::index::CpuIndex;
 use super::layout::{PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES};
 use super::order::Lateness;
 use super::record::{Attrs, Record, Stamp};
+use super::record_cursor::{RecordCursor, RecordRange};
 use super::shared::Subscriber;
-use super::tape::{Tape, Walk};
 use crate::losses::kernel_loss;
 
 /// Events held back at most: some 30 MB. Where that is not enough, the oldest goes, and a later one that is older still
@@ -23,16 +23,16 @@ const MOST_HELD: usize = 1 << 17;
 /// Reads the events of one CPU.
 #[derive(Debug)]
 pub struct PerfStream {
-    meaning: Arc<Meaning>,
+    decoder: Arc<RecordDecoder>,
     /// Of the file, for messages.
     name: String,
     cpu: Option<Cpu>,
-    source: Source,
+    source: RecordSource,
     /// As the first pass measured it.
     measured: Lateness,
     /// The same, as far as this stream has come.
     seen: Lateness,
-    held: Held,
+    delayed: DelayedEvents,
     fit: Option<ClockFit>,
     last: Ticks,
     /// Time of the record that was read before, in the order of the file.
@@ -44,7 +44,7 @@ pub struct PerfStream {
 
 /// Where the records come from.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum RecordSource {
     Ranges(Ranges),
     Shared(Subscriber),
 }
@@ -52,17 +52,17 @@ pub(super) enum Source {
 /// Records of a file that is not compressed.
 #[derive(Debug)]
 pub(super) struct Ranges {
-    tape: Tape,
+    record_range: RecordRange,
     /// Ranges of the file that hold this CPU's records, among others.
     ranges: Arc<[(u64, u64)]>,
     next_range: usize,
     range_end: u64,
-    walk: Option<Walk>,
+    cursor: Option<RecordCursor>,
 }
 
 /// Events that wait for older ones.
 #[derive(Debug, Default)]
-struct Held {
+struct DelayedEvents {
     /// Time, place in the file, and index in `events`.
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
     events: Vec<Event>,
@@ -72,20 +72,20 @@ struct Held {
 
 impl PerfStream {
     pub(super) fn new(
-        source: Source,
+        source: RecordSource,
         name: String,
-        meaning: Arc<Meaning>,
+        decoder: Arc<RecordDecoder>,
         of_cpu: &CpuIndex,
         fit: Option<ClockFit>,
     ) -> PerfStream {
         PerfStream {
-            meaning,
+            decoder,
             name,
             cpu: of_cpu.cpu,
             source,
             measured: of_cpu.lateness,
             seen: Lateness::default(),
-            held: Held::default(),
+            delayed: DelayedEvents::default(),
             fit,
             last: Ticks(0),
             before: None,
@@ -109,7 +109,7 @@ impl PerfStream {
     #[inline]
     fn next_in_file(&mut self, event: &mut Event) -> Option<u64> {
         loop {
-            let Some((record, stamp)) = self.source.next(&self.meaning.attrs) else {
+            let Some((record, stamp)) = self.source.next(&self.decoder.attrs) else {
                 self.before = None;
                 return None;
             };
@@ -119,8 +119,8 @@ impl PerfStream {
             if self.measured.unsorted {
                 self.seen.see(stamp.time);
             }
-            if self.meaning.is_event(record.ty) {
-                self.meaning.fill(&record, &stamp, event);
+            if self.decoder.is_event(record.ty) {
+                self.decoder.fill(&record, &stamp, event);
                 self.before = Some(stamp.time);
                 return Some(stamp.time);
             }
@@ -134,12 +134,12 @@ impl PerfStream {
     fn next_in_time(&mut self, event: &mut Event) -> bool {
         loop {
             let reached = self.seen.newest().saturating_sub(self.measured.late);
-            if self.held.pop(event, reached) {
+            if self.delayed.pop(event, reached) {
                 return true;
             }
             match self.next_in_file(event) {
-                Some(time) => self.held.push(event, time),
-                None => return self.held.pop(event, u64::MAX),
+                Some(time) => self.delayed.push(event, time),
+                None => return self.delayed.pop(event, u64::MAX),
             }
         }
     }
@@ -181,31 +181,33 @@ fn lost(record: &Record<'_>, stamp: &Stamp, before: Option<u64>) -> Option<Loss>
     Some(loss)
 }
 
-impl Source {
+impl RecordSource {
     #[inline]
     fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
         match self {
-            Source::Ranges(ranges) => ranges.next(attrs),
-            Source::Shared(subscriber) => subscriber.next(attrs),
+            RecordSource::Ranges(ranges) => ranges.next(attrs),
+            RecordSource::Shared(subscriber) => subscriber.next(attrs),
         }
     }
 }
 
 impl Ranges {
     /// The records of a CPU, by its index.
-    pub(super) fn new(tape: &Tape, of_cpu: &CpuIndex) -> Ranges {
+    pub(super) fn new(record_range: &RecordRange, of_cpu: &CpuIndex) -> Ranges {
         let ranges = Arc::clone(&of_cpu.ranges);
-        Ranges { tape: tape.clone(), ranges, next_range: 0, range_end: 0, walk: None }
+        Ranges { record_range: record_range.clone(), ranges, next_range: 0, range_end: 0, cursor: None }
     }
 
     #[inline]
     fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
         let stamp = loop {
-            if let Some(stamp) = self.walk.as_mut().and_then(|walk| walk.advance_to_stamped(attrs)) {
+            if let Some(stamp) = self.cursor.as_mut().and_then(|cursor| cursor.advance_to_stamped(attrs)) {
                 break stamp;
             }
-            let damaged_at = self.walk.as_ref().and_then(Walk::damage).map(|misfit| misfit.at);
-            let resumed = damaged_at.and_then(|at| self.tape.resume(at)).filter(|at| *at < self.range_end);
+            let damaged_at =
+                self.cursor.as_ref().and_then(RecordCursor::damage).map(|parse_error| parse_error.at);
+            let resumed =
+                damaged_at.and_then(|at| self.record_range.resume(at)).filter(|at| *at < self.range_end);
             let (from, to) = match resumed {
                 Some(at) => (at, self.range_end),
                 None => {
@@ -215,13 +217,13 @@ impl Ranges {
                 }
             };
             self.range_end = to;
-            self.walk = Some(self.tape.walk_range(from, to));
+            self.cursor = Some(self.record_range.cursor_over(from, to));
         };
-        self.walk.as_ref().and_then(Walk::record).map(|record| (record, stamp))
+        self.cursor.as_ref().and_then(RecordCursor::record).map(|record| (record, stamp))
     }
 }
 
-impl Held {
+impl DelayedEvents {
     /// Takes what `event` says, and leaves there what may be overwritten.
     fn push(&mut self, event: &mut Event, time: u64) {
         let at = self.free.pop().unwrap_or_else(|| {
