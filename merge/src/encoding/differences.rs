@@ -28,9 +28,15 @@ const MINIBLOCK: usize = 32;
 const MINIBLOCKS: usize = 4;
 const BLOCK: usize = MINIBLOCK * MINIBLOCKS;
 
+/// The column whose values are in the order of time, or nearly so. Other ticks are lengths: their differences are no smaller.
+/// Lengths of 3.9 million system calls take 1.67 bytes each as they are, and 2.50 as differences.
+const IN_ORDER: &str = "ts_tick";
+
 /// A column chunk that is being encoded.
 pub(super) struct DifferenceChunk {
     chunk: Chunk,
+    /// Values are written as they are.
+    is_plain: bool,
     pages: Vec<PageRange>,
 }
 
@@ -43,7 +49,8 @@ struct PageRange {
 
 impl DifferenceChunk {
     pub(super) fn new(column: ColumnDescPtr) -> Result<DifferenceChunk, ParquetError> {
-        Ok(DifferenceChunk { chunk: Chunk::new(column)?, pages: Vec::new() })
+        let is_plain = column.name() != IN_ORDER;
+        Ok(DifferenceChunk { chunk: Chunk::new(column)?, is_plain, pages: Vec::new() })
     }
 
     /// Encodes some rows as a page.
@@ -53,6 +60,10 @@ impl DifferenceChunk {
         let least_and_most = ticks.iter().min().copied().zip(ticks.iter().max().copied());
         self.pages.push(PageRange { nulls: (count - ticks.len()) as i64, range: least_and_most });
         let mut page = self.chunk.begin(&rows.levels);
+        if self.is_plain {
+            page.extend(ticks.iter().flat_map(|tick| tick.to_le_bytes()));
+            return self.chunk.page(&page, count, count, Encoding::PLAIN);
+        }
         encode(ticks, &mut page);
         self.chunk.page(&page, count, count, Encoding::DELTA_BINARY_PACKED)
     }

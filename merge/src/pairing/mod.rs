@@ -24,7 +24,7 @@ mod wakeups;
 
 use sigmund_model::{
     EndReason, Ticks,
-    tables::{COUNTERS, INTERRUPTS, LOCKS, SPANS, SYSCALLS, WAKEUPS},
+    tables::{COUNTERS, INTERRUPTS, LOCKS, SPANS, WAKEUPS},
 };
 
 pub(crate) use self::{
@@ -38,7 +38,7 @@ pub(crate) use self::{
 };
 use crate::{
     error::Error,
-    tables::{Directory, OptionalTable},
+    tables::{Directory, OptionalTable, SyscallRows},
 };
 
 /// All pairings, each with its table.
@@ -56,7 +56,7 @@ impl Pairing {
     pub(crate) fn create(directory: &Directory, left_out: &[String]) -> Result<Pairing, Error> {
         let table = |table| OptionalTable::create(directory, table, left_out);
         Ok(Pairing {
-            syscalls: Syscalls::new(table(&SYSCALLS)?),
+            syscalls: Syscalls::new(SyscallRows::create(directory, left_out)?),
             interrupts: Interrupts::new(table(&INTERRUPTS)?),
             spans: Spans::new(table(&SPANS)?),
             locks: Locks::new(table(&LOCKS)?),

@@ -8,6 +8,13 @@ use foldhash::fast::RandomState;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NameId(u32);
 
+impl NameId {
+    /// Its position among all names.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Distinct names that are kept; a trace with more has the others' intervals without a name.
 const MOST_NAMES: usize = 1 << 20;
 
@@ -30,6 +37,11 @@ impl Names {
         self.names.push(name.into());
         self.ids.insert(name.into(), id);
         Some(id)
+    }
+
+    /// All names, by their numbers.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
     }
 
     pub(super) fn of(&self, id: NameId) -> &str {

@@ -9,7 +9,10 @@
 use sigmund_model::{EndReason, Lwp, Thread, Ticks};
 
 use super::names::{NameId, Names};
-use crate::{error::Error, tables::OptionalTable};
+use crate::{
+    error::Error,
+    tables::{SyscallRow, SyscallRows},
+};
 
 /// The most arguments that a system call has.
 const MOST_ARGS: usize = 6;
@@ -125,14 +128,14 @@ pub(crate) struct CallEnd {
 
 /// The table, and the names of calls.
 pub(crate) struct Syscalls {
-    rows: OptionalTable,
+    rows: Option<SyscallRows>,
     names: Names,
     by_number: Vec<Option<NameId>>,
     sched_yield: Option<NameId>,
 }
 
 impl Syscalls {
-    pub(super) fn new(rows: OptionalTable) -> Syscalls {
+    pub(super) fn new(rows: Option<SyscallRows>) -> Syscalls {
         let mut names = Names::default();
         let sched_yield = names.id("sched_yield");
         Syscalls { rows, names, by_number: vec![None; NUMBERS], sched_yield }
@@ -212,17 +215,24 @@ impl Syscalls {
 
     /// Writes a call that has ended.
     pub(crate) fn write(&mut self, lwp: Lwp, call: &OpenCall, end: CallEnd) -> Result<(), Error> {
-        let names = &self.names;
+        let Some(rows) = &mut self.rows else { return Ok(()) };
         let on_cpu = call.on_cpu_before.zip(end.on_cpu).map(|(before, now)| now - before);
-        self.rows.row(|mut row| {
-            row.count(call.since.0).count(end.at.0 - call.since.0).int(lwp.0);
-            row.maybe_count(call.thread.map(|thread| thread.0)).maybe_int(call.number);
-            row.maybe_text(call.name.map(|name| names.of(name))).numbers(call.args().iter().copied());
-            row.maybe_int(end.ret).maybe_count(on_cpu).text(end.reason.name());
-        })
+        let row = SyscallRow {
+            since: call.since,
+            end: end.at,
+            lwp,
+            thread: call.thread,
+            number: call.number,
+            name: call.name.map(NameId::number),
+            args: call.args(),
+            ret: end.ret,
+            off_cpu: on_cpu.map(|on_cpu| (end.at.0 - call.since.0).saturating_sub(on_cpu)),
+            reason: end.reason,
+        };
+        rows.push(row, self.names.all())
     }
 
     pub(super) fn finish(self) -> Result<(), Error> {
-        self.rows.finish()
+        self.rows.map_or(Ok(()), |rows| rows.finish(self.names.all()))
     }
 }

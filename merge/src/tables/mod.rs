@@ -4,8 +4,13 @@ pub(crate) mod about;
 mod directory;
 mod events;
 mod optional;
+mod syscalls;
 mod writer;
 
 pub(crate) use self::{
-    directory::Directory, events::EventRows, optional::OptionalTable, writer::TableWriter,
+    directory::Directory,
+    events::EventRows,
+    optional::OptionalTable,
+    syscalls::{SyscallRow, SyscallRows},
+    writer::TableWriter,
 };

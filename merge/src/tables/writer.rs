@@ -104,15 +104,6 @@ impl Row<'_> {
         self
     }
 
-    /// A list of numbers.
-    pub(crate) fn numbers(&mut self, values: impl Iterator<Item = i64>) -> &mut Self {
-        match self.columns.next() {
-            Some(Column::Numbers(numbers)) => numbers.push_list(values.map(Some)),
-            _ => unreachable!("numbers for a column that holds none"),
-        }
-        self
-    }
-
     /// A list of texts.
     pub(crate) fn texts<'t>(&mut self, values: impl Iterator<Item = Option<&'t str>>) -> &mut Self {
         match self.columns.next() {

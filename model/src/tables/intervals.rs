@@ -64,9 +64,9 @@ pub const SYSCALLS: Table = Table {
         known("args", Numbers, "Its arguments, as far as they were recorded; zeros at the end are left out."),
         maybe("ret", Int64, "What it returned; negative is an error number. NULL if it did not return."),
         maybe(
-            "on_cpu_tick",
+            "off_cpu_tick",
             Int64,
-            "The part of its length in which the LWP was on a CPU; NULL if that is not known.",
+            "The part of its length in which the LWP was on no CPU; NULL if that is not known. It is mostly 0, and so takes less room than on_cpu_tick, which sigmund sql shows beside it.",
         ),
         known(
             "end_reason",

@@ -213,6 +213,12 @@ impl Pattern {
     }
 }
 
+/// The position of the field with each role. Few, so that looking one up does not cost the cache.
+type Positions = [u8; Role::COUNT];
+
+/// Of a role that no field has.
+const NONE: u8 = u8::MAX;
+
 /// A field of an event that has a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FieldRow {
@@ -236,8 +242,8 @@ struct Row {
 
 impl Row {
     /// Where the fields are, if the row is about this event.
-    fn fields_in(&self, event_type: &EventType) -> Option<[Option<usize>; Role::COUNT]> {
-        let mut places = [None; Role::COUNT];
+    fn fields_in(&self, event_type: &EventType) -> Option<Positions> {
+        let mut places = [NONE; Role::COUNT];
         for field in self.fields {
             let any_name = field.name.is_empty();
             let there =
@@ -248,7 +254,9 @@ impl Row {
                 return None;
             }
             let known = &mut places[field.role as usize];
-            *known = known.or(place);
+            if *known == NONE {
+                *known = place.and_then(|place| u8::try_from(place).ok()).unwrap_or(NONE);
+            }
         }
         Some(places)
     }
@@ -258,7 +266,7 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEvent {
     row: &'static Row,
-    fields: [Option<usize>; Role::COUNT],
+    fields: Positions,
 }
 
 impl KnownEvent {
@@ -277,7 +285,8 @@ impl KnownEvent {
 
     /// The position of the field with this role.
     pub fn field(&self, role: Role) -> Option<usize> {
-        self.fields[role as usize]
+        let position = self.fields[role as usize];
+        (position != NONE).then_some(usize::from(position))
     }
 
     /// What the event's own name names: `read` of `sys_enter_read`, `local_timer` of `local_timer_entry`. `None` if fields do.
