@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use sigmund_export::{
-    Viewer,
+    ViewerFormat,
+    replay::{self, Replayed},
     tables::{TableFormat, write_table},
-    telling::{self, Told},
-    timeline::Cast,
+    timeline::Actors,
 };
 use sigmund_files::Destination;
 use sigmund_model::Ticks;
@@ -34,17 +34,22 @@ pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
     let trace = answer::open(Some(&args.trace)).await?;
     let filter = Filter::from(&args.filter);
     match args.format.kind() {
-        ExportKind::Viewer(viewer) => picture(&trace, &filter, viewer, &args).await,
+        ExportKind::ViewerFormat(viewer) => picture(&trace, &filter, viewer, &args).await,
         ExportKind::Table(format) => table(&trace, &filter, format, &args).await,
     }
 }
 
-async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &ExportArgs) -> Result<Found> {
-    let cast = Arc::new(telling::cast(trace, filter).await?);
+async fn picture(
+    trace: &SuperTrace,
+    filter: &Filter,
+    viewer: ViewerFormat,
+    args: &ExportArgs,
+) -> Result<Found> {
+    let actors = Arc::new(replay::read_actors(trace, filter).await?);
     let stop = Stop::new()?;
     let mut progress = Rate::new();
-    let mut follow = |told: &Told, reached: Ticks| {
-        progress.show(told.events, share(&cast, reached));
+    let mut follow = |told: &Replayed, reached: Ticks| {
+        progress.show(told.events, share(&actors, reached));
         stop.ask()
     };
     let to_stdout = is_stdout(&args.output);
@@ -52,13 +57,13 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
         bail!("--output -: this format is a folder: expected a name for it");
     }
     let (told, left_out) = if to_stdout {
-        let mut sink = viewer.write(terminal::data(), &cast, args.coarse)?;
-        (telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?, sink.left_out())
+        let mut sink = viewer.write(terminal::data(), &actors, args.coarse)?;
+        (replay::replay(trace, filter, &actors, &mut sink, &mut follow).await?, sink.left_out())
     } else {
         let mut destination = destination(args)?;
-        let created = viewer.create(&mut destination, &cast, args.coarse);
+        let created = viewer.create(&mut destination, &actors, args.coarse);
         let mut sink = created.with_context(|| shown(&args.output))?;
-        let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await;
+        let told = replay::replay(trace, filter, &actors, &mut sink, &mut follow).await;
         let told = told.map_err(|error| in_output(error, &args.output))?;
         let left_out = sink.left_out();
         drop(sink);
@@ -66,14 +71,14 @@ async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &Exp
         (told, left_out)
     };
     progress.clear();
-    if cast.clock.rate.is_none() {
+    if actors.clock.rate.is_none() {
         output::say(
             "warning: the trace does not say how long a tick is: one tick is written as one nanosecond",
         );
     }
     tell_repairs(&told);
     left_out.iter().for_each(|line| output::say(line));
-    output::say(&describe(viewer, &args.output, &cast, &told));
+    output::say(&describe(viewer, &args.output, &actors, &told));
     Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
 }
 
@@ -106,7 +111,7 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
 
 /// Where the export goes.
 fn destination(args: &ExportArgs) -> Result<Destination> {
-    let replaceable = args.force.then_some(Viewer::REPLACEABLE);
+    let replaceable = args.force.then_some(ViewerFormat::REPLACEABLE);
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }
 
@@ -126,8 +131,8 @@ fn shown(path: &Path) -> String {
 }
 
 /// What had to be put right, if anything.
-fn tell_repairs(told: &Told) {
-    let Told { ends_without_begin, begins_without_end, broken_holds, of_strangers, .. } = *told;
+fn tell_repairs(told: &Replayed) {
+    let Replayed { ends_without_begin, begins_without_end, broken_holds, unknown_actors, .. } = *told;
     if ends_without_begin > 0 {
         let slices = counted(ends_without_begin, "slice");
         output::say(&format!("left out {slices} whose begin the trace does not hold"));
@@ -140,17 +145,17 @@ fn tell_repairs(told: &Told) {
         let holds = counted(broken_holds, "hold");
         output::say(&format!("put right {holds} of locks whose begin or end the trace does not hold"));
     }
-    if of_strangers > 0 {
-        let rows = counted(of_strangers, "row");
+    if unknown_actors > 0 {
+        let rows = counted(unknown_actors, "row");
         output::say(&format!("warning: left out {rows} of LWPs, user threads or events that no table names"));
     }
 }
 
-fn describe(viewer: Viewer, path: &Path, cast: &Cast, told: &Told) -> String {
+fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, told: &Replayed) -> String {
     if told.states + told.events == 0 {
         return format!("{}: nothing matched, it is empty", shown(path));
     }
-    let span = Ticks(cast.clock.last.0 - cast.clock.first.0);
+    let span = Ticks(actors.clock.last.0 - actors.clock.first.0);
     let states = match viewer.has_events_only() {
         true => String::new(),
         false => format!(" and {}", counted(told.states, "state")),
@@ -159,16 +164,16 @@ fn describe(viewer: Viewer, path: &Path, cast: &Cast, told: &Told) -> String {
         "{}: {}{states} of {}, {} and {}, over {}",
         shown(path),
         counted(told.events, "event"),
-        counted(cast.threads.len() as u64, "user thread"),
-        counted(cast.lwps.len() as u64, "LWP"),
-        counted(cast.cpus.len() as u64, "CPU"),
-        output::length(span, cast.clock.rate),
+        counted(actors.threads.len() as u64, "user thread"),
+        counted(actors.lwps.len() as u64, "LWP"),
+        counted(actors.cpus.len() as u64, "CPU"),
+        output::length(span, actors.clock.rate),
     )
 }
 
 /// How much of the time has been told.
-fn share(cast: &Cast, reached: Ticks) -> Option<f64> {
-    let (first, last) = (cast.clock.first.0, cast.clock.last.0);
+fn share(actors: &Actors, reached: Ticks) -> Option<f64> {
+    let (first, last) = (actors.clock.first.0, actors.clock.last.0);
     (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
 }
 

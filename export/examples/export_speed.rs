@@ -12,7 +12,7 @@ use std::{
 };
 
 use sigmund_export::{
-    Viewer, telling,
+    ViewerFormat, replay,
     timeline::{Change, Sink},
 };
 use sigmund_model::Ticks;
@@ -27,9 +27,9 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(trace), Some(format)) = (arguments.next(), arguments.next()) else { return Err(USAGE.into()) };
     let viewer = match format.to_str() {
-        Some("paje") => Some(Viewer::Paje),
-        Some("perfetto") => Some(Viewer::Perfetto),
-        Some("chrome") => Some(Viewer::Chrome),
+        Some("paje") => Some(ViewerFormat::Paje),
+        Some("perfetto") => Some(ViewerFormat::Perfetto),
+        Some("chrome") => Some(ViewerFormat::Chrome),
         Some("nothing") => None,
         _ => return Err(USAGE.into()),
     };
@@ -37,17 +37,17 @@ fn main() -> Result<()> {
     tokio::runtime::Builder::new_multi_thread().build()?.block_on(measure(trace, viewer, out))
 }
 
-async fn measure(trace: PathBuf, viewer: Option<Viewer>, out: PathBuf) -> Result<()> {
+async fn measure(trace: PathBuf, viewer: Option<ViewerFormat>, out: PathBuf) -> Result<()> {
     let trace = SuperTrace::open(trace).await?;
     let filter = Filter::default();
-    let cast = Arc::new(telling::cast(&trace, &filter).await?);
+    let actors = Arc::new(replay::read_actors(&trace, &filter).await?);
     let mut file = Counted { file: File::create(out)?, bytes: 0 };
     let (started, before) = (Instant::now(), cpu_seconds()?);
     let mut sink: Box<dyn Sink + '_> = match viewer {
-        Some(viewer) => Box::new(viewer.write(&mut file, &cast, None)?),
+        Some(viewer) => Box::new(viewer.write(&mut file, &actors, None)?),
         None => Box::new(Nobody),
     };
-    let told = telling::tell(&trace, &filter, &cast, &mut sink, |_, _| Ok(())).await?;
+    let told = replay::replay(&trace, &filter, &actors, &mut sink, |_, _| Ok(())).await?;
     drop(sink);
     let ([user, kernel], [user_before, kernel_before]) = (cpu_seconds()?, before);
     let (user, kernel) = (user - user_before, kernel - kernel_before);

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use sigmund_export::{
-    Viewer,
+    ViewerFormat,
     tables::{RowFormat, TableFormat},
 };
 use sigmund_model::{Nanos, tables::Table};
@@ -70,18 +70,18 @@ pub(crate) enum ExportFormat {
 
 /// A picture, or a table.
 pub(crate) enum ExportKind {
-    Viewer(Viewer),
+    ViewerFormat(ViewerFormat),
     Table(TableFormat),
 }
 
 impl ExportFormat {
     pub(crate) fn kind(self) -> ExportKind {
         match self {
-            ExportFormat::Paje => ExportKind::Viewer(Viewer::Paje),
-            ExportFormat::Otf2 => ExportKind::Viewer(Viewer::Otf2),
-            ExportFormat::Perfetto => ExportKind::Viewer(Viewer::Perfetto),
-            ExportFormat::Chrome => ExportKind::Viewer(Viewer::Chrome),
-            ExportFormat::Ctf => ExportKind::Viewer(Viewer::Ctf),
+            ExportFormat::Paje => ExportKind::ViewerFormat(ViewerFormat::Paje),
+            ExportFormat::Otf2 => ExportKind::ViewerFormat(ViewerFormat::Otf2),
+            ExportFormat::Perfetto => ExportKind::ViewerFormat(ViewerFormat::Perfetto),
+            ExportFormat::Chrome => ExportKind::ViewerFormat(ViewerFormat::Chrome),
+            ExportFormat::Ctf => ExportKind::ViewerFormat(ViewerFormat::Ctf),
             ExportFormat::Csv => ExportKind::Table(TableFormat::Rows(RowFormat::Csv)),
             ExportFormat::Tsv => ExportKind::Table(TableFormat::Rows(RowFormat::Tsv)),
             ExportFormat::Ndjson => ExportKind::Table(TableFormat::Rows(RowFormat::Ndjson)),

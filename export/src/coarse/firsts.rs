@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::timeline::{EventKind, Track};
+use crate::timeline::{EventTypeId, Track};
 
 /// What happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instant {
-    Event(EventKind),
+    Event(EventTypeId),
     Wakeup,
     Migration,
 }
@@ -15,13 +15,13 @@ pub(super) enum Instant {
 /// The bucket in which each was told last.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
-    told: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
+    emitted: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
 }
 
 impl Firsts {
     /// Whether nothing of this kind was told on this track in this bucket. From now on, it was.
     #[inline]
     pub(super) fn is_first(&mut self, instant: Instant, track: Option<Track>, bucket: u64) -> bool {
-        self.told.insert((instant, track), bucket) != Some(bucket)
+        self.emitted.insert((instant, track), bucket) != Some(bucket)
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use sigmund_model::{LwpState, Ticks};
 
-use super::held::{Held, Waiting};
+use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
-use crate::timeline::{Cast, Change, CpuId, Doing, LwpId, ThreadId};
+use crate::timeline::{Actors, Change, CpuId, DetailedState, LwpId, ThreadId};
 
 /// Which states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
             (LaneId::Lwp(lwp), Value { cpu, ..who(state.map(|state| state as u32)) })
         }
         Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
-            let doing = who(state.map(|state| Doing::new(state, blocked_for).index() as u32));
+            let doing = who(state.map(|state| DetailedState::new(state, blocked_for).index() as u32));
             (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..doing })
         }
         _ => return None,
@@ -72,8 +72,9 @@ impl LaneId {
             LaneId::LwpThread(of) => Change::LwpThread(of, index.map(ThreadId)),
             LaneId::Lwp(lwp) => Change::Lwp { lwp, state: index.map(|i| LwpState::ALL[i as usize]), cpu },
             LaneId::Thread(thread) => {
-                let doing = index.map(|i| Doing::at(i as usize));
-                let (state, blocked_for) = (doing.map(Doing::state), doing.and_then(Doing::blocked_for));
+                let doing = index.map(|i| DetailedState::at(i as usize));
+                let (state, blocked_for) =
+                    (doing.map(DetailedState::state), doing.and_then(DetailedState::blocked_for));
                 Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
             }
         }
@@ -90,10 +91,10 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    pub(super) fn new(cast: &Cast) -> Lanes {
-        let numbers = Numbers::of(cast);
+    pub(super) fn new(actors: &Actors) -> Lanes {
+        let numbers = Numbers::of(actors);
         let mut lanes = Vec::new();
-        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + cast.threads.len(), Lane::default);
+        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + actors.threads.len(), Lane::default);
         Lanes { numbers, lanes, pending: Vec::new() }
     }
 
@@ -113,13 +114,13 @@ impl Lanes {
     pub(super) fn change(
         &mut self,
         id: LaneId,
-        heard: Stretch,
+        received: Stretch,
         buckets: Buckets,
-        waiting: &mut Waiting,
+        pending_changes: &mut PendingChanges,
     ) -> bool {
         let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
-        let was_short = lane.end(id, heard.from, buckets, waiting);
-        lane.open = Some(heard);
+        let was_short = lane.end(id, received.from, buckets, pending_changes);
+        lane.open = Some(received);
         if !lane.is_pending {
             lane.is_pending = true;
             self.pending.push(id);
@@ -128,13 +129,13 @@ impl Lanes {
     }
 
     /// What began a bucket ago is long.
-    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (lanes, numbers) = (&mut self.lanes, self.numbers);
         self.pending.retain(|id| {
             let lane = &mut lanes[Lanes::index(numbers, *id)];
             let is_long = lane.open.is_some_and(|open| buckets.is_long(open.from, now));
             if is_long {
-                lane.tell_open(*id, waiting);
+                lane.tell_open(*id, pending_changes);
             }
             lane.is_pending = !is_long;
             lane.is_pending
@@ -142,11 +143,11 @@ impl Lanes {
     }
 
     /// Nothing follows: what is open is told as it is. It has no state, by the rules.
-    pub(super) fn finish(&mut self, waiting: &mut Waiting) {
+    pub(super) fn finish(&mut self, pending_changes: &mut PendingChanges) {
         for id in self.pending.drain(..) {
             let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
             lane.is_pending = false;
-            lane.tell_open(id, waiting);
+            lane.tell_open(id, pending_changes);
         }
     }
 }
@@ -159,28 +160,35 @@ struct Lane {
     /// The short ones before it, back to the beginning of its bucket or to a long one.
     sums: Sums,
     /// What the sink was told last, and whether it was short.
-    told: Option<(Value, bool)>,
+    emitted: Option<(Value, bool)>,
     is_pending: bool,
 }
 
 impl Lane {
     /// The open state ends; returns whether it was short.
-    fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, waiting: &mut Waiting) -> bool {
+    fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) -> bool {
         let Some(open) = self.open else { return false };
         if buckets.is_long(open.from, to) {
-            self.tell_open(id, waiting);
+            self.tell_open(id, pending_changes);
             return false;
         }
-        self.add(id, open, to, buckets, waiting);
+        self.add(id, open, to, buckets, pending_changes);
         true
     }
 
     /// A short state: into its bucket; what reaches into the next one, into that.
-    fn add(&mut self, id: LaneId, short: Stretch, to: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    fn add(
+        &mut self,
+        id: LaneId,
+        short: Stretch,
+        to: Ticks,
+        buckets: Buckets,
+        pending_changes: &mut PendingChanges,
+    ) {
         let end = Ticks(buckets.end(short.from));
         self.sums.add(short, to.min(end));
         if to >= end {
-            self.tell_sums(id, waiting);
+            self.tell_sums(id, pending_changes);
         }
         if to > end {
             self.sums.add(Stretch { from: end, ..short }, to);
@@ -188,32 +196,34 @@ impl Lane {
     }
 
     /// The open state is long, so the short ones before it are complete.
-    fn tell_open(&mut self, id: LaneId, waiting: &mut Waiting) {
-        self.tell_sums(id, waiting);
+    fn tell_open(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
+        self.tell_sums(id, pending_changes);
         if let Some(open) = self.open.take() {
-            self.tell(id, open, false, waiting);
+            self.emit(id, open, false, pending_changes);
         }
     }
 
-    fn tell_sums(&mut self, id: LaneId, waiting: &mut Waiting) {
+    fn tell_sums(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
         let mut from = self.sums.from;
         let mut sums = std::mem::take(&mut self.sums);
         for sum in &sums.of_values {
-            self.tell(id, Stretch { from, ..sum.first }, true, waiting);
+            self.emit(id, Stretch { from, ..sum.first }, true, pending_changes);
             from = Ticks(from.0 + sum.ticks);
         }
         sums.clear();
         self.sums = sums;
     }
 
-    fn tell(&mut self, id: LaneId, stretch: Stretch, is_short: bool, waiting: &mut Waiting) {
+    fn emit(&mut self, id: LaneId, stretch: Stretch, is_short: bool, pending_changes: &mut PendingChanges) {
         let Stretch { value, from, number } = stretch;
-        match &mut self.told {
+        match &mut self.emitted {
             // It goes on, as far as can be seen.
-            Some((told, was_short)) if *told == value && (is_short || *was_short) => *was_short = is_short,
-            told => {
-                *told = Some((value, is_short));
-                waiting.push(from, number, Held::State(id, value));
+            Some((emitted, was_short)) if *emitted == value && (is_short || *was_short) => {
+                *was_short = is_short
+            }
+            emitted => {
+                *emitted = Some((value, is_short));
+                pending_changes.push(from, number, PendingChange::State(id, value));
             }
         }
     }
@@ -238,7 +248,7 @@ struct Sum {
 /// More than states there are.
 const FEW: usize = 32;
 
-const _: () = assert!(FEW > Doing::COUNT);
+const _: () = assert!(FEW > DetailedState::COUNT);
 
 impl Sums {
     #[inline]

@@ -47,19 +47,19 @@
 
 mod counter;
 mod firsts;
-mod held;
 mod lane;
+mod pending_changes;
 mod slices;
 
 use std::io;
 
 use sigmund_model::Ticks;
 
-use crate::timeline::{Cast, Change, Sink, Track};
+use crate::timeline::{Actors, Change, Sink, Track};
 use counter::Counters;
 use firsts::{Firsts, Instant};
-use held::{Held, Waiting};
 use lane::Lanes;
+use pending_changes::{PendingChange, PendingChanges};
 use slices::Slices;
 
 /// Tells a sink a timeline in which nothing is shorter than can be seen.
@@ -71,7 +71,7 @@ pub struct Coarse<S> {
     slices: Slices,
     counters: Counters,
     firsts: Firsts,
-    waiting: Waiting,
+    pending_changes: PendingChanges,
     /// The end of the bucket that time is in.
     next: u64,
     /// Of the change that is heard.
@@ -128,17 +128,17 @@ impl Buckets {
 
 impl<S: Sink> Coarse<S> {
     /// Tells `sink` what can be seen at `least` ticks.
-    pub fn new(sink: S, cast: &Cast, least: Ticks) -> Coarse<S> {
-        let buckets = Buckets { first: cast.clock.first.0, len: least.0.max(1) };
+    pub fn new(sink: S, actors: &Actors, least: Ticks) -> Coarse<S> {
+        let buckets = Buckets { first: actors.clock.first.0, len: least.0.max(1) };
         Coarse {
             sink,
             buckets,
-            lanes: Lanes::new(cast),
-            slices: Slices::new(cast),
-            counters: Counters::new(cast),
+            lanes: Lanes::new(actors),
+            slices: Slices::new(actors),
+            counters: Counters::new(actors),
             firsts: Firsts::default(),
-            waiting: Waiting::default(),
-            next: buckets.end(cast.clock.first),
+            pending_changes: PendingChanges::default(),
+            next: buckets.end(actors.clock.first),
             number: 0,
             left_out: LeftOut::default(),
         }
@@ -161,10 +161,10 @@ impl<S: Sink> Coarse<S> {
 
     fn hear(&mut self, tick: Ticks, change: &Change<'_>) {
         self.number += 1;
-        let Coarse { buckets, waiting, left_out, number, .. } = self;
+        let Coarse { buckets, pending_changes, left_out, number, .. } = self;
         if let Some((lane, value)) = lane::state(change) {
-            let heard = lane::Stretch { value, from: tick, number: *number };
-            left_out.short_states += u64::from(self.lanes.change(lane, heard, *buckets, waiting));
+            let received = lane::Stretch { value, from: tick, number: *number };
+            left_out.short_states += u64::from(self.lanes.change(lane, received, *buckets, pending_changes));
             return;
         }
         match *change {
@@ -173,27 +173,31 @@ impl<S: Sink> Coarse<S> {
             }
             Change::Leave(track, kind) => {
                 left_out.slices +=
-                    u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, waiting));
+                    u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, pending_changes));
             }
             Change::Count(counter, value) => self.counters.count(counter, tick, *number, value),
             Change::Event(event) => {
                 let instant = Instant::Event(event.kind);
                 if self.firsts.is_first(instant, event.track(), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::event(event));
+                    pending_changes.push(tick, *number, PendingChange::event(event));
                 } else {
                     left_out.events += 1;
                 }
             }
             Change::Wakeup { by, of } => {
                 if self.firsts.is_first(Instant::Wakeup, Some(of), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::Plain(Change::Wakeup { by, of }));
+                    pending_changes.push(tick, *number, PendingChange::Plain(Change::Wakeup { by, of }));
                 } else {
                     left_out.wakeups += 1;
                 }
             }
             Change::Migration { of, from, to } => {
                 if self.firsts.is_first(Instant::Migration, Some(of), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::Plain(Change::Migration { of, from, to }));
+                    pending_changes.push(
+                        tick,
+                        *number,
+                        PendingChange::Plain(Change::Migration { of, from, to }),
+                    );
                 } else {
                     left_out.migrations += 1;
                 }
@@ -213,12 +217,12 @@ impl<S: Sink> Coarse<S> {
     /// back is decided, and told.
     #[cold]
     fn enter_bucket(&mut self, now: Ticks) -> io::Result<()> {
-        self.lanes.settle(now, self.buckets, &mut self.waiting);
-        self.slices.settle(now, self.buckets, &mut self.waiting);
-        self.left_out.counts += self.counters.settle(&mut self.waiting);
+        self.lanes.settle(now, self.buckets, &mut self.pending_changes);
+        self.slices.settle(now, self.buckets, &mut self.pending_changes);
+        self.left_out.counts += self.counters.settle(&mut self.pending_changes);
         self.next = self.buckets.end(now);
         let decided = self.next.saturating_sub(2 * self.buckets.len).max(self.buckets.first);
-        self.waiting.tell_before(decided, &mut self.sink)
+        self.pending_changes.emit_before(decided, &mut self.sink)
     }
 }
 
@@ -235,9 +239,9 @@ impl<S: Sink> Sink for Coarse<S> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.lanes.finish(&mut self.waiting);
-        self.left_out.counts += self.counters.settle(&mut self.waiting);
-        self.waiting.tell_before(u64::MAX, &mut self.sink)?;
+        self.lanes.finish(&mut self.pending_changes);
+        self.left_out.counts += self.counters.settle(&mut self.pending_changes);
+        self.pending_changes.emit_before(u64::MAX, &mut self.sink)?;
         self.sink.finish()
     }
 }
@@ -250,8 +254,8 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(cast: &Cast) -> Numbers {
-        Numbers { cpus: cast.cpus.len(), lwps: cast.lwps.len() }
+    fn of(actors: &Actors) -> Numbers {
+        Numbers { cpus: actors.cpus.len(), lwps: actors.lwps.len() }
     }
 
     #[inline]

@@ -2,9 +2,9 @@
 
 use sigmund_model::Ticks;
 
-use super::held::{Held, Waiting};
+use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
-use crate::timeline::{Cast, Change, Slice, SliceKind, Track};
+use crate::timeline::{Actors, Change, Slice, SliceKind, Track};
 
 /// So many slices may wait on one track.
 const DEPTH: usize = 65_536;
@@ -39,10 +39,10 @@ struct OpenSlice {
 }
 
 impl Slices {
-    pub(super) fn new(cast: &Cast) -> Slices {
-        let numbers = Numbers::of(cast);
+    pub(super) fn new(actors: &Actors) -> Slices {
+        let numbers = Numbers::of(actors);
         let mut tracks = Vec::new();
-        tracks.resize_with(numbers.cpus + numbers.lwps + cast.threads.len(), Open::default);
+        tracks.resize_with(numbers.cpus + numbers.lwps + actors.threads.len(), Open::default);
         Slices { numbers, tracks, pending: Vec::new() }
     }
 
@@ -71,17 +71,17 @@ impl Slices {
         number: u64,
         kind: SliceKind,
         buckets: Buckets,
-        waiting: &mut Waiting,
+        pending_changes: &mut PendingChanges,
     ) -> bool {
         let open = &mut self.tracks[self.numbers.track(track)];
         if open.too_deep > 0 {
             open.too_deep -= 1;
             return true;
         }
-        open.settle(track, tick, buckets, waiting);
+        open.settle(track, tick, buckets, pending_changes);
         let is_long = open.waiting_from == open.stack.len();
         if is_long {
-            waiting.push(tick, number, Held::Plain(Change::Leave(track, kind)));
+            pending_changes.push(tick, number, PendingChange::Plain(Change::Leave(track, kind)));
         }
         if let Some(slice) = open.stack.pop() {
             open.names.truncate(slice.name_at);
@@ -91,11 +91,11 @@ impl Slices {
     }
 
     /// What began a bucket ago is long.
-    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (tracks, numbers) = (&mut self.tracks, self.numbers);
         self.pending.retain(|track| {
             let open = &mut tracks[numbers.track(*track)];
-            open.settle(*track, now, buckets, waiting);
+            open.settle(*track, now, buckets, pending_changes);
             open.is_pending = open.waiting_from < open.stack.len();
             open.is_pending
         });
@@ -103,14 +103,14 @@ impl Slices {
 }
 
 impl Open {
-    fn settle(&mut self, track: Track, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    fn settle(&mut self, track: Track, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         while let Some(slice) = self.stack.get(self.waiting_from) {
             if !buckets.is_long(slice.from, now) {
                 return;
             }
             let end = self.stack.get(self.waiting_from + 1).map_or(self.names.len(), |next| next.name_at);
             let name = self.names[slice.name_at..end].into();
-            waiting.push(slice.from, slice.number, Held::Enter(track, slice.kind, name));
+            pending_changes.push(slice.from, slice.number, PendingChange::Enter(track, slice.kind, name));
             self.waiting_from += 1;
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use sigmund_model::{Context, Cpu, LwpState, Params, ThreadState, Ticks, WaitKind};
 
-use super::{CpuId, EventKind, LwpId, ProcessId, ThreadId};
+use super::{CpuId, EventTypeId, LwpId, ProcessId, ThreadId};
 
 /// Writes what it hears into a file. What it may rely on is told in the [module](super).
 pub trait Sink {
@@ -83,7 +83,7 @@ pub enum Change<'a> {
         /// The object it waits for, if it is blocked and the runtime said.
         blocked_on: Option<i64>,
         /// What kind of thing that is, if it is blocked and the runtime said. With the state it is a
-        /// [`Doing`](super::Doing).
+        /// [`DetailedState`](super::Doing).
         blocked_for: Option<WaitKind>,
     },
     /// A slice begins, inside of those that are open on its track.
@@ -123,7 +123,7 @@ pub enum Change<'a> {
         hold: Hold,
     },
     /// An event, as it was recorded.
-    Event(&'a Happening<'a>),
+    Event(&'a RecordedEvent<'a>),
 }
 
 /// What a slice is.
@@ -192,9 +192,9 @@ pub struct Hold {
 
 /// An event, as it was recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct Happening<'a> {
+pub struct RecordedEvent<'a> {
     /// Its declaration; with it come its level, its name and its fields.
-    pub kind: EventKind,
+    pub kind: EventTypeId,
     /// The CPU it happened on.
     pub cpu: Option<CpuId>,
     /// The LWP that was on that CPU; `None` also for the idle task.
@@ -209,7 +209,7 @@ pub struct Happening<'a> {
     pub params: &'a Params,
 }
 
-impl Happening<'_> {
+impl RecordedEvent<'_> {
     /// The narrowest track that it belongs to: of the user thread, or of the LWP; of the CPU, in an interrupt or when
     /// nobody else is known; `None` if nothing is known.
     pub fn track(&self) -> Option<Track> {

@@ -1,9 +1,9 @@
 //! What happened, in the order of time, as viewers draw it; apart from any format.
 //!
-//! First the [`Cast`]: the clock, and everybody who takes part. Then [`Change`]s, one after the other, to a [`Sink`].
+//! First the [`Actors`]: the clock, and everybody who takes part. Then [`Change`]s, one after the other, to a [`Sink`].
 //! Whoever writes a sink can rely on this:
 //!
-//! 1. Ticks never go back, and lie between `cast.clock.first` and `cast.clock.last`.
+//! 1. Ticks never go back, and lie between `actors.clock.first` and `actors.clock.last`.
 //! 2. Every id is one of the cast's.
 //! 3. A state holds until the next one on the same track; `None` says that there is none that is known or chosen. At the
 //!    end every track that had a state has got its `None`.
@@ -14,12 +14,12 @@
 //! What the trace did not hold in that way (an exit without its entry, a span that never ended) is already put right
 //! and counted.
 
-mod cast;
+mod actors;
 mod change;
-mod doing;
+mod detailed_state;
 
-pub use cast::{
-    Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
+pub use actors::{
+    Actors, Clock, CpuId, EventTypeId, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
 };
-pub use change::{Change, Counter, Happening, Hold, Sink, Slice, SliceKind, Track};
-pub use doing::Doing;
+pub use change::{Change, Counter, Hold, RecordedEvent, Sink, Slice, SliceKind, Track};
+pub use detailed_state::DetailedState;

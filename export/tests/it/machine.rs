@@ -3,14 +3,14 @@
 
 use std::io;
 
-use sigmund_export::timeline::{Cast, Change, CpuId, LwpActor, LwpId, Sink, Track};
+use sigmund_export::timeline::{Actors, Change, CpuId, LwpActor, LwpId, Sink, Track};
 use sigmund_model::{Cpu, Lwp, LwpState, Ticks};
 
 use crate::story::{self, Dice};
 
 /// The story, and the cast for it.
 pub(crate) struct Machine {
-    pub(crate) cast: Cast,
+    pub(crate) actors: Actors,
     seed: u64,
     steps: u64,
 }
@@ -25,19 +25,19 @@ struct Now<'a> {
 
 impl Machine {
     pub(crate) fn new(seed: u64, steps: u64, cpus: u32, lwps: u32) -> Machine {
-        let mut cast = story::cast(1000 + steps * 100);
-        cast.cpus = (0..cpus).map(Cpu).collect();
-        let like = cast.lwps[0].clone();
-        cast.lwps = (0..lwps)
+        let mut actors = story::actors(1000 + steps * 100);
+        actors.cpus = (0..cpus).map(Cpu).collect();
+        let like = actors.lwps[0].clone();
+        actors.lwps = (0..lwps)
             .map(|n| LwpActor { lwp: Lwp(500 + n), name: Some(format!("lwp/{n}")), ..like.clone() })
             .collect();
-        Machine { cast, seed, steps }
+        Machine { actors, seed, steps }
     }
 
     pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
-        let states = vec![LwpState::Sleeping; self.cast.lwps.len()];
-        let on = vec![None; self.cast.cpus.len()];
-        let mut now = Now { dice: Dice(self.seed), at: self.cast.clock.first, sink, states, on };
+        let states = vec![LwpState::Sleeping; self.actors.lwps.len()];
+        let on = vec![None; self.actors.cpus.len()];
+        let mut now = Now { dice: Dice(self.seed), at: self.actors.clock.first, sink, states, on };
         for lwp in 0..now.states.len() {
             let states = [LwpState::Sleeping, LwpState::Runnable, LwpState::DiskSleep, LwpState::Stopped];
             now.states[lwp] = states[now.dice.below(4) as usize];
@@ -51,7 +51,7 @@ impl Machine {
                 _ => now.wake()?,
             }
         }
-        now.end(self.cast.clock.last)
+        now.end(self.actors.clock.last)
     }
 }
 

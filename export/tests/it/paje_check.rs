@@ -1,11 +1,11 @@
 //! The checker of Pajé files finds what is wrong, and only that.
 
-use sigmund_export::paje::{FaultKind, Report, check};
+use sigmund_export::sinks::paje::{FaultKind, Report, check};
 
 use crate::{paje::written, story};
 
 fn small() -> String {
-    String::from_utf8(written(&story::cast(11_000), story::small)).unwrap()
+    String::from_utf8(written(&story::actors(11_000), story::small)).unwrap()
 }
 
 fn checked(file: &str) -> Report {

@@ -3,9 +3,9 @@
 use std::{fs, io, sync::Arc};
 
 use sigmund_export::{
-    chrome::Chrome,
-    perfetto::Perfetto,
-    timeline::{Cast, Change, Sink},
+    sinks::chrome::Chrome,
+    sinks::perfetto::Perfetto,
+    timeline::{Actors, Change, Sink},
 };
 use sigmund_model::Ticks;
 
@@ -61,14 +61,14 @@ fn least(random: &Random, write: &dyn Fn(Tell<'_>) -> u64) -> (f64, u64) {
     (spent as f64 / 1e9, bytes)
 }
 
-fn measure(name: &str, write: impl Fn(Arc<Cast>, Tell<'_>) -> u64) {
+fn measure(name: &str, write: impl Fn(Arc<Actors>, Tell<'_>) -> u64) {
     let random = Random::new(1, CHANGES);
-    let cast = Arc::new(random.cast.clone());
+    let actors = Arc::new(random.actors.clone());
     let (story, _) = least(&random, &|tell| {
         tell(&mut Deaf);
         0
     });
-    let (all, bytes) = least(&random, &|tell| write(cast.clone(), tell));
+    let (all, bytes) = least(&random, &|tell| write(actors.clone(), tell));
     let seconds = all - story;
     println!(
         "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the story's {story:.2}), {:.1} bytes each",
@@ -80,14 +80,14 @@ fn measure(name: &str, write: impl Fn(Arc<Cast>, Tell<'_>) -> u64) {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_perfetto() {
-    measure("perfetto", |cast, tell| {
+    measure("perfetto", |actors, tell| {
         let mut bytes = Counted::default();
-        tell(&mut Perfetto::new(&mut bytes, cast).unwrap());
+        tell(&mut Perfetto::new(&mut bytes, actors).unwrap());
         bytes.0
     });
-    measure("perfetto, uncompressed", |cast, tell| {
+    measure("perfetto, uncompressed", |actors, tell| {
         let mut bytes = Counted::default();
-        tell(&mut Perfetto::uncompressed(&mut bytes, cast).unwrap());
+        tell(&mut Perfetto::uncompressed(&mut bytes, actors).unwrap());
         bytes.0
     });
 }
@@ -95,9 +95,9 @@ fn speed_of_perfetto() {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_chrome() {
-    measure("chrome", |cast, tell| {
+    measure("chrome", |actors, tell| {
         let mut bytes = Counted::default();
-        tell(&mut Chrome::new(&mut bytes, cast).unwrap());
+        tell(&mut Chrome::new(&mut bytes, actors).unwrap());
         bytes.0
     });
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use sigmund_export::timeline::{
-    Cast, Change, Clock, Counter, CpuId, EventKind, Happening, Hold, LwpActor, LwpId, Process, ProcessId,
-    Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
+    Actors, Change, Clock, Counter, CpuId, EventTypeId, Hold, LwpActor, LwpId, Process, ProcessId,
+    RecordedEvent, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
 };
 use sigmund_model::{
     Context, Cpu, EventType, Field, FieldType, Hertz, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState,
@@ -23,7 +23,7 @@ pub(crate) const HOSTILE_NAMES: [&str; 7] = [
 ];
 
 /// Two CPUs, one process with two LWPs and three user threads, one strange LWP.
-pub(crate) fn cast(last: u64) -> Cast {
+pub(crate) fn actors(last: u64) -> Actors {
     let lwp = |lwp, name: &str, process, carries_threads| LwpActor {
         lwp: Lwp(lwp),
         name: Some(name.into()),
@@ -48,7 +48,7 @@ pub(crate) fn cast(last: u64) -> Cast {
         fields: fields.iter().map(|(name, ty)| Field { name: (*name).into(), ty: *ty }).collect(),
         format: String::new(),
     };
-    Cast {
+    Actors {
         clock: Clock {
             first: Ticks(1000),
             last: Ticks(last),
@@ -119,8 +119,8 @@ pub(crate) fn small(sink: &mut dyn Sink) -> io::Result<()> {
     tell(1400, enter(Track::Lwp(lwp70), SliceKind::Syscall, "futex"))?;
     params.push_number(64);
     params.push_named(24, "eth0");
-    let received = Happening {
-        kind: EventKind(1),
+    let received = RecordedEvent {
+        kind: EventTypeId(1),
         cpu: Some(cpu0),
         lwp: Some(lwp70),
         thread: Some(main),
@@ -195,34 +195,38 @@ fn enter(track: Track, kind: SliceKind, name: &str) -> Change<'_> {
 
 /// A random story of so many changes, and the cast for it. It keeps the rules of the timeline.
 pub(crate) struct Random {
-    pub(crate) cast: Cast,
+    pub(crate) actors: Actors,
     seed: u64,
     changes: u64,
 }
 
 impl Random {
     pub(crate) fn new(seed: u64, changes: u64) -> Random {
-        let mut cast = cast(1000 + changes * 40);
+        let mut actors = actors(1000 + changes * 40);
         for (index, name) in HOSTILE_NAMES.iter().enumerate() {
             let thread = Thread(100 + index as u64);
-            cast.threads.push(ThreadActor { thread, name: Some((*name).into()), ..cast.threads[2].clone() });
+            actors.threads.push(ThreadActor {
+                thread,
+                name: Some((*name).into()),
+                ..actors.threads[2].clone()
+            });
         }
-        Random { cast, seed, changes }
+        Random { actors, seed, changes }
     }
 
     /// Tells it.
     pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut dice = Dice(self.seed);
-        let mut tick = self.cast.clock.first.0;
-        let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.cast.threads.len()];
-        let mut states = vec![None; self.cast.threads.len()];
-        let mut holds: Vec<Vec<Hold>> = vec![Vec::new(); self.cast.threads.len()];
+        let mut tick = self.actors.clock.first.0;
+        let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.actors.threads.len()];
+        let mut states = vec![None; self.actors.threads.len()];
+        let mut holds: Vec<Vec<Hold>> = vec![Vec::new(); self.actors.threads.len()];
         let mut held = 0;
         let mut params = Params::default();
         for number in 0..self.changes {
             tick += dice.below(40);
             let at = Ticks(tick);
-            let index = dice.below(self.cast.threads.len() as u64) as usize;
+            let index = dice.below(self.actors.threads.len() as u64) as usize;
             let track = Track::Thread(ThreadId(index as u32));
             match dice.below(9) {
                 0..3 => {
@@ -276,8 +280,8 @@ impl Random {
                     params.clear();
                     params.push_number(number as i64);
                     params.push_text(HOSTILE_NAMES[dice.below(HOSTILE_NAMES.len() as u64) as usize]);
-                    let happening = Happening {
-                        kind: EventKind(1),
+                    let happening = RecordedEvent {
+                        kind: EventTypeId(1),
                         cpu: Some(CpuId(0)),
                         lwp: Some(LwpId(0)),
                         thread: Some(ThreadId(index as u32)),
@@ -289,7 +293,7 @@ impl Random {
                 }
             }
         }
-        let last = self.cast.clock.last;
+        let last = self.actors.clock.last;
         for (index, open) in open.iter_mut().enumerate() {
             let id = ThreadId(index as u32);
             while let Some(kind) = open.pop() {

@@ -6,7 +6,7 @@ use std::{
     io,
 };
 
-use sigmund_export::timeline::{Change, Doing, Hold, Sink, Track};
+use sigmund_export::timeline::{Change, DetailedState, Hold, Sink, Track};
 use sigmund_model::{Ticks, WaitKind};
 
 /// Sums of a story.
@@ -40,7 +40,7 @@ impl Sink for Tally {
         match change {
             Change::Lwp { lwp, state, .. } => self.state(tick, Track::Lwp(*lwp), state.map(|s| s.name())),
             Change::Thread { thread, state, blocked_for, .. } => {
-                let doing = state.map(|state| Doing::new(state, *blocked_for).name());
+                let doing = state.map(|state| DetailedState::new(state, *blocked_for).name());
                 self.state(tick, Track::Thread(*thread), doing);
             }
             Change::Enter(track, slice) => {

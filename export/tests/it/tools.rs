@@ -16,11 +16,6 @@ pub(crate) fn all_there(tools: &[&str]) -> bool {
     tools.iter().all(|tool| is_there(tool) || missing(tool))
 }
 
-/// Whether a library's header is there; aloud if not.
-pub(crate) fn header_exists(header: &str) -> bool {
-    Path::new("/usr/include").join(header).exists() || missing(header)
-}
-
 /// Says aloud that a test is not run for want of this, and that is not allowed on CI. Never true.
 fn missing(what: &str) -> bool {
     skipped(&format!("needs {what}"));

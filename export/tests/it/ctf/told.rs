@@ -2,15 +2,15 @@
 
 use std::io;
 
-use sigmund_export::ctf::original;
-use sigmund_export::timeline::{Cast, Change, Happening, Sink};
+use sigmund_export::sinks::ctf::original;
+use sigmund_export::timeline::{Actors, Change, RecordedEvent, Sink};
 use sigmund_model::{Context, FieldType, Level, Ticks};
 
 use super::babeltrace::{Line, Value};
 
 /// One event as it was told.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Replayed {
     pub(crate) tick: u64,
     pub(crate) name: String,
     pub(crate) level: Level,
@@ -22,15 +22,15 @@ pub(crate) struct Told {
 
 /// Hears a story, keeps its events, and tells somebody else.
 pub(crate) struct Listener<'a> {
-    pub(crate) cast: &'a Cast,
-    pub(crate) told: Vec<Told>,
+    pub(crate) actors: &'a Actors,
+    pub(crate) told: Vec<Replayed>,
     pub(crate) sink: &'a mut dyn Sink,
 }
 
 impl Sink for Listener<'_> {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
         if let Change::Event(event) = change {
-            self.told.push(Told::new(self.cast, tick, event));
+            self.told.push(Replayed::new(self.actors, tick, event));
         }
         self.sink.change(tick, change)
     }
@@ -40,19 +40,19 @@ impl Sink for Listener<'_> {
     }
 }
 
-impl Told {
-    fn new(cast: &Cast, tick: Ticks, event: &Happening<'_>) -> Told {
-        let ty = &cast[event.kind];
-        let cpu = event.cpu.map(|cpu| i64::from(cast[cpu].0));
+impl Replayed {
+    fn new(actors: &Actors, tick: Ticks, event: &RecordedEvent<'_>) -> Replayed {
+        let ty = &actors[event.kind];
+        let cpu = event.cpu.map(|cpu| i64::from(actors[cpu].0));
         let seen = event.cpu_seen.map(|cpu| i64::from(cpu.0));
-        let tid = event.lwp.map(|lwp| i64::from(cast[lwp].lwp.0));
+        let tid = event.lwp.map(|lwp| i64::from(actors[lwp].lwp.0));
         let tid = tid.or((event.context == Some(Context::Idle)).then_some(0));
         let or_none = |number: Option<i64>| number.unwrap_or(-1).to_string();
         let mut context = Vec::new();
         if ty.level == Level::User {
             context.extend([("cpu_id", or_none(cpu)), ("cpu_seen", or_none(seen))]);
         }
-        let thread = event.thread.map_or(0, |thread| cast[thread].thread.0);
+        let thread = event.thread.map_or(0, |thread| actors[thread].thread.0);
         let of_cpu = event.context.map_or("unknown", |context| context.name());
         context.extend([("tid", or_none(tid)), ("thread", thread.to_string()), ("context", of_cpu.into())]);
         let fields = ty.fields.iter().zip(event.params.iter());
@@ -65,7 +65,7 @@ impl Told {
             )
         });
         let (level, name) = (ty.level, ty.name.replace('\0', "\u{2400}"));
-        Told { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
+        Replayed { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
     }
 
     /// Whether this line says all of it; returns how many fields were compared.

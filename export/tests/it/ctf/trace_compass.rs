@@ -3,7 +3,7 @@
 //! `SoftIrqEntryHandler`, `SysEntryHandler`, `ProcessForkHandler`, `SchedMigrateTaskHandler`) is compared with what
 //! babeltrace2 shows.
 
-use sigmund_export::timeline::{Change, CpuId, EventKind, Happening, LwpId, Sink};
+use sigmund_export::timeline::{Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink};
 use sigmund_model::{Context, EventType, Field, FieldType, Level, Params, Ticks};
 
 use super::babeltrace::{self, Line, Value};
@@ -15,7 +15,7 @@ type Recorded = (&'static str, &'static [&'static str], &'static [&'static str])
 
 /// Tells one event of each, on CPU 3, and reads them.
 fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
-    let mut cast = story::cast(11_000);
+    let mut actors = story::actors(11_000);
     let field = |name: &&str| {
         let (name, ty) =
             name.strip_suffix(":t").map_or((*name, FieldType::I64), |name| (name, FieldType::Text));
@@ -29,10 +29,10 @@ fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
         fields: fields.iter().map(field).collect(),
         format: String::new(),
     };
-    cast.event_types = recorded.iter().map(ty).collect();
+    actors.event_types = recorded.iter().map(ty).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    write(&folder, &cast, |sink| {
+    write(&folder, &actors, |sink| {
         for (index, (_, _, values)) in recorded.iter().enumerate() {
             tell(sink, index as u32, values);
         }
@@ -53,8 +53,8 @@ fn tell(sink: &mut dyn Sink, index: u32, values: &[&str]) {
         }
     }
     let (lwp, context) = (Some(LwpId(0)), Some(Context::Task));
-    let (kind, cpu) = (EventKind(index), Some(CpuId(1)));
-    let event = Happening { kind, cpu, lwp, thread: None, context, cpu_seen: None, params: &params };
+    let (kind, cpu) = (EventTypeId(index), Some(CpuId(1)));
+    let event = RecordedEvent { kind, cpu, lwp, thread: None, context, cpu_seen: None, params: &params };
     sink.change(Ticks(2000 + u64::from(index)), &Change::Event(&event)).unwrap();
 }
 

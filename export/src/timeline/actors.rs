@@ -1,0 +1,197 @@
+//! Everybody who takes part in a trace, and its clock: fixed before the first change.
+//!
+//! The system reuses its numbers: two LWPs may have had one tid. So everybody has an id of their own here, an index.
+
+use std::ops::Index;
+
+use sigmund_model::{Cpu, EventType, Hertz, Lwp, Nanos, Pid, Thread, Ticks};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $id:ident in $field:ident: $actor:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $id(pub u32);
+
+        impl $id {
+            /// As an index.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl Index<$id> for Actors {
+            type Output = $actor;
+
+            fn index(&self, id: $id) -> &$actor {
+                &self.$field[id.index()]
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of a CPU in [`Actors::cpus`].
+    CpuId in cpus: Cpu;
+    /// Index of a process in [`Actors::processes`].
+    ProcessId in processes: Process;
+    /// Index of an LWP in [`Actors::lwps`].
+    LwpId in lwps: LwpActor;
+    /// Index of a user thread in [`Actors::threads`].
+    ThreadId in threads: ThreadActor;
+    /// Index of a declared event in [`Actors::event_types`].
+    EventTypeId in event_types: EventType;
+}
+
+/// Everybody who takes part.
+#[derive(Clone, Debug)]
+pub struct Actors {
+    /// The clock that ticks are of.
+    pub clock: Clock,
+    /// The super-trace's name, for titles.
+    pub name: String,
+    /// The CPUs, by their numbers.
+    pub cpus: Vec<Cpu>,
+    /// The processes, by their pids; the last is the one without a pid, if some LWPs' process is not known.
+    pub processes: Vec<Process>,
+    /// The LWPs, by their tids and births.
+    pub lwps: Vec<LwpActor>,
+    /// The user threads, by their numbers and births.
+    pub threads: Vec<ThreadActor>,
+    /// The teams of user threads that were forked and joined, by their forks.
+    pub teams: Vec<Team>,
+    /// The declared events of both sides.
+    pub event_types: Vec<EventType>,
+}
+
+/// The clock of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Where the export begins: time 0 of formats that count from the beginning.
+    pub first: Ticks,
+    /// Where it ends.
+    pub last: Ticks,
+    /// Ticks per second; `None` when nobody knows.
+    pub rate: Option<Hertz>,
+    /// Nanoseconds since 1970 at `first`, if the trace says.
+    pub realtime_at_first: Option<i64>,
+}
+
+impl Clock {
+    /// Time since `first`, to the nearest nanosecond. A clock whose rate nobody knows counts as one tick a nanosecond.
+    pub fn nanos(&self, tick: Ticks) -> Nanos {
+        let ticks = tick.0.saturating_sub(self.first.0);
+        let Some(rate) = self.rate else { return Nanos(ticks) };
+        Nanos((ticks as f64 * (1e9 / rate.per_second())).round() as u64)
+    }
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number; `None` stands for all whose process the trace does not tell: kernel threads, and programs without
+    /// user threads.
+    pub pid: Option<Pid>,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+/// An LWP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LwpActor {
+    /// Its tid.
+    pub lwp: Lwp,
+    /// Its command name.
+    pub name: Option<String>,
+    /// Its process.
+    pub process: ProcessId,
+    /// The first that is known of it.
+    pub born: Ticks,
+    /// Its end, if it had one.
+    pub died: Option<Ticks>,
+    /// Whether it carries user threads.
+    pub carries_threads: bool,
+}
+
+/// A user thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadActor {
+    /// Its number.
+    pub thread: Thread,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its process.
+    pub process: ProcessId,
+    /// Its creation, or the first that is known of it.
+    pub born: Ticks,
+    /// Its end, if it had one.
+    pub died: Option<Ticks>,
+    /// The user thread that created it, if it is of the cast.
+    pub created_by: Option<ThreadId>,
+}
+
+/// User threads that were created for one scope of another, which went on when all had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// Who forked and joined it.
+    pub by: ThreadId,
+    /// When it was forked.
+    pub forked: Ticks,
+    /// When it was joined.
+    pub joined: Ticks,
+    /// The threads that were created for it, as far as they are of the cast, by their creations.
+    pub members: Vec<ThreadId>,
+}
+
+impl Actors {
+    /// The ids of all CPUs.
+    pub fn cpu_ids(&self) -> impl ExactSizeIterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u32).map(CpuId)
+    }
+
+    /// The ids of all processes.
+    pub fn process_ids(&self) -> impl ExactSizeIterator<Item = ProcessId> + use<> {
+        (0..self.processes.len() as u32).map(ProcessId)
+    }
+
+    /// The ids of all LWPs.
+    pub fn lwp_ids(&self) -> impl ExactSizeIterator<Item = LwpId> + use<> {
+        (0..self.lwps.len() as u32).map(LwpId)
+    }
+
+    /// The ids of all user threads.
+    pub fn thread_ids(&self) -> impl ExactSizeIterator<Item = ThreadId> + use<> {
+        (0..self.threads.len() as u32).map(ThreadId)
+    }
+}
+
+impl Process {
+    /// `sumtime (1234)`.
+    pub fn label(&self) -> String {
+        match (self.pid, &self.name) {
+            (Some(pid), Some(name)) => format!("{name} ({pid})"),
+            (Some(pid), None) => format!("process {pid}"),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "other LWPs".into(),
+        }
+    }
+}
+
+impl LwpActor {
+    /// `sumtime (1235)`.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({})", self.lwp),
+            None => format!("LWP {}", self.lwp),
+        }
+    }
+}
+
+impl ThreadActor {
+    /// `15 daemon`.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} {name}", self.thread),
+            None => format!("thread {}", self.thread),
+        }
+    }
+}
