@@ -18,11 +18,10 @@ impl<'a> Args<'a> {
 
     /// Begins a note, whose name is in two parts. Its value follows.
     fn note(&mut self, name: &str, more: &str) -> &mut Vec<u8> {
-        self.out.put(if self.any { ",\"" } else { ",\"args\":{\"" });
+        self.out.put(if self.any { "," } else { ",\"args\":{" });
         self.any = true;
-        self.out.escaped(name);
-        self.out.put(more);
-        self.out.put("\":");
+        self.out.text_with(name, more);
+        self.out.push(b':');
         self.out
     }
 

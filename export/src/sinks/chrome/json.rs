@@ -1,11 +1,9 @@
-//! JSON (RFC 8259), appended to bytes.
+//! JSON (RFC 8259), appended to bytes. `serde_json` escapes texts; which numbers become texts is decided here.
 
-use std::io::Write;
-
-/// The largest number up to which every one is exact for readers that know 64-bit floating point only.
+/// Integers up to this one are exact for readers that have only 64-bit floating point.
 const EXACT: u64 = 1 << 53;
 
-/// What can be appended.
+/// Appends parts of a document.
 pub(super) trait Json {
     fn put(&mut self, text: &str);
     fn number(&mut self, number: u64);
@@ -13,10 +11,10 @@ pub(super) trait Json {
     fn float(&mut self, number: f64);
     /// Microseconds, with three digits for the nanoseconds if there are some.
     fn micros(&mut self, nanos: u64);
-    /// A text in quotes.
+    /// A text, escaped and in quotes.
     fn text(&mut self, text: &str);
-    /// The same, without the quotes.
-    fn escaped(&mut self, text: &str);
+    /// A text in quotes that ends with `suffix`, which needs no escapes.
+    fn text_with(&mut self, text: &str, suffix: &str);
 }
 
 impl Json for Vec<u8> {
@@ -25,7 +23,7 @@ impl Json for Vec<u8> {
         self.extend_from_slice(text.as_bytes());
     }
 
-    /// Larger ones than 2^53 become texts, so that all readers keep their last digits.
+    /// Numbers above 2^53 become texts, so that all readers keep their last digits.
     #[inline]
     fn number(&mut self, number: u64) {
         if number <= EXACT {
@@ -44,10 +42,13 @@ impl Json for Vec<u8> {
         }
     }
 
-    /// JSON has no infinity, and nothing that is no number: these become texts.
+    /// JSON has no infinity and no NaN: these become texts.
     fn float(&mut self, number: f64) {
-        let quote = if number.is_finite() { "" } else { "\"" };
-        write!(self, "{quote}{number}{quote}").expect("a Vec takes everything");
+        if number.is_finite() {
+            serde_json::to_writer(self, &number).expect("a Vec takes all bytes");
+        } else {
+            self.text(&number.to_string());
+        }
     }
 
     #[inline]
@@ -63,23 +64,15 @@ impl Json for Vec<u8> {
 
     #[inline]
     fn text(&mut self, text: &str) {
-        self.push(b'"');
-        self.escaped(text);
-        self.push(b'"');
+        serde_json::to_writer(self, text).expect("a Vec takes all bytes");
     }
 
     #[inline]
-    fn escaped(&mut self, text: &str) {
-        let mut from = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            if byte >= b' ' && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.put(&text[from..at]);
-            escape(self, byte);
-            from = at + 1;
-        }
-        self.put(&text[from..]);
+    fn text_with(&mut self, text: &str, suffix: &str) {
+        self.text(text);
+        self.pop();
+        self.put(suffix);
+        self.push(b'"');
     }
 }
 
@@ -87,18 +80,6 @@ fn quoted(out: &mut Vec<u8>, digits: &str) {
     out.push(b'"');
     out.put(digits);
     out.push(b'"');
-}
-
-#[cold]
-fn escape(out: &mut Vec<u8>, byte: u8) {
-    match byte {
-        b'"' => out.put("\\\""),
-        b'\\' => out.put("\\\\"),
-        b'\n' => out.put("\\n"),
-        b'\t' => out.put("\\t"),
-        b'\r' => out.put("\\r"),
-        control => write!(out, "\\u{control:04x}").expect("a Vec takes everything"),
-    }
 }
 
 #[cfg(test)]
@@ -116,6 +97,7 @@ mod tests {
         let text = "a \"b\" \\ \n\t\r\u{1}\u{1f} ü🦀\u{7f}";
         assert_eq!(written(|out| out.text(text)), "\"a \\\"b\\\" \\\\ \\n\\t\\r\\u0001\\u001f ü🦀\u{7f}\"");
         assert_eq!(written(|out| out.text("")), "\"\"");
+        assert_eq!(written(|out| out.text_with("\\", " name")), "\"\\\\ name\"");
     }
 
     #[test]
@@ -125,6 +107,7 @@ mod tests {
         assert_eq!(written(|out| out.signed(-3)), "-3");
         assert_eq!(written(|out| out.signed(i64::MIN)), "\"-9223372036854775808\"");
         assert_eq!(written(|out| out.float(0.25)), "0.25");
+        assert_eq!(written(|out| out.float(1e300)), "1e+300");
         assert_eq!(written(|out| out.float(f64::NEG_INFINITY)), "\"-inf\"");
         let micros = |nanos| written(|out| out.micros(nanos));
         assert_eq!([micros(0), micros(1), micros(1000), micros(1_234_050)], ["0", "0.001", "1", "1234.050"]);
