@@ -1,6 +1,6 @@
 //! The checker of Pajé files finds what is wrong, and only that.
 
-use sigmund_export::sinks::paje::{FaultKind, Report, check};
+use sigmund_export::sinks::paje::{FaultKind, Report, check, is_paje};
 
 use crate::{paje::written, story};
 
@@ -60,7 +60,7 @@ pub(crate) fn planted() -> Vec<Planted> {
         (UndeclaredValue, ready, "8 0.000001000 ST t1 wrong\n", "no value \"wrong\""),
         (UndeclaredValue, ready, "8 0.000001000 ST t1 vl1\n", "no value \"vl1\""),
         (NotDestroyed, "7 0.000004000 L l2\n", "", "\"l2\" is not destroyed"),
-        (NameUsedTwice, "\"thread 3\"", "\"1 main\"", "\"1 main\" is somebody else's"),
+        (NameUsedTwice, "\"thread 3\"", "\"1 main\"", "\"1 main\" is already a name"),
         (NameUsedTwice, "5 vt1 ST \"ready\"", "5 vt1 ST \"new\"", "value \"new\" already"),
         (Fields, "\"thread 3\"", "thread 3", "expected 5 fields, found 6"),
         (Header, "%\tParameters string\n%EndEventDef\n", "%\tParameters string\n", "has no EndEventDef"),
@@ -216,4 +216,14 @@ fn the_format_is_read_in_all_its_forms() {
 5 2 \"a thread\" thread
 ";
     assert_eq!(checked(file).faults, []);
+}
+
+#[test]
+fn a_file_is_recognised_by_its_first_declaration() {
+    let is = |head: &str| is_paje(head.as_bytes());
+    assert!(is(&small()));
+    assert!(is("%EventDef PajeSetState 1\n") && is("# made by x\n\n  % EventDef PajeSetState 1\n"));
+    assert!(
+        !is("") && !is("# only a comment\n") && !is("%PDF-1.7\n") && !is("x\n%EventDef PajeSetState 1\n")
+    );
 }

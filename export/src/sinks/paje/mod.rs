@@ -87,7 +87,7 @@ use self::{
 use crate::timeline::{Actors, Change, DetailedState, Sink};
 
 pub use self::{
-    check::{Fault, FaultKind, Report, check},
+    check::{Fault, FaultKind, Report, check, is_paje},
     name::read as read_name,
 };
 

@@ -1,4 +1,4 @@
-//! Whether a file keeps the rules of Pajé 1.3: what pj_dump accepts, and what it lets pass.
+//! Whether a file keeps the rules of Pajé 1.3. It finds what pj_dump refuses, and more: see [`check`].
 
 mod events;
 mod model;
@@ -16,37 +16,37 @@ use self::{
     words::split,
 };
 
-/// What a file holds, and what is wrong with it.
+/// The contents of a file, and its faults.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
     /// Events of the second part, by their names: `PajeSetState`.
     pub events: HashMap<&'static str, u64>,
     /// The first [`MOST_FAULTS`](Report::MOST_FAULTS) faults.
     pub faults: Vec<Fault>,
-    /// How many more there were.
+    /// Number of further faults.
     pub more_faults: u64,
 }
 
 impl Report {
-    /// So many faults are told one by one.
+    /// Faults that are described; further ones are only counted.
     pub const MOST_FAULTS: usize = 100;
 
-    /// How many events of this name there were.
+    /// Number of events of this name.
     pub fn count(&self, event: &str) -> u64 {
         self.events.get(event).copied().unwrap_or(0)
     }
 }
 
-/// Something that is wrong.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// In which line, from 1. Of what is missing at the end: the last.
+    /// The line, from 1. What is missing at the end is reported for the last line.
     pub line: u64,
-    /// What it is.
+    /// Which rule.
     pub kind: FaultKind,
-    /// What was expected and found.
+    /// What was expected, and what was found.
     pub what: String,
 }
 
@@ -56,57 +56,86 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What can be wrong.
+/// The rules of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// The declaration of an event is not finished, lacks a field, or is of an event that Pajé does not have.
+    /// The declaration of an event has no end, lacks a field, or declares an event that Pajé does not have.
     Header,
     /// An event that is not declared.
     UnknownEvent,
-    /// More or fewer fields than declared, or one that is no time, number or colour.
+    /// More or fewer fields than declared, or one that is not a valid time, number or colour.
     Fields,
     /// Time goes back.
     TimeGoesBack,
     /// A type that was not defined.
     UndefinedType,
-    /// A type that does not belong there: of another kind, or of another container type.
+    /// A type of another kind, or of another container type.
     WrongType,
-    /// A container that was not created, or is destroyed.
+    /// A container that was not created, or has been destroyed.
     UndefinedContainer,
     /// A value that was not declared.
     UndeclaredValue,
-    /// A name or an alias that is somebody else's.
+    /// A name or an alias that is already in use.
     NameUsedTwice,
-    /// A state is popped, and nothing is there.
+    /// A state is popped from an empty stack.
     NothingToPop,
-    /// A state was pushed and is there when its container is destroyed.
+    /// A pushed state is not popped before its container is destroyed.
     NotPopped,
-    /// A container is not destroyed.
+    /// A container is never destroyed.
     NotDestroyed,
-    /// A link has only one end, or two that do not fit.
+    /// A link has only one end, or two that do not match.
     LinkNotPaired,
 }
 
-/// A fault whose line is not said yet.
+impl FaultKind {
+    /// A word for it: `time-goes-back`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::Header => "header",
+            FaultKind::UnknownEvent => "unknown-event",
+            FaultKind::Fields => "fields",
+            FaultKind::TimeGoesBack => "time-goes-back",
+            FaultKind::UndefinedType => "undefined-type",
+            FaultKind::WrongType => "wrong-type",
+            FaultKind::UndefinedContainer => "undefined-container",
+            FaultKind::UndeclaredValue => "undeclared-value",
+            FaultKind::NameUsedTwice => "name-used-twice",
+            FaultKind::NothingToPop => "nothing-to-pop",
+            FaultKind::NotPopped => "not-popped",
+            FaultKind::NotDestroyed => "not-destroyed",
+            FaultKind::LinkNotPaired => "link-not-paired",
+        }
+    }
+}
+
+/// Whether a file that begins with these bytes is Pajé: its first line that is neither empty nor a comment declares an event.
+pub fn is_paje(head: &[u8]) -> bool {
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let declaration = first.and_then(|line| line.strip_prefix(b"%")).map(<[u8]>::trim_ascii_start);
+    declaration.is_some_and(|declaration| declaration.starts_with(b"EventDef"))
+}
+
+/// A fault of a line whose number is added later.
 type Wrong = (FaultKind, String);
 
-/// Longer lines are not read.
+/// Longer lines are not parsed, in bytes.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// Reads a file and says what is wrong with it. Memory grows with containers, values and open links.
+/// Reads a file and reports its faults. Memory grows with containers, values and open links, not with events.
 ///
-/// pj_dump 1.3.6 says nothing when time goes back from one container to another, when what was pushed is not popped,
-/// when a value is not declared, when a container is destroyed never or twice, when two containers or values have one
-/// name, when a name with a blank stands without quotes or its quote does not end, when a time, a number or a colour is
-/// none, and when the last declaration of an event does not end. (A pop with nothing to pop it does refuse.)
+/// pj_dump 1.3.6 does not report: a time that decreases from one container to another, a pushed state that is not popped, an
+/// undeclared value, a container that is never destroyed or destroyed twice, two containers or values of one name, a name
+/// with a blank and without quotes or without its closing quote, an invalid time, number or colour, and an unterminated last
+/// declaration. (It does refuse a pop from an empty stack.)
 ///
-/// Where the format leaves a choice, this is strict: what is pushed is popped or reset, every container is destroyed,
-/// values are declared, a link's start stands before its end. Not asked is that something was set before something is
-/// pushed, which the format wants and nobody does. Not found is a link's key that is used again after its link: that
-/// would take memory for each link, and pj_dump finds it.
+/// Where the format leaves a choice, this check is strict: what is pushed is popped or reset, every container is destroyed,
+/// values are declared, a link's start precedes its end. It does not require that a state is set before one is pushed, which
+/// the format demands and no program does. It does not find a key that a second link uses after the first has ended: that
+/// would take memory for each link, and pj_dump reports it.
 ///
 /// # Errors
-/// When it cannot be read. A file that is wrong is no error.
+/// When the file cannot be read. A fault is no error.
 pub fn check(mut input: impl BufRead) -> io::Result<Report> {
     let mut checker = Checker::default();
     let mut line = Vec::new();
@@ -124,7 +153,7 @@ pub fn check(mut input: impl BufRead) -> io::Result<Report> {
     Ok(checker.report)
 }
 
-/// Reads a line without its end, and of one that is too long so much that this shows; `false` at the end.
+/// Reads a line without its end; of one that is too long, one byte more than [`LONGEST_LINE`]. `false` at the end of the file.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     if io::Read::take(&mut *input, LONGEST_LINE + 1).read_until(b'\n', line)? == 0 {
@@ -142,7 +171,7 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 struct Checker {
     report: Report,
     definitions: HashMap<String, Definition>,
-    /// The one that is being declared, and its number.
+    /// The declaration that has not ended, and its number.
     declaring: Option<(String, Definition)>,
     model: Model,
 }

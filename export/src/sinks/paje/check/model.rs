@@ -41,7 +41,7 @@ impl<T> Named<T> {
         let alias = fields.get(FieldName::Alias).filter(|alias| *alias != name);
         for word in alias.into_iter().chain([name]) {
             if self.by_name.contains_key(word) {
-                return Err((FaultKind::NameUsedTwice, format!("{word:?} is somebody else's name or alias")));
+                return Err((FaultKind::NameUsedTwice, format!("{word:?} is already a name or an alias")));
             }
             self.by_name.insert(word.into(), index);
         }
