@@ -34,12 +34,12 @@ pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
     let trace = answer::open(Some(&args.trace)).await?;
     let filter = Filter::from(&args.filter);
     match args.format.kind() {
-        ExportKind::ViewerFormat(viewer) => picture(&trace, &filter, viewer, &args).await,
+        ExportKind::ViewerFormat(viewer) => export_to_viewer(&trace, &filter, viewer, &args).await,
         ExportKind::Table(format) => table(&trace, &filter, format, &args).await,
     }
 }
 
-async fn picture(
+async fn export_to_viewer(
     trace: &SuperTrace,
     filter: &Filter,
     viewer: ViewerFormat,
@@ -48,43 +48,41 @@ async fn picture(
     let actors = Arc::new(replay::read_actors(trace, filter).await?);
     let stop = Stop::new()?;
     let mut progress = Rate::new();
-    let mut follow = |told: &Replayed, reached: Ticks| {
-        progress.show(told.events, share(&actors, reached));
+    let mut follow = |replayed: &Replayed, reached: Ticks| {
+        progress.show(replayed.events, share(&actors, reached));
         stop.ask()
     };
     let to_stdout = is_stdout(&args.output);
     if to_stdout && viewer.is_folder() {
-        bail!("--output -: this format is a folder: expected a name for it");
+        bail!("--output -: this format is a folder, and needs a name");
     }
-    let (told, left_out) = if to_stdout {
+    let (replayed, left_out) = if to_stdout {
         let mut sink = viewer.write(terminal::data(), &actors, args.coarse)?;
         (replay::replay(trace, filter, &actors, &mut sink, &mut follow).await?, sink.left_out())
     } else {
         let mut destination = destination(args)?;
         let created = viewer.create(&mut destination, &actors, args.coarse);
         let mut sink = created.with_context(|| shown(&args.output))?;
-        let told = replay::replay(trace, filter, &actors, &mut sink, &mut follow).await;
-        let told = told.map_err(|error| in_output(error, &args.output))?;
+        let result = replay::replay(trace, filter, &actors, &mut sink, &mut follow).await;
+        let replayed = result.map_err(|error| in_output(error, &args.output))?;
         let left_out = sink.left_out();
         drop(sink);
         destination.finish().with_context(|| shown(&args.output))?;
-        (told, left_out)
+        (replayed, left_out)
     };
     progress.clear();
     if actors.clock.rate.is_none() {
-        output::say(
-            "warning: the trace does not say how long a tick is: one tick is written as one nanosecond",
-        );
+        output::say("warning: the length of a tick is unknown: one tick is written as one nanosecond");
     }
-    tell_repairs(&told);
+    report_corrections(&replayed);
     left_out.iter().for_each(|line| output::say(line));
-    output::say(&describe(viewer, &args.output, &actors, &told));
-    Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
+    output::say(&describe(viewer, &args.output, &actors, &replayed));
+    Ok(if replayed.states + replayed.events > 0 { Found::Something } else { Found::Nothing })
 }
 
 async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &ExportArgs) -> Result<Found> {
     if args.coarse.is_some() {
-        bail!("--coarse is for viewers: a table is exact");
+        bail!("--coarse is for viewers: tables are exact");
     }
     let stop = Stop::new()?;
     let mut progress = Rate::new();
@@ -109,13 +107,13 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
 }
 
-/// Where the export goes.
+/// The destination of the export.
 fn destination(args: &ExportArgs) -> Result<Destination> {
     let replaceable = args.force.then_some(ViewerFormat::REPLACEABLE);
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }
 
-/// An error of the output names it; others name what they are about.
+/// Adds the output to its errors; others contain their subject.
 fn in_output(error: sigmund_export::Error, path: &Path) -> anyhow::Error {
     let is_of_output = matches!(error.kind(), sigmund_export::ErrorKind::Output(_));
     let error = anyhow::Error::from(error);
@@ -130,40 +128,44 @@ fn shown(path: &Path) -> String {
     if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// What had to be put right, if anything.
-fn tell_repairs(told: &Replayed) {
-    let Replayed { ends_without_begin, begins_without_end, broken_holds, unknown_actors, .. } = *told;
+/// Reports what had to be corrected.
+fn report_corrections(replayed: &Replayed) {
+    let Replayed { ends_without_begin, begins_without_end, broken_holds, unknown_actors, .. } = *replayed;
     if ends_without_begin > 0 {
         let slices = counted(ends_without_begin, "slice");
-        output::say(&format!("left out {slices} whose begin the trace does not hold"));
+        output::say(&format!("left out {slices} without a begin in the trace"));
     }
     if begins_without_end > 0 {
         let slices = counted(begins_without_end, "slice");
-        output::say(&format!("ended {slices} whose end the trace does not hold with what is around them"));
+        output::say(&format!(
+            "{slices} without an end in the trace: ended with the slice around, or with the trace"
+        ));
     }
     if broken_holds > 0 {
         let holds = counted(broken_holds, "hold");
-        output::say(&format!("put right {holds} of locks whose begin or end the trace does not hold"));
+        output::say(&format!("corrected {holds} of locks without a begin or an end in the trace"));
     }
     if unknown_actors > 0 {
         let rows = counted(unknown_actors, "row");
-        output::say(&format!("warning: left out {rows} of LWPs, user threads or events that no table names"));
+        output::say(&format!(
+            "warning: left out {rows} of LWPs, user threads or events that are in no table"
+        ));
     }
 }
 
-fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, told: &Replayed) -> String {
-    if told.states + told.events == 0 {
+fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, replayed: &Replayed) -> String {
+    if replayed.states + replayed.events == 0 {
         return format!("{}: nothing matched, it is empty", shown(path));
     }
     let span = Ticks(actors.clock.last.0 - actors.clock.first.0);
     let states = match viewer.has_events_only() {
         true => String::new(),
-        false => format!(" and {}", counted(told.states, "state")),
+        false => format!(" and {}", counted(replayed.states, "state")),
     };
     format!(
         "{}: {}{states} of {}, {} and {}, over {}",
         shown(path),
-        counted(told.events, "event"),
+        counted(replayed.events, "event"),
         counted(actors.threads.len() as u64, "user thread"),
         counted(actors.lwps.len() as u64, "LWP"),
         counted(actors.cpus.len() as u64, "CPU"),
@@ -171,7 +173,7 @@ fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, told: &Replayed)
     )
 }
 
-/// How much of the time has been told.
+/// The share of the time that has been replayed.
 fn share(actors: &Actors, reached: Ticks) -> Option<f64> {
     let (first, last) = (actors.clock.first.0, actors.clock.last.0);
     (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
@@ -208,7 +210,7 @@ impl Rate {
     }
 }
 
-/// A signal that ends programs ends the export, and nothing of it stays.
+/// A signal that ends programs ends the export, and its output is removed.
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {

@@ -1,4 +1,4 @@
-//! What `sigmund export` takes.
+//! Arguments of `sigmund export`.
 
 use std::path::PathBuf;
 
@@ -24,26 +24,26 @@ pub(crate) struct ExportArgs {
     /// The super-trace.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: PathBuf,
-    /// What to write.
+    /// Format of the output.
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
     /// The file, or for otf2 and ctf the folder, to write; - is standard output.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) output: PathBuf,
-    /// Overwrite it if it is there.
+    /// Overwrite it if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// For viewers: leave out what is shorter, and keep the time spent in each state.
+    /// For viewers: merge or leave out what is shorter, and preserve the time spent in each state.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) coarse: Option<Nanos>,
-    /// For csv, tsv, ndjson, arrow and parquet: which table.
+    /// For csv, tsv, ndjson, arrow and parquet: the table.
     #[arg(long, value_name = "TABLE", default_value = "events", value_parser = tables())]
     pub(crate) table: &'static Table,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
 
-/// What is written.
+/// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// For ViTE and pj_dump.
@@ -52,7 +52,7 @@ pub(crate) enum ExportFormat {
     Otf2,
     /// For ui.perfetto.dev and trace_processor.
     Perfetto,
-    /// Chrome's JSON, which much else reads.
+    /// Chrome's JSON, for Perfetto, Speedscope and others.
     Chrome,
     /// CTF 1.8 (a folder), for babeltrace2 and Trace Compass: events only.
     Ctf,
@@ -60,7 +60,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// A table, tab separated.
     Tsv,
-    /// A table, an object a line.
+    /// A table, an object per line.
     Ndjson,
     /// A table as an Arrow IPC file.
     Arrow,
@@ -68,7 +68,7 @@ pub(crate) enum ExportFormat {
     Parquet,
 }
 
-/// A picture, or a table.
+/// A viewer's format, or a table.
 pub(crate) enum ExportKind {
     ViewerFormat(ViewerFormat),
     Table(TableFormat),

@@ -1,4 +1,4 @@
-//! Counters: of each bucket the least, the greatest and the last value.
+//! Counters: the minimum, the maximum and the last value of each bucket.
 
 use sigmund_model::Ticks;
 
@@ -8,9 +8,9 @@ use crate::timeline::{Actors, Change, Counter};
 #[derive(Debug)]
 pub(super) struct Counters {
     processes: usize,
-    /// Those of processes, then those of CPUs; what the bucket holds of each.
+    /// The values of the current bucket: counters of processes, then of CPUs.
     points: Vec<Option<Points>>,
-    /// Those that have something in the bucket.
+    /// Indices of counters with values in the current bucket.
     pending: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Counters {
         Counters { processes, points: vec![None; processes + actors.cpus.len()], pending: Vec::new() }
     }
 
-    /// Hears a value. The caller settles at the end of each bucket.
+    /// Receives a value. The caller calls [`settle`](Self::settle) at the end of each bucket.
     pub(super) fn count(&mut self, counter: Counter, tick: Ticks, number: u64, value: u64) {
         let index = match counter {
             Counter::ReadyQueue(process) => process.index(),
@@ -53,7 +53,7 @@ impl Counters {
         }
     }
 
-    /// The bucket ends; returns how many values are left out.
+    /// Ends the bucket; returns the number of values that are left out.
     pub(super) fn settle(&mut self, pending_changes: &mut PendingChanges) -> u64 {
         let mut left_out = 0;
         for index in self.pending.drain(..) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::timeline::{EventTypeId, Track};
 
-/// What happens at one instant.
+/// A change without duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instant {
     Event(EventTypeId),
@@ -12,16 +12,16 @@ pub(super) enum Instant {
     Migration,
 }
 
-/// The bucket in which each was told last.
+/// The last bucket in which each was emitted.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
-    emitted: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
+    last: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
 }
 
 impl Firsts {
-    /// Whether nothing of this kind was told on this track in this bucket. From now on, it was.
+    /// Whether none of this kind was emitted on this track in this bucket. Records that one is.
     #[inline]
     pub(super) fn is_first(&mut self, instant: Instant, track: Option<Track>, bucket: u64) -> bool {
-        self.emitted.insert((instant, track), bucket) != Some(bucket)
+        self.last.insert((instant, track), bucket) != Some(bucket)
     }
 }

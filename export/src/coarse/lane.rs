@@ -1,4 +1,4 @@
-//! States that follow each other without holes: those of an LWP, of a user thread, and who is on a CPU or an LWP.
+//! Sequences of states without holes: of an LWP, of a user thread, and the occupants of a CPU or an LWP.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
 use crate::timeline::{Actors, Change, CpuId, DetailedState, LwpId, ThreadId};
 
-/// Which states.
+/// Which sequence of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneId {
     CpuLwp(CpuId),
@@ -18,18 +18,18 @@ pub(super) enum LaneId {
     Thread(ThreadId),
 }
 
-/// One state, or one who is there.
+/// A state, or an occupant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
-    /// 0 is none; 1 more than the index of the state (with what a thread is blocked for), or of who it is. What totals
-    /// are kept of.
+    /// 0 is none; otherwise 1 + the index of the detailed state or of the occupant. Totals are kept
+    /// by this number.
     key: u32,
     lwp: Option<LwpId>,
     cpu: Option<CpuId>,
     blocked_on: Option<i64>,
 }
 
-/// A state from some instant on, by the change of this number.
+/// A state that begins at an instant, by the change of this number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) value: Value,
@@ -37,7 +37,7 @@ pub(super) struct Stretch {
     pub(super) number: u64,
 }
 
-/// The state that a change tells, if it tells one.
+/// The state in a change, if it is a change of state.
 #[inline]
 pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
     let who = |index: Option<u32>| Value {
@@ -62,7 +62,7 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
 }
 
 impl LaneId {
-    /// The change that tells a state.
+    /// The change for a state.
     pub(super) fn change(self, value: Value) -> Change<'static> {
         let Value { key, lwp, cpu, blocked_on } = value;
         let index = key.checked_sub(1);
@@ -81,12 +81,12 @@ impl LaneId {
     }
 }
 
-/// All of them.
+/// All sequences.
 #[derive(Debug)]
 pub(super) struct Lanes {
     numbers: Numbers,
     lanes: Vec<Lane>,
-    /// Those whose state may be short or long.
+    /// Lanes whose open state is not yet known to be short or long.
     pending: Vec<LaneId>,
 }
 
@@ -109,7 +109,7 @@ impl Lanes {
         }
     }
 
-    /// Another state begins; returns whether the one before was short.
+    /// Begins another state; returns whether the one before was short.
     #[inline]
     pub(super) fn change(
         &mut self,
@@ -128,7 +128,7 @@ impl Lanes {
         was_short
     }
 
-    /// What began a bucket ago is long.
+    /// States that began a bucket ago are long.
     pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (lanes, numbers) = (&mut self.lanes, self.numbers);
         self.pending.retain(|id| {
@@ -142,7 +142,7 @@ impl Lanes {
         });
     }
 
-    /// Nothing follows: what is open is told as it is. It has no state, by the rules.
+    /// Nothing follows. What is open is emitted; by the rules of a timeline it is `None`.
     pub(super) fn finish(&mut self, pending_changes: &mut PendingChanges) {
         for id in self.pending.drain(..) {
             let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
@@ -152,20 +152,20 @@ impl Lanes {
     }
 }
 
-/// States of one track, one after the other.
+/// The states of one track.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The state that holds; `None` before the first, and if it was told as a long one.
+    /// The open state; `None` before the first, and when it has been emitted as a long one.
     open: Option<Stretch>,
-    /// The short ones before it, back to the beginning of its bucket or to a long one.
+    /// The short states before it, back to the beginning of its bucket or to a long one.
     sums: Sums,
-    /// What the sink was told last, and whether it was short.
+    /// The last emitted state, and whether it was short.
     emitted: Option<(Value, bool)>,
     is_pending: bool,
 }
 
 impl Lane {
-    /// The open state ends; returns whether it was short.
+    /// Ends the open state; returns whether it was short.
     fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) -> bool {
         let Some(open) = self.open else { return false };
         if buckets.is_long(open.from, to) {
@@ -176,7 +176,7 @@ impl Lane {
         true
     }
 
-    /// A short state: into its bucket; what reaches into the next one, into that.
+    /// Adds a short state to its bucket, and the part in the next bucket to that one.
     fn add(
         &mut self,
         id: LaneId,
@@ -217,7 +217,7 @@ impl Lane {
     fn emit(&mut self, id: LaneId, stretch: Stretch, is_short: bool, pending_changes: &mut PendingChanges) {
         let Stretch { value, from, number } = stretch;
         match &mut self.emitted {
-            // It goes on, as far as can be seen.
+            // The same value continues.
             Some((emitted, was_short)) if *emitted == value && (is_short || *was_short) => {
                 *was_short = is_short
             }
@@ -233,9 +233,9 @@ impl Lane {
 #[derive(Debug, Default)]
 struct Sums {
     from: Ticks,
-    /// In the order in which each came first.
+    /// In the order of their first occurrence.
     of_values: Vec<Sum>,
-    /// Where each is, if there are many.
+    /// Index of each, if there are many.
     places: HashMap<u32, usize, foldhash::fast::RandomState>,
 }
 
@@ -245,7 +245,7 @@ struct Sum {
     ticks: u64,
 }
 
-/// More than states there are.
+/// Larger than the number of states.
 const FEW: usize = 32;
 
 const _: () = assert!(FEW > DetailedState::COUNT);
@@ -277,7 +277,7 @@ impl Sums {
         self.of_values.iter().position(|sum| sum.first.value.key == key)
     }
 
-    /// Where the newest is; where all are, once they are many.
+    /// Records the index of the newest; of all, once there are many.
     fn remember(&mut self) {
         let len = self.of_values.len();
         let from = if len == FEW + 1 { 0 } else { len - 1 };
@@ -294,7 +294,7 @@ impl Sums {
 }
 
 impl Sum {
-    /// What is not the same of all is not told.
+    /// Attributes that differ are left out.
     fn add(&mut self, value: Value, ticks: u64) {
         let first = &mut self.first.value;
         first.lwp = first.lwp.filter(|_| first.lwp == value.lwp);

@@ -1,38 +1,38 @@
-//! A timeline with less in it: what is shorter than can be seen is merged or left out, totals stay as they are.
+//! A timeline with fewer changes: what is too short to be seen is merged or left out, and totals are preserved.
 //!
-//! [`Coarse`] stands between a timeline and a sink, and what it tells is a timeline again, with all rules of one. Time is
-//! cut into buckets of the length that can be seen, from the clock's first tick on.
+//! [`Coarse`] is a sink that emits another timeline, which keeps all rules of one. Time is divided into buckets of the
+//! shortest visible length, from the clock's first tick on.
 //!
 //! ```text
-//!   told    |A|B|A| B |A|B|C|A|B|A|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|C|A|C|    B is long: it keeps its bounds
+//!   exact   |A|B|A| B |A|B|C|A|B|A|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|C|A|C|    B is long: its bounds are kept
 //!   bucket  ^              ^              ^              ^              ^
 //!   coarse  |AAA|BBBBB|C|AA|AA|BB|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|CC|A|   as many As, Bs and Cs, to the tick
 //! ```
 //!
-//! | what | what becomes of it |
+//! | what | result |
 //! |---|---|
-//! | a state, or who is on a CPU or an LWP, for at least a bucket | the same, with its exact bounds |
-//! | for less | cut at the ends of buckets; within a bucket, all of one state on one track become one stretch, as long as they are together, in the order in which each came first. Its CPU, its LWP and what it waits for are told if they were always the same |
+//! | a state, or an occupant of a CPU or an LWP, of at least a bucket | the same, with its exact bounds |
+//! | a shorter one | cut at the ends of buckets; within a bucket, all intervals of one state on one track become one interval of their total length, in the order of first occurrence. Its CPU, its LWP and the object it waits for are kept if they were the same in all |
 //! | a state without length | left out |
 //! | a slice of at least a bucket | the same |
-//! | a shorter one | left out, and with it all inside of it |
-//! | an event, a wakeup, a migration | on each track, the first of each bucket (of each declared event; of wakeups; of migrations); the others are left out |
-//! | a hold of a lock | left out: those of one lock would not follow each other any more |
-//! | a counter | in each bucket its least, its greatest and its last value, at their instants |
+//! | a shorter slice | left out, with all slices inside of it |
+//! | an event, a wakeup, a migration | on each track, the first in each bucket (of each declared event; of wakeups; of migrations); the others are left out |
+//! | a hold of a lock | left out: holds of one lock would overlap |
+//! | a counter | in each bucket its minimum, its maximum and its last value, at their instants |
 //!
-//! So the totals of each state on each track are exact, over the whole and over each bucket; and a track has at most as
-//! many changes in a bucket as it has states, and two. What was left out is counted in [`LeftOut`]. Tracks are merged
-//! apart: within a bucket, an LWP may be drawn as running while its CPU is drawn with another one.
+//! So the total of each state on each track is exact, overall and in each bucket, and a track has at most two changes more
+//! per bucket than it has states. [`LeftOut`] counts what was left out. Tracks are merged independently: within a bucket,
+//! an LWP may be shown as running while its CPU is shown with another LWP.
 //!
 //! A length of 0 or 1 tick passes everything through.
 //!
 //! # Memory and speed
 //!
-//! Whether something is long is known a bucket after its beginning, so changes wait for one to two buckets: at most those
-//! of three buckets, whose number is bounded as above. Open slices that are not known to be long wait with their names;
-//! of more than 65536 on one track, the innermost are left out, long or not (counted).
+//! Whether an interval is long is known one bucket after it began, so changes are held for one to two buckets: at most those
+//! of three buckets, whose number is bounded as above. Open slices that may be short are held with their names; if one track
+//! has more than 65536 of them, the innermost are left out, long or not (counted).
 //!
-//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s that the story itself takes, all in
+//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s of the generator, in
 //! 4 MB of resident memory:
 //!
 //! | length | changes left | time |
@@ -62,7 +62,7 @@ use lane::Lanes;
 use pending_changes::{PendingChange, PendingChanges};
 use slices::Slices;
 
-/// Tells a sink a timeline in which nothing is shorter than can be seen.
+/// A sink that emits to another sink a timeline without intervals that are too short to be seen.
 #[derive(Debug)]
 pub struct Coarse<S> {
     sink: S,
@@ -72,21 +72,21 @@ pub struct Coarse<S> {
     counters: Counters,
     firsts: Firsts,
     pending_changes: PendingChanges,
-    /// The end of the bucket that time is in.
+    /// The end of the current bucket.
     next: u64,
-    /// Of the change that is heard.
+    /// Number of the current change.
     number: u64,
     left_out: LeftOut,
 }
 
-/// What is not told as it was heard.
+/// What was merged or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// States, and stays on a CPU or an LWP, that were shorter: merged with others of their bucket, if there are any.
+    /// States and occupants of a CPU or an LWP that were too short: merged with others of their bucket, if there are any.
     pub short_states: u64,
     /// Slices that were too short.
     pub slices: u64,
-    /// Slices that were too deep in others to wait until they are long.
+    /// Slices that were nested too deeply to be held.
     pub too_deep: u64,
     /// Events.
     pub events: u64,
@@ -100,11 +100,11 @@ pub struct LeftOut {
     pub holds: u64,
 }
 
-/// How time is cut.
+/// The division of time.
 #[derive(Clone, Copy, Debug)]
 struct Buckets {
     first: u64,
-    /// Of a bucket, which is also the least that is long.
+    /// Length of a bucket, and of the shortest interval that is long.
     len: u64,
 }
 
@@ -114,7 +114,7 @@ impl Buckets {
         tick.0.saturating_sub(self.first) / self.len
     }
 
-    /// Where the bucket of this tick ends.
+    /// The end of the bucket of this tick.
     #[inline]
     fn end(self, tick: Ticks) -> u64 {
         (self.of(tick) + 1).saturating_mul(self.len).saturating_add(self.first)
@@ -127,7 +127,7 @@ impl Buckets {
 }
 
 impl<S: Sink> Coarse<S> {
-    /// Tells `sink` what can be seen at `least` ticks.
+    /// Emits to `sink` what is at least `least` ticks long.
     pub fn new(sink: S, actors: &Actors, least: Ticks) -> Coarse<S> {
         let buckets = Buckets { first: actors.clock.first.0, len: least.0.max(1) };
         Coarse {
@@ -144,12 +144,12 @@ impl<S: Sink> Coarse<S> {
         }
     }
 
-    /// What was left out up to now.
+    /// What was left out so far.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// The sink, to be asked what it left out itself.
+    /// The sink, which may have left out something itself.
     pub fn sink(&self) -> &S {
         &self.sink
     }
@@ -204,7 +204,7 @@ impl<S: Sink> Coarse<S> {
             }
             Change::Locked { .. } => left_out.holds += 1,
             Change::Unlocked { .. } => {}
-            // States are told above.
+            // States are handled above.
             Change::CpuLwp(..)
             | Change::CpuThread(..)
             | Change::LwpThread(..)
@@ -213,8 +213,8 @@ impl<S: Sink> Coarse<S> {
         }
     }
 
-    /// Time is in another bucket. What began more than a bucket before is long. So all before the bucket that lies one
-    /// back is decided, and told.
+    /// Begins another bucket. What began more than a bucket ago is long, so everything before the previous bucket is known
+    /// and emitted.
     #[cold]
     fn enter_bucket(&mut self, now: Ticks) -> io::Result<()> {
         self.lanes.settle(now, self.buckets, &mut self.pending_changes);

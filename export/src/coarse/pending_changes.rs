@@ -1,4 +1,4 @@
-//! Changes that wait until everything before them is known.
+//! Changes that are held until everything before them is known.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use crate::timeline::{
     Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink, Slice, SliceKind, ThreadId, Track,
 };
 
-/// A change that owns what it says.
+/// A change that owns its data.
 #[derive(Debug)]
 pub(super) enum PendingChange {
     State(LaneId, Value),
     Enter(Track, SliceKind, Box<str>),
-    /// One that has nothing to own.
+    /// A change without data to own.
     Plain(Change<'static>),
     Event(Box<Event>),
 }
@@ -65,10 +65,10 @@ impl PendingChange {
     }
 }
 
-/// The changes that wait; not in order.
+/// The changes that are held; not in order.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    /// With their instants, and the numbers of the changes that they come from: those of one instant keep their order.
+    /// With their instants, and the numbers of the original changes: those of one instant keep their order.
     held: Vec<(Ticks, u64, PendingChange)>,
 }
 
@@ -78,7 +78,7 @@ impl PendingChanges {
         self.held.push((tick, number, held));
     }
 
-    /// Tells all before this tick, in order.
+    /// Emits all changes before this tick, in order.
     pub(super) fn emit_before(&mut self, end: u64, sink: &mut impl Sink) -> io::Result<()> {
         self.held.sort_unstable_by_key(|(tick, number, _)| (*tick, *number));
         let emitted = self.held.partition_point(|(tick, _, _)| tick.0 < end);

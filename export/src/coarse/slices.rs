@@ -1,4 +1,4 @@
-//! Slices wait until they are known to be long. One that is holds only long ones open around it, so nesting stays right.
+//! Slices are held until they are known to be long. All slices around a long one are long, so they still nest.
 
 use sigmund_model::Ticks;
 
@@ -6,14 +6,14 @@ use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
 use crate::timeline::{Actors, Change, Slice, SliceKind, Track};
 
-/// So many slices may wait on one track.
+/// Most slices that are held on one track.
 const DEPTH: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Slices {
     numbers: Numbers,
     tracks: Vec<Open>,
-    /// Tracks with slices that wait.
+    /// Tracks with slices that are held.
     pending: Vec<Track>,
 }
 
@@ -21,9 +21,9 @@ pub(super) struct Slices {
 #[derive(Debug, Default)]
 struct Open {
     stack: Vec<OpenSlice>,
-    /// Their names, one behind the other.
+    /// Their names, concatenated.
     names: String,
-    /// The first of those that are not known to be long.
+    /// Index of the first slice that is not known to be long.
     waiting_from: usize,
     /// Slices inside of these that are left out.
     too_deep: u64,
@@ -46,7 +46,7 @@ impl Slices {
         Slices { numbers, tracks, pending: Vec::new() }
     }
 
-    /// A slice begins; `false` if it is too deep to wait.
+    /// Begins a slice; `false` if it is nested too deeply to be held.
     pub(super) fn enter(&mut self, track: Track, tick: Ticks, number: u64, slice: Slice<'_>) -> bool {
         let open = &mut self.tracks[self.numbers.track(track)];
         if open.too_deep > 0 || open.stack.len() - open.waiting_from >= DEPTH {
@@ -63,7 +63,7 @@ impl Slices {
         true
     }
 
-    /// The innermost slice ends; `false` if it was too short.
+    /// Ends the innermost slice; `false` if it was too short.
     pub(super) fn leave(
         &mut self,
         track: Track,
@@ -90,7 +90,7 @@ impl Slices {
         is_long
     }
 
-    /// What began a bucket ago is long.
+    /// Slices that began a bucket ago are long.
     pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (tracks, numbers) = (&mut self.tracks, self.numbers);
         self.pending.retain(|track| {

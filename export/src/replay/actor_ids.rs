@@ -1,4 +1,4 @@
-//! Who has a number at an instant. The system reuses its numbers: the last who was born before has it.
+//! The actor that has a number at an instant. The system reuses its numbers: it is the last that was born before.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
-/// The cast, by numbers.
+/// The actors by number.
 pub(super) struct ActorIds {
     cpus: IdsByBirth,
     lwps: IdsByBirth,
     threads: IdsByBirth,
 }
 
-/// Those who had each number, by their births.
+/// The actors that had each number, sorted by birth.
 type IdsByBirth = HashMap<u64, Vec<(Ticks, u32)>, foldhash::fast::FixedState>;
 
 impl ActorIds {
@@ -50,7 +50,7 @@ fn ids_by_birth(numbers: impl Iterator<Item = (u64, Ticks)>) -> IdsByBirth {
     ids_by_birth
 }
 
-/// The last who was born before, or the first of all if the instant is before their births.
+/// The last that was born before, or the first of all if the instant is before all births.
 fn id_at(ids_by_birth: &IdsByBirth, number: u64, at: Ticks) -> Option<u32> {
     let ids_by_birth = ids_by_birth.get(&number)?;
     let born_after = ids_by_birth.partition_point(|(born, _)| *born <= at);

@@ -1,4 +1,4 @@
-//! What holds at this instant: who is on each CPU and LWP, and the state of each track; and until when.
+//! The values at the current instant: the occupant of each CPU and LWP, and the state of each track; and their ends.
 //!
 //! A state ends where the next one on its track begins, or, where none follows, at its own end.
 
@@ -6,7 +6,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
-/// What can hold a value.
+/// A place for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// The LWP on a CPU.
@@ -21,12 +21,12 @@ pub(super) enum Slot {
     Thread(ThreadId),
 }
 
-/// Everything that holds.
+/// All current values.
 pub(super) struct CurrentValues {
     cpus: u32,
     lwps: u32,
     held: Vec<Option<CurrentValue>>,
-    /// Ends, also of what no longer holds.
+    /// Ends, including those of values that were replaced.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
 }
 
@@ -43,20 +43,20 @@ impl CurrentValues {
         CurrentValues { cpus, lwps, held: vec![None; slots], ends: BinaryHeap::new() }
     }
 
-    /// From now on a slot holds this, until `to`. Returns what it held before.
+    /// Sets the value of a slot until `to`. Returns the previous value.
     pub(super) fn hold(&mut self, slot: Slot, value: u32, to: i64) -> Option<u32> {
         let at = self.at(slot);
         self.ends.push(Reverse((to, at)));
         self.held[at as usize].replace(CurrentValue { value, to }).map(|held| held.value)
     }
 
-    /// A slot holds nothing from now on. Whether it held something.
+    /// Removes the value of a slot; whether there was one.
     pub(super) fn release(&mut self, slot: Slot) -> bool {
         let at = self.at(slot);
         self.held[at as usize].take().is_some()
     }
 
-    /// The next slot whose value ended before this tick, with the tick; it no longer holds it.
+    /// Removes the next value that ended before this tick; returns the end and the slot.
     pub(super) fn ended_before(&mut self, tick: i64) -> Option<(i64, Slot)> {
         while let Some(Reverse((to, at))) = self.ends.peek().copied() {
             if to >= tick {

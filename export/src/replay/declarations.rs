@@ -1,4 +1,4 @@
-//! Which declaration an event has: by its side, its number and its name.
+//! The declaration of an event, by its level, number and name.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use sigmund_query::EventRow;
 
 use crate::timeline::Actors;
 
-/// Numbers below are small.
+/// Numbers below this one are small.
 const SMALL: usize = 1 << 12;
 
-/// The declared events of a cast, by what a row says of its own.
+/// The declared events, by level, number and name.
 pub(super) struct Declarations<'a> {
     actors: &'a Actors,
-    /// By side and number, where that is small, the first event that has it: a look at a table, not into a map.
+    /// The first event of a small number, by level: avoids the map.
     small: [Vec<Option<u32>>; 2],
-    /// Several events may have one number: those of two programs. The first of a name is taken.
+    /// Events of two programs may have the same number. The first of a name is taken.
     by_name: HashMap<(Level, Option<i64>, &'a str), u32, foldhash::fast::FixedState>,
 }
 
@@ -30,14 +30,14 @@ impl Declarations<'_> {
             let (index, code) = (index as u32, ty.code.map(i64::from));
             declarations.by_name.entry((ty.level, code, &ty.name)).or_insert(index);
             if let Some(code) = code.and_then(small) {
-                // Whose name it is decides: the others are in the map.
+                // The name decides: the others are in the map.
                 declarations.small[usize::from(ty.level == Level::User)][code].get_or_insert(index);
             }
         }
         declarations
     }
 
-    /// Index of a row's declaration.
+    /// Index of the declaration of a row.
     pub(super) fn of_row(&self, row: &EventRow<'_>) -> Option<usize> {
         let quick = row.code.and_then(small).zip(row.level);
         if let Some(index) =

@@ -1,4 +1,4 @@
-//! What an event means to a picture, by its name: the begin or the end of a slice, or somebody who wakes somebody.
+//! The role of an event in a timeline, by its name: the begin or the end of a slice, a wakeup, a lock's acquisition or release.
 
 use std::{fmt::Write, hash::BuildHasher};
 
@@ -7,10 +7,10 @@ use sigmund_model::{EventType, Level, Params, names};
 use super::{open_holds::LockFields, open_slices::Key};
 use crate::timeline::SliceKind;
 
-/// What an event means.
+/// The role of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventRole {
-    /// It is only an event.
+    /// None.
     Event,
     /// It makes an LWP runnable.
     WakesLwp,
@@ -18,48 +18,48 @@ pub(super) enum EventRole {
     WakesThread,
     /// A slice of this kind begins.
     Begins(SliceKind),
-    /// One ends.
+    /// A slice of this kind ends.
     Ends(SliceKind),
-    /// Somebody has taken a lock.
+    /// A lock is acquired.
     Takes(LockFields),
-    /// Somebody gives one back.
+    /// A lock is released.
     GivesBack(LockFields),
 }
 
-/// The roles of all declared events, where the names of their slices are found, and where what pairs begin and end.
+/// The roles of all declared events, and which of their fields name their slices and pair begin and end.
 pub(super) struct EventRoles(Vec<(EventRole, SliceNaming, SlicePairing)>);
 
-/// Where the name of a slice is found.
+/// The source of a slice's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SliceNaming {
     /// The text of this field, or else its number.
     Field(usize),
     /// An interrupt's number and its handler.
     Irq { irq: Option<usize>, name: Option<usize> },
-    /// Always this.
+    /// A constant.
     Constant(String),
 }
 
-/// What the begin and the end of a slice have in common.
+/// How the end of a slice is matched with its begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlicePairing {
-    /// Slices of the kind nest as they come.
+    /// The innermost slice of the kind ends.
     Nested,
-    /// The same number in this field: the address of a span's place, or of a function.
+    /// The same number in this field: the address of a span's call site, or of a function.
     Number(usize),
     /// The same system call in this field, by its name or its number.
     Call(usize),
     /// The same function in the text of this field, `FUNCTION at FILE:LINE`: in C, `PROF_IN` and `PROF_OUT` have the
     /// addresses of two places in it.
     Function(usize),
-    /// The event's own name says it: `sys_enter_read` and `sys_exit_read`.
+    /// The same system call in the event's name: `sys_enter_read` and `sys_exit_read`.
     Constant(Key),
 }
 
 impl EventRoles {
-    /// Takes the declared events, and how many there are of each.
+    /// From the declared events, and the number of each.
     pub(super) fn of<'e>(events: impl Iterator<Item = (&'e EventType, u64)> + Clone) -> EventRoles {
-        // The waker records the first of the two, the second may be recorded on the CPU of who wakes up.
+        // The waker records sched_waking; sched_wakeup may be recorded on the CPU of the woken LWP.
         let has_waking = events.clone().any(|(ty, events)| ty.name == "sched_waking" && events > 0);
         EventRoles(events.map(|(ty, _)| (role(ty, has_waking), naming(ty), pairing(ty))).collect())
     }
@@ -69,7 +69,7 @@ impl EventRoles {
         self.0[kind].0
     }
 
-    /// Pairs the begin of a slice with its end; `None` at an end that fits whatever slice of its kind is open.
+    /// Matches the end of a slice with its begin; `None` of an end that matches any open slice of its kind.
     pub(super) fn key(&self, kind: usize, params: &Params) -> Option<Key> {
         let param = |index: usize| params.get(index).map(|p| (p.number, p.text));
         match self.0[kind].2 {
@@ -78,7 +78,7 @@ impl EventRoles {
             SlicePairing::Number(index) => param(index)?.0,
             SlicePairing::Call(index) => match param(index)? {
                 (_, Some(name)) => Some(hashed(name)),
-                // The kernel no longer knows the number: rt_sigreturn, or a tracer has skipped the call.
+                // The kernel no longer has the number: rt_sigreturn, or a tracer has skipped the call.
                 (Some(-1), None) => None,
                 (number, None) => number,
             },
@@ -86,7 +86,7 @@ impl EventRoles {
                 (_, Some(text)) => {
                     Some(hashed(text.split_once(" at ").map_or(text, |(function, _)| function)))
                 }
-                // Nobody named the address.
+                // The address has no name.
                 (_, None) => None,
             },
         }
@@ -133,7 +133,7 @@ fn role(ty: &EventType, has_waking: bool) -> EventRole {
     match name {
         "sched_waking" => EventRole::WakesLwp,
         "sched_wakeup" if !has_waking => EventRole::WakesLwp,
-        // Of an LWP that is new, there is no other.
+        // A new LWP has no sched_waking.
         "sched_wakeup_new" => EventRole::WakesLwp,
         "irq_handler_entry" | names::IRQ => EventRole::Begins(Irq),
         "irq_handler_exit" | names::IRQ_EXIT => EventRole::Ends(Irq),

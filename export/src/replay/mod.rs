@@ -1,20 +1,20 @@
-//! Reads a super-trace and tells it as a [`timeline`](crate::timeline).
+//! Replays a super-trace as a [`timeline`](crate::timeline): rows of tables become changes.
 //!
 //! ```text
 //!   lwp_states ───▶ by their begins ─┐
-//!   thread_states ▶ by their begins ─┼─▶ in the order of time ─▶ Teller ─▶ Sink
+//!   thread_states ▶ by their begins ─┼─▶ in the order of time ─▶ Replayer ─▶ Sink
 //!   events ──────────────────────────┘        (states before events of the same tick)
 //! ```
 //!
-//! What a filter means to a picture:
+//! What a filter selects:
 //!
 //! | filter | user threads | LWPs | CPUs | events, and slices and wakeups made of them |
 //! |---|---|---|---|---|
 //! | none | all | all | all | all |
-//! | threads | these | those that carried them, without states of their own | only these on them | that concern them |
+//! | threads | these | those on which they were mounted, without states of their own | only these on them | that concern them |
 //! | LWPs | while on them | these | only these on them | of theirs |
 //! | CPUs | while on them | while on them, or waiting for them | these | on them |
-//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs that carry those | of that side |
+//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs these are mounted on | of that side |
 //! | level `KERN` | none | all | without user threads | of that side |
 //! | events | all | all | all | these |
 //! | from, to | all are cut to the window | | | |
@@ -54,28 +54,27 @@ use crate::{
 
 pub use read_actors::read_actors;
 
-/// What was told, and what had to be put right.
+/// What was replayed, and what had to be corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// States of LWPs and of user threads.
     pub states: u64,
     /// Events.
     pub events: u64,
-    /// Changes that the sink heard.
+    /// Changes that the sink received.
     pub changes: u64,
-    /// Ends of slices whose begin the trace does not hold: left out.
+    /// Ends of slices without a begin in the trace: left out.
     pub ends_without_begin: u64,
-    /// Slices whose end the trace does not hold: ended with what is around them.
+    /// Slices without an end in the trace: ended with the slice around them.
     pub begins_without_end: u64,
-    /// Holds of locks without a begin: left out; and without an end: ended when the lock is taken the next time, or with the
-    /// trace.
+    /// Holds of locks without a begin: left out; and without an end: ended at the next acquisition, or with the trace.
     pub broken_holds: u64,
-    /// States and events whose number nobody has: left out.
+    /// States and events of unknown LWPs, user threads or event types: left out.
     pub unknown_actors: u64,
 }
 
-/// Tells what the filter lets through to a sink. `progress` is called now and then, with the tick that was reached; an error
-/// of it ends the telling.
+/// Emits what the filter selects to a sink. `progress` is called periodically, with the tick that was reached; an error of it
+/// ends the replay.
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read, or the sink or
@@ -95,10 +94,10 @@ pub async fn replay(
 
     loop {
         while lwps.as_ref().is_some_and(StateIntervals::needs_more) {
-            lwps.as_mut().expect("just looked at").more(trace).await?;
+            lwps.as_mut().expect("checked above").more(trace).await?;
         }
         while threads.as_ref().is_some_and(StateIntervals::needs_more) {
-            threads.as_mut().expect("just looked at").more(trace).await?;
+            threads.as_mut().expect("checked above").more(trace).await?;
         }
         if events.needs_more() {
             events.more().await?;
@@ -131,10 +130,10 @@ pub async fn replay(
                 }
             }
         }
-        let all_told = |rows: &Option<StateIntervals>| {
+        let all_replayed = |rows: &Option<StateIntervals>| {
             rows.as_ref().is_none_or(|rows| !rows.needs_more() && rows.next_from().is_none())
         };
-        if events.ended && events.next_tick().is_none() && all_told(&lwps) && all_told(&threads) {
+        if events.ended && events.next_tick().is_none() && all_replayed(&lwps) && all_replayed(&threads) {
             return replayer.finish();
         }
     }
@@ -144,7 +143,7 @@ fn next_of(rows: &Option<StateIntervals>) -> Option<i64> {
     rows.as_ref().and_then(StateIntervals::next_from)
 }
 
-/// States of LWPs; none if only user threads, or the user side, are chosen.
+/// States of LWPs; none if only user threads, or the user side, are selected.
 async fn lwp_states(
     trace: &SuperTrace,
     filter: &Filter,
@@ -156,11 +155,11 @@ async fn lwp_states(
     }
     let states = LwpState::ALL.iter().map(|state| state.name()).collect();
     let wanted =
-        Wanted { table: &LWP_STATES, who: "lwp", states, conditions: filter.place(), window, tracks };
+        Wanted { table: &LWP_STATES, actor: "lwp", states, conditions: filter.place(), window, tracks };
     StateIntervals::read(trace, wanted).await.map(Some)
 }
 
-/// States of user threads; none if only the kernel's side is chosen.
+/// States of user threads; none if only the kernel side is selected.
 async fn thread_states(
     trace: &SuperTrace,
     filter: &Filter,
@@ -175,11 +174,11 @@ async fn thread_states(
         conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     }
     let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
-    let wanted = Wanted { table: &THREAD_STATES, who: "thread", states, conditions, window, tracks };
+    let wanted = Wanted { table: &THREAD_STATES, actor: "thread", states, conditions, window, tracks };
     StateIntervals::read(trace, wanted).await.map(Some)
 }
 
-/// Events, one after the other.
+/// The rows of events.
 struct Events {
     rows: sigmund_query::EventRows,
     batch: Option<EventBatch>,

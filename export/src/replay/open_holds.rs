@@ -1,4 +1,4 @@
-//! Locks that are held, by what the events say of taking them and giving them back.
+//! Locks that are held, by the events of acquisition and release.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sigmund_model::{EventType, Params, WaitKind};
 
 use crate::timeline::{Hold, ProcessId, Track};
 
-/// Which field of an event is the lock's address, and which one says how it is held.
+/// The fields of an event that are the lock's address and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LockFields {
     lock: usize,
@@ -19,7 +19,7 @@ impl LockFields {
         Some(LockFields { lock: ty.field("lock")?, kind: ty.field("kind")? })
     }
 
-    /// The lock's address, and how it is held; `None` if that is not the kind of a lock.
+    /// The lock's address and kind; `None` if it is not the kind of a lock.
     pub(super) fn read(self, params: &Params) -> Option<(u64, WaitKind)> {
         let number = |index| params.get(index).and_then(|param| param.number).map(|number| number as u64);
         let kind = WaitKind::from_number(number(self.kind)?)?;
@@ -28,7 +28,7 @@ impl LockFields {
     }
 }
 
-/// Who holds which lock. It remembers every lock that there was, and the holds that are open.
+/// The holds that are open, and the numbers of all locks so far.
 #[derive(Debug, Default)]
 pub(super) struct OpenHolds {
     numbers: HashMap<(ProcessId, u64), u32, RandomState>,
@@ -38,7 +38,7 @@ pub(super) struct OpenHolds {
 }
 
 impl OpenHolds {
-    /// A lock is taken: a hold begins. The second is one that must have ended before, if there is one.
+    /// Begins a hold. The second value is a hold that must have ended before, if there is one.
     pub(super) fn take(
         &mut self,
         process: ProcessId,
@@ -56,8 +56,8 @@ impl OpenHolds {
         (hold, before)
     }
 
-    /// A lock is given back: the hold that ends. It is of whoever gives it back; of somebody else, if that one has not
-    /// taken it: a guard may move to another thread.
+    /// Ends a hold: that of the releasing actor; if it has none, the newest one of another actor, since a guard may move to
+    /// another thread.
     pub(super) fn give_back(
         &mut self,
         process: ProcessId,
@@ -70,7 +70,7 @@ impl OpenHolds {
         Some(open.remove(place))
     }
 
-    /// Every hold that is open ends, in the order in which they began.
+    /// Ends all open holds, in the order of their begins.
     pub(super) fn give_all_back(&mut self) -> Vec<(Track, Hold)> {
         let mut all: Vec<_> = std::mem::take(&mut self.open).into_values().flatten().collect();
         all.sort_unstable_by_key(|(_, hold)| hold.number);

@@ -1,10 +1,10 @@
-//! The slices that are open on each track. What does not nest in the trace, nests here.
+//! The open slices of each track. Slices that do not nest in the trace are cut so that they do.
 
 use std::collections::HashMap;
 
 use crate::timeline::{SliceKind, Track};
 
-/// Distinguishes slices of one kind: the address of a span's place, the number of a system call.
+/// Distinguishes slices of one kind: the address of a span's call site, the number of a system call.
 pub(super) type Key = i64;
 
 /// The slices that are open.
@@ -14,39 +14,39 @@ pub(super) struct OpenSlices {
 }
 
 impl OpenSlices {
-    /// A slice begins.
+    /// Begins a slice.
     pub(super) fn enter(&mut self, track: Track, kind: SliceKind, key: Key) {
         self.open.entry(track).or_default().push((kind, key));
     }
 
-    /// The slices that end when this one does, innermost first: itself last, before it those inside of it whose end
-    /// is missing. None if it is not open: its begin is missing.
+    /// Ends a slice, and those inside of it, whose ends are missing. Returns their kinds, innermost first; none if it is not
+    /// open, because its begin is missing.
     pub(super) fn leave(&mut self, track: Track, kind: SliceKind, key: Key) -> Vec<SliceKind> {
         let Some(open) = self.open.get_mut(&track) else { return Vec::new() };
         let at = open.iter().rposition(|slice| *slice == (kind, key));
         at.map_or(Vec::new(), |at| open.drain(at..).rev().map(|(kind, _)| kind).collect())
     }
 
-    /// The same for the innermost slice of this kind, whatever its key.
+    /// The same for the innermost slice of this kind, with any key.
     pub(super) fn leave_any(&mut self, track: Track, kind: SliceKind) -> Vec<SliceKind> {
         let Some(open) = self.open.get_mut(&track) else { return Vec::new() };
         let at = open.iter().rposition(|(of, _)| *of == kind);
         at.map_or(Vec::new(), |at| open.drain(at..).rev().map(|(kind, _)| kind).collect())
     }
 
-    /// The slices that are open on a track, innermost first; none is open any more.
+    /// Ends all slices of a track. Returns their kinds, innermost first.
     pub(super) fn leave_all(&mut self, track: Track) -> Vec<SliceKind> {
         self.open
             .remove(&track)
             .map_or(Vec::new(), |open| open.into_iter().rev().map(|(kind, _)| kind).collect())
     }
 
-    /// Whether none is open on a track.
+    /// Whether no slice is open on a track.
     pub(super) fn is_empty(&self, track: Track) -> bool {
         self.open.get(&track).is_none_or(Vec::is_empty)
     }
 
-    /// The tracks that have ever had a slice.
+    /// The tracks that have had a slice.
     pub(super) fn tracks(&self) -> Vec<Track> {
         self.open.keys().copied().collect()
     }
@@ -59,7 +59,7 @@ mod tests {
 
     // enter a, enter b, leave a: the end of b is missing, it ends with a.
     #[test]
-    fn a_slice_takes_those_inside_of_it_along() {
+    fn a_slice_ends_with_those_inside_of_it() {
         let track = Track::Thread(ThreadId(0));
         let mut slices = OpenSlices::default();
         slices.enter(track, SliceKind::Span, 1);

@@ -1,4 +1,4 @@
-//! Reads who takes part: the tables `lwps`, `threads`, `cpus`, and the clock.
+//! Reads the actors and the clock: the tables `lwps`, `threads`, `cpus` and `clocks`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ use crate::{
     timeline::{Actors, Clock, LwpActor, Process, ProcessId, ThreadActor, ThreadId},
 };
 
-/// Who takes part in what a filter lets through.
+/// Reads the actors that a filter selects.
 ///
 /// # Errors
 /// When the filter gives a time and the rate of the clock is unknown; when the trace cannot be read.
@@ -79,7 +79,7 @@ pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, 
     Ok(actors)
 }
 
-/// The window, as far as the trace reaches.
+/// The window of the filter, cut to the trace.
 async fn clock(trace: &SuperTrace, filter: &Filter) -> Result<Clock, Error> {
     let (first, last) = (trace.first_tick().unwrap_or_default(), trace.last_tick().unwrap_or_default());
     let Window { from, to } = filter.window(trace)?;
@@ -104,14 +104,14 @@ async fn realtime(trace: &SuperTrace, at: Ticks) -> Result<Option<i64>, Error> {
     });
     let best = snapshots.min_by(|a, b| a.0.total_cmp(&b.0));
     Ok(best.map(|(_, tick, ns)| {
-        let behind = (at.0 as i64).saturating_sub(tick) as f64 * 1e9 / rate.per_second();
-        ns.saturating_add(behind.round() as i64)
+        let since_snapshot = (at.0 as i64).saturating_sub(tick) as f64 * 1e9 / rate.per_second();
+        ns.saturating_add(since_snapshot.round() as i64)
     }))
 }
 
 async fn cpus(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Cpu>, Error> {
     let rows = read(trace, &CPUS, Vec::new(), &["cpu"]).await?;
-    // A CPU that only user events name has no row of its own.
+    // A CPU that only occurs in user events has no row of its own.
     let states = read(trace, &THREAD_STATES, vec![ident("cpu").is_not_null()], &["cpu"]).await?;
     let numbers = rows.iter().chain(&states).flat_map(|rows| {
         rows.column(0)
@@ -137,7 +137,7 @@ struct LwpRow {
     carries_threads: bool,
 }
 
-/// The LWPs that are chosen; if user threads are chosen, those that carried one of them.
+/// The selected LWPs; if user threads are selected, those on which one of them was mounted.
 async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error> {
     let mut conditions = Vec::new();
     if !filter.lwps.is_empty() {
@@ -179,7 +179,7 @@ struct ThreadRow {
     created_by: Option<Thread>,
 }
 
-/// The user threads that are chosen; none of the kernel's side alone.
+/// The selected user threads; none if only the kernel side is selected.
 async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, Error> {
     if filter.level == Some(Level::Kern) {
         return Ok(Vec::new());
@@ -205,7 +205,7 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
     Ok(threads)
 }
 
-/// The processes of all these, by pid; behind them the one without, if somebody's is not known.
+/// The processes of all these, sorted by pid; then the one without a pid, if the process of some is not known.
 fn processes(lwps: &[LwpRow], threads: &[ThreadRow]) -> Vec<Process> {
     let pids: BTreeSet<Option<Pid>> =
         lwps.iter().map(|lwp| lwp.pid).chain(threads.iter().map(|thread| thread.pid)).collect();
@@ -213,7 +213,7 @@ fn processes(lwps: &[LwpRow], threads: &[ThreadRow]) -> Vec<Process> {
     for lwp in lwps {
         names.entry(lwp.lwp.0).or_insert(&lwp.name);
     }
-    // The main LWP's name is the process's.
+    // The name of the main LWP is the process's name.
     let name = |pid: Pid| names.get(&pid.0).copied().cloned().flatten();
     let known = pids.iter().flatten().map(|pid| Process { pid: Some(*pid), name: name(*pid) });
     let unknown = pids.contains(&None).then_some(Process { pid: None, name: None });
@@ -234,7 +234,7 @@ async fn read(
 fn select(frame: DataFrame, conditions: Vec<Expr>, columns: &[&str]) -> PlanResult<DataFrame> {
     let frame = conditions.into_iter().try_fold(frame, |frame, condition| frame.filter(condition))?;
     let frame = frame.select(columns.iter().map(|column| ident(*column)).collect::<Vec<_>>())?;
-    // One column: its values are wanted, not its rows.
+    // Of one column, the distinct values.
     if columns.len() == 1 { frame.distinct() } else { Ok(frame) }
 }
 
@@ -248,7 +248,7 @@ fn text(rows: &RecordBatch, column: usize, row: usize) -> Option<String> {
     texts.is_valid(row).then(|| texts.as_string::<i32>().value(row).to_string())
 }
 
-/// Birth and end, from a begin and a length in the column behind it.
+/// Birth and end, from a begin and a length in the next column.
 fn life(rows: &RecordBatch, column: usize, row: usize) -> (Ticks, Option<Ticks>) {
     let born = get::<Int64Type>(rows, column, row).unwrap_or_default();
     let died =

@@ -1,4 +1,4 @@
-//! Tells rows as changes: who is on what, what each is doing, and what had to be put right.
+//! Turns rows into changes: occupants, states, slices, wakeups, locks, counters, and corrections.
 
 use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Thread, ThreadState, Ticks, WaitKind};
 use sigmund_query::{EventRow, Filter};
@@ -33,10 +33,10 @@ pub(super) struct Replayer<'a> {
     slices: OpenSlices,
     locks: OpenHolds,
     queues: QueueLengths,
-    /// Where each was last: LWPs on CPUs, user threads on LWPs.
+    /// The last place of each: CPUs of LWPs, LWPs of user threads.
     lwp_was_on: Vec<Option<CpuId>>,
     thread_was_on: Vec<Option<LwpId>>,
-    /// CPUs say which LWP they carry because threads do: LWPs have no states here.
+    /// LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
     only_threads: bool,
     replayed: Replayed,
     /// The tick of the last change.
@@ -81,19 +81,19 @@ impl<'a> Replayer<'a> {
         Ticks(self.reached as u64)
     }
 
-    /// An LWP is in a state from here on.
+    /// An LWP begins a state.
     pub(super) fn lwp_state(&mut self, row: &StateInterval) -> Result<(), Error> {
-        self.pass(row.from)?;
+        self.advance(row.from)?;
         let state = LwpState::ALL[usize::from(row.state)];
-        let Some(lwp) = self.ids.lwp(Lwp(row.who as u32), Ticks(row.from as u64)) else {
-            // Those who were gone before the window are not of the cast.
+        let Some(lwp) = self.ids.lwp(Lwp(row.actor as u32), Ticks(row.from as u64)) else {
+            // Those that ended before the window are not among the actors.
             self.replayed.unknown_actors += u64::from(state != LwpState::Exited);
             return Ok(());
         };
         self.replayed.states += 1;
         let cpu = self.cpu(row.cpu);
         if state == LwpState::Exited {
-            return self.gone(row.from, Slot::Lwp(lwp), Track::Lwp(lwp));
+            return self.exited(row.from, Slot::Lwp(lwp), Track::Lwp(lwp));
         }
         self.current.hold(Slot::Lwp(lwp), row.state.into(), row.to);
         self.change(row.from, &Change::Lwp { lwp, state: Some(state), cpu })?;
@@ -106,12 +106,12 @@ impl<'a> Replayer<'a> {
         Ok(())
     }
 
-    /// A user thread is in a state from here on.
+    /// A user thread begins a state.
     pub(super) fn thread_state(&mut self, row: &StateInterval) -> Result<(), Error> {
-        self.pass(row.from)?;
+        self.advance(row.from)?;
         let at = Ticks(row.from as u64);
         let state = ThreadState::ALL[usize::from(row.state)];
-        let Some(thread) = self.ids.thread(Thread(row.who as u64), at) else {
+        let Some(thread) = self.ids.thread(Thread(row.actor as u64), at) else {
             self.replayed.unknown_actors += u64::from(state != ThreadState::Exited);
             return Ok(());
         };
@@ -119,7 +119,7 @@ impl<'a> Replayer<'a> {
         let cpu = self.cpu(row.cpu);
         let lwp = u32::try_from(row.lwp).ok().and_then(|lwp| self.ids.lwp(Lwp(lwp), at));
         if state == ThreadState::Exited {
-            return self.gone(row.from, Slot::Thread(thread), Track::Thread(thread));
+            return self.exited(row.from, Slot::Thread(thread), Track::Thread(thread));
         }
         self.current.hold(Slot::Thread(thread), row.state.into(), row.to);
         let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
@@ -142,10 +142,10 @@ impl<'a> Replayer<'a> {
         Ok(())
     }
 
-    /// An event happened.
+    /// Replays an event.
     pub(super) fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
         let tick = row.tick.0 as i64;
-        self.pass(tick)?;
+        self.advance(tick)?;
         let Some(kind) = self.declarations.of_row(row) else {
             self.replayed.unknown_actors += 1;
             return Ok(());
@@ -160,10 +160,10 @@ impl<'a> Replayer<'a> {
                 (None, None) => self.params.push_unknown(),
             }
         }
-        // Taken out while the sink looks at it.
+        // Taken out while it is borrowed.
         let params = std::mem::take(&mut self.params);
         let context = row.context.and_then(|word| Context::ALL.iter().copied().find(|c| c.name() == word));
-        let happening = RecordedEvent {
+        let recorded = RecordedEvent {
             kind: EventTypeId(kind as u32),
             cpu: row.cpu.and_then(|cpu| self.ids.cpu(cpu)),
             lwp: row.lwp.and_then(|lwp| self.ids.lwp(lwp, row.tick)),
@@ -172,15 +172,20 @@ impl<'a> Replayer<'a> {
             cpu_seen: row.cpu_seen,
             params: &params,
         };
-        let told = self.happens(tick, row, &happening);
+        let result = self.event_by_role(tick, row, &recorded);
         self.params = params;
-        told
+        result
     }
 
-    fn happens(&mut self, tick: i64, row: &EventRow<'_>, event: &RecordedEvent<'_>) -> Result<(), Error> {
+    fn event_by_role(
+        &mut self,
+        tick: i64,
+        row: &EventRow<'_>,
+        event: &RecordedEvent<'_>,
+    ) -> Result<(), Error> {
         let role = self.roles.role(event.kind.index());
         if let (Some(cpu), Some(Context::Task | Context::Idle)) = (event.cpu, event.context) {
-            // Whoever is in a task has left every interrupt; some sources say so of the exit itself.
+            // A CPU in a task has left every interrupt; in some sources the exit itself has that context.
             let track = Track::Cpu(cpu);
             let exits = matches!(role, EventRole::Ends(SliceKind::Irq | SliceKind::Softirq));
             if !self.slices.is_empty(track) && !exits {
@@ -257,7 +262,7 @@ impl<'a> Replayer<'a> {
         event: &RecordedEvent<'_>,
         lock: Option<(u64, WaitKind)>,
     ) -> Result<(), Error> {
-        let (Some((by, process)), Some(lock)) = (self.locker(event), lock) else { return Ok(()) };
+        let (Some((by, process)), Some(lock)) = (self.lock_owner(event), lock) else { return Ok(()) };
         let (hold, before) = self.locks.take(process, by, lock);
         if let Some((by, hold)) = before {
             self.replayed.broken_holds += 1;
@@ -272,7 +277,7 @@ impl<'a> Replayer<'a> {
         event: &RecordedEvent<'_>,
         lock: Option<(u64, WaitKind)>,
     ) -> Result<(), Error> {
-        let (Some((by, process)), Some(lock)) = (self.locker(event), lock) else { return Ok(()) };
+        let (Some((by, process)), Some(lock)) = (self.lock_owner(event), lock) else { return Ok(()) };
         match self.locks.give_back(process, by, lock) {
             Some((by, hold)) => self.change(tick, &Change::Unlocked { by, hold }),
             None => {
@@ -282,8 +287,8 @@ impl<'a> Replayer<'a> {
         }
     }
 
-    /// Who takes a lock or gives it back, and the process whose lock it is.
-    fn locker(&self, event: &RecordedEvent<'_>) -> Option<(Track, ProcessId)> {
+    /// The actor that acquires or releases a lock, and the process of the lock.
+    fn lock_owner(&self, event: &RecordedEvent<'_>) -> Option<(Track, ProcessId)> {
         match (event.thread, event.lwp) {
             (Some(thread), _) => Some((Track::Thread(thread), self.actors[thread].process)),
             (None, Some(lwp)) => Some((Track::Lwp(lwp), self.actors[lwp].process)),
@@ -291,7 +296,7 @@ impl<'a> Replayer<'a> {
         }
     }
 
-    /// Every slice that is open on a track ends here, for want of another end.
+    /// Ends every open slice of a track, because no other end is known.
     fn leave_all(&mut self, tick: i64, track: Track) -> Result<(), Error> {
         let ends = self.slices.leave_all(track);
         self.replayed.begins_without_end += ends.len() as u64;
@@ -320,21 +325,21 @@ impl<'a> Replayer<'a> {
         Ok(())
     }
 
-    /// Somebody is gone for good.
-    fn gone(&mut self, tick: i64, slot: Slot, track: Track) -> Result<(), Error> {
+    /// An LWP or a user thread has exited.
+    fn exited(&mut self, tick: i64, slot: Slot, track: Track) -> Result<(), Error> {
         self.leave_all(tick, track)?;
         if self.current.release(slot) { self.ends(tick, slot) } else { Ok(()) }
     }
 
-    /// Time goes on to this tick: what ended before, has ended.
-    fn pass(&mut self, tick: i64) -> Result<(), Error> {
+    /// Advances to this tick: ends what ended before.
+    fn advance(&mut self, tick: i64) -> Result<(), Error> {
         while let Some((ended, slot)) = self.current.ended_before(tick) {
             self.ends(ended, slot)?;
         }
         Ok(())
     }
 
-    /// A slot holds nothing from now on.
+    /// The value of a slot ends.
     fn ends(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
         let counts = match slot {
             Slot::Lwp(lwp) => self.queues.lwp_waits(lwp, None),
@@ -368,7 +373,7 @@ impl<'a> Replayer<'a> {
             .try_for_each(|(counter, n)| self.change(tick, &Change::Count(counter, n)))
     }
 
-    /// Everything has been told.
+    /// Ends the replay.
     pub(super) fn finish(mut self) -> Result<Replayed, Error> {
         let last = self.actors.clock.last.0 as i64;
         for track in self.slices.tracks() {
@@ -378,8 +383,8 @@ impl<'a> Replayer<'a> {
             self.replayed.broken_holds += 1;
             self.change(last, &Change::Unlocked { by, hold })?;
         }
-        // What never ends, ends with the trace: every interval is cut to the window.
-        self.pass(i64::MAX)?;
+        // Intervals are cut to the window, so all have ended by then.
+        self.advance(i64::MAX)?;
         self.sink.finish()?;
         Ok(self.replayed)
     }
@@ -395,7 +400,7 @@ impl<'a> Replayer<'a> {
     }
 }
 
-/// Where a slice is drawn.
+/// The track of a slice.
 fn slice_track(kind: SliceKind, event: &RecordedEvent<'_>) -> Option<Track> {
     match kind {
         SliceKind::Span | SliceKind::Function => {

@@ -1,14 +1,14 @@
 //! Rows of `lwp_states` or `thread_states` in the order in which the states **begin**.
 //!
-//! The tables lie in the order in which states end, because a merge that streams knows a state only then. Sorting them
-//! again would take memory, or a disk. But most states are short: of those no longer than `REACH`, one that ends at `e`
+//! The tables are in the order in which states end, because a streaming merge knows a state only then. Sorting them would
+//! take memory, or a disk. But most states are short: of those no longer than `REACH`, one that ends at `e`
 //! began at `e - REACH` or later. So the long ones are read first, alone, and kept; the others follow in the order of
 //! the file through a heap that holds no more than what ended within the last `REACH`.
 //!
 //! ```text
 //!            e - REACH                e: the end that was read last
 //! ───────────────┼────────────────────┼──▶ tick
-//!   may be told  │ in the heap        │ not read yet: begins at e - REACH or later
+//!   final        │ in the heap        │ not read yet: begins at e - REACH or later
 //! ```
 //!
 //! `REACH` is such that the heap holds about [`ROWS_A_TRACK`] for each track, if states are spread evenly: then long are
@@ -38,16 +38,16 @@ use sigmund_sql::SuperTrace;
 
 use crate::Error;
 
-/// About how many rows of each track wait for their turn: 64 bytes each.
+/// About how many rows of each track are in the heap: 64 bytes each.
 const ROWS_A_TRACK: u64 = 16;
 
-/// So many rows may wait in any case.
+/// Rows that may be in the heap in any case.
 const LEAST_ROWS: u64 = 1 << 12;
 
-/// Stands for "not known" in a column that is never negative.
-pub(super) const NOBODY: i32 = -1;
+/// "Unknown" in a column that is never negative.
+pub(super) const UNKNOWN: i32 = -1;
 
-/// One row. The derived order is that of telling: by begin, then by end.
+/// One row. The derived order is that of the replay: by begin, then by end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StateInterval {
     /// Its first tick, within the window.
@@ -55,30 +55,30 @@ pub(super) struct StateInterval {
     /// Its last tick, within the window.
     pub(super) to: i64,
     /// The LWP's or the user thread's number.
-    pub(super) who: i64,
-    /// Position of its state among those that were given.
+    pub(super) actor: i64,
+    /// Index of its state in [`Wanted::states`].
     pub(super) state: u8,
-    /// The LWP that a thread is mounted on, or [`NOBODY`].
+    /// The LWP that a thread is mounted on, or [`UNKNOWN`].
     pub(super) lwp: i32,
-    /// The CPU, or [`NOBODY`].
+    /// The CPU, or [`UNKNOWN`].
     pub(super) cpu: i32,
-    /// What it waits for.
+    /// The object it waits for.
     pub(super) blocked_on: Option<i64>,
-    /// The number of what kind that is; 0 if it is not known.
+    /// The number of the kind of wait; 0 if it is not known.
     pub(super) blocked_for: u8,
 }
 
 /// Which table, and which of its rows.
 pub(super) struct Wanted<'a> {
     pub(super) table: &'static Table,
-    /// The column that says whose state it is.
-    pub(super) who: &'static str,
-    /// The words of states.
+    /// The column of the LWP or user thread.
+    pub(super) actor: &'static str,
+    /// The names of states.
     pub(super) states: Vec<&'static str>,
     pub(super) conditions: Vec<Expr>,
-    /// Its ticks are those of the cast's clock.
+    /// Its ticks are those of the actors' clock.
     pub(super) window: &'a Window,
-    /// How many there are whose states they are.
+    /// Number of actors.
     pub(super) tracks: usize,
 }
 
@@ -89,11 +89,11 @@ pub(super) struct StateIntervals {
     states: Vec<&'static str>,
     window: Window,
     reach: i64,
-    /// What was read and may not be told yet, and what may.
+    /// Rows that were read, final or not.
     heap: BinaryHeap<Reverse<StateInterval>>,
-    /// The long ones, by their begins.
+    /// The long ones, sorted by begin.
     long: VecDeque<StateInterval>,
-    /// What begins before this is all read.
+    /// All rows that begin before this tick have been read.
     read_up_to: i64,
     ended: bool,
 }
@@ -131,7 +131,7 @@ impl StateIntervals {
         Ok(intervals)
     }
 
-    /// When the next one begins; `None` if there is none that may be told before more is read, see [`more`](Self::more).
+    /// The begin of the next row; `None` if no row is final before [`more`](Self::more) are read.
     pub(super) fn next_from(&self) -> Option<i64> {
         let short = self.heap.peek().map(|Reverse(interval)| interval.from);
         let long = self.long.front().map(|interval| interval.from);
@@ -139,7 +139,7 @@ impl StateIntervals {
         (self.ended || next < self.read_up_to).then_some(next)
     }
 
-    /// The next one, whether or not more should be read before.
+    /// The next row, final or not.
     pub(super) fn take(&mut self) -> Option<StateInterval> {
         match (self.heap.peek(), self.long.front()) {
             (Some(Reverse(short)), Some(long)) if long < short => self.long.pop_front(),
@@ -148,12 +148,12 @@ impl StateIntervals {
         }
     }
 
-    /// Whether there is something to be read before the next one may be told.
+    /// Whether more must be read before the next row is final.
     pub(super) fn needs_more(&self) -> bool {
         !self.ended && self.next_from().is_none()
     }
 
-    /// Reads on.
+    /// Reads more rows.
     pub(super) async fn more(&mut self, trace: &SuperTrace) -> Result<(), Error> {
         let Some(batch) = self.rows.next().await.transpose().map_err(|e| trace.error(self.table, e))? else {
             self.ended = true;
@@ -171,10 +171,10 @@ impl StateIntervals {
         Ok(())
     }
 
-    /// The rows of a batch that are in the window and have a state that we know, cut to the window.
+    /// The rows of a batch that are in the window and have a known state, cut to the window.
     fn rows_of<'b>(&self, batch: &'b RecordBatch) -> impl Iterator<Item = StateInterval> + use<'b> {
         let long = |column: usize| batch.column(column).as_primitive::<Int64Type>();
-        let (from, dur, who) = (long(0), long(1), Whose::of(batch, 2));
+        let (from, dur, actor_column) = (long(0), long(1), ActorColumn::of(batch, 2));
         let state_of = |word: &str| self.states.iter().position(|state| *state == word).map(|at| at as u8);
         let states = Words::of(batch, 3, state_of);
         let declarations = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
@@ -190,10 +190,10 @@ impl StateIntervals {
             (begin <= end).then(|| StateInterval {
                 from: begin,
                 to: end,
-                who: who.value(row),
+                actor: actor_column.value(row),
                 state,
-                lwp: if lwp.is_valid(row) { lwp.value(row) } else { NOBODY },
-                cpu: if cpu.is_valid(row) { cpu.value(row) } else { NOBODY },
+                lwp: if lwp.is_valid(row) { lwp.value(row) } else { UNKNOWN },
+                cpu: if cpu.is_valid(row) { cpu.value(row) } else { UNKNOWN },
                 blocked_on: blocked_on.is_valid(row).then(|| blocked_on.value(row)),
                 blocked_for: declarations.value(row).unwrap_or(0),
             })
@@ -204,7 +204,7 @@ impl StateIntervals {
 /// A column of words, as numbers.
 struct Words<'b> {
     words: &'b DictionaryArray<Int32Type>,
-    /// By key; `None` of words that nobody knows.
+    /// By key; `None` for unknown words.
     numbers: Vec<Option<u8>>,
 }
 
@@ -220,29 +220,29 @@ impl<'b> Words<'b> {
     }
 }
 
-/// The column that says whose state it is: LWPs are 32 bits wide, user threads 64.
-enum Whose<'b> {
+/// The column of the LWP or user thread: numbers of LWPs are 32 bits wide, those of user threads 64.
+enum ActorColumn<'b> {
     Lwp(&'b Int32Array),
     Thread(&'b Int64Array),
 }
 
-impl Whose<'_> {
-    fn of(batch: &RecordBatch, column: usize) -> Whose<'_> {
+impl ActorColumn<'_> {
+    fn of(batch: &RecordBatch, column: usize) -> ActorColumn<'_> {
         match batch.column(column).as_primitive_opt::<Int64Type>() {
-            Some(threads) => Whose::Thread(threads),
-            None => Whose::Lwp(batch.column(column).as_primitive()),
+            Some(threads) => ActorColumn::Thread(threads),
+            None => ActorColumn::Lwp(batch.column(column).as_primitive()),
         }
     }
 
     fn value(&self, row: usize) -> i64 {
         match self {
-            Whose::Lwp(lwps) => lwps.value(row).into(),
-            Whose::Thread(threads) => threads.value(row),
+            ActorColumn::Lwp(lwps) => lwps.value(row).into(),
+            ActorColumn::Thread(threads) => threads.value(row),
         }
     }
 }
 
-/// `ts_tick, dur_tick, who, state, lwp, cpu, blocked_on, blocked_for` of the wanted rows; NULL where the table has no such column.
+/// `ts_tick, dur_tick, actor, state, lwp, cpu, blocked_on, blocked_for` of the wanted rows; NULL where the table has no such column.
 fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
     let mut frame = frame;
     for condition in &wanted.conditions {
@@ -255,7 +255,7 @@ fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
     if let Some(to) = wanted.window.to {
         frame = frame.filter(ident("ts_tick").lt_eq(lit(to)))?;
     }
-    let has = |name: &str| wanted.who != name && wanted.table.columns.iter().any(|c| c.name == name);
+    let has = |name: &str| wanted.actor != name && wanted.table.columns.iter().any(|c| c.name == name);
     let or_null = |name: &'static str, null: ScalarValue| {
         if has(name) { ident(name) } else { lit(null).alias(format!("no_{name}")) }
     };
@@ -263,7 +263,7 @@ fn select(frame: DataFrame, wanted: &Wanted<'_>) -> PlanResult<DataFrame> {
     frame.select(vec![
         ident("ts_tick"),
         ident("dur_tick"),
-        ident(wanted.who),
+        ident(wanted.actor),
         ident("state"),
         or_null("lwp", ScalarValue::Int32(None)),
         or_null("cpu", ScalarValue::Int32(None)),

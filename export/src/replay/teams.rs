@@ -1,6 +1,6 @@
-//! Reads which user threads forked teams, who was created for these, and when they were joined.
+//! Reads which user threads forked teams, their members, and when they were joined.
 //!
-//! A team has a number of its own in its process. So one whose fork or join the trace does not hold is no other one's: it is
+//! A team has a unique number in its process. So one whose fork or join is missing cannot be confused with another, and is
 //! left out.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::{
     timeline::{Actors, ProcessId, Team},
 };
 
-/// The teams that members of this cast forked and joined while it lasts.
+/// The teams that these actors forked and joined within their clock's window.
 ///
 /// # Errors
 /// When the trace cannot be read.

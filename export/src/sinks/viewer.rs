@@ -1,4 +1,4 @@
-//! The formats of viewers, by name; and what is said of a picture that left something out.
+//! The formats of viewers by name, and messages about what an export left out.
 
 use std::{
     io::{self, Write},
@@ -29,7 +29,7 @@ pub enum ViewerFormat {
     Ctf,
 }
 
-/// A picture that is being written.
+/// A format that is being written, exactly or coarsely.
 pub struct ViewerSink<'w>(Detail<'w>);
 
 enum Detail<'w> {
@@ -43,17 +43,17 @@ enum Format<'w> {
 }
 
 impl ViewerFormat {
-    /// Whether it has events only, and no states.
+    /// Whether it has only events, no states.
     pub fn has_events_only(self) -> bool {
         self == ViewerFormat::Ctf
     }
 
-    /// Whether it is a folder, not a file.
+    /// Whether it is a folder instead of a file.
     pub fn is_folder(self) -> bool {
         matches!(self, ViewerFormat::Otf2 | ViewerFormat::Ctf)
     }
 
-    /// What `--force` may overwrite: a file, or a folder that is empty or that one of the formats begins in this way.
+    /// What `--force` may overwrite: a file, an empty folder, or a folder with the first file of one of the formats.
     pub const REPLACEABLE: Replaceable = Replaceable {
         expected: "a file, an OTF2 archive (with traces.otf2) or a CTF trace (with metadata)",
         files: true,
@@ -63,7 +63,7 @@ impl ViewerFormat {
         },
     };
 
-    /// Begins a picture at its destination; `coarse` is what is too short to be seen.
+    /// Begins an export at its destination; intervals shorter than `coarse` are merged or left out.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -87,10 +87,10 @@ impl ViewerFormat {
         Ok(ViewerSink::new(format, actors, coarse))
     }
 
-    /// Begins a picture in a stream.
+    /// Begins an export to a stream.
     ///
     /// # Errors
-    /// When it cannot be written, or is a folder.
+    /// When it cannot be written, or the format is a folder.
     pub fn write<'w>(
         self,
         out: impl Write + 'w,
@@ -119,13 +119,13 @@ impl<'w> ViewerSink<'w> {
         })
     }
 
-    /// What the picture does not hold, a line each.
+    /// Messages about what was left out, a line each.
     pub fn left_out(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Detail::Coarse(coarse) = &self.0 {
             let left = coarse.left_out();
             if left.holds > 0 {
-                lines.push(format!("coarse: left out {} holds of locks, which is all", left.holds));
+                lines.push(format!("coarse: left out all {} holds of locks", left.holds));
             }
             lines.push(format!(
                 "coarse: merged {} short states; left out {} slices, {} events, {} wakeups, {} migrations and {} \
@@ -145,16 +145,14 @@ impl<'w> ViewerSink<'w> {
         if let Format::Ctf(ctf) = format {
             let left = ctf.summary();
             if left.unplaced > 0 {
-                lines.push(format!(
-                    "{} kernel events whose CPU is not known are in a stream of their own",
-                    left.unplaced
-                ));
+                lines
+                    .push(format!("{} kernel events of unknown CPU are in a separate stream", left.unplaced));
             }
             if left.names_left_out > 0 {
                 lines.push(format!("left out {} names of numbers", left.names_left_out));
             }
             if left.as_text > 0 {
-                lines.push(format!("the fields of {} events are written as texts", left.as_text));
+                lines.push(format!("wrote the fields of {} events as texts", left.as_text));
             }
         }
         lines

@@ -1,6 +1,6 @@
-//! Everybody who takes part in a trace, and its clock: fixed before the first change.
+//! The actors of a trace (CPUs, processes, LWPs, user threads) and its clock: known before the first change.
 //!
-//! The system reuses its numbers: two LWPs may have had one tid. So everybody has an id of their own here, an index.
+//! The system reuses its numbers: two LWPs may have had the same tid. So each actor has an id, which is an index.
 
 use std::ops::Index;
 
@@ -42,22 +42,22 @@ ids! {
     EventTypeId in event_types: EventType;
 }
 
-/// Everybody who takes part.
+/// The actors, the clock and the declared events.
 #[derive(Clone, Debug)]
 pub struct Actors {
-    /// The clock that ticks are of.
+    /// The clock of ticks.
     pub clock: Clock,
     /// The super-trace's name, for titles.
     pub name: String,
-    /// The CPUs, by their numbers.
+    /// The CPUs, sorted by number.
     pub cpus: Vec<Cpu>,
-    /// The processes, by their pids; the last is the one without a pid, if some LWPs' process is not known.
+    /// The processes, sorted by pid; the last one has no pid, if the process of some LWPs is not known.
     pub processes: Vec<Process>,
-    /// The LWPs, by their tids and births.
+    /// The LWPs, sorted by tid and birth.
     pub lwps: Vec<LwpActor>,
-    /// The user threads, by their numbers and births.
+    /// The user threads, sorted by number and birth.
     pub threads: Vec<ThreadActor>,
-    /// The teams of user threads that were forked and joined, by their forks.
+    /// The teams of user threads that were forked and joined, sorted by fork.
     pub teams: Vec<Team>,
     /// The declared events of both sides.
     pub event_types: Vec<EventType>,
@@ -66,18 +66,18 @@ pub struct Actors {
 /// The clock of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Where the export begins: time 0 of formats that count from the beginning.
+    /// The beginning of the export: time 0 of formats with relative times.
     pub first: Ticks,
-    /// Where it ends.
+    /// The end of the export.
     pub last: Ticks,
-    /// Ticks per second; `None` when nobody knows.
+    /// Ticks per second, if known.
     pub rate: Option<Hertz>,
-    /// Nanoseconds since 1970 at `first`, if the trace says.
+    /// Nanoseconds since 1970 at `first`, if known.
     pub realtime_at_first: Option<i64>,
 }
 
 impl Clock {
-    /// Time since `first`, to the nearest nanosecond. A clock whose rate nobody knows counts as one tick a nanosecond.
+    /// Time since `first`, to the nearest nanosecond. Without a rate, a tick counts as a nanosecond.
     pub fn nanos(&self, tick: Ticks) -> Nanos {
         let ticks = tick.0.saturating_sub(self.first.0);
         let Some(rate) = self.rate else { return Nanos(ticks) };
@@ -88,8 +88,7 @@ impl Clock {
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number; `None` stands for all whose process the trace does not tell: kernel threads, and programs without
-    /// user threads.
+    /// Its number; `None` for all actors whose process is not known: kernel threads, and programs without user threads.
     pub pid: Option<Pid>,
     /// Its name.
     pub name: Option<String>,
@@ -104,9 +103,9 @@ pub struct LwpActor {
     pub name: Option<String>,
     /// Its process.
     pub process: ProcessId,
-    /// The first that is known of it.
+    /// Its creation, or its first known instant.
     pub born: Ticks,
-    /// Its end, if it had one.
+    /// Its end, if it ended.
     pub died: Option<Ticks>,
     /// Whether it carries user threads.
     pub carries_threads: bool,
@@ -121,24 +120,24 @@ pub struct ThreadActor {
     pub name: Option<String>,
     /// Its process.
     pub process: ProcessId,
-    /// Its creation, or the first that is known of it.
+    /// Its creation, or its first known instant.
     pub born: Ticks,
-    /// Its end, if it had one.
+    /// Its end, if it ended.
     pub died: Option<Ticks>,
-    /// The user thread that created it, if it is of the cast.
+    /// The user thread that created it, if it is one of the actors.
     pub created_by: Option<ThreadId>,
 }
 
-/// User threads that were created for one scope of another, which went on when all had ended.
+/// User threads that were created for a scope of another thread, which continued when all had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Team {
-    /// Who forked and joined it.
+    /// The thread that forked and joined it.
     pub by: ThreadId,
     /// When it was forked.
     pub forked: Ticks,
     /// When it was joined.
     pub joined: Ticks,
-    /// The threads that were created for it, as far as they are of the cast, by their creations.
+    /// The threads that were created for it and are actors, in the order of creation.
     pub members: Vec<ThreadId>,
 }
 

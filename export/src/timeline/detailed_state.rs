@@ -1,14 +1,14 @@
-//! What a user thread is doing, as viewers name it.
+//! The state of a user thread, with the kind of wait of a blocked one.
 
 use sigmund_model::{ThreadState, WaitKind};
 
-/// A state of a user thread; if it is blocked, one for each kind of thing it can be blocked for.
+/// A state of a user thread; for blocked threads, one for each kind of wait.
 ///
-/// All of them are numbered, so that a format can have a name, a region or a colour for each.
+/// They are numbered, so a format can have a name, a region or a colour for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetailedState(u8);
 
-/// By [`WaitKind`].
+/// Names of blocked states, by [`WaitKind`].
 const BLOCKED: [&str; WaitKind::ALL.len()] = [
     "blocked (mutex)",
     "blocked (rwlock-read)",
@@ -28,10 +28,10 @@ const BLOCKED: [&str; WaitKind::ALL.len()] = [
 const STATES: usize = ThreadState::ALL.len();
 
 impl DetailedState {
-    /// So many there are.
+    /// Number of detailed states.
     pub const COUNT: usize = STATES + BLOCKED.len();
 
-    /// A state; `blocked_for` counts if that is [`ThreadState::Blocked`].
+    /// From a state; `blocked_for` is ignored unless it is [`ThreadState::Blocked`].
     #[inline]
     pub fn new(state: ThreadState, blocked_for: Option<WaitKind>) -> DetailedState {
         match blocked_for.filter(|_| state == ThreadState::Blocked) {
@@ -40,16 +40,12 @@ impl DetailedState {
         }
     }
 
-    /// The one with this number.
+    /// From its number.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `index` is not below [`COUNT`](Self::COUNT).
     pub fn at(index: usize) -> DetailedState {
-        assert!(
-            index < DetailedState::COUNT,
-            "a user thread does {} things, not {index}",
-            DetailedState::COUNT
-        );
+        assert!(index < DetailedState::COUNT, "detailed state {index} of {}", DetailedState::COUNT);
         DetailedState(index as u8)
     }
 
@@ -69,7 +65,7 @@ impl DetailedState {
         ThreadState::ALL.get(self.index()).copied().unwrap_or(ThreadState::Blocked)
     }
 
-    /// What it is blocked for, if that is known.
+    /// The kind of wait, if it is blocked and the kind is known.
     pub fn blocked_for(self) -> Option<WaitKind> {
         self.index().checked_sub(STATES).map(|place| WaitKind::ALL[place])
     }
@@ -89,15 +85,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_number_and_a_name_of_its_own_and_says_what_it_was_made_of() {
+    fn each_has_a_number_and_a_name_of_its_own_and_returns_its_parts() {
         for state in ThreadState::ALL.iter().copied() {
-            let doing = DetailedState::new(state, None);
-            assert_eq!((doing.state(), doing.blocked_for(), doing.name()), (state, None, state.name()));
+            let detailed = DetailedState::new(state, None);
+            assert_eq!(
+                (detailed.state(), detailed.blocked_for(), detailed.name()),
+                (state, None, state.name())
+            );
         }
         for kind in WaitKind::ALL.iter().copied() {
-            let doing = DetailedState::new(ThreadState::Blocked, Some(kind));
-            assert_eq!((doing.state(), doing.blocked_for()), (ThreadState::Blocked, Some(kind)));
-            assert_eq!(doing.name(), format!("blocked ({})", kind.name()));
+            let detailed = DetailedState::new(ThreadState::Blocked, Some(kind));
+            assert_eq!((detailed.state(), detailed.blocked_for()), (ThreadState::Blocked, Some(kind)));
+            assert_eq!(detailed.name(), format!("blocked ({})", kind.name()));
             assert_eq!(
                 DetailedState::new(ThreadState::Ready, Some(kind)),
                 DetailedState::new(ThreadState::Ready, None)
@@ -106,7 +105,7 @@ mod tests {
         assert!(
             DetailedState::all()
                 .enumerate()
-                .all(|(index, doing)| doing == DetailedState::at(index) && doing.index() == index)
+                .all(|(index, detailed)| detailed == DetailedState::at(index) && detailed.index() == index)
         );
     }
 }

@@ -11,18 +11,18 @@ use sigmund_model::Lwp;
 
 use crate::{
     machine::Machine,
-    perfetto::{FAULTS, Tell, assert_near, tell_small},
+    perfetto::{Emit, FAULTS, assert_near, emit_small},
     story,
     story::Random,
     tally::Tally,
     viewer,
 };
 
-fn write(path: &Path, actors: &Actors, tell: Tell<'_>) -> Tally {
+fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
     let mut chrome = Chrome::new(fs::File::create(path).unwrap(), Arc::new(actors.clone())).unwrap();
-    tell(&mut chrome);
+    emit(&mut chrome);
     let mut tally = Tally::default();
-    tell(&mut tally);
+    emit(&mut tally);
     tally
 }
 
@@ -82,11 +82,11 @@ fn assert_sums(actors: &Actors, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_python_as_it_was_told() {
+fn the_small_story_is_read_by_python_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
     let actors = story::actors(11_000);
-    let tally = write(&path, &actors, &tell_small);
+    let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     assert_sums(&actors, &tally, &read);
     assert_eq!(read["phases"]["s"], tally.wakeups);
@@ -107,18 +107,18 @@ fn the_small_story_is_read_by_python_as_it_was_told() {
 }
 
 #[test]
-fn random_stories_are_read_by_python_as_they_were_told() {
+fn random_stories_are_read_by_python_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.json");
     for seed in 1..4 {
         let random = Random::new(seed, 20_000);
-        let tally = write(&path, &random.actors, &|sink| random.tell(sink).unwrap());
+        let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
         assert_sums(&random.actors, &tally, &read);
         assert_eq!(read["phases"]["s"], tally.wakeups);
     }
     let machine = Machine::new(1, 5000, 4, 12);
-    let tally = write(&path, &machine.actors, &|sink| machine.tell(sink).unwrap());
+    let tally = write(&path, &machine.actors, &|sink| machine.emit(sink).unwrap());
     let Some(read) = read(&path) else { return };
     assert_sums(&machine.actors, &tally, &read);
 }
@@ -139,7 +139,7 @@ fn rows_of_ours_have_numbers_that_no_lwp_has() {
     actors.lwps[1].lwp = Lwp(1_000_000_004);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.json");
-    write(&path, &actors, &tell_small);
+    write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     let tid = |name: &str| {
         let rows = read["rows"].as_array().unwrap();
@@ -158,7 +158,7 @@ fn perfettos_trace_processor_understands_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
     let actors = story::actors(11_000);
-    write(&path, &actors, &tell_small);
+    write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
         "select t.name, s.name, s.ts, s.dur from slice s join thread_track k on s.track_id = k.id

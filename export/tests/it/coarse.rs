@@ -13,7 +13,7 @@ use crate::cpu_time;
 use crate::story::{self, Random};
 use crate::tally::Tally;
 
-/// Sums what every track is told to be doing, by bucket, and checks what [`Tally`] checks.
+/// Sums the states of every track, by bucket, and checks what [`Tally`] checks.
 struct Sums {
     tally: Tally,
     first: u64,
@@ -92,21 +92,21 @@ impl Sink for Sums {
     }
 }
 
-/// A story, told as it is and coarser.
-fn both(actors: &Actors, least: u64, tell: impl Fn(&mut dyn Sink)) -> (Sums, Sums, LeftOut) {
+/// A story, exact and coarse.
+fn both(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums, LeftOut) {
     // A multiple of the length, and not too many.
     let bucket = least.max(1) * (1 + 1000 / least.max(1));
     let mut exact = Sums::new(actors, bucket);
-    tell(&mut exact);
+    emit(&mut exact);
     let mut coarse = Coarse::new(Sums::new(actors, bucket), actors, Ticks(least));
-    tell(&mut coarse);
+    emit(&mut coarse);
     let left_out = coarse.left_out();
     (exact, coarse.into_inner(), left_out)
 }
 
 /// What holds for every story and every length.
-fn assert_is_coarse(actors: &Actors, least: u64, tell: impl Fn(&mut dyn Sink)) -> (Sums, Sums) {
-    let (exact, mut coarse, left_out) = both(actors, least, tell);
+fn assert_is_coarse(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums) {
+    let (exact, mut coarse, left_out) = both(actors, least, emit);
     assert_eq!(exact.tally.ticks_in_state, coarse.tally.ticks_in_state, "length {least}");
     assert_eq!(exact.ticks, coarse.ticks, "length {least}");
     let mut long: Vec<_> =
@@ -130,7 +130,7 @@ fn totals_of_random_stories_stay_the_same_to_the_tick() {
     for seed in 1..12 {
         let random = Random::new(seed, 4000);
         for least in LENGTHS {
-            assert_is_coarse(&random.actors, least, |sink| random.tell(sink).unwrap());
+            assert_is_coarse(&random.actors, least, |sink| random.emit(sink).unwrap());
         }
     }
 }
@@ -141,7 +141,7 @@ fn totals_of_all_tracks_of_a_busy_machine_stay_the_same_to_the_tick() {
         let machine = Machine::new(seed);
         for least in LENGTHS {
             let (exact, coarse) =
-                assert_is_coarse(&machine.actors, least, |sink| machine.tell(sink).unwrap());
+                assert_is_coarse(&machine.actors, least, |sink| machine.emit(sink).unwrap());
             if least == 10_000_000 {
                 assert!(coarse.changes < exact.changes / 3, "{} of {}", coarse.changes, exact.changes);
             }
@@ -154,10 +154,10 @@ fn nothing_is_lost_at_0_and_at_1_tick() {
     let machine = Machine::new(5);
     for least in [0, 1] {
         let mut exact = Sums { text: Some(Vec::new()), ..Sums::new(&machine.actors, 1000) };
-        machine.tell(&mut exact).unwrap();
+        machine.emit(&mut exact).unwrap();
         let sums = Sums { text: Some(Vec::new()), ..Sums::new(&machine.actors, 1000) };
         let mut coarse = Coarse::new(sums, &machine.actors, Ticks(least));
-        machine.tell(&mut coarse).unwrap();
+        machine.emit(&mut coarse).unwrap();
         assert_eq!(coarse.left_out(), LeftOut::default());
         assert_eq!(coarse.into_inner().text, exact.text);
     }
@@ -171,7 +171,7 @@ fn the_small_story_keeps_its_totals() {
 }
 
 // bucket   1000      1010      1020      1030      1040
-// told     |A |S|A |S|A   |BBBBBBBBBBBBBBBBBB|R|A|      A 1000 S 1002 A 1003 S 1005 A 1007 B 1012 R 1031 A 1033, to 1036
+// exact    |A |S|A |S|A   |BBBBBBBBBBBBBBBBBB|R|A|      A 1000 S 1002 A 1003 S 1005 A 1007 B 1012 R 1031 A 1033, to 1036
 // coarse   |AAAAAAA|S|AA  |BBBBBBBBBBBBBBBBBB|R|A|      B is long: exact. A has 2+2+3 ticks in the first bucket
 #[test]
 fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
@@ -189,7 +189,7 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
     ];
     let change =
         |state, cpu| Change::Thread { thread, state, lwp: None, cpu, blocked_on: None, blocked_for: None };
-    let tell = |sink: &mut dyn Sink| {
+    let emit = |sink: &mut dyn Sink| {
         for (tick, state, cpu) in states {
             sink.change(Ticks(tick), &change(Some(state), cpu)).unwrap();
         }
@@ -198,7 +198,7 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
     };
     let mut coarse =
         Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
-    tell(&mut coarse);
+    emit(&mut coarse);
     let line = |tick: u64, state, cpu| format!("{tick} {:?}", change(state, cpu));
     let expected = [
         // Not always on the same CPU.
@@ -225,7 +225,7 @@ fn short_slices_are_left_out_of_long_ones() {
         Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
     let enter = |name: &'static str| Change::Enter(track, Slice { kind: SliceKind::Function, name });
     let leave = Change::Leave(track, SliceKind::Function);
-    let told = [
+    let emitted = [
         (1000, enter("span")),
         (1002, enter("f")),
         (1004, enter("g")),
@@ -235,10 +235,11 @@ fn short_slices_are_left_out_of_long_ones() {
         (1017, leave),
         (1019, leave),
     ];
-    told.iter().for_each(|(tick, change)| coarse.change(Ticks(*tick), change).unwrap());
+    emitted.iter().for_each(|(tick, change)| coarse.change(Ticks(*tick), change).unwrap());
     coarse.finish().unwrap();
     assert_eq!(coarse.left_out().slices, 2);
-    let expected = [told[0], told[1], told[6], told[7]].map(|(tick, change)| format!("{tick} {change:?}"));
+    let expected =
+        [emitted[0], emitted[1], emitted[6], emitted[7]].map(|(tick, change)| format!("{tick} {change:?}"));
     assert_eq!(coarse.into_inner().text.unwrap(), expected);
 }
 
@@ -286,7 +287,7 @@ fn the_number_of_changes_is_bounded_by_tracks_states_and_buckets() {
         let actors = &random.actors;
         // 64 buckets, whatever the number of changes.
         let least = (actors.clock.last.0 - actors.clock.first.0) / 64;
-        let (exact, coarse, _) = both(actors, least, |sink| random.tell(sink).unwrap());
+        let (exact, coarse, _) = both(actors, least, |sink| random.emit(sink).unwrap());
         // Active, stalled, ready, blocked, and blocked for each kind of thing.
         let states = 4 + WaitKind::ALL.len() as u64;
         let per_track = states + 1 + 1 + 2;
@@ -311,7 +312,7 @@ impl Machine {
         Machine { actors, seed }
     }
 
-    fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut seed = self.seed;
         let mut below = |limit: u64| {
             seed ^= seed >> 12;
@@ -391,12 +392,12 @@ impl Sink for Nothing {
 fn speed() {
     let random = Random::new(1, 10_000_000);
     let start = cpu_time::of_this_thread();
-    random.tell(&mut Nothing(0)).unwrap();
+    random.emit(&mut Nothing(0)).unwrap();
     eprintln!("the story alone: {:?}", cpu_time::of_this_thread() - start);
     for least in [100, 2500, 250_000, 1_000_000_000] {
         let mut coarse = Coarse::new(Nothing(0), &random.actors, Ticks(least));
         let start = cpu_time::of_this_thread();
-        random.tell(&mut coarse).unwrap();
+        random.emit(&mut coarse).unwrap();
         let (taken, left_out) = (cpu_time::of_this_thread() - start, coarse.left_out());
         eprintln!("{least} ticks: {taken:?}, {} changes, {left_out:?}", coarse.into_inner().0);
     }

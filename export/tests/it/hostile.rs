@@ -70,7 +70,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn pj_dump_tells_recorded_hostile_names() {
+async fn pj_dump_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
     let out = exported(folder.path(), ViewerFormat::Paje).await;
     let report = sigmund_export::sinks::paje::check(std::fs::read(&out).unwrap().as_slice()).unwrap();
@@ -86,13 +86,13 @@ async fn pj_dump_tells_recorded_hostile_names() {
         );
         assert_has(&table, "event say %22hi%22 100%25 \u{fffd} Ünï");
         assert_has(&table, &format!("2 {}", "long".repeat(700)));
-        // The name of 10 kB goes on elsewhere: it is cut at 3000 bytes.
+        // The name of 10 kB is cut at 3000 bytes, and continues elsewhere.
         assert_has(&table, &format!("2 {}lo%+", "long".repeat(749)));
     }
 }
 
 #[tokio::test]
-async fn otf2_print_tells_recorded_hostile_names() {
+async fn otf2_print_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
     let out = exported(folder.path(), ViewerFormat::Otf2).await;
     if tools::all_there(&["otf2-print"]) {
@@ -109,7 +109,7 @@ async fn otf2_print_tells_recorded_hostile_names() {
 }
 
 #[tokio::test]
-async fn babeltrace_tells_recorded_hostile_names() {
+async fn babeltrace_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
     let out = exported(folder.path(), ViewerFormat::Ctf).await;
     if tools::all_there(&["babeltrace2"]) {
@@ -136,7 +136,7 @@ async fn python_reads_recorded_hostile_names_from_chromes_json() {
 }
 
 #[tokio::test]
-async fn perfettos_trace_processor_tells_recorded_hostile_names() {
+async fn perfettos_trace_processor_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
     let out = exported(folder.path(), ViewerFormat::Perfetto).await;
     let query = "select name from track union select name from slice";

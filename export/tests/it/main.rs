@@ -1,4 +1,4 @@
-//! Formats against other people's programs that read them.
+//! Formats against their reference readers.
 
 mod chrome;
 mod coarse;

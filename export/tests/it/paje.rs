@@ -15,10 +15,10 @@ use sigmund_model::{Pid, ThreadState, Ticks};
 use crate::story::{self, HOSTILE_NAMES, Random};
 
 /// The file that a story makes.
-pub(crate) fn written(actors: &Actors, tell: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
+pub(crate) fn written(actors: &Actors, emit: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
     let mut file = Vec::new();
     let mut paje = Paje::new(&mut file, Arc::new(actors.clone())).unwrap();
-    tell(&mut paje).unwrap();
+    emit(&mut paje).unwrap();
     drop(paje);
     file
 }
@@ -43,7 +43,7 @@ pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std:
     actors.threads =
         names.iter().map(|name| ThreadActor { name: Some(name.clone()), ..like.clone() }).collect();
     let names = names.to_vec();
-    let tell = move |sink: &mut dyn Sink| {
+    let emit = move |sink: &mut dyn Sink| {
         let tracks = || (0..).map(|index| Track::Thread(ThreadId(index)));
         for (track, name) in tracks().zip(&names) {
             sink.change(Ticks(1000), &Change::Enter(track, Slice { kind: SliceKind::Span, name }))?;
@@ -53,7 +53,7 @@ pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std:
         }
         sink.finish()
     };
-    (actors, tell)
+    (actors, emit)
 }
 
 /// The names in a file by their aliases, put together and read back.
@@ -90,8 +90,8 @@ fn names_in(file: &[u8]) -> HashMap<String, String> {
 fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
     let mut names = long_names();
     names.extend(HOSTILE_NAMES.map(String::from));
-    let (actors, tell) = named(&names);
-    let file = written(&actors, &tell);
+    let (actors, emit) = named(&names);
+    let file = written(&actors, &emit);
     check_clean(&file);
     assert!(file.split(|byte| *byte == b'\n').all(|line| line.len() < 4096));
 
@@ -159,7 +159,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_an_error() {
-    /// A disk with room for so many bytes.
+    /// A disk with room for this many bytes.
     struct Full(usize);
 
     impl Write for Full {
@@ -175,10 +175,14 @@ fn a_file_that_cannot_be_written_is_an_error() {
     }
 
     let random = Random::new(1, 20_000);
-    let size = written(&random.actors, |sink| random.tell(sink)).len();
+    let size = written(&random.actors, |sink| random.emit(sink)).len();
     for room in [0, 100, 70_000, size - 1] {
-        let told =
-            Paje::new(Full(room), Arc::new(random.actors.clone())).and_then(|mut p| random.tell(&mut p));
-        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::StorageFull, "room for {room} of {size} bytes");
+        let emitted =
+            Paje::new(Full(room), Arc::new(random.actors.clone())).and_then(|mut p| random.emit(&mut p));
+        assert_eq!(
+            emitted.unwrap_err().kind(),
+            io::ErrorKind::StorageFull,
+            "room for {room} of {size} bytes"
+        );
     }
 }

@@ -13,7 +13,7 @@ fn checked(file: &str) -> Report {
 }
 
 #[test]
-fn a_good_file_is_told_to_be_good_and_counted() {
+fn a_valid_file_has_no_faults_and_is_counted() {
     let report = checked(&small());
     assert_eq!((report.faults.as_slice(), report.more_faults), (&[][..], 0));
     assert_eq!(report.lines, small().lines().count() as u64);
@@ -26,10 +26,10 @@ fn a_good_file_is_told_to_be_good_and_counted() {
 #[derive(Debug)]
 pub(crate) struct Planted {
     kind: FaultKind,
-    /// What stands there once, and what is put in its place.
+    /// A text that occurs once, and its replacement.
     from: &'static str,
     to: &'static str,
-    /// A part of what the checker says.
+    /// A part of the description.
     what: &'static str,
     /// Whether pj_dump 1.3.6 refuses it, too.
     pub(crate) refused_by_pj_dump: bool,

@@ -96,7 +96,7 @@ fn containers(file: &[u8]) -> HashMap<String, String> {
         .collect()
 }
 
-/// What the tally does not sum: who was carried by whom, and counters.
+/// What the tally does not sum: occupants and counters.
 #[derive(Default)]
 struct Carried {
     /// By (row, carried).
@@ -167,10 +167,10 @@ fn tracks(actors: &Actors) -> impl Iterator<Item = (String, String)> {
     cpus.chain(lwps).chain(threads).map(|(track, alias)| (format!("{track:?}"), alias))
 }
 
-fn compare(actors: &Actors, mut tell: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+fn compare(actors: &Actors, mut emit: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
     let mut truth = Truth { actors, tally: Tally::default(), carried: Carried::default() };
-    tell(&mut truth).unwrap();
-    let file = written(actors, &mut tell);
+    emit(&mut truth).unwrap();
+    let file = written(actors, &mut emit);
     check_clean(&file);
     let Some(table) = pj_dump(&file) else { return };
     let containers = containers(&file);
@@ -188,7 +188,7 @@ fn states_agree(truth: &Truth<'_>, table: &Table, containers: &HashMap<String, S
     let mut read: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for state in table.states() {
         if ["user thread state", "LWP state"].contains(&state.ty) {
-            // Behind the value there may be the field that says what is waited for.
+            // After the value there may be the field of the object that is waited for.
             let value = state.value.split(", ").next().unwrap();
             let (count, nanos) = read.entry((state.container, value)).or_default();
             *count += 1;
@@ -255,23 +255,23 @@ fn carried_agree(carried: &Carried, table: &Table, containers: &HashMap<String, 
 }
 
 #[test]
-fn the_small_story_is_read_as_it_was_told() {
+fn the_small_story_is_read_as_it_was_emitted() {
     compare(&story::actors(11000), |sink| story::small(sink));
 }
 
 #[test]
-fn random_stories_are_read_as_they_were_told() {
+fn random_stories_are_read_as_they_were_emitted() {
     for seed in 1..20 {
         let random = Random::new(seed, 2000);
-        compare(&random.actors, |sink| random.tell(sink));
+        compare(&random.actors, |sink| random.emit(sink));
     }
 }
 
 #[test]
-fn all_kinds_of_changes_at_random_are_read_as_they_were_told() {
+fn all_kinds_of_changes_at_random_are_read_as_they_were_emitted() {
     for seed in 1..20 {
         let everything = Everything::new(seed, 3000);
-        compare(&everything.actors, |sink| everything.tell(sink));
+        compare(&everything.actors, |sink| everything.emit(sink));
     }
 }
 
@@ -288,8 +288,8 @@ fn an_empty_story_is_a_valid_file() {
 fn long_and_hostile_names_are_accepted() {
     let mut names = paje::long_names();
     names.extend(story::HOSTILE_NAMES.map(String::from));
-    let (actors, tell) = paje::named(&names);
-    let Some(table) = pj_dump(&written(&actors, &tell)) else { return };
+    let (actors, emit) = paje::named(&names);
+    let Some(table) = pj_dump(&written(&actors, &emit)) else { return };
     assert_eq!(table.states().len(), names.len());
     // Each is its own: what is cut ends differently.
     let values: HashSet<&str> = table.states().iter().map(|state| state.value).collect();
@@ -304,8 +304,8 @@ fn pj_dump_lets_faults_pass_that_the_checker_finds() {
     for planted in paje_check::planted() {
         let file = planted.file();
         let Some(said) = run_pj_dump(file.as_bytes()) else { return };
-        let told = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {told}");
+        let emitted = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {emitted}");
     }
 }
 

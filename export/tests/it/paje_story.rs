@@ -1,4 +1,4 @@
-//! A random story with every kind of change: the timeline of a machine that nobody would build.
+//! A random story with every kind of change: the timeline of an unlikely machine.
 
 use std::{collections::HashMap, io};
 
@@ -46,12 +46,12 @@ impl Dice {
 }
 
 impl Everything {
-    /// A story of so many changes.
+    /// A story of this many changes.
     pub(crate) fn new(seed: u64, changes: u64) -> Everything {
         Everything { actors: Random::new(seed, changes).actors, seed, changes }
     }
 
-    pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut dice = Dice(self.seed);
         let mut now = Now::default();
         let mut tick = self.actors.clock.first.0;
@@ -134,7 +134,7 @@ impl Everything {
         for _ in 0..dice.below(3) {
             params.push_text(dice.one_of(&HOSTILE_NAMES));
         }
-        let happening = RecordedEvent {
+        let event = RecordedEvent {
             kind,
             cpu: dice.maybe(CpuId(cpu)),
             lwp: dice.maybe(LwpId(lwp)),
@@ -143,7 +143,7 @@ impl Everything {
             cpu_seen: None,
             params: &params,
         };
-        sink.change(at, &Change::Event(&happening))
+        sink.change(at, &Change::Event(&event))
     }
 }
 

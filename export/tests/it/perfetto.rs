@@ -11,18 +11,18 @@ use sigmund_model::{LwpState, Ticks};
 
 use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
 
-pub(crate) type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
+pub(crate) type Emit<'a> = &'a dyn Fn(&mut dyn Sink);
 
-pub(crate) fn tell_small(sink: &mut dyn Sink) {
+pub(crate) fn emit_small(sink: &mut dyn Sink) {
     story::small(sink).unwrap();
 }
 
 /// Writes a story to a file, and sums it up.
-pub(crate) fn write(path: &Path, actors: &Actors, tell: Tell<'_>) -> Tally {
+pub(crate) fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
     let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(actors.clone())).unwrap();
-    tell(&mut perfetto);
+    emit(&mut perfetto);
     let mut tally = Tally::default();
-    tell(&mut tally);
+    emit(&mut tally);
     tally
 }
 
@@ -105,11 +105,11 @@ fn assert_slices(actors: &Actors, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
+fn the_small_story_is_read_by_perfettos_definitions_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
     let actors = story::actors(11_000);
-    let tally = write(&path, &actors, &tell_small);
+    let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     assert_states(&actors, &tally, &read);
     assert_slices(&actors, &tally, &read);
@@ -118,7 +118,7 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
     assert_eq!(read["flows"], 2);
     assert_eq!(read["kernel"]["sched_waking"], 1);
     assert_eq!(read["kernel"]["sched_migrate_task"], 1);
-    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), nobody, LWP 71 until the end (3: nobody says why).
+    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), idle, LWP 71 until the end (3: for an unknown reason).
     let cpu0 = serde_json::json!([[0, 0, 0], [0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
     assert_eq!(read["switches"], serde_json::json!({ "0": cpu0, "3": [[0, 0, 0]] }));
     let counts = serde_json::json!({
@@ -126,7 +126,7 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
         "process 70: sumtime / Ready queue": [[1000, 1], [2000, 0]],
     });
     assert_eq!(read["counts"], counts);
-    // The event's number that has a name, and who executed it where.
+    // The event's number that has a name, its LWP and its CPU.
     let main = slice_row(&actors, Track::Thread(ThreadId(0)));
     let notes = serde_json::json!([
         main,
@@ -137,12 +137,12 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
 }
 
 #[test]
-fn random_stories_are_read_by_perfettos_definitions_as_they_were_told() {
+fn random_stories_are_read_by_perfettos_definitions_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 1..4 {
         let random = Random::new(seed, 20_000);
         let path = folder.path().join("random.pftrace");
-        let tally = write(&path, &random.actors, &|sink| random.tell(sink).unwrap());
+        let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
         assert_states(&random.actors, &tally, &read);
         assert_slices(&random.actors, &tally, &read);
@@ -184,7 +184,7 @@ fn assert_lwp_states(actors: &Actors, tally: &Tally, rows: &[Vec<Value>]) {
         let key = (row[0].as_u64().unwrap(), row[1].as_str().unwrap());
         read.insert(key, (row[2].as_u64().unwrap(), row[3].as_u64().unwrap()));
     }
-    // What an LWP left its CPU for at the end of the trace: for no time, and nobody says why.
+    // The state of an LWP after the end of the trace: of no length, and unknown.
     for ((_, _), (_, nanos)) in read.extract_if(.., |(_, state), _| *state == "SD") {
         assert_eq!(nanos, 0);
     }
@@ -207,7 +207,7 @@ fn perfettos_trace_processor_understands_the_small_story() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
     let actors = story::actors(11_000);
-    let tally = write(&path, &actors, &tell_small);
+    let tally = write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
         LWP_STATES,
@@ -233,7 +233,7 @@ fn perfettos_trace_processor_understands_the_small_story() {
         serde_json::json!(flows),
         serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]])
     );
-    // The interrupt on CPU 3, where nobody was.
+    // The interrupt on CPU 3, which was idle.
     assert_eq!(serde_json::json!(wakers), serde_json::json!([[0, 1]]));
     assert_eq!(serde_json::json!(realtime), serde_json::json!([[1_700_000_000_000_000_000_u64]]));
     assert_eq!(serde_json::json!(names), serde_json::json!([["sumtime \"2\"\n", 70, "sumtime"]]));
@@ -261,17 +261,17 @@ impl Sink for Wakers {
 }
 
 #[test]
-fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_told() {
+fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.pftrace");
     let machine = Machine::new(5, 20_000, 4, 12);
-    let tally = write(&path, &machine.actors, &|sink| machine.tell(sink).unwrap());
+    let tally = write(&path, &machine.actors, &|sink| machine.emit(sink).unwrap());
     let wakers = "select count(*), count(waker_utid), sum(iif(irq_context = 1, 1, 0)) from thread_state where state = 'R'";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, LWP_STATES, wakers]) else { return };
     assert_eq!(answers[0], Vec::<Vec<Value>>::new());
     assert_lwp_states(&machine.actors, &tally, &answers[1]);
     let mut wakers = Wakers::default();
-    machine.tell(&mut wakers).unwrap();
+    machine.emit(&mut wakers).unwrap();
     assert_eq!(answers[2][0][1], wakers.known);
     assert_eq!(answers[2][0][2], wakers.interrupts);
 }
@@ -281,7 +281,7 @@ fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.pftrace");
     let random = Random::new(9, 30_000);
-    let tally = write(&path, &random.actors, &|sink| random.tell(sink).unwrap());
+    let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
     let states = "select s.name, count(*), sum(s.dur) from slice s where s.category = 'state' group by 1";
     let flows = "select count(*) from flow";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, states, flows]) else { return };

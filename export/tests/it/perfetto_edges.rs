@@ -30,7 +30,7 @@ fn thread<'a>(thread: ThreadId, state: Option<ThreadState>) -> Change<'a> {
 }
 
 /// Tells changes at ticks.
-fn tell(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
+fn emit(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
     for (tick, change) in changes {
         sink.change(Ticks(*tick), change).unwrap();
     }
@@ -41,7 +41,7 @@ fn tell(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
 fn nothing_is_a_trace_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.pftrace");
-    write(&path, &story::actors(11_000), &|sink| tell(sink, &[]));
+    write(&path, &story::actors(11_000), &|sink| emit(sink, &[]));
     let Some(sums) = read(&path) else { return };
     assert_eq!((&sums["states"], &sums["flows"]), (&json!([]), &json!(0)));
     let names =
@@ -68,7 +68,7 @@ fn more_names_than_are_kept_are_defined_again() {
     });
     assert!(fs::metadata(&path).unwrap().len() < 400_000, "15 MB of names compress");
     let Some(sums) = read(&path) else { return };
-    // 4 MiB of names are kept, 15 MB are told: cleared three times after the first.
+    // 4 MiB of names are kept, 15 MB are emitted: cleared three times after the first.
     assert_eq!(sums["clears"], 4);
     let slices: u64 = sums["slices"].as_array().unwrap().iter().map(|slice| slice[3].as_u64().unwrap()).sum();
     assert_eq!(slices, tally.slices.values().sum::<u64>());
@@ -88,7 +88,7 @@ fn a_tid_that_comes_again_is_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.pftrace");
     write(&path, &actors, &|sink| {
-        tell(
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu, Some(first))),
@@ -127,7 +127,7 @@ fn an_lwp_may_go_to_another_cpu_in_no_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hop.pftrace");
     write(&path, &actors, &|sink| {
-        tell(
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu3, Some(l))),
@@ -163,7 +163,7 @@ fn a_cpu_that_perfetto_has_no_number_for_costs_its_own_track_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cpus.pftrace");
     write(&path, &actors, &|sink| {
-        tell(
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu, Some(LwpId(0)))),
@@ -192,7 +192,7 @@ fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wakeups.pftrace");
     write(&path, &actors, &|sink| {
-        tell(
+        emit(
             sink,
             &[
                 (2000, wakeup),
@@ -225,7 +225,7 @@ fn an_lwp_of_no_known_process_has_its_system_calls_among_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kworker.pftrace");
     write(&path, &actors, &|sink| {
-        tell(sink, &[(2000, Change::Enter(track, slice)), (3000, Change::Leave(track, SliceKind::Syscall))]);
+        emit(sink, &[(2000, Change::Enter(track, slice)), (3000, Change::Leave(track, SliceKind::Syscall))]);
     });
     let Some(sums) = read(&path) else { return };
     assert_eq!(sums["slices"], json!([["other LWPs / kworker/0:1 (9)", "syscall", "read", 1]]));
@@ -256,9 +256,9 @@ fn what_is_held_does_not_grow_with_the_story() {
     let held = |changes| {
         let (random, machine) = (Random::new(3, changes), Machine::new(3, changes, 8, 50));
         let (mut one, mut two) = (Largest::default(), Largest::default());
-        random.tell(&mut Perfetto::uncompressed(&mut one, Arc::new(random.actors.clone())).unwrap()).unwrap();
+        random.emit(&mut Perfetto::uncompressed(&mut one, Arc::new(random.actors.clone())).unwrap()).unwrap();
         machine
-            .tell(&mut Perfetto::uncompressed(&mut two, Arc::new(machine.actors.clone())).unwrap())
+            .emit(&mut Perfetto::uncompressed(&mut two, Arc::new(machine.actors.clone())).unwrap())
             .unwrap();
         one.0.max(two.0)
     };

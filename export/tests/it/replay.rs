@@ -1,4 +1,4 @@
-//! What is told of a super-trace is what its tables hold.
+//! A replay has the contents of the tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,11 +27,11 @@ async fn open(folder: &Path, input: &str) -> SuperTrace {
     SuperTrace::open(out).await.unwrap()
 }
 
-async fn told(trace: &SuperTrace, filter: &Filter) -> (Actors, Tally, Replayed) {
+async fn replayed(trace: &SuperTrace, filter: &Filter) -> (Actors, Tally, Replayed) {
     let actors = read_actors(trace, filter).await.unwrap();
     let mut tally = Tally::default();
-    let told = replay(trace, filter, &actors, &mut tally, |_, _| Ok(())).await.unwrap();
-    (actors, tally, told)
+    let replayed = replay(trace, filter, &actors, &mut tally, |_, _| Ok(())).await.unwrap();
+    (actors, tally, replayed)
 }
 
 /// `(number, state) -> ticks` by SQL.
@@ -49,7 +49,7 @@ async fn sums(trace: &SuperTrace, query: &str) -> BTreeMap<(i64, String), u64> {
 }
 
 /// The same of a tally, of user threads or of LWPs.
-fn told_sums(actors: &Actors, tally: &Tally, threads: bool) -> BTreeMap<(i64, String), u64> {
+fn emitted_sums(actors: &Actors, tally: &Tally, threads: bool) -> BTreeMap<(i64, String), u64> {
     let mut labels: BTreeMap<String, i64> = BTreeMap::new();
     if threads {
         let number = |id: ThreadId| actors[id].thread.0 as i64;
@@ -73,16 +73,16 @@ const THREAD_STATES: &str = "SELECT thread, concat(CAST(state AS VARCHAR), CASE 
      raw_thread_states WHERE state <> 'exited' GROUP BY thread, doing";
 
 #[tokio::test]
-async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_told() {
+async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let listing = folder.path().join("waits.tsv");
     std::fs::write(&listing, waits::listing()).unwrap();
     let out = folder.path().join("t.supertrace");
     merge(&[listing], &out, &MergeOptions::default(), |_| {}).unwrap();
     let trace = SuperTrace::open(out).await.unwrap();
-    let (actors, tally, of_all) = told(&trace, &Filter::default()).await;
+    let (actors, tally, of_all) = replayed(&trace, &Filter::default()).await;
     let by_threads = sums(&trace, THREAD_STATES).await;
-    assert_eq!(told_sums(&actors, &tally, true), by_threads);
+    assert_eq!(emitted_sums(&actors, &tally, true), by_threads);
     let kinds: BTreeSet<&str> =
         by_threads.keys().filter_map(|(_, doing)| doing.strip_prefix("blocked")).collect();
     assert_eq!(kinds.len(), 1 + WaitKind::ALL.len(), "{kinds:?}");
@@ -93,7 +93,7 @@ async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_told() {
     let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
     let at = |tick: u64| Some(tick.to_string().parse().unwrap());
     let filter = Filter { from: at(first + (last - first) / 3), to: at(last - 30), ..Filter::default() };
-    let (_, tally, of_some) = told(&trace, &filter).await;
+    let (_, tally, of_some) = replayed(&trace, &filter).await;
     let holds = tally.holds.values().sum::<u64>();
     assert!(of_some.broken_holds <= 4 && holds < 2 * waits::ROUNDS, "{of_some:?}");
 }
@@ -101,7 +101,7 @@ async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_told() {
 // thread 1   |-fork 7------ member 2 -- member 3 -------------- join 7-|  fork 9 …
 // thread 2                       |-fork 8-- member 4 -- join 8-|
 #[tokio::test]
-async fn teams_that_were_forked_and_joined_are_of_the_cast() {
+async fn teams_that_were_forked_and_joined_are_among_the_actors() {
     let lines = [
         "100\tUSER_CONTEXT_SWITCH\tnext=1",
         "110\tUSER_TEAM_FORK\tteam=7",
@@ -157,11 +157,11 @@ async fn teams_that_were_forked_and_joined_are_of_the_cast() {
 }
 
 #[tokio::test]
-async fn every_state_has_its_ticks_and_every_event_is_told() {
+async fn every_state_has_its_ticks_and_every_event_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     for input in INPUTS {
         let trace = open(folder.path(), input).await;
-        let (actors, tally, told) = told(&trace, &Filter::default()).await;
+        let (actors, tally, replayed) = replayed(&trace, &Filter::default()).await;
         let states = |table: &str, who: &str| {
             format!(
                 "SELECT CAST({who} AS BIGINT), CAST(state AS VARCHAR), CAST(sum(dur_tick) AS BIGINT) FROM {table} \
@@ -169,14 +169,14 @@ async fn every_state_has_its_ticks_and_every_event_is_told() {
             )
         };
         let by_threads = sums(&trace, THREAD_STATES).await;
-        assert_eq!(told_sums(&actors, &tally, true), by_threads, "{input}");
+        assert_eq!(emitted_sums(&actors, &tally, true), by_threads, "{input}");
         let by_lwps = sums(&trace, &states("raw_lwp_states", "lwp")).await;
-        assert_eq!(told_sums(&actors, &tally, false), by_lwps, "{input}");
+        assert_eq!(emitted_sums(&actors, &tally, false), by_lwps, "{input}");
         assert!(!by_threads.is_empty() || !by_lwps.is_empty());
 
         let events = sums(&trace, "SELECT CAST(0 AS BIGINT), 'n', count(*) FROM events").await;
-        assert_eq!(told.events, events[&(0, "n".into())], "{input}");
-        assert_eq!((told.events, told.unknown_actors), (tally.events, 0), "{input}");
+        assert_eq!(replayed.events, events[&(0, "n".into())], "{input}");
+        assert_eq!((replayed.events, replayed.unknown_actors), (tally.events, 0), "{input}");
     }
 }
 
@@ -184,7 +184,7 @@ async fn every_state_has_its_ticks_and_every_event_is_told() {
 async fn system_calls_and_interrupts_of_a_kernel_trace_are_slices() {
     let folder = tempfile::tempdir().unwrap();
     let trace = open(folder.path(), "small-tsc-v7-zstd.dat").await;
-    let (_, tally, told) = told(&trace, &Filter::default()).await;
+    let (_, tally, replayed) = replayed(&trace, &Filter::default()).await;
     let count = |query: String| async move { sums(&trace, &query).await[&(0, "n".into())] };
     let entered =
         tally.slices.iter().filter(|((track, _), _)| track.starts_with("Lwp")).map(|(_, n)| n).sum::<u64>();
@@ -193,11 +193,11 @@ async fn system_calls_and_interrupts_of_a_kernel_trace_are_slices() {
     assert_eq!(entered, calls);
     assert!(calls > 0 && tally.slices.keys().any(|(_, name)| name == "write"), "{:?}", tally.slices);
     assert!(tally.wakeups > 0);
-    assert!(told.ends_without_begin < told.events / 100, "{told:?}");
+    assert!(replayed.ends_without_begin < replayed.events / 100, "{replayed:?}");
 }
 
-/// What is told of a listing: columns type, date_tick, pid, cpu, name, params, by spaces.
-async fn told_of(lines: &[&str]) -> (Tally, Replayed) {
+/// Replays a listing: columns type, date_tick, pid, cpu, name, params, by spaces.
+async fn replay_listing(lines: &[&str]) -> (Tally, Replayed) {
     let folder = tempfile::tempdir().unwrap();
     let (listing, out) = (folder.path().join("l.tsv"), folder.path().join("t.supertrace"));
     let line = |line: &&str| format!("{}\n", line.splitn(6, ' ').collect::<Vec<_>>().join("\t"));
@@ -205,8 +205,8 @@ async fn told_of(lines: &[&str]) -> (Tally, Replayed) {
     std::fs::write(&listing, format!("type\tdate_tick\tpid\tcpu\tname\tparams\n{text}")).unwrap();
     merge(&[listing], &out, &MergeOptions::default(), |_| {}).unwrap();
     let trace = SuperTrace::open(out).await.unwrap();
-    let (_, tally, told) = told(&trace, &Filter::default()).await;
-    (tally, told)
+    let (_, tally, replayed) = replayed(&trace, &Filter::default()).await;
+    (tally, replayed)
 }
 
 fn left(tally: &Tally) -> Vec<(&str, u64, u64)> {
@@ -217,7 +217,7 @@ fn left(tally: &Tally) -> Vec<(&str, u64, u64)> {
 //               exit of 1: not its own
 #[tokio::test]
 async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
-    let (tally, told) = told_of(&[
+    let (tally, replayed) = replay_listing(&[
         "KERN 100 7 0 sys_enter id=0",
         "KERN 200 7 0 sys_exit id=1",
         "KERN 300 7 0 sys_exit id=0",
@@ -236,7 +236,7 @@ async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
     let expected =
         [("0", 100, 300), ("15", 400, 500), ("read", 600, 700), ("read", 800, 900), ("write", 900, 950)];
     assert_eq!(left(&tally), expected);
-    assert_eq!((told.ends_without_begin, told.begins_without_end), (2, 1));
+    assert_eq!((replayed.ends_without_begin, replayed.begins_without_end), (2, 1));
 }
 
 // main  |--------------------------------|
@@ -244,7 +244,7 @@ async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
 //             |-PROF-|        another address in sort, the same function
 #[tokio::test]
 async fn functions_of_c_programs_are_slices() {
-    let (tally, told) = told_of(&[
+    let (tally, replayed) = replay_listing(&[
         "USER 100 7 0 FUNC_ENTER function=4096(main at sort.c:50) call_site=1",
         "USER 200 7 0 FUNC_ENTER function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
         "USER 210 7 0 PROF_IN function=8200(sort at sort.c:21)",
@@ -265,14 +265,14 @@ async fn functions_of_c_programs_are_slices() {
         ("main at sort.c:50", 100, 400),
     ];
     assert_eq!(left(&tally), expected);
-    assert_eq!((told.ends_without_begin, told.begins_without_end), (1, 0));
+    assert_eq!((replayed.ends_without_begin, replayed.begins_without_end), (1, 0));
 }
 
 #[tokio::test]
-async fn the_wakeup_of_a_new_lwp_is_told_although_others_are_told_by_their_waking() {
-    let (tally, _) = told_of(&[
+async fn the_wakeup_of_a_new_lwp_is_replayed_although_others_are_by_their_waking() {
+    let (tally, _) = replay_listing(&[
         "KERN 100 7 0 sched_wakeup_new pid=8 target_cpu=1",
-        // Of nobody known.
+        // Of an unknown actor.
         "KERN 200 7 0 sched_waking reason=1",
         "KERN 300 0 1 sched_switch prev_pid=0 prev_state=0 next_pid=8",
     ])
@@ -293,7 +293,7 @@ async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
         to: Some(to.to_string().parse().unwrap()),
         ..Filter::default()
     };
-    let (actors, tally, _) = told(&trace, &filter).await;
+    let (actors, tally, _) = replayed(&trace, &filter).await;
     assert_eq!((actors.clock.first.0, actors.clock.last.0), (from, to));
     assert!(actors.threads.iter().all(|actor| actor.thread == thread));
     let query = format!(
@@ -301,8 +301,8 @@ async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
          AS BIGINT) FROM raw_thread_states WHERE thread = {thread} AND state <> 'exited' AND ts_tick <= {to} AND \
          ts_tick + dur_tick >= {from} GROUP BY thread, state"
     );
-    assert_eq!(told_sums(&actors, &tally, true), sums(&trace, &query).await);
-    assert!(told_sums(&actors, &tally, false).is_empty());
+    assert_eq!(emitted_sums(&actors, &tally, true), sums(&trace, &query).await);
+    assert!(emitted_sums(&actors, &tally, false).is_empty());
 }
 
 #[tokio::test]
@@ -313,8 +313,8 @@ async fn those_who_were_gone_before_a_window_are_not_missed() {
     // The first of the seven children ends when four fifths are over.
     let from = last - (last - first) / 10;
     let filter = Filter { from: Some(from.to_string().parse().unwrap()), ..Filter::default() };
-    let (actors, _, of_window) = told(&trace, &filter).await;
-    let (everybody, _, _) = told(&trace, &Filter::default()).await;
+    let (actors, _, of_window) = replayed(&trace, &filter).await;
+    let (everybody, _, _) = replayed(&trace, &Filter::default()).await;
     assert!(actors.lwps.len() < everybody.lwps.len());
     assert_eq!(of_window.unknown_actors, 0);
 }
@@ -324,10 +324,10 @@ async fn the_kernels_side_alone_has_no_user_threads_and_the_users_side_no_states
     let folder = tempfile::tempdir().unwrap();
     let trace = open(folder.path(), "paper/figure2.tsv").await;
     let kernel = Filter { level: Some(Level::Kern), ..Filter::default() };
-    let (actors, tally, _) = told(&trace, &kernel).await;
+    let (actors, tally, _) = replayed(&trace, &kernel).await;
     assert_eq!(actors.threads.len(), 0);
     assert!(tally.events > 0 && tally.ticks_in_state.keys().all(|(track, _)| track.starts_with("Lwp")));
     let user = Filter { level: Some(Level::User), ..Filter::default() };
-    let (_, tally, _) = told(&trace, &user).await;
+    let (_, tally, _) = replayed(&trace, &user).await;
     assert!(tally.events > 0 && tally.ticks_in_state.keys().all(|(track, _)| track.starts_with("Thread")));
 }

@@ -1,4 +1,4 @@
-//! What a story says, summed up: the truth that a format's reader is compared with. It also checks the rules of the
+//! The sums of a story, with which a format's reader is compared. It also checks the rules of the
 //! timeline on the way.
 
 use std::{
@@ -104,6 +104,6 @@ fn stories_keep_the_rules_of_the_timeline() {
     assert_eq!(tally.ticks_in_state[&("Thread(ThreadId(0))".into(), "stalled")], 2500);
     assert_eq!((tally.events, tally.wakeups, tally.migrations, tally.counts), (1, 2, 2, 4));
     for seed in 1..50 {
-        crate::story::Random::new(seed, 1000).tell(&mut Tally::default()).unwrap();
+        crate::story::Random::new(seed, 1000).emit(&mut Tally::default()).unwrap();
     }
 }

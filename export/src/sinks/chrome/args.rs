@@ -1,11 +1,11 @@
-//! What is noted at an event: `"args":{…}`.
+//! Arguments of an event: `"args":{…}`.
 
 use sigmund_model::{FieldType, Param};
 
 use super::{Interval, json::Json};
 use crate::timeline::{Actors, RecordedEvent, Track};
 
-/// The notes of one event. None are written if there are none.
+/// The arguments of one event. Without any, nothing is written.
 struct Args<'a> {
     out: &'a mut Vec<u8>,
     any: bool,
@@ -16,8 +16,8 @@ impl<'a> Args<'a> {
         Args { out, any: false }
     }
 
-    /// Begins a note, whose name is in two parts. Its value follows.
-    fn note(&mut self, name: &str, more: &str) -> &mut Vec<u8> {
+    /// Begins an argument, whose name is in two parts. The caller appends its value.
+    fn name(&mut self, name: &str, more: &str) -> &mut Vec<u8> {
         self.out.put(if self.any { "," } else { ",\"args\":{" });
         self.any = true;
         self.out.text_with(name, more);
@@ -32,22 +32,22 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Notes of a state: on which LWP, on which CPU, what it waits for.
+/// Arguments of a state: its LWP, its CPU, the object it waits for.
 pub(super) fn state(out: &mut Vec<u8>, actors: &Actors, interval: &Interval) {
     let mut args = Args::new(out);
     if let Some(lwp) = interval.lwp {
-        args.note("lwp", "").number(u64::from(actors[lwp].lwp.0));
+        args.name("lwp", "").number(u64::from(actors[lwp].lwp.0));
     }
     if let Some(cpu) = interval.cpu {
-        args.note("cpu", "").number(u64::from(actors[cpu].0));
+        args.name("cpu", "").number(u64::from(actors[cpu].0));
     }
     if let Some(object) = interval.blocked_on {
-        pointer(args.note("blocked on", ""), object);
+        pointer(args.name("blocked on", ""), object);
     }
     args.end();
 }
 
-/// Notes of a migration: `"from cpu":3,"to cpu":0`.
+/// Arguments of a migration: `"from cpu":3,"to cpu":0`.
 pub(super) fn migration(out: &mut Vec<u8>, actors: &Actors, from: Track, to: Track) {
     let mut args = Args::new(out);
     for (end, track) in [("from ", from), ("to ", to)] {
@@ -56,31 +56,31 @@ pub(super) fn migration(out: &mut Vec<u8>, actors: &Actors, from: Track, to: Tra
             Track::Lwp(lwp) => ("lwp", u64::from(actors[lwp].lwp.0)),
             Track::Thread(thread) => ("thread", actors[thread].thread.0),
         };
-        args.note(end, kind).number(number);
+        args.name(end, kind).number(number);
     }
     args.end();
 }
 
-/// Notes of an event: its parameters, those that could be read; who executed it, and where.
+/// Arguments of an event: its readable parameters, its LWP and its CPUs.
 pub(super) fn event(out: &mut Vec<u8>, actors: &Actors, event: &RecordedEvent<'_>) {
     let mut args = Args::new(out);
     for (field, param) in actors[event.kind].fields.iter().zip(event.params.iter()) {
         let Param { number, text } = param;
         if let Some(number) = number {
-            value(args.note(&field.name, ""), field.ty, number);
+            value(args.name(&field.name, ""), field.ty, number);
         }
         if let Some(text) = text {
-            args.note(&field.name, if number.is_some() { " name" } else { "" }).text(text);
+            args.name(&field.name, if number.is_some() { " name" } else { "" }).text(text);
         }
     }
     if let Some(lwp) = event.lwp {
-        args.note("on lwp", "").number(u64::from(actors[lwp].lwp.0));
+        args.name("on lwp", "").number(u64::from(actors[lwp].lwp.0));
     }
     if let Some(cpu) = event.cpu {
-        args.note("on cpu", "").number(u64::from(actors[cpu].0));
+        args.name("on cpu", "").number(u64::from(actors[cpu].0));
     }
     if let Some(cpu) = event.cpu_seen {
-        args.note("cpu seen", "").number(u64::from(cpu.0));
+        args.name("cpu seen", "").number(u64::from(cpu.0));
     }
     args.end();
 }

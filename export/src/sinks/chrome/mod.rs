@@ -14,25 +14,25 @@
 //! ]}
 //! ```
 //!
-//! Times are microseconds with three digits behind the point, counted from the trace's first tick. An `X` is written
-//! when it ends, everything else when it happens: in that sense lines are in the order of time.
+//! Times are microseconds with three decimals, relative to the trace's first tick. An `X` is written
+//! when it ends, everything else when it happens: lines are in the order of the time of writing.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | LWPs on CPUs, user threads on CPUs, interrupts | rows of a process "CPUs" | |
 //! | states of LWPs | the row with their tid, in their process | which of two LWPs with one tid it was, and the second one's name |
-//! | their system calls, spans, events; user threads they carry | two more rows for each | |
-//! | states of user threads; their spans, functions, events | two rows for each; `blocked (mutex)` if it is known for what it is blocked; `lwp`, `cpu`, `blocked on` in `args` | |
-//! | wakeups, of LWPs and user threads | flows between rows of states | those by nobody known |
-//! | migrations | instants that say from where to where | |
+//! | their system calls, spans, events; user threads mounted on them | two more rows for each | |
+//! | states of user threads; their spans, functions, events | two rows for each; `blocked (mutex)` if the kind of wait is known; `lwp`, `cpu`, `blocked on` in `args` | |
+//! | wakeups, of LWPs and user threads | flows between rows of states | those without a known waker |
+//! | migrations | instants with both places in `args` | |
 //! | ready and run queues | counters | |
 //! | events | instants with their parameters in `args`; a value's name as `FIELD name` | parameters that could not be read |
 //! | ticks | | rounded to the nearest nanosecond |
-//! | the clock | `otherData` says what time of day it was at 0 | for readers that do not look there |
+//! | the clock | the time of day at 0, in `otherData` | for readers that ignore it |
 //!
-//! Which numbers rows have where the system has none is told in `rows.rs`; tids of LWPs are their own, user threads
-//! begin at 1,000,000,000. Numbers above 2^53 and addresses are texts. Names are kept whole. Viewers hold such a file in
-//! memory, and some no more than 512 MB of it: 4 million changes.
+//! `rows.rs` describes the pids and tids of rows; LWPs have their own tids, those of user threads begin at 1,000,000,000.
+//! Numbers above 2^53 and addresses are texts. Names are not changed. Viewers read such a file into memory, and some at most
+//! 512 MB of it: 4 million changes.
 //!
 //! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
 //! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 13 million changes a second, 115
@@ -57,10 +57,10 @@ use crate::timeline::{
     Actors, Change, Counter, CpuId, DetailedState, LwpId, RecordedEvent, Sink, ThreadId, Track,
 };
 
-/// Bytes that are held before they are written.
+/// Size of the buffer, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Writes a trace in Chrome's JSON. What is where is told in the [module](self).
+/// Writes a trace in Chrome's JSON. The [module](self) describes its contents.
 pub struct Chrome<W> {
     out: W,
     actors: Arc<Actors>,
@@ -132,7 +132,7 @@ impl<W: Write> Chrome<W> {
         self.rows.head(out);
     }
 
-    /// One event: what all have, then `more`, which begins with a comma.
+    /// One event: the common fields, then `more`, which begins with a comma.
     #[inline]
     fn event(&mut self, phase: &str, row: Row, at: u64, more: impl FnOnce(&mut Vec<u8>, &Actors)) {
         let numbers = self.rows.numbers(row, &self.actors, &mut self.buffer);
@@ -181,12 +181,12 @@ impl<W: Write> Chrome<W> {
         self.interval(row, since, "lwp", |out, _| out.extend_from_slice(&labels.lwps[lwp.index()]));
     }
 
-    /// Both ends bind to the slice that is open there (`"bp":"e"`): what the waker does, and what the other begins.
+    /// Both ends bind to the slice that is open there (`"bp":"e"`): the waker's, and the one that the woken actor begins.
     fn wakeup(&mut self, by: Track, of: Track) {
         self.flows += 1;
         let id = self.flows;
         for (phase, track) in [("s", by), ("f", of)] {
-            self.event(phase, Row::doing(track), self.at, |out, _| {
+            self.event(phase, Row::states(track), self.at, |out, _| {
                 out.put(",\"bp\":\"e\",\"id\":");
                 out.number(id);
                 named(out, "wakeup", "wakeup");
@@ -222,8 +222,8 @@ impl<W: Write> Chrome<W> {
         out.put("}}");
     }
 
-    fn happening(&mut self, event: &RecordedEvent<'_>) {
-        let row = event.track().map_or(Row::Nobody, Row::events);
+    fn recorded_event(&mut self, event: &RecordedEvent<'_>) {
+        let row = event.track().map_or(Row::Unplaced, Row::events);
         self.event("i", row, self.at, |out, actors| {
             let ty = &actors[event.kind];
             let category = match ty.level {
@@ -288,9 +288,9 @@ impl<W: Write> Sink for Chrome<W> {
             Change::Wakeup { by: Some(by), of } => self.wakeup(by, of),
             Change::Migration { of, from, to } => self.migration(of, from, to),
             Change::Count(counter, value) => self.count(counter, value),
-            // Their events tell of them.
+            // Their events are written.
             Change::Locked { .. } | Change::Unlocked { .. } => {}
-            Change::Event(event) => self.happening(event),
+            Change::Event(event) => self.recorded_event(event),
         }
         if self.buffer.len() >= BUFFER { self.send() } else { Ok(()) }
     }
@@ -323,7 +323,7 @@ impl Interval {
     }
 }
 
-/// The begin of an event, behind another one.
+/// The beginning of an event that is not the first.
 #[inline]
 fn event_head(out: &mut Vec<u8>, phase: &str, pid: u64, at: u64) {
     out.put(",\n{\"ph\":\"");
@@ -334,7 +334,7 @@ fn event_head(out: &mut Vec<u8>, phase: &str, pid: u64, at: u64) {
     out.number(pid);
 }
 
-/// Category and name. The category is a word of ours.
+/// Category and name. The category needs no escapes.
 #[inline]
 fn named(out: &mut Vec<u8>, category: &str, name: &str) {
     out.put(",\"cat\":\"");

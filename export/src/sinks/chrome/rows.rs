@@ -1,15 +1,15 @@
-//! Rows: what the format calls a thread of a process. It knows nothing else to draw on, so CPUs, states and spans get
-//! processes and threads of their own, with numbers that no real one has.
+//! Rows, which the format calls threads of processes. It has no other tracks, so CPUs, states and spans get processes and
+//! threads with numbers that no real one has.
 //!
 //! | row | pid | tid |
 //! |---|---|---|
 //! | states of an LWP | its process's | its own |
-//! | its system calls, spans and events; the user threads it carries | its process's | 2 B + 2 i, 2 B + 2 i + 1 |
+//! | its system calls, spans and events; the user threads mounted on it | its process's | 2 B + 2 i, 2 B + 2 i + 1 |
 //! | states of a user thread; its spans, functions and events | its process's | B + 2 i, B + 2 i + 1 |
 //! | LWPs on a CPU, user threads on it, its interrupts | B + 1 | 3 B + 3 i, 3 B + 3 i + 1, 3 B + 3 i + 2 |
-//! | events of nobody | B + 1 | 4 B - 1 |
+//! | events of unknown origin | B + 1 | 4 B - 1 |
 //!
-//! i is the index in the cast, so two user threads that had one number are two rows. LWPs whose process is not known are
+//! i is the index of the actor, so two user threads of one number have two rows. LWPs whose process is not known are
 //! in process B. B is 1,000,000,000, and Linux has no tid above 4,194,304 (`PID_MAX_LIMIT`, include/linux/threads.h); if
 //! a trace has one that is larger than B, B is the next multiple.
 
@@ -18,7 +18,7 @@ use crate::timeline::{Actors, CpuId, LwpId, ProcessId, ThreadId, Track};
 
 const BASE: u64 = 1_000_000_000;
 
-/// Where something is drawn.
+/// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
     Lwp(LwpId),
@@ -29,11 +29,11 @@ pub(super) enum Row {
     CpuLwp(CpuId),
     CpuThread(CpuId),
     CpuInterrupts(CpuId),
-    Nobody,
+    Unplaced,
 }
 
 impl Row {
-    /// Where slices and events are drawn.
+    /// The row of slices and events.
     pub(super) fn events(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::CpuInterrupts(cpu),
@@ -42,8 +42,8 @@ impl Row {
         }
     }
 
-    /// Where what it is doing is drawn: the slices that flows begin and end at.
-    pub(super) fn doing(track: Track) -> Row {
+    /// The row of states, at whose slices flows begin and end.
+    pub(super) fn states(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::CpuInterrupts(cpu),
             Track::Lwp(lwp) => Row::Lwp(lwp),
@@ -52,16 +52,16 @@ impl Row {
     }
 }
 
-/// Numbers of rows, and which have their names already.
+/// Numbers of rows, and which rows have been named.
 pub(super) struct Rows {
     base: u64,
     lwps: u64,
-    /// By kind of row, and index.
+    /// Whether a row has been named, by its kind and index.
     named: [Vec<bool>; 9],
     processes: Vec<bool>,
 }
 
-/// A row's numbers.
+/// The numbers of a row.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) pid: u64,
@@ -81,7 +81,7 @@ impl Rows {
         }
     }
 
-    /// The numbers of a row. The first time, its name goes to `out`, as events of their own.
+    /// The numbers of a row. The first call writes its name to `out`, as separate events.
     #[inline]
     pub(super) fn numbers(&mut self, row: Row, actors: &Actors, out: &mut Vec<u8>) -> Numbers {
         let (kind, index) = kind_and_index(row);
@@ -99,12 +99,12 @@ impl Rows {
         pid
     }
 
-    /// The pid of what stands for the machine.
+    /// The pid of the process for CPUs.
     pub(super) fn machine(&self) -> u64 {
         self.base + 1
     }
 
-    /// The first event: the name of the machine. All others are written behind another one.
+    /// The first event: the name of the process for CPUs. All others begin with a comma.
     pub(super) fn head(&self, out: &mut Vec<u8>) {
         out.put("{\"ph\":\"M\",\"pid\":");
         out.number(self.machine());
@@ -130,7 +130,7 @@ impl Rows {
             Row::CpuLwp(_) => 3 * self.base + 3 * index,
             Row::CpuThread(_) => 3 * self.base + 3 * index + 1,
             Row::CpuInterrupts(_) => 3 * self.base + 3 * index + 2,
-            Row::Nobody => 4 * self.base - 1,
+            Row::Unplaced => 4 * self.base - 1,
         }
     }
 
@@ -168,7 +168,7 @@ fn process_of(row: Row, actors: &Actors) -> Option<ProcessId> {
     match row {
         Row::Lwp(lwp) | Row::LwpCalls(lwp) | Row::Mounted(lwp) => Some(actors[lwp].process),
         Row::Thread(thread) | Row::ThreadSpans(thread) => Some(actors[thread].process),
-        Row::CpuLwp(_) | Row::CpuThread(_) | Row::CpuInterrupts(_) | Row::Nobody => None,
+        Row::CpuLwp(_) | Row::CpuThread(_) | Row::CpuInterrupts(_) | Row::Unplaced => None,
     }
 }
 
@@ -182,7 +182,7 @@ fn kind_and_index(row: Row) -> (usize, u32) {
         Row::CpuLwp(cpu) => (5, cpu.0),
         Row::CpuThread(cpu) => (6, cpu.0),
         Row::CpuInterrupts(cpu) => (7, cpu.0),
-        Row::Nobody => (8, 0),
+        Row::Unplaced => (8, 0),
     }
 }
 
@@ -196,7 +196,7 @@ fn name(row: Row, actors: &Actors) -> String {
         Row::CpuLwp(cpu) => format!("CPU {}", actors[cpu]),
         Row::CpuThread(cpu) => format!("CPU {}: user threads", actors[cpu]),
         Row::CpuInterrupts(cpu) => format!("CPU {}: interrupts", actors[cpu]),
-        Row::Nobody => "events of nobody".into(),
+        Row::Unplaced => "events of unknown origin".into(),
     }
 }
 

@@ -1,13 +1,13 @@
-//! The clock of the trace, as TSDL tells it: a whole number of ticks a second, and where its zero lies in time.
+//! The clock of the trace in TSDL: an integral number of ticks per second, and the time of its zero.
 
 use crate::timeline;
 
-/// Ticks a second of a clock whose rate nobody knows: a tick counts as a nanosecond.
+/// Ticks per second of a clock of unknown rate: a tick counts as a nanosecond.
 const NANOS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
-    /// Ticks a second, to the nearest.
+    /// Ticks per second, rounded to the nearest integer.
     pub(super) freq: u64,
     /// Ticks from 1970 to the clock's zero; 0 if that is not known.
     pub(super) offset: u64,

@@ -1,7 +1,7 @@
-//! Classes of events: what an event of a kind holds, as far as its parameters are in the same forms.
+//! Event classes: the fields of an event, for each combination of forms that its parameters have.
 //!
-//! Most kinds make one class, the declared one. A parameter that is something else than its field (a text where a number
-//! is declared, a number that was not readable) makes another class of the same name, with the fields that are there.
+//! Most declared events have one class. A parameter that does not match its field (a text where a number is declared, a
+//! number that could not be read) adds another class of the same name, with the actual fields.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use super::names;
 use super::packet_stream::StreamClass;
 use super::usual_names::{self, UsualName};
 
-/// So many classes may one kind have: each form of parameters that is new makes one. What comes later is written as
-/// texts.
+/// Most classes of one declared event: each new combination of forms adds one. Events of further combinations are written
+/// as texts.
 const CLASSES_OF_A_KIND: usize = 64;
-/// So many system calls have events of their own.
+/// Most system calls with event classes of their own.
 const SYSTEM_CALLS: usize = 2048;
-/// So many bytes of labels of numbers are kept for the metadata.
+/// Most bytes of labels of numbers that are kept for the metadata.
 const LABEL_ROOM: usize = 4 << 20;
-/// What one label costs beside its text.
+/// Memory of a label beside its text, in bytes.
 const LABEL: usize = 64;
 
 /// The classes of a trace, found while its events are written.
@@ -32,7 +32,7 @@ pub(super) struct EventClasses {
     pub(super) left_out: LeftOut,
 }
 
-/// What did not find a place.
+/// What was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     /// Names of numbers.
@@ -47,14 +47,14 @@ struct EventShape {
     name: String,
     fields: Vec<(String, FieldType)>,
     usual: Option<&'static UsualName>,
-    /// What is in front of the name of the system call that a parameter says.
+    /// The prefix of the event's name, and the parameter that is the system call.
     system_call: Option<(&'static str, usize)>,
     /// `prev_state` of `sched_switch`.
     prev_state: Option<usize>,
-    /// The class of the forms that the event before had.
+    /// The forms and the class of the previous event.
     latest: Option<(Vec<Form>, u32)>,
     by_forms: HashMap<Vec<Form>, u32>,
-    /// Names of numbers, for each field; `None` for an event whose numbers must be plain.
+    /// Names of numbers, for each field; `None` for an event whose numbers must not be enumerations.
     labels: Option<Vec<HashMap<i64, Box<str>>>>,
     /// Index in `kinds` of each system call.
     calls: HashMap<Box<str>, usize>,
@@ -64,7 +64,7 @@ struct EventShape {
 struct EventClass {
     kind: usize,
     forms: Vec<Form>,
-    /// Those it is declared for.
+    /// The streams it is declared for.
     streams: [bool; 3],
 }
 
@@ -113,15 +113,15 @@ impl EventClasses {
     fn write_params(&mut self, out: &mut Vec<u8>, at: usize, params: &Params) {
         let kind = &mut self.kinds[at];
         self.forms.clear();
-        let mut told_state = None;
+        let mut recorded_state = None;
         for (index, (_, ty)) in kind.fields.iter().enumerate() {
             let param = params.get(index);
             let start = out.len();
             let form = form::write(out, *ty, param);
             self.forms.push(form);
             if kind.prev_state == Some(index) && form.is_number() {
-                told_state = param.and_then(|param| param.number);
-                // The lowest byte says the state; in those behind it is how the task came to leave the CPU.
+                recorded_state = param.and_then(|param| param.number);
+                // The lowest byte is the state; the others are how the task came to leave the CPU.
                 out[start + 1..].fill(0);
             }
             let label = param.and_then(|param| param.number.zip(param.text));
@@ -133,10 +133,10 @@ impl EventClasses {
                 }
             }
         }
-        out.extend(told_state.map(i64::to_le_bytes).iter().flatten());
+        out.extend(recorded_state.map(i64::to_le_bytes).iter().flatten());
     }
 
-    /// The class of the forms that were just written; a new one, perhaps.
+    /// The class of the forms that were just written, which may be new.
     fn find(&mut self, out: &mut Vec<u8>, start: usize, kind: usize, params: &Params) -> u32 {
         let known = self.kinds[kind].by_forms.get(self.forms.as_slice()).copied();
         let id = known.unwrap_or_else(|| self.new_class(out, start, kind, params));
@@ -150,7 +150,7 @@ impl EventClasses {
         id
     }
 
-    /// A class of these forms; of one with texts only if there are too many.
+    /// A new class of these forms; one with texts only if there are too many.
     #[cold]
     fn new_class(&mut self, out: &mut Vec<u8>, start: usize, at: usize, params: &Params) -> u32 {
         let kind = &mut self.kinds[at];
@@ -170,7 +170,7 @@ impl EventClasses {
         id
     }
 
-    /// The kind of the event: that of its system call, if it is of one.
+    /// The shape of the event: that of its system call, if it is one.
     #[inline]
     fn system_call(&mut self, kind: usize, params: &Params) -> usize {
         let Some((prefix, index)) = self.kinds[kind].system_call else { return kind };
@@ -194,7 +194,7 @@ impl EventClasses {
         call
     }
 
-    /// The classes of the events in these streams.
+    /// The classes of the events in streams of this class.
     pub(super) fn declarations(&self, stream: StreamClass) -> impl Iterator<Item = Declaration<'_>> {
         let of_stream = move |(_, class): &(usize, &EventClass)| class.streams[stream as usize];
         self.classes.iter().enumerate().filter(of_stream).map(|(id, class)| self.declaration(id, class))
@@ -212,9 +212,9 @@ impl EventClasses {
             let labels = kind.labels.as_ref().map_or(Vec::new(), |labels| sorted(&labels[index]));
             fields.extend(ty.map(|ty| DeclaredField { identifier, ty, labels }));
         }
-        let told = kind.prev_state.is_some_and(|at| class.forms[at].is_number());
-        if told {
-            let identifier = "_prev_state_told".into();
+        let has_recorded_state = kind.prev_state.is_some_and(|at| class.forms[at].is_number());
+        if has_recorded_state {
+            let identifier = "_prev_state_recorded".into();
             fields.push(DeclaredField { identifier, ty: form::I64, labels: Vec::new() });
         }
         Declaration { id, name, fields }
@@ -227,8 +227,8 @@ fn sorted(labels: &HashMap<i64, Box<str>>) -> Vec<(i64, &str)> {
     labels
 }
 
-/// Remembers the name of a number; returns how much it took, or `None` if it cannot be kept: the number has another name
-/// already, or there is no room for it.
+/// Keeps the name of a number; returns its memory in bytes, or `None` if it cannot be kept: the number has another name, or
+/// there is no room.
 #[inline]
 fn add_label(
     labels: &mut HashMap<i64, Box<str>>,
@@ -241,7 +241,7 @@ fn add_label(
         return (**known == *text).then_some(0);
     }
     let bytes = text.len() + LABEL;
-    // Labels are of integers, and Trace Compass reads those of 63 bits.
+    // Only integers have labels, and Trace Compass reads those of at most 63 bits.
     let is_signed = matches!(ty, FieldType::I64 | FieldType::Text);
     if ty == FieldType::F64 || bytes > room || number < 0 && !is_signed {
         return None;

@@ -1,4 +1,4 @@
-//! How one parameter is written: as its field is declared, if it fits; otherwise as what it is.
+//! The form of one parameter: as its field is declared, if it fits; otherwise by its own type.
 
 use std::io::Write;
 
@@ -6,8 +6,7 @@ use sigmund_model::{FieldType, Param};
 
 use super::names::SYMBOL_FOR_NUL;
 
-/// What stands in an event for one parameter. The forms of all its parameters are part of an event's class, so that a
-/// reader never has to guess.
+/// The form in which one parameter is written. An event's class determines the forms of all its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     /// As declared.
@@ -16,7 +15,7 @@ pub(super) enum Form {
     Wide,
     /// A text where a number is declared.
     Text,
-    /// A text without a character. babeltrace2 2.0.4 uses the memory of an event for a later one of its class, and shows
+    /// An empty text. babeltrace2 2.0.4 uses the memory of an event for a later one of its class, and shows
     /// an empty text as the one that was there before. In a class in which a field is always empty, it is right.
     Empty,
     /// It could not be read: the event has no such field.
@@ -66,7 +65,7 @@ fn declared_type(declared: FieldType) -> Type {
     }
 }
 
-/// Writes a parameter, and says how.
+/// Writes a parameter, and returns its form.
 #[inline]
 pub(super) fn write(out: &mut Vec<u8>, declared: FieldType, param: Option<Param<'_>>) -> Form {
     match param {

@@ -1,4 +1,4 @@
-//! The text that declares everything else (TSDL, the specification's chapter 7 and appendix C), laid out as LTTng does.
+//! The metadata (TSDL, the specification's chapter 7 and appendix C), laid out as LTTng does.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use super::names::literal;
 use super::packet_stream::StreamClass;
 use crate::timeline::Actors;
 
-/// User threads get their names in the metadata if there are no more of them.
+/// Most user threads for which the metadata contains names.
 const NAMED_THREADS: usize = 1024;
 
-/// What stands for a context that is not known.
+/// The value of an unknown context.
 pub(super) const NO_CONTEXT: u8 = 255;
 
 /// The metadata of a trace.
@@ -40,7 +40,7 @@ fn uuid_text(uuid: [u8; 16]) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// The type of `_thread`: the numbers of user threads, with their names where a number has one only.
+/// The type of `_thread`: the numbers of user threads, with the name where a number has exactly one.
 fn threads(actors: &Actors) -> String {
     let mut named: Vec<(u64, String)> =
         actors.threads.iter().take(NAMED_THREADS + 1).map(|actor| (actor.thread.0, actor.label())).collect();
@@ -59,7 +59,7 @@ fn contexts() -> String {
     enumeration("uint8_t", known.chain([(i64::from(NO_CONTEXT), "unknown")]))
 }
 
-/// A number whose values have labels; if there are none, the number.
+/// An enumeration; without labels, the integer type.
 fn enumeration<'l>(ty: &str, labels: impl Iterator<Item = (i64, &'l str)>) -> String {
     let labels: Vec<String> =
         labels.map(|(number, label)| format!("{} = {number}", literal(label))).collect();

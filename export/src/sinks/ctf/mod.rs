@@ -1,27 +1,25 @@
 //! Common Trace Format 1.8, for babeltrace2 and Trace Compass.
 //!
-//! The specification is <https://diamon.org/ctf/v1.8.3/>. A trace is a folder: `metadata` declares in text (TSDL, plain:
-//! both readers take that as well as packets of it) what the streams hold, and each stream is a file of packets.
+//! The specification is <https://diamon.org/ctf/v1.8.3/>. A trace is a folder: `metadata` declares the contents of the streams
+//! (in TSDL, as plain text, which both readers accept), and each stream is a file of packets.
 //!
 //! ```text
 //!   metadata
-//!   kernel_0        stream 0: kernel events of CPU 0, of one CPU a file
+//!   kernel_0        stream 0: kernel events of CPU 0; a file per CPU
 //!   kernel_1
-//!   user_0          stream 1: user events of the first process, of one process a file
+//!   user_0          stream 1: user events of the first process; a file per process
 //!   kernel_unplaced stream 2: kernel events whose CPU is not known
 //!
 //!   event:  0    4           12                                     16    20       28
 //!           | id | timestamp | (user events: cpu_id i32, cpu_seen i32) tid i32 | thread u64 | context u8 | fields …
 //! ```
 //!
-//! Time stamps are ticks as they are; the clock says how many make a second, and where their zero lies in time.
-//! Everything is little endian and aligned to bytes. Numbers of 32 bits are −1 where the trace does not know; `thread`
-//! is 0 where there is none. Packets are drawn in `stream.rs`; how names become legal, and legal ones names again, is
-//! told at [`original`].
+//! Time stamps are ticks; the clock's declaration has their rate and the time of their zero. Everything is little endian and
+//! aligned to bytes. Numbers of 32 bits are −1 where they are unknown; `thread` is 0 where there is none. The head of
+//! `packet_stream.rs` describes packets; [`original`] describes how names are made legal, and reverses it.
 //!
-//! So that Trace Compass takes the trace for one of LTTng's kernel tracer, and its scheduler and control-flow analyses
-//! find what they look for, `env` says that it is one, and kernel events have the names and fields that LTTng gives
-//! them (the table is in `usual_names.rs`).
+//! `env` declares the trace as one of LTTng's kernel tracer, and kernel events have LTTng's names and fields
+//! (`usual_names.rs`), so that Trace Compass's scheduler and control-flow analyses accept it.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
@@ -29,31 +27,30 @@
 //! | number | integer of the declared size; wider if it does not fit | |
 //! | named number | enumeration: number and label | a second name of one number; all names in the events that Trace Compass reads (`prev_state`, `vec`); names beyond 4 MiB (counted) |
 //! | text | string, UTF-8; an event with an empty one has a class of its own (babeltrace2 2.0.4 shows an older text for it otherwise) | NUL becomes U+2400 |
-//! | a text for a number, a number for a text | another class of the same event, with that type | |
-//! | what could not be read | another class of the same event, without the field | |
-//! | the 65th combination of those in one event | all fields as texts (counted) | types |
-//! | `prev_state` of `sched_switch` | its lowest byte, which is the state; Trace Compass takes 0x100, "preempted", for an unknown state. The number as it was is `prev_state_told` | |
+//! | text in a number's field, number in a text's field | another class of the same event, with that type | |
+//! | a parameter that could not be read | another class of the same event, without the field | |
+//! | the 65th combination of these in one event | all fields as texts (counted) | types |
+//! | `prev_state` of `sched_switch` | its lowest byte, which is the state; Trace Compass treats 0x100, "preempted", as an unknown state. The recorded number is `prev_state_recorded` | |
 //! | `sys_enter`, `sys_exit` | `syscall_entry_read`, `syscall_exit_read` | |
 //! | an event under LTTng's name without the fields that Trace Compass needs | its name, with `_incomplete` | |
 //! | a user event with a name of the kernel's | `user:` and its name | |
-//! | kernel event without a CPU | stream 2, which Trace Compass's analyses pass over (counted) | |
-//! | states, slices, wakeups, migrations, counters | | all: viewers make them of the events |
-//! | lost events | `events_discarded` is 0 | what was lost while recording |
-//! | names of LWPs, processes | those that events say (`next_comm`) | the rest |
+//! | kernel event without a CPU | stream 2, which Trace Compass's analyses ignore (counted) | |
+//! | states, slices, wakeups, migrations, counters | | all: viewers derive them from events |
+//! | lost events | `events_discarded` is 0 | the losses of the recording |
+//! | names of LWPs, processes | those in events (`next_comm`) | the others |
 //! | fractions of a tick rate in Hz | | 0.2 ppb at 2.6 GHz |
 //!
-//! Trace Compass's sources were read for this (2012 to 2019); the result was not opened in it. It computes times of a
-//! clock that does not count nanoseconds in a `double`: with an offset to 1970 they are exact to some 256 ns there.
-//! babeltrace2 prints the very ticks with `--clock-cycles`. Readers order streams by the nanosecond: events of two streams
-//! within one may change places.
+//! This follows Trace Compass's sources (2012 to 2019); no trace was opened in it. It converts ticks other than nanoseconds
+//! in a `double`: with an offset to 1970, times are exact to some 256 ns there. babeltrace2 prints the exact ticks with
+//! `--clock-cycles`. Readers order streams by nanoseconds: events of two streams within one may change places.
 //!
 //! # Memory and speed
 //!
-//! At most 64 MiB wait to be written, whatever the number of streams, and one file is open at a time. The metadata, whose
+//! At most 64 MiB are buffered for all streams together, and one file is open at a time. The metadata, whose
 //! size depends on the declarations, is written last.
 //!
 //! 10⁷ `sched_switch` of seven fields, 2 CPUs, to tmpfs: 1.10 s of one CPU, 9 M events/s, 4 MB resident. 10⁷ changes of
-//! which an eighth are events: 0.30 s, 0.18 of them for the story itself (AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4 runs
+//! which an eighth are events: 0.30 s, of which the generator takes 0.18 (AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4 runs
 //! of `cargo test --release -p sigmund-export --test it -- --ignored --nocapture ctf::speed`).
 
 mod clock;
@@ -79,7 +76,7 @@ use metadata::NO_CONTEXT;
 pub use names::original;
 use packet_stream::{PACKET, PacketStream, StreamClass};
 
-/// So many bytes wait in all streams together, at most; beside the longest event.
+/// Most bytes that are buffered for all streams together, beside the longest event.
 const WAITING: usize = 64 << 20;
 
 /// Writes a CTF trace.
@@ -97,29 +94,29 @@ pub struct Ctf {
     summary: Summary,
 }
 
-/// What was written, and what is not as it was told.
+/// What was written, and what was changed or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Events.
     pub events: u64,
-    /// Kernel events among them whose CPU is not known: in a stream of their own.
+    /// Kernel events among them whose CPU is not known, in a stream of their own.
     pub unplaced: u64,
     /// Names of numbers that are not kept.
     pub names_left_out: u64,
-    /// Events whose fields are all texts, because their kind has too many forms.
+    /// Events whose fields are all texts, because their declaration has too many classes.
     pub as_text: u64,
 }
 
 impl Ctf {
-    /// A trace in `folder`, which is made if it is not there.
+    /// Begins a trace in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made, or is not empty.
+    /// When it cannot be created, or is not empty.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Ctf> {
         Ctf::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
 
-    /// A trace in a folder that is open and empty.
+    /// Begins a trace in an open, empty folder.
     ///
     /// # Errors
     /// When files cannot be written.
@@ -138,7 +135,7 @@ impl Ctf {
         })
     }
 
-    /// What was written up to now.
+    /// What was written so far.
     pub fn summary(&self) -> Summary {
         let left_out = self.classes.left_out;
         Summary { names_left_out: left_out.labels, as_text: left_out.as_text, ..self.summary }
@@ -182,7 +179,7 @@ impl Ctf {
         (StreamClass::Kernel, stream.unwrap_or_else(|| self.new_kernel_stream(cpu)))
     }
 
-    /// That of the LWP, or of the user thread; if neither is known, one that does not exist.
+    /// The process of the LWP, or of the user thread; if neither is known, an index that no process has.
     fn process(&self, event: &RecordedEvent<'_>) -> ProcessId {
         let of_lwp = event.lwp.map(|lwp| self.actors[lwp].process);
         let of_thread = || event.thread.map(|thread| self.actors[thread].process);
@@ -255,7 +252,7 @@ fn write_context(out: &mut Vec<u8>, actors: &Actors, class: StreamClass, event: 
     out.push(event.context.map_or(NO_CONTEXT, |context| context as u8));
 }
 
-/// The same for the same cast, so that an export can be repeated to the byte. Laid out as version 8 (RFC 9562).
+/// A hash of the actors, so that an export can be repeated byte by byte. Version 8 of RFC 9562.
 fn uuid(actors: &Actors) -> [u8; 16] {
     let half = |half: u8| {
         let mut hasher = DefaultHasher::new();

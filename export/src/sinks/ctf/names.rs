@@ -1,7 +1,7 @@
-//! Names that TSDL takes, whatever the name was; and back.
+//! Any name as a legal name of TSDL, and back.
 //!
-//! A field is an identifier: letters, digits and `_`. Every name gets a `_` in front, which readers take off again (so
-//! do LTTng's; it keeps `int` and `event` from being keywords), and what is not legal becomes `_xHH_`, byte by byte:
+//! A field is an identifier: letters, digits and `_`. Every name gets a leading `_`, which readers remove (LTTng
+//! does the same; otherwise `int` and `event` would be keywords), and each illegal byte becomes `_xHH_`:
 //!
 //! | name | identifier |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | (empty) | `__x__` |
 //! | the second `len` of an event | `_len_x_2` |
 //!
-//! A `_` is written `_x5f_` where it would begin one of the forms above; so [`original`] finds every name again.
-//! Events and labels are string literals: they keep their names, with C's escapes.
+//! A `_` is written `_x5f_` where it would begin one of the forms above, so [`original`] restores every name. Names of
+//! events and labels are string literals, with C's escapes.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ pub(super) fn identifier(name: &str) -> String {
     identifier
 }
 
-/// Whether a `_` before this could be taken for the beginning of a form: `x` and two of `0-9a-f_`, or what becomes `_`.
+/// Whether a `_` before this could be read as the beginning of a form: `x` and two of `0-9a-f_`, or what becomes `_`.
 fn begins_a_form(rest: &[u8]) -> bool {
     let may = |byte: &u8| byte.is_ascii_hexdigit() || !byte.is_ascii_alphanumeric();
     matches!(rest, [b'x', first, rest @ ..] if may(first) && rest.first().is_none_or(may))
@@ -56,8 +56,8 @@ pub(super) fn identifiers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Strin
 
 /// The name that a field had before it became an identifier of TSDL, from what readers show: without the leading `_`.
 ///
-/// `a_x20_b` is `a b`: what is not legal was written `_xHH_`, byte by byte. The second field of a name has `_x_2` behind
-/// it, and `_x__` is the empty name.
+/// `a_x20_b` is `a b`: each illegal byte was written as `_xHH_`. The second field of a name ends with `_x_2`, and `_x__` is
+/// the empty name.
 pub fn original(shown: &str) -> String {
     if shown.strip_prefix(EMPTY).is_some_and(|rest| rest.is_empty() || is_number(rest.as_bytes())) {
         return String::new();
@@ -81,7 +81,7 @@ pub fn original(shown: &str) -> String {
     String::from_utf8_lossy(&name).into_owned()
 }
 
-/// Whether this is `_x_2`, behind the second field of a name.
+/// Whether this is `_x_2`, the end of the second field of a name.
 fn is_number(rest: &[u8]) -> bool {
     rest.strip_prefix(b"_x_")
         .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
@@ -91,7 +91,7 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|digit| digit as u8)
 }
 
-/// A string literal. Octal escapes have three digits, so that no digit behind them belongs to them. A NUL would end the
+/// A string literal. Octal escapes have three digits, so that a following digit is not read as part of them. A NUL would end the
 /// string for its readers: it becomes U+2400, the symbol for it.
 pub(super) fn literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
@@ -110,7 +110,7 @@ pub(super) fn literal(text: &str) -> String {
     literal
 }
 
-/// What stands for a NUL in a text.
+/// Replaces a NUL in a text.
 pub(super) const SYMBOL_FOR_NUL: char = '\u{2400}';
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One stream of events: packets, filled in memory and appended to its file.
+//! One stream of events: packets that are filled in memory and appended to a file.
 //!
 //! ```text
 //!   0        4          20          24                   32
@@ -9,16 +9,15 @@
 //!   | event | event | …
 //! ```
 //!
-//! All little endian, sizes in bits, nothing padded: a packet is as long as its content. A file is open only while a
-//! packet is written, so that any number of streams needs one descriptor.
+//! Little endian, sizes in bits, no padding: a packet is as long as its content. A file is open only while a packet is
+//! written, so any number of streams needs one descriptor.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
 use sigmund_files::Folder;
 use sigmund_model::Ticks;
 
-/// A packet goes to its file when it has so many bytes. An event is never divided: one that is longer makes a longer
-/// packet.
+/// A packet is written when it reaches this size, in bytes. Events are not divided, so a packet may be longer.
 pub(super) const PACKET: usize = 256 * 1024;
 
 /// `magic` of every packet of events.
@@ -26,7 +25,7 @@ const MAGIC: u32 = 0xc1fc_1fc1;
 const CONTEXT_AT: usize = 32;
 const HEAD: usize = 80;
 
-/// The classes of streams: what their packets and their events have in front.
+/// The classes of streams, which differ in the contexts of their packets and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum StreamClass {
     /// Kernel events of one CPU.
@@ -51,9 +50,9 @@ impl StreamClass {
 pub(super) struct PacketStream {
     name: String,
     class: StreamClass,
-    /// Among those of its class.
+    /// Number of the stream in its class.
     instance: u64,
-    /// The CPU's number, the process's.
+    /// The number of the CPU or the process.
     owner: Option<i32>,
     /// The packet that is being filled; empty if there is none.
     packet: Vec<u8>,
@@ -68,7 +67,7 @@ impl PacketStream {
         PacketStream { name, class, instance, owner, packet: Vec::new(), begin, end, written: 0 }
     }
 
-    /// Where the bytes of an event of this instant go: behind those that are there.
+    /// The buffer to which an event at this instant is appended.
     pub(super) fn event(&mut self, tick: Ticks) -> &mut Vec<u8> {
         if self.packet.is_empty() {
             self.packet.resize(HEAD, 0);
@@ -79,7 +78,7 @@ impl PacketStream {
         &mut self.packet
     }
 
-    /// Bytes that wait.
+    /// Bytes that are buffered.
     pub(super) fn len(&self) -> usize {
         self.packet.len()
     }
@@ -90,7 +89,7 @@ impl PacketStream {
             return Ok(());
         }
         self.fill_head(uuid);
-        // The first packet makes the file: one that is there is somebody else's.
+        // The first packet creates the file: an existing one is not ours.
         let made =
             if self.written == 0 { folder.create_file(&self.name) } else { folder.reopen_file(&self.name) };
         let mut file = made?;
@@ -108,7 +107,7 @@ impl PacketStream {
         head[4..20].copy_from_slice(&uuid);
         head[20..24].copy_from_slice(&self.class.id().to_le_bytes());
         head[24..32].copy_from_slice(&self.instance.to_le_bytes());
-        // What was discarded while recording is no part of a timeline: 0.
+        // A timeline does not contain lost events: 0.
         let context = [self.begin.0, self.end.0, bits, bits, self.written, 0];
         for (slot, number) in head[CONTEXT_AT..].chunks_exact_mut(8).zip(context) {
             slot.copy_from_slice(&number.to_le_bytes());

@@ -1,26 +1,26 @@
-//! What LTTng calls the kernel's events: the names that Trace Compass's kernel analyses look for.
+//! LTTng's names of kernel events, which Trace Compass's kernel analyses expect.
 //!
-//! LTTng's kernel tracer writes the kernel's tracepoints under names of its own: where ftrace says `pid`, it says `tid`;
-//! it puts the subsystem in front of some names (`irq_softirq_entry`), and it has an event for each system call. The
+//! LTTng's kernel tracer has names of its own for the kernel's tracepoints: `tid` for ftrace's `pid`; some names begin with
+//! the subsystem (`irq_softirq_entry`), and each system call has an event. The
 //! analyses of Trace Compass know these (`LttngEventLayout` and `Lttng26EventLayout` to `Lttng29EventLayout` in
 //! org.eclipse.tracecompass.lttng2.kernel.core, `KernelStateProvider` and its handlers in
-//! org.eclipse.tracecompass.analysis.os.linux.core; read as of 2019). An event that lacks a field that its handler casts
-//! without looking would stop the analysis, so such an event gets another name.
+//! org.eclipse.tracecompass.analysis.os.linux.core; read as of 2019). An event that lacks a field that its handler
+//! requires would stop the analysis, so it gets another name.
 
 use super::form::Type;
 
 /// One event under LTTng's name.
 #[derive(Debug)]
 pub(super) struct UsualName {
-    /// What ftrace and perf call it.
+    /// Name in ftrace and perf.
     kernel: &'static str,
-    /// What LTTng calls it.
+    /// Name in LTTng.
     pub(super) lttng: &'static str,
-    /// Fields that have another name there: the kernel's, LTTng's.
+    /// Renamed fields: the kernel's name, LTTng's name.
     fields: &'static [(&'static str, &'static str)],
-    /// Numbers without which the handler fails, by LTTng's names.
+    /// Numbers that the handler requires, by LTTng's names.
     numbers: &'static [&'static str],
-    /// Texts without which the handler fails.
+    /// Texts that the handler requires.
     texts: &'static [&'static str],
 }
 
@@ -96,18 +96,18 @@ static USUAL_NAMES: &[UsualName] = &[
     renamed("irq_work_exit", "x86_irq_vectors_irq_work_exit", &["vector"]),
 ];
 
-/// In front of the name of a system call.
+/// Prefixes of the name of a system call.
 pub(super) const SYSCALL_ENTRY: &str = "syscall_entry_";
 pub(super) const SYSCALL_EXIT: &str = "syscall_exit_";
 
-/// Behind the name of an event that lacks what Trace Compass's handler of that name needs.
+/// Suffix of an event that lacks a field that Trace Compass's handler requires.
 const INCOMPLETE: &str = "_incomplete";
 
-/// In front of the name of a user event that Trace Compass would take for a kernel event.
+/// Prefix of a user event that Trace Compass would treat as a kernel event.
 const USER: &str = "user:";
 
 impl UsualName {
-    /// Of a kernel event: under the kernel's name, or already under LTTng's.
+    /// Finds a kernel event by the kernel's name, or by LTTng's.
     pub(super) fn of(event: &str) -> Option<&'static UsualName> {
         USUAL_NAMES.iter().find(|usual| usual.kernel == event || usual.lttng == event)
     }
@@ -137,7 +137,7 @@ pub(super) fn user_event(name: &str) -> String {
     if is_kernels { format!("{USER}{name}") } else { name.to_owned() }
 }
 
-/// What a system call's event is called; `sys_enter_openat` of the kernel's own events too.
+/// LTTng's name of a system call's event; `sys_enter_openat` included.
 pub(super) fn syscall(event: &str) -> Option<String> {
     let entry = event.strip_prefix("sys_enter_").map(|call| format!("{SYSCALL_ENTRY}{call}"));
     entry.or_else(|| Some(format!("{SYSCALL_EXIT}{}", event.strip_prefix("sys_exit_")?)))

@@ -1,7 +1,6 @@
-//! Communicators: which user threads belong together, as contingents that are created one by one, and as teams.
+//! Communicators: the user threads of a process, which are created one by one, and those of a team.
 //!
-//! Each is a group of places in the list of all locations of its paradigm, which is the list of all user threads: a place is
-//! the index of a thread.
+//! Each is a group of indices into the list of all locations of its paradigm, which is the list of all user threads.
 
 use std::io;
 
@@ -10,15 +9,15 @@ use otf2_writer::{Archive, CommId, GroupType, Paradigm, ParadigmClass, StringId}
 use super::locations::{Lane, Locations};
 use crate::timeline::{Actors, ProcessId, Track};
 
-/// Of threads that are created, and waited for.
-const CONTINGENTS: Paradigm = Paradigm::Pthread;
+/// The paradigm of threads that are created and waited for.
+const CREATED_THREADS: Paradigm = Paradigm::Pthread;
 
-/// Of threads that are forked, and joined. OTF2 has no paradigm of that kind in general; this is the one that is best
-/// known, and it is defined under a name of our own.
+/// The paradigm of threads that are forked and joined. OTF2 has no generic one; this is the best known, and it is defined
+/// with a name of our own.
 pub(super) const TEAMS: Paradigm = Paradigm::OpenMp;
 
-/// The contingent of each of these processes: its user threads.
-pub(super) fn contingents(
+/// The communicator of each of these processes: its user threads.
+pub(super) fn process_comms(
     archive: &mut Archive,
     actors: &Actors,
     locations: &Locations,
@@ -37,12 +36,12 @@ pub(super) fn contingents(
         }
     }
     let name = archive.definitions().string("user threads")?;
-    paradigm(archive, actors, locations, (CONTINGENTS, ParadigmClass::ThreadCreateWait), name)?;
-    let mut contingent = |members: Vec<u64>| comm(archive, CONTINGENTS, name, &members);
-    members.into_iter().map(|members| members.map(&mut contingent).transpose()).collect()
+    paradigm(archive, actors, locations, (CREATED_THREADS, ParadigmClass::ThreadCreateWait), name)?;
+    let mut process_comm = |members: Vec<u64>| comm(archive, CREATED_THREADS, name, &members);
+    members.into_iter().map(|members| members.map(&mut process_comm).transpose()).collect()
 }
 
-/// The communicator of each team: who forked it, then its members.
+/// The communicator of each team: the thread that forked it, then its members.
 pub(super) fn team_comms(
     archive: &mut Archive,
     actors: &Actors,
@@ -63,7 +62,7 @@ pub(super) fn team_comms(
     Ok(comms)
 }
 
-/// Defines a paradigm, and all its locations: those of the user threads.
+/// Defines a paradigm, and its locations: those of all user threads.
 fn paradigm(
     archive: &mut Archive,
     actors: &Actors,

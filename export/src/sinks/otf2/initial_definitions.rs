@@ -1,4 +1,4 @@
-//! What is defined before anything happens.
+//! The definitions that are made before the first change.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::timeline::{Actors, Clock};
 
-/// The resolution of a clock whose rate nobody knows: one tick a nanosecond.
+/// The resolution of a clock of unknown rate: a tick counts as a nanosecond.
 const UNKNOWN_RATE: u64 = 1_000_000_000;
 
 pub(super) struct InitialDefinitions {
@@ -59,7 +59,7 @@ fn groups(archive: &mut Archive, actors: &Actors) -> io::Result<Vec<LocationGrou
     let name = definitions.string("CPUs")?;
     let mut groups = vec![definitions.location_group(name, LocationGroupType::Unknown, machine)?];
 
-    // A process has to have threads.
+    // A group of type process must have threads.
     let mut types = vec![LocationGroupType::Unknown; actors.processes.len()];
     let lwps = actors.lwps.iter().map(|lwp| lwp.process);
     for process in lwps.chain(actors.threads.iter().map(|thread| thread.process)) {
@@ -84,10 +84,10 @@ fn attributes(archive: &mut Archive) -> io::Result<Attributes> {
         lwp: define("lwp", "the LWP it is mounted on", Type::Location)?,
         thread: define("thread", "the user thread that was executing", Type::Location)?,
         blocked_on: define("blocked_on", "the object it waits for", Type::I64)?,
-        by: define("by", "who woke it", Type::Location)?,
-        from: define("from", "where it was before", Type::Location)?,
-        to: define("to", "where it goes on", Type::Location)?,
-        context: define("context", "what the CPU was doing", Type::String)?,
-        cpu_seen: define("cpu_seen", "the CPU that the probe saw", Type::U64)?,
+        by: define("by", "the waker", Type::Location)?,
+        from: define("from", "the CPU or LWP that it left", Type::Location)?,
+        to: define("to", "the CPU or LWP that it arrived on", Type::Location)?,
+        context: define("context", "the context of the CPU: task, irq, softirq …", Type::String)?,
+        cpu_seen: define("cpu_seen", "the CPU read by the probe", Type::U64)?,
     })
 }

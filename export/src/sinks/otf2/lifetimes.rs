@@ -1,16 +1,16 @@
-//! Creations and ends of user threads, who waits for an end, and teams. All but the waits are told by the cast, and come in
-//! between the changes.
+//! Creations and ends of user threads, waits for an end, and teams. All but the waits are known from the actors, and are
+//! written between the changes.
 //!
 //! ```text
-//! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it goes on, and the other has ended
-//! left/9        ThreadBegin ───── active ──── ThreadEnd ──┘             in whichever order these two are told
+//! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it continues, and the other has ended,
+//! left/9        ThreadBegin ───── active ──── ThreadEnd ──┘             in either order
 //!
 //! main     ──ThreadFork TeamBegin ───────── blocked (scope) ─ ready ─── TeamEnd ThreadJoin
 //! part 1          ThreadBegin TeamBegin ─── active ──── TeamEnd ThreadEnd
 //! ```
 //!
-//! A thread that ends first makes ready who waits for that, and is gone then: so the other may be seen to go on before. Whom
-//! a team has joined has left it by then, even if its end comes later.
+//! A thread that ends first makes the waiting thread ready, and ends then, so the other may continue before. A member has
+//! left its team when the team is joined, even if the member ends later.
 
 use std::{cmp::Ordering, collections::HashMap, io};
 
@@ -19,19 +19,19 @@ use otf2_writer::{Archive, CommId, Event, ThreadNumber};
 use sigmund_model::{Thread, ThreadState, Ticks};
 
 use super::{
-    comms::{TEAMS, contingents, team_comms},
+    comms::{TEAMS, process_comms, team_comms},
     locations::Locations,
 };
 use crate::timeline::{Actors, DetailedState, ThreadId, Track};
 
-/// Those that are to be told, in the order of time.
+/// The events of all threads, in the order of time.
 #[derive(Debug)]
 pub(super) struct ThreadLifetimes {
     all: Vec<LifetimeEvent>,
     next: usize,
-    /// Of threads that are blocked until another ends: which.
+    /// For threads that are blocked until another ends: the other.
     waits_for: HashMap<ThreadId, ThreadId, RandomState>,
-    /// Of threads whose end another waits for: who, and what has happened of the two.
+    /// For threads whose end another waits for: the state of the wait.
     waits: HashMap<ThreadId, Wait, RandomState>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct ThreadLifetimes {
 struct Wait {
     by: ThreadId,
     continues: bool,
-    /// The end was told, in this contingent.
+    /// The end was written, with this communicator.
     ended: Option<CommId>,
 }
 
@@ -47,29 +47,29 @@ struct Wait {
 struct LifetimeEvent {
     tick: Ticks,
     thread: ThreadId,
-    /// The contingent or the team.
+    /// The communicator of the process or the team.
     comm: CommId,
     what: LifetimeChange,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum LifetimeChange {
-    /// Before all that the thread does.
+    /// Precedes all other events of the thread.
     CreatedBy(ThreadId),
-    /// It works in the team from now on.
+    /// It begins to work in the team.
     TeamBegin,
-    /// It forks the team, of so many threads.
+    /// It forks the team, which has this many threads.
     Fork(u32),
-    /// It goes on without the team.
+    /// It joins the team.
     Join,
-    /// After all that it does in the team.
+    /// Follows all its events in the team.
     TeamEnd,
-    /// After all that it does.
+    /// Follows all its other events.
     End,
 }
 
 impl LifetimeChange {
-    /// The order of those of one tick.
+    /// The order within one tick.
     fn rank(self) -> u8 {
         match self {
             LifetimeChange::CreatedBy(_) => 0,
@@ -81,14 +81,14 @@ impl LifetimeChange {
         }
     }
 
-    /// Whether it comes behind what changes at its tick.
+    /// Whether it follows the changes of its tick.
     fn is_end(self) -> bool {
         matches!(self, LifetimeChange::TeamEnd | LifetimeChange::End)
     }
 }
 
 impl ThreadLifetimes {
-    /// What the cast tells.
+    /// Collects creations, ends and teams.
     pub(super) fn new(
         archive: &mut Archive,
         actors: &Actors,
@@ -96,12 +96,12 @@ impl ThreadLifetimes {
     ) -> io::Result<ThreadLifetimes> {
         let mut all = creations(archive, actors, locations)?;
         all.extend(teams(archive, actors, locations)?);
-        // Stable: creations of one tick stay in the order of the cast, which is that of births.
-        all.sort_by_key(|event_of_life| (event_of_life.tick, event_of_life.what.rank()));
+        // Stable: creations of one tick stay in the order of the actors.
+        all.sort_by_key(|event| (event.tick, event.what.rank()));
         Ok(ThreadLifetimes { all, next: 0, waits_for: HashMap::default(), waits: HashMap::default() })
     }
 
-    /// Tells what begins up to this tick, and ends before it.
+    /// Writes beginnings up to this tick, and ends before it.
     #[inline]
     pub(super) fn write_until(
         &mut self,
@@ -109,36 +109,36 @@ impl ThreadLifetimes {
         archive: &mut Archive,
         locations: &Locations,
     ) -> io::Result<()> {
-        while let Some(event_of_life) = self.all.get(self.next) {
-            let due = match event_of_life.tick.cmp(&tick) {
+        while let Some(event) = self.all.get(self.next) {
+            let due = match event.tick.cmp(&tick) {
                 Ordering::Less => true,
-                Ordering::Equal => !event_of_life.what.is_end(),
+                Ordering::Equal => !event.what.is_end(),
                 Ordering::Greater => false,
             };
             if !due {
                 break;
             }
-            let event_of_life = *event_of_life;
-            self.tell(event_of_life, archive, locations)?;
+            let event = *event;
+            self.write_event(event, archive, locations)?;
             self.next += 1;
         }
         Ok(())
     }
 
-    /// A user thread does something else from now on; `joins` is the number of the thread whose end it waits for.
+    /// A user thread changes its state; `joins` is the number of the thread whose end it waits for.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "three of them are what every event needs")]
     pub(super) fn changes_state(
         &mut self,
         thread: ThreadId,
-        doing: Option<DetailedState>,
+        detailed: Option<DetailedState>,
         joins: Option<i64>,
         tick: Ticks,
         archive: &mut Archive,
         locations: &Locations,
         actors: &Actors,
     ) -> io::Result<()> {
-        match (doing.map(DetailedState::state), joins) {
+        match (detailed.map(DetailedState::state), joins) {
             (Some(ThreadState::Blocked), Some(number)) => {
                 if let Some(other) = with_number(actors, Thread(number as u64), tick) {
                     self.waits_for.insert(thread, other);
@@ -146,7 +146,7 @@ impl ThreadLifetimes {
                 }
                 Ok(())
             }
-            // On its way.
+            // It has been woken, and continues later.
             (Some(ThreadState::Ready), _) => Ok(()),
             (Some(ThreadState::Unknown | ThreadState::Unmounted) | None, _) => {
                 if let Some(other) = self.waits_for.remove(&thread) {
@@ -161,7 +161,7 @@ impl ThreadLifetimes {
         }
     }
 
-    /// Whoever has waited for the end of this thread goes on.
+    /// The thread that waited for the end of this one continues.
     #[cold]
     fn continues(
         &mut self,
@@ -172,59 +172,58 @@ impl ThreadLifetimes {
     ) -> io::Result<()> {
         let Some(wait) = self.waits.get_mut(&other) else { return Ok(()) };
         wait.continues = true;
-        let (by, Some(contingent)) = (wait.by, wait.ended) else { return Ok(()) };
+        let (by, Some(comm)) = (wait.by, wait.ended) else { return Ok(()) };
         self.waits.remove(&other);
-        tell(archive, locations, by, tick, Event::ThreadWait(contingent, number_of(other)))
+        write_thread_event(archive, locations, by, tick, Event::ThreadWait(comm, number_of(other)))
     }
 
-    fn tell(
+    fn write_event(
         &mut self,
-        event_of_life: LifetimeEvent,
+        event: LifetimeEvent,
         archive: &mut Archive,
         locations: &Locations,
     ) -> io::Result<()> {
-        let LifetimeEvent { tick, thread, comm, what } = event_of_life;
+        let LifetimeEvent { tick, thread, comm, what } = event;
         let number = number_of(thread);
-        let mut tell = |thread, event| tell(archive, locations, thread, tick, event);
+        let mut write = |thread, event| write_thread_event(archive, locations, thread, tick, event);
         match what {
             LifetimeChange::CreatedBy(by) => {
-                tell(by, Event::ThreadCreate(comm, number))?;
-                tell(thread, Event::ThreadBegin(comm, number))
+                write(by, Event::ThreadCreate(comm, number))?;
+                write(thread, Event::ThreadBegin(comm, number))
             }
             LifetimeChange::Fork(threads) => {
-                tell(thread, Event::ThreadFork(TEAMS, threads))?;
-                tell(thread, Event::ThreadTeamBegin(comm))
+                write(thread, Event::ThreadFork(TEAMS, threads))?;
+                write(thread, Event::ThreadTeamBegin(comm))
             }
             LifetimeChange::Join => {
-                tell(thread, Event::ThreadTeamEnd(comm))?;
-                tell(thread, Event::ThreadJoin(TEAMS))
+                write(thread, Event::ThreadTeamEnd(comm))?;
+                write(thread, Event::ThreadJoin(TEAMS))
             }
-            LifetimeChange::TeamBegin => tell(thread, Event::ThreadTeamBegin(comm)),
-            LifetimeChange::TeamEnd => tell(thread, Event::ThreadTeamEnd(comm)),
+            LifetimeChange::TeamBegin => write(thread, Event::ThreadTeamBegin(comm)),
+            LifetimeChange::TeamEnd => write(thread, Event::ThreadTeamEnd(comm)),
             LifetimeChange::End => {
                 let waits = self.waits.get_mut(&thread);
                 let awaited = waits.is_some().then_some(number);
-                tell(thread, Event::ThreadEnd(comm, awaited))?;
+                write(thread, Event::ThreadEnd(comm, awaited))?;
                 let Some(wait) = waits else { return Ok(()) };
                 wait.ended = Some(comm);
                 let (by, true) = (wait.by, wait.continues) else { return Ok(()) };
                 self.waits.remove(&thread);
-                tell(by, Event::ThreadWait(comm, number))
+                write(by, Event::ThreadWait(comm, number))
             }
         }
     }
 
-    /// Tells what is left.
+    /// Writes the remaining events.
     pub(super) fn write_rest(&mut self, archive: &mut Archive, locations: &Locations) -> io::Result<()> {
         for at in std::mem::replace(&mut self.next, self.all.len())..self.all.len() {
-            self.tell(self.all[at], archive, locations)?;
+            self.write_event(self.all[at], archive, locations)?;
         }
         Ok(())
     }
 }
 
-/// Creations whose creators are known, and the ends of these threads. The threads of a process that has some become a
-/// contingent.
+/// Creations by known threads, and the ends of the created threads. Each process with such threads has a communicator.
 fn creations(
     archive: &mut Archive,
     actors: &Actors,
@@ -236,11 +235,11 @@ fn creations(
         (actors.clock.first <= thread.born && thread.born <= actors.clock.last).then_some((id, by))
     };
     let created: Vec<(ThreadId, ThreadId)> = actors.thread_ids().filter_map(created).collect();
-    let contingents =
-        contingents(archive, actors, locations, created.iter().map(|(id, _)| actors[*id].process))?;
+    let process_comms =
+        process_comms(archive, actors, locations, created.iter().map(|(id, _)| actors[*id].process))?;
     let mut all = Vec::new();
     for (thread, by) in created {
-        let Some(comm) = contingents[actors[thread].process.index()] else { continue };
+        let Some(comm) = process_comms[actors[thread].process.index()] else { continue };
         let actor = &actors[thread];
         all.push(LifetimeEvent { tick: actor.born, thread, comm, what: LifetimeChange::CreatedBy(by) });
         if let Some(tick) = actor.died.filter(|died| actor.born <= *died && *died <= actors.clock.last) {
@@ -250,7 +249,7 @@ fn creations(
     Ok(all)
 }
 
-/// Forks and joins, and when members are at work in between.
+/// Forks and joins, and the times of the members' work in between.
 fn teams(archive: &mut Archive, actors: &Actors, locations: &Locations) -> io::Result<Vec<LifetimeEvent>> {
     let mut all = Vec::new();
     for (team, comm) in actors.teams.iter().zip(team_comms(archive, actors, locations)?) {
@@ -273,8 +272,8 @@ fn number_of(thread: ThreadId) -> ThreadNumber {
     ThreadNumber(thread.0.into())
 }
 
-/// Something happens to a user thread.
-fn tell(
+/// Writes an event of a user thread.
+fn write_thread_event(
     archive: &mut Archive,
     locations: &Locations,
     thread: ThreadId,
@@ -287,7 +286,7 @@ fn tell(
     }
 }
 
-/// The thread that has this number at an instant: the last that was born before.
+/// The thread that has this number at an instant: the last that was created before.
 fn with_number(actors: &Actors, number: Thread, at: Ticks) -> Option<ThreadId> {
     let behind = actors.threads.partition_point(|thread| (thread.thread, thread.born) <= (number, at));
     let last = behind.checked_sub(1)?;

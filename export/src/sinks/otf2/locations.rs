@@ -1,4 +1,4 @@
-//! CPUs, LWPs and user threads, each with the locations that it is drawn at.
+//! The locations of each CPU, LWP and user thread.
 
 use std::io;
 
@@ -12,26 +12,26 @@ use crate::timeline::{Actors, Track};
 /// Locations of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Its state; of a CPU, the LWP it runs.
+    /// Its states; of a CPU, the LWPs it runs.
     Own = 0,
-    /// The user thread that it carries.
+    /// The user thread that is mounted on it, or that it executes.
     Carried = 1,
     /// Slices.
     Slices = 2,
-    /// What has no length.
+    /// Events, wakeups and migrations, which have no length.
     Instants = 3,
 }
 
-/// As many as the last says.
+/// Number of lanes.
 const LANES: usize = 4;
 
-/// All of them: CPUs first, then LWPs, then user threads.
+/// The locations of all actors: CPUs first, then LWPs, then user threads.
 #[derive(Debug)]
 pub(super) struct Locations {
     all: Vec<ActorLocations>,
     cpus: usize,
     lwps: usize,
-    /// Where events are drawn of which nothing is known.
+    /// For events without a known CPU, LWP and user thread.
     unknown_place: Option<Location>,
     unknown_place_group: LocationGroupId,
 }
@@ -40,13 +40,13 @@ pub(super) struct Locations {
 struct ActorLocations {
     group: LocationGroupId,
     lanes: [Option<Location>; LANES],
-    /// Of the lanes that are always in one region.
+    /// The open regions of the lanes with at most one.
     open: [Option<RegionId>; 2],
     slices: Vec<RegionId>,
 }
 
 impl Locations {
-    /// All who are in the cast. Their processes are the groups from the second on; the first is for CPUs.
+    /// Adds the first location of each actor. The first group is for CPUs, the others for the processes.
     pub(super) fn new(
         archive: &mut Archive,
         actors: &Actors,
@@ -73,22 +73,22 @@ impl Locations {
         Ok(locations)
     }
 
-    /// The number of a location.
+    /// The id of a location.
     pub(super) fn location_id(&self, track: Track, lane: Lane) -> LocationId {
         LocationId((self.index(track) * LANES + lane as usize) as u64)
     }
 
-    /// The numbers that no actor has begin here.
+    /// The first id that no actor uses.
     pub(super) fn first_free_id(&self) -> u64 {
         (self.all.len() * LANES + 1) as u64
     }
 
-    /// Where an actor's own states are.
+    /// The location of an actor's own states.
     pub(super) fn own(&self, track: Track) -> Option<Location> {
         self.all[self.index(track)].lanes[Lane::Own as usize]
     }
 
-    /// A lane goes on with this region.
+    /// Leaves the region of a lane, and enters another one.
     pub(super) fn switch(
         &mut self,
         archive: &mut Archive,
@@ -113,7 +113,7 @@ impl Locations {
         }
     }
 
-    /// A slice begins.
+    /// Enters a slice.
     pub(super) fn enter(
         &mut self,
         archive: &mut Archive,
@@ -128,7 +128,7 @@ impl Locations {
         archive.write(location, tick.0, Event::Enter(region), &[])
     }
 
-    /// The innermost slice ends.
+    /// Leaves the innermost slice.
     pub(super) fn leave(&mut self, archive: &mut Archive, tick: Ticks, track: Track) -> io::Result<()> {
         let actor = self.index(track);
         let actor = &mut self.all[actor];
@@ -138,7 +138,7 @@ impl Locations {
         }
     }
 
-    /// Something of no length.
+    /// Writes a region of no length.
     pub(super) fn instant(
         &mut self,
         archive: &mut Archive,

@@ -1,21 +1,20 @@
-//! OTF2 3.0 for Vampir and the tools of Score-P: the timeline as an archive that the library [`otf2`](crate::otf2) writes.
-//! The command's format is called `otf2`.
+//! OTF2 3.0, for Vampir and the tools of Score-P; [`otf2_writer`] writes the archive.
 //!
-//! A region of OTF2 is entered and left, and regions of a location have to nest. But a state may change in the midst of a
-//! span. So each thing that is drawn has a location of its own, all those of one CPU, LWP or user thread side by side;
-//! nothing is cut into pieces, and the times and counts of each region are exact:
+//! Regions of a location must nest, but a state may change in the middle of a span. So states, occupants, slices and events
+//! of a CPU, LWP or user thread have locations of their own, next to each other. No interval is cut, and the times and
+//! counts of each region are exact:
 //!
 //! ```text
 //! machine
 //! ├─ CPUs                        (location group)
-//! │  ├─ CPU 3                    which LWP it runs
-//! │  ├─ CPU 3: user thread       which user thread it executes
+//! │  ├─ CPU 3                    the LWP on it
+//! │  ├─ CPU 3: user thread       the user thread it executes
 //! │  ├─ CPU 3: interrupts        handlers of interrupts and softirqs
-//! │  ├─ CPU 3: events            what was recorded there in interrupts
+//! │  ├─ CPU 3: events            events recorded there in interrupts
 //! │  └─ CPU 3: run queue         (metric)
 //! └─ sumtime (1234)              (location group: a process)
 //!    ├─ sumtime (1235)           the LWP's state: running, runnable, sleeping…
-//!    ├─ sumtime (1235): user thread     which user thread is mounted on it
+//!    ├─ sumtime (1235): user thread     the user thread mounted on it
 //!    ├─ sumtime (1235): calls    system calls; spans and functions outside of user threads
 //!    ├─ sumtime (1235): events
 //!    ├─ 15 daemon                the user thread's state: active, stalled, ready, blocked (mutex)…
@@ -24,47 +23,47 @@
 //!    └─ sumtime (1234): ready queue     (metric)
 //! ```
 //!
-//! Locations but the first of each are there if they are used. The number of a location is 4 × the number of its CPU, LWP
-//! or user thread in this order + 0 to 3 as drawn above; metrics follow behind.
+//! Locations other than the first of each actor exist if they are used. The id of a location is 4 × the index of its CPU, LWP
+//! or user thread in this order + 0 to 3 in the order above; metrics follow.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
-//! | time | ticks as they are; the clock's resolution is ticks per second | fractions of a Hertz; without a rate, a tick counts as a nanosecond |
-//! | CPU, LWP, user thread | a location, named | births and deaths of LWPs |
+//! | time | ticks; the clock's resolution is ticks per second | fractions of a Hertz; without a rate, a tick counts as a nanosecond |
+//! | CPU, LWP, user thread | a location with its name | births and deaths of LWPs |
 //! | process | a location group | |
 //! | states | regions `active`, `running`, `blocked (mutex)`…, one enter and leave each; attributes `lwp`, `cpu`, `blocked_on` of the enter | |
-//! | what a CPU or LWP carries | a region for each LWP and user thread, of that name | |
+//! | occupant of a CPU or LWP | a region for each LWP and user thread, with its name | |
 //! | spans, functions, system calls, interrupts | regions | |
 //! | creation of a user thread | ThreadCreate and ThreadBegin, if creation and creator are in the trace; ThreadEnd | |
-//! | team of user threads: those of one scope | ThreadFork and ThreadTeamBegin, ThreadTeamEnd and ThreadJoin at whoever opened the scope; ThreadTeamBegin and ThreadTeamEnd at those who were created for it, from creation to end. They are created, too: the lines above and below hold for them. Of a paradigm whose number is that of OpenMP, since OTF2 has none for others that fork and join | a team whose fork or join is not in the trace |
-//! | wait for the end of a user thread | ThreadWait at whoever blocked for it, when both it has ended and the other goes on; with the number of its ThreadEnd | a wait that did not block: who comes later does not wait |
-//! | wakeup | a region `wakeup` of no length, at the woken; attribute `by` | the arrow |
-//! | migration | a region `migration` of no length, at whoever moves; attributes `from`, `to` | the arrow |
-//! | event | a region of no length with its name; its parameters and where it happened are attributes | its level and code |
+//! | team of user threads: those of one scope | ThreadFork and ThreadTeamBegin, ThreadTeamEnd and ThreadJoin at the thread that opened the scope; ThreadTeamBegin and ThreadTeamEnd at the threads that were created for it, from creation to end (the lines above and below apply to them, too). The paradigm has the number of OpenMP's, since OTF2 has no other that forks and joins | a team whose fork or join is not in the trace |
+//! | wait for the end of a user thread | ThreadWait at the thread that was blocked for it, when the one has ended and the other has continued; with the number of its ThreadEnd | joins that did not block |
+//! | wakeup | a region `wakeup` of no length, at the woken actor; attribute `by` | the arrow |
+//! | migration | a region `migration` of no length, at the actor; attributes `from`, `to` | the arrow |
+//! | event | a region of no length with its name; its parameters, CPU, LWP and user thread are attributes | its level and code |
 //! | queue lengths | metric instances, for a process and for a CPU; a value holds until the next | |
-//! | lock that is taken, given back | ThreadAcquireLock and ThreadReleaseLock, at whoever takes it; acquisitions are numbered for all locks together. Its event, too | whether it is a mutex, or a lock had for reading or writing: its event says so |
-//! | names | UTF-8 | a NUL becomes `␀`; all after the first MiB |
+//! | lock acquired, released | ThreadAcquireLock and ThreadReleaseLock, at the actor that acquired it; acquisitions are numbered for all locks together. And its event | whether it is a mutex, or a lock for reading or writing, which is in its event |
+//! | names | UTF-8 | a NUL becomes `␀`; what exceeds 1 MiB |
 //!
-//! Wakeups could only be arrows as messages of MPI, which they are not.
+//! OTF2 has arrows only for messages of MPI, which wakeups are not.
 //!
-//! LWPs are no team. They are made by whoever builds the runtime, who need not be one of them and is in no trace; they attach
-//! when they first record, some (those for calls that block) long after the others, and nobody waits for them but the end
-//! of the process. So fork and join would be made up. Which LWPs carry user threads, and when, is drawn.
+//! LWPs are not a team. The thread that builds the runtime creates them; it need not be one of them, and is in no trace. They
+//! attach when they first record, some (those for blocking calls) long after the others, and only the end of the process
+//! waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs, and when, is drawn.
 //!
-//! Regions are in groups (`thread states`, `spans`…), by which Vampir colours.
+//! Regions are in groups (`thread states`, `spans`…), which have colours in Vampir.
 //!
-//! Vampir itself was not at hand: that regions of no length show there is not known. A group of CPUs that is of unknown
-//! type, with threads in it, is what lo2s writes for Vampir, which comes from the same house.
+//! No archive was opened in Vampir: whether regions of no length are visible there is unknown. A location group of unknown
+//! type with threads for the CPUs is what lo2s writes, whose authors develop Vampir, too.
 //!
 //! # Cost
 //!
 //! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn, with
-//! making their 200,000 files, 3.8 s and 106 MiB, most of it the events that wait. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a
+//! creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a
 //! tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
 //!
-//! Names are kept until they are 16 MiB, then they are forgotten and defined anew where they occur; so memory is bounded,
-//! and a region may be defined twice. Readers open the files of all locations at once: of a trace with more than 1000,
-//! which has perhaps 300 user threads, they complain of too many open files until `ulimit -n` is raised.
+//! Names are remembered until they exceed 16 MiB, and defined again afterwards; so memory is bounded, and a region may be
+//! defined twice. Readers open the files of all locations at once: for a trace with more than 1000, which has perhaps 300
+//! user threads, `ulimit -n` must be raised.
 
 mod comms;
 mod folder_storage;
@@ -89,7 +88,7 @@ use queue_metrics::QueueMetrics;
 use recorded_events::RecordedEvents;
 use regions::Regions;
 
-/// Draws a timeline into an OTF2 archive.
+/// Writes a timeline as an OTF2 archive.
 #[derive(Debug)]
 pub struct Otf2 {
     actors: Arc<Actors>,
@@ -100,7 +99,7 @@ pub struct Otf2 {
     queue_metrics: QueueMetrics,
     recorded_events: RecordedEvents,
     attributes: Attributes,
-    /// Those of one event.
+    /// Attributes of the current event.
     values: Vec<(AttributeId, Value)>,
 }
 
@@ -119,15 +118,15 @@ struct Attributes {
 }
 
 impl Otf2 {
-    /// Begins an archive in a folder that is made, or is empty.
+    /// Begins an archive in a new or empty folder.
     ///
     /// # Errors
-    /// When files are there already, or cannot be written.
+    /// When the folder is not empty, or files cannot be written.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Otf2> {
         Otf2::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
 
-    /// As [`create`](Self::create), in a folder that is open and empty.
+    /// As [`create`](Self::create), in an open, empty folder.
     ///
     /// # Errors
     /// When files cannot be written.
@@ -163,12 +162,12 @@ impl Otf2 {
         })
     }
 
-    /// This lane of the track goes on with that region, with the values as attributes.
+    /// Changes the region of a lane, with the values as attributes.
     fn switch(&mut self, tick: Ticks, track: Track, lane: Lane, region: Option<RegionId>) -> io::Result<()> {
         self.locations.switch(&mut self.archive, &self.actors, tick, (track, lane), region, &self.values)
     }
 
-    /// Something of no length happens.
+    /// Writes a region of no length.
     fn instant(&mut self, tick: Ticks, track: Option<Track>, region: RegionId) -> io::Result<()> {
         self.locations.instant(&mut self.archive, &self.actors, tick, track, region, &self.values)
     }
@@ -215,7 +214,7 @@ impl Otf2 {
     }
 }
 
-/// Acquisitions are counted for all locks together, which counts those of each one, too.
+/// Acquisitions are numbered for all locks together.
 fn lock(hold: Hold) -> Lock {
     Lock { model: Paradigm::Pthread, lock: hold.lock, acquisition: hold.number as u32 }
 }
@@ -233,18 +232,18 @@ impl Sink for Otf2 {
                 self.add(self.attributes.lwp, lwp.map(Track::Lwp));
                 self.add(self.attributes.cpu, cpu.map(Track::Cpu));
                 self.values.extend(blocked_on.map(|object| (self.attributes.blocked_on, Value::I64(object))));
-                let doing = state.map(|state| DetailedState::new(state, blocked_for));
+                let detailed = state.map(|state| DetailedState::new(state, blocked_for));
                 let joins = blocked_on.filter(|_| blocked_for == Some(WaitKind::Join));
                 self.lifetimes.changes_state(
                     thread,
-                    doing,
+                    detailed,
                     joins,
                     tick,
                     &mut self.archive,
                     &self.locations,
                     &self.actors,
                 )?;
-                let region = doing.map(|doing| self.regions.thread_state(&mut self.archive, doing));
+                let region = detailed.map(|detailed| self.regions.thread_state(&mut self.archive, detailed));
                 self.switch(tick, Track::Thread(thread), Lane::Own, region.transpose()?)
             }
             Change::Enter(track, slice) => self.enter(tick, track, slice),
@@ -270,20 +269,20 @@ impl Sink for Otf2 {
             ),
             Change::Locked { by, hold } => self.lock(tick, by, Event::ThreadAcquireLock(lock(hold))),
             Change::Unlocked { by, hold } => self.lock(tick, by, Event::ThreadReleaseLock(lock(hold))),
-            Change::Event(happening) => {
-                self.add(self.attributes.cpu, happening.cpu.map(Track::Cpu));
-                self.add(self.attributes.lwp, happening.lwp.map(Track::Lwp));
-                self.add(self.attributes.thread, happening.thread.map(Track::Thread));
-                if let Some(context) = happening.context {
+            Change::Event(event) => {
+                self.add(self.attributes.cpu, event.cpu.map(Track::Cpu));
+                self.add(self.attributes.lwp, event.lwp.map(Track::Lwp));
+                self.add(self.attributes.thread, event.thread.map(Track::Thread));
+                if let Some(context) = event.context {
                     let name = self.archive.definitions().string(context.name())?;
                     self.values.push((self.attributes.context, Value::String(name)));
                 }
-                if let Some(cpu) = happening.cpu_seen {
+                if let Some(cpu) = event.cpu_seen {
                     self.values.push((self.attributes.cpu_seen, Value::U64(cpu.0.into())));
                 }
                 let (archive, regions, values) = (&mut self.archive, &mut self.regions, &mut self.values);
-                let region = self.recorded_events.draw(archive, &self.actors, regions, happening, values)?;
-                self.instant(tick, happening.track(), region)
+                let region = self.recorded_events.draw(archive, &self.actors, regions, event, values)?;
+                self.instant(tick, event.track(), region)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Lengths of queues: metrics.
+//! Lengths of queues, as metrics.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use sigmund_model::Ticks;
 use super::locations::{Lane, Locations};
 use crate::timeline::{Actors, Counter, Track};
 
-/// A metric for each queue that is counted, at a location of its own.
+/// A metric for each queue, at a location of its own.
 #[derive(Debug)]
 pub(super) struct QueueMetrics {
     ready: MetricId,
@@ -35,7 +35,7 @@ impl QueueMetrics {
         Ok(QueueMetrics { ready, run, known: vec![None; processes + actors.cpus.len()], processes, groups })
     }
 
-    /// A queue has this length from now on.
+    /// Sets the length of a queue.
     pub(super) fn count(
         &mut self,
         archive: &mut Archive,

@@ -8,7 +8,7 @@ use sigmund_model::{Field, FieldType};
 use super::regions::Regions;
 use crate::timeline::{Actors, EventTypeId, RecordedEvent};
 
-/// What is defined of each declared event.
+/// The definitions for declared events.
 #[derive(Debug)]
 pub(super) struct RecordedEvents {
     kinds: Vec<Option<EventDefinition>>,
@@ -33,21 +33,21 @@ impl RecordedEvents {
         RecordedEvents { kinds: actors.event_types.iter().map(|_| None).collect() }
     }
 
-    /// The region for this event; its parameters are added to the values.
+    /// The region of this event; adds its parameters to the values.
     pub(super) fn draw(
         &mut self,
         archive: &mut Archive,
         actors: &Actors,
         regions: &mut Regions,
-        happening: &RecordedEvent<'_>,
+        event: &RecordedEvent<'_>,
         values: &mut Vec<(AttributeId, Value)>,
     ) -> io::Result<RegionId> {
-        let known = &mut self.kinds[happening.kind.index()];
+        let known = &mut self.kinds[event.kind.index()];
         let kind = match known {
             Some(kind) => kind,
-            None => known.insert(EventDefinition::define(archive, actors, regions, happening.kind)?),
+            None => known.insert(EventDefinition::define(archive, actors, regions, event.kind)?),
         };
-        for (field, param) in kind.fields.iter().zip(happening.params.iter()) {
+        for (field, param) in kind.fields.iter().zip(event.params.iter()) {
             if let Some(number) = param.number {
                 values.push((field.number, field.value(number)));
             }
@@ -75,7 +75,7 @@ impl EventDefinition {
 }
 
 impl FieldAttributes {
-    /// The attribute that is usual for its type has the name of the field; the other says what it is.
+    /// The attribute of the declared type has the name of the field; the other has a suffix.
     fn define(archive: &mut Archive, event: &str, field: &Field) -> io::Result<FieldAttributes> {
         let (ty, number, text) = match field.ty {
             FieldType::Text => (Type::I64, format!("{}: number", field.name), field.name.clone()),

@@ -8,9 +8,9 @@ use sigmund_model::LwpState;
 
 use crate::timeline::{Actors, DetailedState, LwpId, Slice, SliceKind, ThreadId};
 
-/// So many names of slices are remembered, then forgotten.
+/// Most names of slices that are remembered; then all are forgotten.
 const MOST_SLICES: usize = 1 << 18;
-/// So many regions a group has at most; further ones are in none.
+/// Most regions of a group; further ones are in no group.
 const MOST_MEMBERS: usize = 1 << 18;
 
 /// Kinds of regions: each is a group.
@@ -81,29 +81,29 @@ impl Regions {
         }
     }
 
-    /// A user thread does this.
+    /// The region of a user thread's state.
     pub(super) fn thread_state(
         &mut self,
         archive: &mut Archive,
-        doing: DetailedState,
+        detailed: DetailedState,
     ) -> io::Result<RegionId> {
-        let known = &mut self.thread_states[doing.index()];
-        once(known, || define(&mut self.members, archive, RegionClass::ThreadState, doing.name()))
+        let known = &mut self.thread_states[detailed.index()];
+        once(known, || define(&mut self.members, archive, RegionClass::ThreadState, detailed.name()))
     }
 
-    /// An LWP is in this state.
+    /// The region of an LWP's state.
     pub(super) fn lwp_state(&mut self, archive: &mut Archive, state: LwpState) -> io::Result<RegionId> {
         let known = &mut self.lwp_states[state as usize];
         once(known, || define(&mut self.members, archive, RegionClass::LwpState, state.name()))
     }
 
-    /// This LWP is on a CPU.
+    /// The region of an LWP on a CPU.
     pub(super) fn lwp(&mut self, archive: &mut Archive, actors: &Actors, lwp: LwpId) -> io::Result<RegionId> {
         let known = &mut self.lwps[lwp.index()];
         once(known, || define(&mut self.members, archive, RegionClass::Lwp, &actors[lwp].label()))
     }
 
-    /// This user thread is on a CPU or an LWP.
+    /// The region of a user thread on a CPU or an LWP.
     pub(super) fn thread(
         &mut self,
         archive: &mut Archive,
@@ -114,22 +114,22 @@ impl Regions {
         once(known, || define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label()))
     }
 
-    /// Somebody is woken.
+    /// The region of wakeups.
     pub(super) fn wakeup(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
         once(&mut self.wakeup, || define(&mut self.members, archive, RegionClass::Scheduling, "wakeup"))
     }
 
-    /// Somebody goes on elsewhere.
+    /// The region of migrations.
     pub(super) fn migration(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
         once(&mut self.migration, || define(&mut self.members, archive, RegionClass::Scheduling, "migration"))
     }
 
-    /// An event. It is defined anew each time.
+    /// A new region for a declared event.
     pub(super) fn event(&mut self, archive: &mut Archive, name: &str) -> io::Result<RegionId> {
         define(&mut self.members, archive, RegionClass::Event, name)
     }
 
-    /// A slice of this kind and name.
+    /// The region of slices of this kind and name.
     pub(super) fn slice(&mut self, archive: &mut Archive, slice: Slice<'_>) -> io::Result<RegionId> {
         let key = (slice.kind, archive.definitions().string(slice.name)?);
         if let Some(&region) = self.slices.get(&key) {

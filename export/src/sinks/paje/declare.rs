@@ -18,26 +18,26 @@ use super::{
 };
 use crate::timeline::{Counter, DetailedState, EventTypeId, Slice};
 
-/// What was declared in the course.
+/// What has been declared so far.
 pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
-    /// By [`WaitKind`]: whether its state is declared.
+    /// Whether a state is declared, by [`WaitKind`].
     blocked: [bool; WaitKind::ALL.len()],
-    /// What nearly every line asks for, by places that lie close together.
+    /// Looked up for nearly every line, by a dense index.
     pub(super) rows: Seen,
     slice_types: Seen,
     events: Seen,
-    /// By type: the names of slices, and the numbers of their values.
+    /// Names of slices and the numbers of their values, by type.
     slices: Vec<HashMap<Box<str>, u64, RandomState>>,
     names: u64,
     bytes: usize,
 }
 
-/// So many names of slices are declared, and so many bytes of them kept.
+/// Most names of slices that are declared, and most bytes of them that are kept.
 const MOST_NAMES: u64 = 1 << 20;
 const MOST_BYTES: usize = 64 << 20;
 
-/// Says that a wakeup has no known cause; the container type follows.
+/// Prefix of the event type of wakeups without a known cause; the container type follows.
 const WOKEN: &str = "EW";
 
 impl Default for Declared {
@@ -55,12 +55,12 @@ impl Default for Declared {
     }
 }
 
-/// Which of many were there already.
+/// A set of indices.
 #[derive(Default)]
 pub(super) struct Seen(Vec<bool>);
 
 impl Seen {
-    /// Whether it was not there yet; from now on it is.
+    /// Adds an index; whether it is new.
     pub(super) fn is_new(&mut self, place: usize) -> bool {
         if place >= self.0.len() {
             self.0.resize(place + 1, false);
@@ -70,7 +70,7 @@ impl Seen {
 }
 
 impl Declared {
-    /// Whether it was not declared yet; from now on it is.
+    /// Adds an index; whether it is new.
     pub(super) fn is_new(&mut self, alias: Alias) -> bool {
         self.aliases.insert(alias)
     }
@@ -81,7 +81,7 @@ impl Declared {
 }
 
 impl<W: Write> Paje<W> {
-    /// The types that every file has.
+    /// The types that are in every file.
     pub(super) fn define_types(&mut self) -> io::Result<()> {
         for kind in &KINDS {
             self.lines.prepare(kind.name, Commas::Kept)?;
@@ -101,7 +101,7 @@ impl<W: Write> Paje<W> {
         Ok(())
     }
 
-    /// The states that every file has.
+    /// The states that are in every file.
     pub(super) fn define_states(&mut self) -> io::Result<()> {
         for state in LwpState::ALL {
             self.define_state(
@@ -122,15 +122,17 @@ impl<W: Write> Paje<W> {
         Ok(())
     }
 
-    /// Declares what a thread is blocked for, before the first that is.
+    /// Declares the state of a thread that is blocked for this kind, before its first use.
     #[inline]
-    pub(super) fn blocked_value(&mut self, doing: Option<DetailedState>) -> io::Result<()> {
-        let Some((doing, blocked_for)) = doing.and_then(|doing| Some((doing, doing.blocked_for()?))) else {
+    pub(super) fn blocked_value(&mut self, detailed: Option<DetailedState>) -> io::Result<()> {
+        let Some((detailed, blocked_for)) =
+            detailed.and_then(|detailed| Some((detailed, detailed.blocked_for()?)))
+        else {
             return Ok(());
         };
         if !std::mem::replace(&mut self.declared.blocked[blocked_for.number() as usize - 1], true) {
             let color = palette::of_blocked(blocked_for);
-            self.define_state(ContainerKind::Thread, doing.index() as u32, doing.name(), color)?;
+            self.define_state(ContainerKind::Thread, detailed.index() as u32, detailed.name(), color)?;
         }
         Ok(())
     }
@@ -157,11 +159,11 @@ impl<W: Write> Paje<W> {
         self.lines.define(event::VALUE).alias(value).alias(ty).text().color(color).end()
     }
 
-    /// The value that stands for an actor in a type of states or links.
+    /// The value of an actor in a type of states or links.
     pub(super) fn actor_value(&mut self, value: Alias, ty: Alias, actor: Row) -> io::Result<Alias> {
         if self.declared.is_new(value) {
             let color = palette::of_actor(actor.index);
-            // As in the actor's row, so that both can be joined.
+            // The name of the actor's row, so that both can be joined.
             self.lines.prepare(self.names.of(actor), Commas::Replaced)?;
             self.lines.define(event::VALUE).alias(value).alias(ty).text().color(color).end()?;
         }
@@ -176,7 +178,7 @@ impl<W: Write> Paje<W> {
         Ok(ty.alias())
     }
 
-    /// The value of a slice's name; `None` if it cannot have one of its own any more.
+    /// The value of a slice's name; `None` if there are too many.
     pub(super) fn slice_value(&mut self, ty: &SliceType, slice: Slice<'_>) -> io::Result<Option<Alias>> {
         if let Some(number) = self.declared.slices[ty.index].get(slice.name) {
             return Ok(Some(alias("vn", *number)));
@@ -194,7 +196,7 @@ impl<W: Write> Paje<W> {
         Ok(Some(value))
     }
 
-    /// The value of all slices that have none of their own.
+    /// The value of all slices without one of their own.
     pub(super) fn other_slices(&mut self, ty: &SliceType) -> io::Result<Alias> {
         let value = alias("vo", ty.index as u64);
         if self.declared.is_new(value) {
@@ -223,7 +225,7 @@ impl<W: Write> Paje<W> {
         Ok((ty.alias(), value))
     }
 
-    /// The type of events for wakeups by nobody who is known, on rows of this kind, and its only value.
+    /// The type of events for wakeups without a known waker, on rows of this kind, and its only value.
     pub(super) fn woken_value(&mut self, on: ContainerKind) -> io::Result<(Alias, Alias)> {
         let (ty, value) = (alias(WOKEN, on as u64), alias("vu", on as u64));
         if self.declared.is_new(ty) {
@@ -245,7 +247,7 @@ impl<W: Write> Paje<W> {
         Ok(ty.alias())
     }
 
-    /// The only value of a link that is a wakeup.
+    /// The only value of links of wakeups.
     pub(super) fn wakeup_value(&mut self, ty: LinkType) -> io::Result<Alias> {
         let value = alias("vw", ty.index());
         if self.declared.is_new(value) {
@@ -273,7 +275,7 @@ const COUNTERS: [CounterType; 2] = [
     CounterType { ty: only("VC"), of: ContainerKind::Cpu, name: "runnable LWPs", color: palette::RUN_QUEUE },
 ];
 
-/// The type of a counter, and its row.
+/// The type of a counter, and its container.
 pub(super) fn counter(counter: Counter) -> (Alias, Row) {
     let [ready_queue, run_queue] = &COUNTERS;
     match counter {

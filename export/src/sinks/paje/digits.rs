@@ -1,9 +1,9 @@
-//! Short texts and numbers at the end of a line. Texts are copied in blocks of a length that the compiler knows: a call of
-//! `memcpy` for each of them was a seventh of the time that an export of system calls took.
+//! Short texts and numbers at the end of a line. Texts are copied in blocks of constant length: calls of `memcpy`
+//! were a seventh of the time of an export of system calls.
 
 use sigmund_model::Nanos;
 
-/// A short text that is appended often. It is kept in blocks, and the surplus of the last one is cut off again.
+/// A short text that is appended often. It is copied in whole blocks, and the surplus of the last one is truncated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Short {
     blocks: Vec<[u8; BLOCK]>,
@@ -19,7 +19,7 @@ impl Short {
         short
     }
 
-    /// From now on it is this text.
+    /// Replaces the text.
     pub(super) fn set(&mut self, text: &[u8]) {
         self.len = text.len();
         self.blocks.clear();
@@ -43,7 +43,7 @@ impl Short {
 pub(super) fn seconds(out: &mut Vec<u8>, nanos: Nanos) {
     decimal(out, nanos.0 / BILLION);
     let at = out.len();
-    // A one in front keeps the zeros; the point takes its place.
+    // A leading one keeps the zeros; the point replaces it.
     decimal(out, BILLION + nanos.0 % BILLION);
     out[at] = b'.';
 }

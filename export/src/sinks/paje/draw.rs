@@ -1,4 +1,4 @@
-//! The course of time: containers, states, slices, links, events, variables.
+//! The second part of a file: containers, states, slices, links, events, variables.
 
 use std::{
     collections::HashSet,
@@ -17,12 +17,12 @@ use super::{
 };
 use crate::timeline::{Actors, Counter, RecordedEvent, Slice, SliceKind, Track};
 
-/// What there is besides everybody's own rows.
+/// Rows in addition to each actor's own row.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Rows beside those of their actors, as they were created.
+    /// Additional rows, in the order of their creation.
     beside: Vec<Row>,
-    /// Rows that have a state.
+    /// Rows that currently have a state.
     in_state: HashSet<Row, RandomState>,
 }
 
@@ -45,7 +45,7 @@ impl<W: Write> Paje<W> {
         line.text().end()
     }
 
-    /// Sees that a row that is beside its actor's is there.
+    /// Creates an additional row, if it does not exist.
     fn open(&mut self, row: Row) -> io::Result<()> {
         if row == row.actor() || !self.declared.rows.is_new(row.place()) {
             return Ok(());
@@ -65,7 +65,7 @@ impl<W: Write> Paje<W> {
         Ok(())
     }
 
-    /// A row has this one of its states from now on; or none.
+    /// Sets or removes the state of a row.
     pub(super) fn set(&mut self, row: Row, state: Option<u32>, waits_for: Option<i64>) -> io::Result<()> {
         let Some(states) = &row.kind.of().states else { return Ok(()) };
         let Some(state) = state else {
@@ -84,7 +84,7 @@ impl<W: Write> Paje<W> {
         line.end()
     }
 
-    /// A CPU or an LWP goes on with this one; or with nobody.
+    /// Sets or removes the occupant of a CPU or an LWP.
     pub(super) fn carry(&mut self, row: Row, carried: Option<Row>) -> io::Result<()> {
         if let (Some(states), Some(carried)) = (&row.kind.of().states, carried) {
             self.open(row)?;
@@ -119,7 +119,7 @@ impl<W: Write> Paje<W> {
         self.link(ty, from, to, value)
     }
 
-    pub(super) fn wakeup_by_nobody(&mut self, of: Track) -> io::Result<()> {
+    pub(super) fn wakeup_without_waker(&mut self, of: Track) -> io::Result<()> {
         let row = Row::of_track(of);
         let (ty, value) = self.woken_value(row.kind)?;
         self.happens(event::EVENT, ty, row).alias(value).end()
@@ -134,7 +134,7 @@ impl<W: Write> Paje<W> {
         self.link(ty, from, to, value)
     }
 
-    /// A link that begins and ends now.
+    /// A link of no length.
     fn link(&mut self, ty: LinkType, from: Row, to: Row, value: Alias) -> io::Result<()> {
         self.links += 1;
         for (number, end) in [(event::START_LINK, from), (event::END_LINK, to)] {
@@ -153,14 +153,14 @@ impl<W: Write> Paje<W> {
         self.happens(event::VARIABLE, ty, row).number(value).end()
     }
 
-    pub(super) fn event(&mut self, happening: &RecordedEvent<'_>) -> io::Result<()> {
-        let row = happening.track().map_or(Row::MACHINE, Row::of_track);
-        let (ty, value) = self.event_value(happening.kind, row.kind)?;
-        if happening.params.is_empty() {
+    pub(super) fn event(&mut self, event: &RecordedEvent<'_>) -> io::Result<()> {
+        let row = event.track().map_or(Row::MACHINE, Row::of_track);
+        let (ty, value) = self.event_value(event.kind, row.kind)?;
+        if event.params.is_empty() {
             return self.happens(event::EVENT, ty, row).alias(value).end();
         }
-        let fields = &self.fields[happening.kind.index()];
-        self.lines.prepare_with(|text| fields.write(text, happening.params))?;
+        let fields = &self.fields[event.kind.index()];
+        self.lines.prepare_with(|text| fields.write(text, event.params))?;
         self.happens(event::EVENT_WITH_PARAMETERS, ty, row).alias(value).text().end()
     }
 
@@ -170,7 +170,7 @@ impl<W: Write> Paje<W> {
     }
 }
 
-/// Everybody's own rows, each after the one that it is in.
+/// Each actor's own row, after the row that contains it.
 fn rows_of_actors(actors: &Actors) -> impl Iterator<Item = Row> + use<> {
     let machine = std::iter::once(Row::MACHINE);
     let (cpus, processes) = (actors.cpu_ids().map(Row::from), actors.process_ids().map(Row::from));

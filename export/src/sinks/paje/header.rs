@@ -1,4 +1,4 @@
-//! The first part of a file: which events there are, and what fields each of them has.
+//! The first part of a file: the declarations of events and their fields.
 //!
 //! ```text
 //!   %EventDef PajeSetState 8
@@ -11,7 +11,7 @@
 //!
 //! An event may be declared more than once, with other fields and another number.
 
-/// The numbers that stand at the beginning of each line of the second part.
+/// The numbers of declarations, with which each line of the second part begins.
 pub(super) mod event {
     pub(in crate::sinks::paje) const CONTAINER_TYPE: &str = "0";
     pub(in crate::sinks::paje) const STATE_TYPE: &str = "1";
@@ -28,13 +28,13 @@ pub(super) mod event {
     pub(in crate::sinks::paje) const VARIABLE: &str = "12";
     pub(in crate::sinks::paje) const START_LINK: &str = "13";
     pub(in crate::sinks::paje) const END_LINK: &str = "14";
-    /// The same with a field more.
+    /// The same with an additional field.
     pub(in crate::sinks::paje) const SET_WAITING: &str = "15";
     pub(in crate::sinks::paje) const PUSH_NAMED: &str = "16";
     pub(in crate::sinks::paje) const EVENT_WITH_PARAMETERS: &str = "17";
 }
 
-/// The first part of a file: what fields each event has. (Pajé's own names, version 1.3.)
+/// The first part of a file. Names are those of Pajé 1.3.
 pub(super) const HEADER: &str = "\
 %EventDef PajeDefineContainerType 0\n%\tAlias string\n%\tType string\n%\tName string\n%EndEventDef\n\
 %EventDef PajeDefineStateType 1\n%\tAlias string\n%\tType string\n%\tName string\n%EndEventDef\n\

@@ -1,7 +1,7 @@
-//! What there is to draw: rows, and what is drawn in them.
+//! The types of containers, states, links and events.
 //!
 //! ViTE 1.2 keeps one stack of states for a container, whatever their types: a `SetState` of one type ends the state of
-//! another. So everything that goes on beside something else has a row of its own, a container inside of its actor's.
+//! another. So states that are concurrent have rows of their own: containers inside of the actor's.
 
 use sigmund_model::Level;
 
@@ -14,22 +14,22 @@ use super::lines::{Alias, alias, only};
 pub(super) enum ContainerKind {
     Machine,
     Cpu,
-    /// Beside the CPU: the user thread that it executes.
+    /// In a CPU: the user thread that it executes.
     CpuThread,
-    /// Beside the CPU: interrupts, nested.
+    /// In a CPU: interrupts, nested.
     CpuSlices,
     Process,
     Lwp,
-    /// Beside the LWP: the user thread that is mounted.
+    /// In an LWP: the user thread that is mounted.
     LwpThread,
-    /// Beside the LWP: system calls; spans and functions of LWPs without user threads; nested.
+    /// In an LWP: system calls; spans and functions of LWPs without user threads; nested.
     LwpSlices,
     Thread,
-    /// Beside the user thread: spans and functions, nested.
+    /// In a user thread: spans and functions, nested.
     ThreadSlices,
 }
 
-/// What is the same for all containers of a kind.
+/// What all containers of a kind have in common.
 pub(super) struct ContainerKindInfo {
     /// Alias of the container type.
     pub(super) ty: Alias,
@@ -37,22 +37,21 @@ pub(super) struct ContainerKindInfo {
     pub(super) parent: Alias,
     /// The type's name.
     pub(super) name: &'static str,
-    /// Begins the containers' aliases.
+    /// Prefix of the containers' aliases.
     pub(super) prefix: &'static str,
-    /// Of a row beside its actor's: what is said of it, before ` of ` and the actor's name. (ViTE shows the first few
-    /// characters.)
+    /// Of an additional row: its name before ` of ` and the actor's name. (ViTE shows the first few characters.)
     pub(super) beside: &'static str,
-    /// What it is in one after the other; of a row with slices, nothing.
+    /// Its states; `None` of a row with slices.
     pub(super) states: Option<States>,
 }
 
-/// A type of states that follow each other.
+/// A type of states of which one holds at a time.
 pub(super) struct States {
     /// Its alias.
     pub(super) ty: Alias,
     /// Its name.
     pub(super) name: &'static str,
-    /// Begins its values' aliases.
+    /// Prefix of its values' aliases.
     pub(super) prefix: &'static str,
 }
 
@@ -81,7 +80,7 @@ impl ContainerKind {
         &KINDS[self as usize]
     }
 
-    /// Whose row it is beside; of an actor's own row, itself.
+    /// The kind of the actor's own row.
     pub(super) fn actor(self) -> ContainerKind {
         match self {
             ContainerKind::CpuThread | ContainerKind::CpuSlices => ContainerKind::Cpu,
@@ -102,7 +101,7 @@ impl ContainerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) kind: ContainerKind,
-    /// Of its actor, in the cast.
+    /// Index of its actor.
     pub(super) index: u32,
 }
 
@@ -113,7 +112,7 @@ impl Row {
         alias(self.kind.of().prefix, self.index)
     }
 
-    /// Its place among all that there may be.
+    /// Its index among all possible ones.
     pub(super) fn place(self) -> usize {
         self.index as usize * KINDS.len() + self.kind as usize
     }
@@ -122,17 +121,17 @@ impl Row {
         self.kind.of().ty
     }
 
-    /// The one of this kind beside it.
+    /// The row of this kind of the same actor.
     pub(super) fn beside(self, kind: ContainerKind) -> Row {
         Row { kind, index: self.index }
     }
 
-    /// The one of its actor.
+    /// The actor's own row.
     pub(super) fn actor(self) -> Row {
         self.beside(self.kind.actor())
     }
 
-    /// The one for what a track's actor does.
+    /// The row of a track's states.
     pub(super) fn of_track(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::from(cpu),
@@ -141,7 +140,7 @@ impl Row {
         }
     }
 
-    /// The one for a track's slices.
+    /// The row of a track's slices.
     pub(super) fn of_slices(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::from(cpu).beside(ContainerKind::CpuSlices),
@@ -177,13 +176,13 @@ impl From<ThreadId> for Row {
 
 /// A state type for slices of this kind.
 pub(super) struct SliceType {
-    /// Its place among all that there may be.
+    /// Its index among all possible ones.
     pub(super) index: usize,
     kind: SliceKind,
     of: ContainerKind,
 }
 
-/// So many places there are.
+/// Number of indices.
 pub(super) const SLICE_TYPES: usize = KINDS.len() * SliceKind::ALL.len();
 
 impl SliceType {
@@ -209,21 +208,21 @@ impl SliceType {
 /// A type of links between these kinds of actors.
 #[derive(Clone, Copy)]
 pub(super) struct LinkType {
-    /// Of a migration: of whom.
+    /// Of a migration: the kind of actor that migrates.
     pub(super) migrant: Option<ContainerKind>,
     pub(super) from: ContainerKind,
     pub(super) to: ContainerKind,
 }
 
 impl LinkType {
-    /// Its place among all that there may be.
+    /// Its index among all possible ones.
     pub(super) fn index(self) -> u64 {
         let place = |kind: ContainerKind| kind as u64;
         let migrant = self.migrant.map_or(0, place);
         (migrant * KINDS.len() as u64 + place(self.from)) * KINDS.len() as u64 + place(self.to)
     }
 
-    /// So many places there are.
+    /// Number of indices.
     pub(super) const COUNT: u64 = (KINDS.len() * KINDS.len() * KINDS.len()) as u64;
 
     pub(super) fn alias(self) -> Alias {

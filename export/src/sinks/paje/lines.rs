@@ -1,4 +1,4 @@
-//! Lines of a Pajé file, put together without allocating.
+//! Lines of a Pajé file, formatted without allocating.
 
 use std::io::{self, Write};
 
@@ -11,14 +11,14 @@ use super::{
     palette::{self, Color},
 };
 
-/// What a definition, a container, a type, a value or a link is called where others refer to it: `t17`.
+/// The alias of a container, a type, a value or a link, by which other lines refer to it: `t17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Alias {
     prefix: Prefix,
     number: Option<u64>,
 }
 
-/// A space and up to three letters, and zeros behind them: hashed and compared as a number, copied as four bytes.
+/// A space and up to three letters, padded with zeros: hashed and compared as a number, copied as four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Prefix(u32);
 
@@ -39,17 +39,17 @@ impl Prefix {
     }
 }
 
-/// One of many: `t17`.
+/// A numbered alias: `t17`.
 pub(super) fn alias(prefix: &'static str, number: impl Into<u64>) -> Alias {
     Alias { prefix: Prefix::new(prefix), number: Some(number.into()) }
 }
 
-/// The only one: `ST`.
+/// An alias without a number: `ST`.
 pub(super) const fn only(alias: &'static str) -> Alias {
     Alias { prefix: Prefix::new(alias), number: None }
 }
 
-/// Writes lines, many at once.
+/// Writes lines, buffered.
 pub(super) struct Lines<W> {
     out: W,
     buffer: Vec<u8>,
@@ -57,11 +57,11 @@ pub(super) struct Lines<W> {
     text: Text,
 }
 
-/// The text of the last time that was written: many changes share an instant.
+/// The last time as text: many changes share an instant.
 #[derive(Default)]
 struct Time {
     nanos: Nanos,
-    /// With a space before it.
+    /// With a leading space.
     text: Short,
     written: Vec<u8>,
 }
@@ -80,18 +80,18 @@ impl Time {
 #[derive(Default)]
 struct Text {
     written: Vec<u8>,
-    /// How much of it is in that line.
+    /// Length of the part in that line.
     head: usize,
-    /// The number of its rest, if it has one.
+    /// The number of its continuation, if it has one.
     rest: Option<u64>,
-    /// How many rests there were.
+    /// Number of continuations so far.
     rests: u64,
 }
 
-/// The state type that the rests of long texts are declared as values of.
+/// The state type whose values are the continuations of long texts.
 pub(super) const RESTS: Alias = only("R");
 
-/// So much is written at once.
+/// Size of the buffer, in bytes.
 const CHUNK: usize = 64 << 10;
 
 impl<W: Write> Lines<W> {
@@ -101,7 +101,7 @@ impl<W: Write> Lines<W> {
         Lines { out, buffer: Vec::with_capacity(CHUNK + (CHUNK >> 3)), time, text: Text::default() }
     }
 
-    /// Lines that are there already.
+    /// Begins after lines that are already formatted.
     pub(super) fn ready_made(&mut self, lines: &str) {
         self.buffer.extend_from_slice(lines.as_bytes());
     }
@@ -148,8 +148,8 @@ impl<W: Write> Lines<W> {
         self
     }
 
-    /// Takes a text for the next line; [`text`](Self::text) puts it there. If it is too long for one, its rest is
-    /// declared now.
+    /// Prepares a text for the next line, to which [`text`](Self::text) appends it. If it is too long for a line, its
+    /// continuations are declared now.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -157,7 +157,7 @@ impl<W: Write> Lines<W> {
         self.prepare_with(|text| name::write(text, name, commas))
     }
 
-    /// The same, with whatever writes it in its written form.
+    /// The same, for a function that appends the written form.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -218,7 +218,7 @@ impl<W: Write> Lines<W> {
         if self.buffer.len() >= CHUNK { self.write() } else { Ok(()) }
     }
 
-    /// Everything goes to the file.
+    /// Writes all that is buffered.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,9 +1,9 @@
-//! Names as Pajé can hold them, and back. What is replaced is told at [`read`].
+//! Any name as a valid name of Pajé, and back. [`read`] describes the replacements.
 
 /// The longest written form that is not cut, in bytes.
 pub(super) const LONGEST: usize = 3000;
 
-/// Stands for the empty name. No percent-encoding looks like this: `m` is no hexadecimal digit.
+/// The empty name. No percent-encoding looks like this: `m` is no hexadecimal digit.
 const EMPTY: &str = "%empty";
 
 /// Whether commas are replaced.
@@ -50,29 +50,29 @@ fn write_char(out: &mut Vec<u8>, c: char, commas: Commas) {
 
 /// The name that has this written form; `None` if there is none.
 ///
-/// A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So what would break it
+/// A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So what would end it
 /// is written as in a URL (RFC 3986, 2.1): a percent sign and two hexadecimal digits for each byte of its UTF-8.
 ///
 /// | in a name | written |
 /// |---|---|
 /// | `"` and `%` | `%22` and `%25` |
 /// | control characters (U+0000 to U+001F, U+007F to U+009F): a newline | `%0A` |
-/// | nothing: the empty name (pj_dump 1.3.6 loses its place at `""`) | `%empty` |
+/// | nothing: the empty name (pj_dump 1.3.6 misreads `""`) | `%empty` |
 /// | `,` in a container's name and in a parameter | `%2C` |
-/// | anything else | as it is |
+/// | anything else | unchanged |
 ///
-/// The comma, because pj_dump prints its table without quotes, and only its last column can hold one.
+/// The comma, because pj_dump prints its table without quotes, and only its last column may contain one.
 ///
-/// ViTE 1.2 stops at a line of more than 4096 bytes. What is longer than 3000 bytes when it is written is cut, ends in
-/// `%+` and a number, and goes on in the declared value of that number:
+/// ViTE 1.2 stops at a line of more than 4096 bytes. A written form of more than 3000 bytes is cut, ends with
+/// `%+` and a number, and continues in the declared value of that number:
 ///
 /// ```text
 ///   0 … "aaaaaaaa%+7"                               the name, cut
-///   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its rest, which goes on, too; declared before it is needed
+///   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its continuation, which is cut, too; declared before its use
 ///   5 vr8 R "8 aaa" "0.000 0.000 0.000"             the end of it
 /// ```
 ///
-/// One that was cut is put together before it is read.
+/// Join the parts of a name before reading it.
 pub fn read(written: &str) -> Option<String> {
     if written == EMPTY {
         return Some(String::new());
@@ -92,7 +92,7 @@ pub fn read(written: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The first part of a written form that is short enough, and the rest. It cuts no character and no `%0A`.
+/// The first part of a written form that fits into a line, and the rest. No character and no `%0A` is cut.
 pub(super) fn cut(written: &[u8]) -> (&[u8], &[u8]) {
     if written.len() <= LONGEST {
         return (written, &[]);

@@ -1,7 +1,7 @@
-//! Every colour, in one place.
+//! All colours.
 //!
-//! The states have the colours that people know from other viewers of schedulers: green executes, orange could, red
-//! should, grey waits.
+//! States have the colours that viewers of schedulers commonly use: green executes, orange is ready or runnable, red is
+//! stalled, grey waits.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::timeline::SliceKind;
 pub(super) struct Color(u16, u16, u16);
 
 impl fmt::Display for Color {
-    /// `0.000 0.700 0.000`, as Pajé has colours.
+    /// Pajé's form: `0.000 0.700 0.000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |p: u16| (p / 1000, p % 1000);
         let ((r, r3), (g, g3), (b, b3)) = (part(self.0), part(self.1), part(self.2));
@@ -42,9 +42,9 @@ pub(super) const KERNEL_EVENT: Color = PALE_BLUE;
 pub(super) const USER_EVENT: Color = ORANGE;
 pub(super) const READY_QUEUE: Color = ORANGE;
 pub(super) const RUN_QUEUE: Color = BLUE;
-/// Of values that are never drawn.
+/// The colour of values that are never drawn.
 pub(super) const NOT_DRAWN: Color = BLACK;
-/// Of slices whose names are too many to be declared.
+/// The colour of slices whose names are not declared because there are too many.
 pub(super) const OTHER_NAMES: Color = PALE_GREY;
 
 pub(super) fn of_thread_state(state: ThreadState) -> Color {
@@ -95,9 +95,9 @@ pub(super) fn of_slice(kind: SliceKind, name: &str) -> Color {
     }
 }
 
-/// The colour of somebody who is carried, by a CPU or an LWP: consecutive numbers differ much.
+/// The colour of an LWP or user thread that is on a CPU or an LWP: consecutive numbers differ much.
 pub(super) fn of_actor(number: u32) -> Color {
-    // From blue on, each the golden ratio's part of the circle further, so that no two of a few come near each other.
+    // From blue on in steps of the golden ratio, so that no two of a few are similar.
     hue(1200 + u64::from(number) * 1112)
 }
 

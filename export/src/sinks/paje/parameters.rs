@@ -9,7 +9,7 @@ use super::{
     name::{self, Commas},
 };
 
-/// What the parameters of an event are.
+/// The declared fields of an event.
 pub(super) struct Fields {
     fields: Vec<Field>,
 }
@@ -31,7 +31,7 @@ impl Fields {
         Fields { fields: event.fields.iter().enumerate().map(field).collect() }
     }
 
-    /// Appends all of them, in their written form. There is a comma between two of them and nowhere else.
+    /// Appends all parameters in their written form. The only commas are between two of them.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &Params) {
         for (index, param) in params.iter().enumerate() {
             let Some(field) = self.fields.get(index) else {

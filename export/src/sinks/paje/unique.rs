@@ -1,5 +1,4 @@
-//! Names for containers, no two alike: Pajé identifies containers by them, and so does everybody who reads pj_dump's
-//! table.
+//! Unique names of containers: Pajé and readers of pj_dump's table identify containers by them.
 
 use std::collections::HashMap;
 
@@ -7,14 +6,14 @@ use crate::timeline::{Actors, LwpId, ProcessId, ThreadId};
 
 use super::hierarchy::{ContainerKind, Row};
 
-/// Names that were given away, and how often each was asked for.
+/// Names in use, and how often each was requested.
 #[derive(Default)]
 pub(super) struct UniqueNames {
     asked: HashMap<String, u32>,
 }
 
 impl UniqueNames {
-    /// This name; or with ` #2`, if it is somebody's already.
+    /// This name; with ` #2` appended, if it is in use.
     pub(super) fn give(&mut self, name: String) -> String {
         let Some(asked) = self.asked.get_mut(&name) else {
             self.asked.insert(name.clone(), 1);
@@ -34,7 +33,7 @@ impl UniqueNames {
     }
 }
 
-/// The names of everybody's own rows.
+/// The names of the actors' own rows.
 pub(super) struct Names {
     pub(super) unique: UniqueNames,
     machine: String,
@@ -45,7 +44,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Labels, where one is enough. The LWP that began a process has the process's name and number, so that one is
+    /// Labels, where they are unique. The main LWP of a process has the process's name and number, so the process is
     /// called `sumtime (70) process`; of several processes' threads with one label each is called `1 main @ sumtime (70)`.
     pub(super) fn new(actors: &Actors) -> Names {
         let mut unique = UniqueNames::default();
@@ -76,14 +75,14 @@ impl Names {
         }
     }
 
-    /// The name of a row beside its actor's.
+    /// The name of an additional row of an actor.
     pub(super) fn beside(&mut self, row: Row) -> String {
         let name = format!("{} of {}", row.kind.of().beside, self.of(row));
         self.unique.give(name)
     }
 }
 
-/// What is an actor's own row in.
+/// The row that contains an actor's own row.
 pub(super) fn parent(actors: &Actors, row: Row) -> Row {
     let index = row.index;
     match row.kind {
@@ -101,11 +100,11 @@ fn tell_apart(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut Un
         let known = processes.entry(label.clone()).or_insert(Some(*process));
         *known = known.filter(|first| first == process);
     }
-    let tell = |(label, process): (String, ProcessId)| {
+    let unique = |(label, process): (String, ProcessId)| {
         let of_several = processes[&label].is_none();
         unique.give(if of_several { format!("{label} @ {}", actors[process].label()) } else { label })
     };
-    labels.into_iter().map(tell).collect()
+    labels.into_iter().map(unique).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Packets on their way to the file, compressed many at a time.
+//! Packets that are not yet written; they are compressed in batches.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use super::{
     wire::Wire,
 };
 
-/// Packets that are held before they are compressed. The viewer unpacks such a batch at once, in memory.
+/// Size of a batch before compression, in bytes. The viewer decompresses a batch in memory.
 pub(super) const BATCH: usize = 256 << 10;
 
-/// Packets that are not in the file yet.
+/// Packets that are not yet written.
 pub(super) struct Batch {
     packets: Vec<u8>,
     deflate: Option<Compress>,
@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// With a zlib level, or without compression.
+    /// Compresses with a zlib level, or not at all.
     pub(super) fn new(level: Option<u32>) -> Batch {
         Batch {
             packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
@@ -37,13 +37,13 @@ impl Batch {
         self.packets.message(trace::PACKET, fill);
     }
 
-    /// Bytes that are held.
+    /// Bytes that are buffered.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Sends what is held to the file.
+    /// Writes what is buffered.
     pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.packets.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The kernel's scheduling events, one bundle for each CPU and batch (`FtraceEventBundle`).
 //!
-//! Switches and most wakings are written as columns (`CompactSched`): a switch then does not name who left the CPU, and
-//! a waking not who woke, the reader knows them from the switch before. So every CPU begins with a whole event, from the
-//! idle task to the idle task, and a waking by somebody who is not on a CPU is a whole event too.
+//! Switches and most wakings are written as columns (`CompactSched`): they contain neither the previous LWP of a
+//! switch nor the waker of a waking, which the reader takes from the switch before. So every CPU begins with a complete
+//! event, from the idle task to the idle task, and a waking by an LWP that is not on a CPU is a complete event, too.
 
 use std::collections::HashMap;
 
@@ -21,13 +21,13 @@ pub(super) const SEQUENCE: u64 = 2;
 /// The reader refuses a whole trace with a CPU of this number or more (`kMaxCpuCount`, ftrace_tokenizer.cc).
 const CPUS: u32 = 1024;
 
-/// Nice 0. What the priority was, the timeline does not tell, and the reader wants one.
+/// Nice 0. The timeline has no priorities, and the reader requires one.
 pub(super) const PRIORITY: i64 = 120;
 
 /// The idle task's name.
 const IDLE: &str = "swapper";
 
-/// Events that are not sent yet.
+/// Events that are not yet written.
 pub(super) struct Bundles {
     cpus: Vec<Bundle>,
     bytes: usize,
@@ -38,15 +38,15 @@ struct Bundle {
     switches: Switches,
     wakings: Wakings,
     comms: Comms,
-    /// Whole events, as fields of the bundle.
+    /// Complete events, as fields of the bundle.
     events: Vec<u8>,
 }
 
-/// A column of time stamps: each is the distance from the one before, in the same bundle.
+/// A column of time stamps: each is the difference to the previous one in the same bundle.
 #[derive(Default)]
 struct Times {
     bytes: Vec<u8>,
-    /// What the next one is counted from: the last one of this bundle, or 0.
+    /// The previous one in this bundle, or 0.
     base: u64,
     newest: u64,
 }
@@ -70,7 +70,7 @@ struct Wakings {
     flags: Vec<u8>,
 }
 
-/// Names that a bundle holds once.
+/// Names, each once per bundle.
 #[derive(Default)]
 struct Comms {
     indexes: HashMap<Option<LwpId>, u64, RandomState>,
@@ -84,7 +84,7 @@ pub(super) struct Switch {
     pub(super) next: Option<LwpId>,
 }
 
-/// What all of ftrace's events begin with: when, and by which LWP.
+/// The common fields of ftrace's events: time and LWP.
 #[derive(Default)]
 struct Head {
     at: u64,
@@ -92,7 +92,7 @@ struct Head {
     flags: u64,
 }
 
-/// Somebody makes an LWP runnable.
+/// An LWP becomes runnable.
 pub(super) struct Waking {
     pub(super) at: u64,
     pub(super) of: LwpId,
@@ -122,7 +122,7 @@ impl Bundles {
         self.send(actors, batch);
     }
 
-    /// Bytes that are held, nearly.
+    /// Approximate size, in bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.bytes
@@ -135,7 +135,7 @@ impl Bundles {
         });
     }
 
-    /// A waking by whoever is on this CPU.
+    /// A waking by the LWP on this CPU.
     pub(super) fn waking(&mut self, actors: &Actors, cpu: CpuId, waking: &Waking) {
         self.on(actors, cpu, |bundle| {
             let comm = bundle.comms.index(actors, Some(waking.of));
@@ -152,7 +152,7 @@ impl Bundles {
         });
     }
 
-    /// An LWP goes to the run queue of another CPU.
+    /// An LWP moves to the run queue of another CPU.
     pub(super) fn migration(&mut self, actors: &Actors, at: u64, of: LwpId, from: CpuId, to: CpuId) {
         self.event(actors, to, Head { at, ..Head::default() }, ftrace::SCHED_MIGRATE_TASK, |out| {
             task(out, actors, of);
@@ -161,13 +161,13 @@ impl Bundles {
         });
     }
 
-    /// An LWP is gone for good: its tid may be used again.
+    /// An LWP has ended: its tid may be used again.
     pub(super) fn free(&mut self, actors: &Actors, cpu: CpuId, at: u64, of: LwpId) {
         let head = Head { at, ..Head::default() };
         self.event(actors, cpu, head, ftrace::SCHED_PROCESS_FREE, |out| task(out, actors, of));
     }
 
-    /// Hands on what is held.
+    /// Writes the events as bundles.
     pub(super) fn send(&mut self, actors: &Actors, batch: &mut Batch) {
         if std::mem::take(&mut self.bytes) == 0 {
             return;
@@ -193,7 +193,7 @@ impl Bundles {
 }
 
 impl Bundle {
-    /// Bytes that are held, nearly: what columns hold besides time stamps is guessed.
+    /// Approximate size, in bytes: columns other than time stamps are estimated.
     fn len(&self) -> usize {
         let columns = self.switches.times.bytes.len() + self.wakings.times.bytes.len();
         self.events.len() + self.comms.table.len() + 4 * columns

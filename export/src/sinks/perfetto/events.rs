@@ -1,4 +1,4 @@
-//! Track events: slices, instants and counters, and what is noted at them.
+//! Track events: slices, instants and counters, with their annotations.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::timeline::Actors;
 
-/// Writes track events into a batch, with what they refer to.
+/// Writes track events into a batch, with the definitions that they refer to.
 pub(super) struct Events {
     pub(super) actors: Arc<Actors>,
     pub(super) batch: Batch,
@@ -27,7 +27,7 @@ impl Events {
         Events { actors, batch: Batch::new(level), strings, tracks: Tracks::new() }
     }
 
-    /// A slice begins on this row, at this many nanoseconds. `more` may add notes and flows.
+    /// Begins a slice on this row. `more` may add annotations and flows.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -40,13 +40,13 @@ impl Events {
         self.event(at, track_event::SLICE_BEGIN, row, named(category, name, more));
     }
 
-    /// The innermost slice of this row ends.
+    /// Ends the innermost slice of this row.
     #[inline]
     pub(super) fn end(&mut self, at: u64, row: Row) {
         self.event(at, track_event::SLICE_END, row, |_| {});
     }
 
-    /// Something happens at an instant.
+    /// An instant.
     #[inline]
     pub(super) fn instant(
         &mut self,
@@ -59,7 +59,7 @@ impl Events {
         self.event(at, track_event::INSTANT, row, named(category, name, more));
     }
 
-    /// A counter has this value from now on.
+    /// Sets the value of a counter.
     #[inline]
     pub(super) fn count(&mut self, at: u64, row: Row, value: u64) {
         self.event(at, track_event::COUNTER, row, |out| out.number(track_event::COUNTER_VALUE, value));
@@ -88,7 +88,7 @@ impl Events {
     }
 }
 
-/// What slices and instants begin with, and more.
+/// The common fields of slices and instants, and more.
 #[inline]
 fn named(category: Category, name: Iid, more: impl FnOnce(&mut Vec<u8>)) -> impl FnOnce(&mut Vec<u8>) {
     move |out| {
@@ -98,7 +98,7 @@ fn named(category: Category, name: Iid, more: impl FnOnce(&mut Vec<u8>)) -> impl
     }
 }
 
-/// Notes a number.
+/// Annotates a number.
 #[inline]
 pub(super) fn note(out: &mut Vec<u8>, note: Note, value: u64) {
     out.message(track_event::DEBUG_ANNOTATIONS, |out| {
@@ -107,7 +107,7 @@ pub(super) fn note(out: &mut Vec<u8>, note: Note, value: u64) {
     });
 }
 
-/// Notes an address.
+/// Annotates an address.
 #[inline]
 pub(super) fn note_address(out: &mut Vec<u8>, note: Note, value: i64) {
     out.message(track_event::DEBUG_ANNOTATIONS, |out| {
@@ -116,7 +116,7 @@ pub(super) fn note_address(out: &mut Vec<u8>, note: Note, value: i64) {
     });
 }
 
-/// Notes an event's parameters. One that could not be read is left out.
+/// Annotates an event's parameters. One that could not be read is left out.
 pub(super) fn note_params(out: &mut Vec<u8>, ty: &EventType, names: EventNames, params: &Params) {
     for (index, (field, param)) in ty.fields.iter().zip(params.iter()).enumerate() {
         let Param { number, text } = param;

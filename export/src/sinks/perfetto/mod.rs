@@ -1,8 +1,8 @@
 //! Perfetto's protobuf trace: for ui.perfetto.dev, and for SQL with Perfetto's trace processor.
 //!
 //! The messages are those of `protos/perfetto/trace/perfetto_trace.proto`, as the Python package perfetto 0.59.1 has it; the numbers of their fields are
-//! in one table, `schema.rs`. They are few, and written by hand, into one buffer: a generated encoder
-//! (`perfetto_protos`) brings the whole schema, and builds each packet as a value before it writes it.
+//! in one table, `schema.rs`. They are few, and encoded into one buffer by this module: a generated encoder
+//! (`perfetto_protos`) contains the whole schema, and builds each packet as a value before it encodes it.
 //!
 //! ```text
 //! Trace       | packet | packet | …                        packet = TracePacket.compressed_packets: zlib, level 1,
@@ -12,40 +12,39 @@
 //!             track_descriptor                              before its track is used
 //! sequence 2  clock_snapshot, process_tree                  at the beginning
 //!             ftrace_events                                 scheduling: one bundle for each CPU and batch
-//!             generic_kernel_task_state_event               states of LWPs that no switch and no waking leads to
+//!             generic_kernel_task_state_event               states of LWPs that no switch and no waking implies
 //! ```
 //!
-//! Time stamps are nanoseconds since the trace's first tick, in what Perfetto calls `BOOTTIME`; a clock snapshot ties
-//! its beginning to the time of day, if that is known.
+//! Time stamps are nanoseconds since the trace's first tick, in Perfetto's clock `BOOTTIME`; a clock snapshot relates
+//! the first tick to the time of day, if that is known.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
-//! | LWPs on CPUs | `sched_switch`: Perfetto's own CPU tracks, table `sched` | priorities (all are nice 0); what is not known looks idle; CPUs from number 1024 on |
-//! | states of LWPs | of the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown, when an LWP leaves a CPU: `SD`; otherwise the state before goes on, as it does where the timeline says that there is none |
-//! | who wakes an LWP | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (its LWP is named); wakeups of who is runnable already |
+//! | LWPs on CPUs | `sched_switch`: Perfetto's own CPU tracks, table `sched` | priorities (all are nice 0); unknown is shown as idle; CPUs from number 1024 on |
+//! | states of LWPs | from the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown, when an LWP leaves a CPU: `SD`; otherwise the state before continues, also where the timeline has none |
+//! | wakers of LWPs | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (its LWP is named); wakeups of runnable LWPs |
 //! | migrations of LWPs | `sched_migrate_task`, in the table `ftrace_event` | |
-//! | states of a user thread | slices on its own track, a child of its process's, `blocked (mutex)` if it is known for what it is blocked; `lwp`, `cpu`, `blocked on` as annotations | |
-//! | spans, functions | slices on a second track: they need not nest with states | |
+//! | states of a user thread | slices on its own track, a child of its process's, `blocked (mutex)` if the kind of wait is known; `lwp`, `cpu`, `blocked on` as annotations | |
+//! | spans, functions | slices on a second track, as they need not nest with states | |
 //! | system calls | slices on the LWP's track | |
 //! | interrupts | slices on a track for each CPU | |
 //! | user threads on LWPs, on CPUs | slices on a track of the LWP, and on a track for each CPU | |
-//! | wakeups of user threads | a flow from an instant on the waker's track to the slice that begins then | those by nobody known |
+//! | wakeups of user threads | a flow from an instant on the waker's track to the slice that begins then | those without a known waker |
 //! | migrations of user threads | a flow between the tracks of the two LWPs | |
-//! | locks that are taken, given back | the instants of these events: slices of a track have to nest, holds need not | how long one is held |
+//! | locks acquired, released | the instants of these events: slices of a track must nest, holds need not | the time one is held |
 //! | ready and run queues | counter tracks | their zeros before the first change |
-//! | events | instants on the narrowest track they belong to, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
-//! | a tid that is used again | `sched_process_free`, then a new thread | |
+//! | events | instants on the most specific track, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
+//! | a reused tid | `sched_process_free`, then a new thread | |
 //! | an LWP whose process is not known | in the group "other LWPs"; its scheduling has no process | |
 //! | ticks | | rounded to the nearest nanosecond |
 //!
-//! Names are kept whole, whatever they hold. States are slices, which take two packets a change: an event of `TYPE_STATE`
-//! would take one, but the reader of v52 does not know it yet.
+//! Names are not changed. States are slices, which take two packets per change: an event of `TYPE_STATE` would take one, but
+//! the reader of v52 does not know it.
 //!
 //! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
 //! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 6.6 million changes a second and
 //! 14.5 bytes each; 22 to 31 million and 39.5 bytes uncompressed. zlib's level 2 makes it 4.0 million and 11.1 bytes.
-//! What is held does not grow with the number of changes: one batch, 4 MiB of names, and a few words for everybody in
-//! the cast.
+//! Memory does not grow with the number of changes: one batch, 4 MiB of names, and a few words per actor.
 
 mod batch;
 mod bundles;
@@ -80,7 +79,7 @@ use crate::timeline::{
 /// zlib's level: the fastest that compresses.
 const LEVEL: u32 = 1;
 
-/// Writes a Perfetto trace. What is where is told in the [module](self).
+/// Writes a Perfetto trace. The [module](self) describes its contents.
 pub struct Perfetto<W> {
     out: W,
     actors: Arc<Actors>,
@@ -89,19 +88,19 @@ pub struct Perfetto<W> {
     at: u64,
     events: Events,
     scheduling: Scheduling,
-    /// Slices that are open for states and for who carries whom.
+    /// Open slices of states and occupants.
     thread_open: Vec<bool>,
     mounted_open: Vec<bool>,
     executing_open: Vec<bool>,
     flows: Flows,
 }
 
-/// Flows to user threads that were woken in this instant, and whose next state has not begun yet.
+/// Flows to user threads that were woken at this instant, and whose next state has not yet begun.
 struct Flows {
     last: u64,
     /// By thread; 0 is none.
     to: Vec<u64>,
-    /// Those that had one in this instant, each once.
+    /// Threads with a flow at this instant, each once.
     threads: Vec<ThreadId>,
     listed: Vec<bool>,
 }
@@ -115,7 +114,7 @@ impl<W: Write> Perfetto<W> {
         Perfetto::with_level(out, actors, Some(LEVEL))
     }
 
-    /// Begins a trace whose packets are not compressed: four times as large, for readers that know no
+    /// Begins a trace whose packets are not compressed: four times as large, for readers without
     /// `compressed_packets`.
     ///
     /// # Errors
@@ -141,7 +140,7 @@ impl<W: Write> Perfetto<W> {
         Ok(perfetto)
     }
 
-    /// The clock, who is who, and the CPUs.
+    /// The clock, processes and threads, and the CPUs.
     fn begin(&mut self) -> io::Result<()> {
         let Perfetto { out, actors, events: Events { batch, .. }, scheduling, .. } = self;
         processes::clock(actors, batch);
@@ -168,7 +167,7 @@ impl<W: Write> Perfetto<W> {
         self.events.batch.send(&mut self.out)
     }
 
-    /// Time goes on.
+    /// Sets the current instant.
     #[inline]
     fn go_to(&mut self, tick: Ticks) {
         self.settle();
@@ -176,7 +175,7 @@ impl<W: Write> Perfetto<W> {
         self.at = self.actors.clock.nanos(tick).0;
     }
 
-    /// The instant is over.
+    /// Ends the current instant.
     #[inline]
     fn settle(&mut self) {
         self.scheduling.settle(self.tick, self.at, &mut self.events.batch);
@@ -204,20 +203,20 @@ impl<W: Write> Perfetto<W> {
     fn thread(
         &mut self,
         thread: ThreadId,
-        doing: Option<DetailedState>,
+        detailed: Option<DetailedState>,
         lwp: Option<LwpId>,
         cpu: Option<CpuId>,
         blocked_on: Option<i64>,
     ) {
         let row = Row::Thread(thread);
         let open = &mut self.thread_open[thread.index()];
-        if std::mem::replace(open, doing.is_some()) {
+        if std::mem::replace(open, detailed.is_some()) {
             self.events.end(self.at, row);
         }
-        let Some(doing) = doing else { return };
+        let Some(detailed) = detailed else { return };
         let flow = std::mem::take(&mut self.flows.to[thread.index()]);
         let actors = &self.actors;
-        self.events.begin(self.at, row, Category::State, Strings::state(doing), |out| {
+        self.events.begin(self.at, row, Category::State, Strings::state(detailed), |out| {
             if let Some(lwp) = lwp {
                 events::note(out, Note::Lwp, u64::from(actors[lwp].lwp.0));
             }
@@ -233,7 +232,7 @@ impl<W: Write> Perfetto<W> {
         });
     }
 
-    /// On this row, a user thread takes the place of another.
+    /// Replaces the user thread on this row.
     fn carry(&mut self, row: Row, was_open: bool, category: Category, thread: Option<ThreadId>) {
         if was_open {
             self.events.end(self.at, row);
@@ -247,7 +246,7 @@ impl<W: Write> Perfetto<W> {
     fn wakeup(&mut self, by: Option<Track>, of: Track) {
         let thread = match of {
             Track::Lwp(lwp) => return self.scheduling.wakeup(by, lwp),
-            // Nobody wakes a CPU.
+            // CPUs are not woken.
             Track::Cpu(_) => return,
             Track::Thread(thread) => thread,
         };
@@ -292,11 +291,11 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    fn happening(&mut self, event: &RecordedEvent<'_>) {
+    fn event(&mut self, event: &RecordedEvent<'_>) {
         let actors = &*self.actors;
         let ty = &actors[event.kind];
         let names = self.events.strings.event(actors, event.kind);
-        let row = event.track().map_or(Row::Nobody, Row::events);
+        let row = event.track().map_or(Row::Unplaced, Row::events);
         self.events.instant(self.at, row, strings::level(ty.level), names.name, |out| {
             events::note_params(out, ty, names, event.params);
             if let Some(lwp) = event.lwp {
@@ -331,8 +330,8 @@ impl<W: Write> Sink for Perfetto<W> {
                 self.carry(Row::Mounted(lwp), open, Category::Mounted, thread);
             }
             Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
-                let doing = state.map(|state| DetailedState::new(state, blocked_for));
-                self.thread(thread, doing, lwp, cpu, blocked_on);
+                let detailed = state.map(|state| DetailedState::new(state, blocked_for));
+                self.thread(thread, detailed, lwp, cpu, blocked_on);
             }
             Change::Enter(track, slice) => {
                 let name = self.events.strings.name(slice.name);
@@ -348,9 +347,9 @@ impl<W: Write> Sink for Perfetto<W> {
                 };
                 self.events.count(self.at, row, value);
             }
-            // Their events tell of them.
+            // Their events are written.
             Change::Locked { .. } | Change::Unlocked { .. } => {}
-            Change::Event(event) => self.happening(event),
+            Change::Event(event) => self.event(event),
         }
         self.send_full()
     }

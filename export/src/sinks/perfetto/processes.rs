@@ -1,4 +1,4 @@
-//! What the reader is told before anything happens: the clock, and who belongs to which process.
+//! The first packets: the clock, and the processes and their threads.
 
 use super::{
     batch::Batch,
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::timeline::{Actors, LwpId};
 
-/// Time is counted from the beginning of the trace, and called the time since boot: ftrace's bundles are taken to be in
-/// that clock. What the time of day was at the beginning is told, if it is known.
+/// Times are relative to the beginning of the trace, and declared as time since boot, which is the clock of ftrace's bundles.
+/// The time of day at the beginning is written, if it is known.
 pub(super) fn clock(actors: &Actors, batch: &mut Batch) {
     packet(0, packet::CLOCK_SNAPSHOT, batch, |out| {
         out.number(clock_snapshot::PRIMARY_TRACE_CLOCK, clock_snapshot::BOOTTIME);
@@ -42,7 +42,7 @@ pub(super) fn processes(actors: &Actors, batch: &mut Batch) {
     });
 }
 
-/// To which process an LWP belongs. If that is not known, only ftrace's events name the LWP.
+/// The process of an LWP. If it is not known, only ftrace's events name the LWP.
 pub(super) fn announce(actors: &Actors, lwp: LwpId, at: u64, batch: &mut Batch) {
     let lwp = &actors[lwp];
     let Some(pid) = actors[lwp.process].pid else { return };

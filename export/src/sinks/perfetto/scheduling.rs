@@ -1,14 +1,13 @@
-//! CPUs and LWPs as the kernel's own events tell them: from the timeline's changes back to `sched_switch` and
-//! `sched_waking`, of which the viewer makes its tracks of CPUs and the states of threads.
+//! The timeline's changes of CPUs and LWPs as `sched_switch` and `sched_waking`, from which the viewer derives its tracks of
+//! CPUs and the states of threads.
 //!
-//! The timeline's changes are told, not the recorded `sched_switch` events: they are there whatever the kernel trace
-//! came from (perf's context switches have other names), they are what filters and merged short states leave, and they
-//! hold what the merge put right. The changes of one instant come in any order, and one event needs several of them (a
-//! switch: who left, in which state, who came), so they are collected until the instant is over. What is written is the
-//! difference between what was and what is then.
+//! The recorded `sched_switch` events are not used: the timeline's changes exist for every source of the kernel trace
+//! (perf's context switches have other names), respect filters and merged short states, and contain the merge's corrections.
+//! The changes of one instant are in any order, and one event needs several of them (of a switch: the previous LWP, its
+//! state, the next LWP), so they are collected until the instant ends. Then the difference to the state before is written.
 //!
-//! A state that no switch and no waking leads to (the state an LWP is in when the trace begins) is written as a
-//! `GenericKernelTaskStateEvent`, which Perfetto has for kernels that are not Linux; readers from before 2025 overlook it.
+//! A state that no switch and no waking implies (the state of an LWP when the trace begins) is written as a
+//! `GenericKernelTaskStateEvent`, which Perfetto has for kernels other than Linux; readers from before 2025 ignore it.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -24,14 +23,14 @@ use super::{
 };
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId, Track};
 
-/// Who is on what, as far as it has been told.
+/// The CPUs and LWPs, as written and as they are at this instant.
 pub(super) struct Scheduling {
     actors: Arc<Actors>,
     cpus: Vec<CpuSide>,
     lwps: Vec<LwpSide>,
     /// The LWP that carries a user thread.
     carrier: Vec<Option<LwpId>>,
-    /// CPUs and LWPs that something happened to in this instant.
+    /// CPUs and LWPs that changed at this instant.
     changed: Vec<CpuId>,
     touched: Vec<LwpId>,
     pub(super) bundles: Bundles,
@@ -39,7 +38,7 @@ pub(super) struct Scheduling {
 
 #[derive(Clone, Default)]
 struct CpuSide {
-    /// Who is on it, as it was written, and as it is now.
+    /// The LWP on it, as written, and as it is now.
     written: Option<LwpId>,
     now: Option<LwpId>,
     changed: bool,
@@ -48,18 +47,18 @@ struct CpuSide {
 #[derive(Clone, Default)]
 struct LwpSide {
     state: Option<LwpState>,
-    /// The last state of this instant that is not `Running`: the one in which it left its CPU.
+    /// The last state of this instant other than `Running`: the one in which it left its CPU.
     left: Option<Option<LwpState>>,
-    /// What a reader takes it to be in.
+    /// The state that a reader assumes.
     shown: Option<LwpState>,
-    /// The CPU it is on, as it was written.
+    /// The CPU it is on, as written.
     on: Option<CpuId>,
-    /// The CPU it was told to be in the run queue of, or to run on.
+    /// The CPU on which it was last written to run or to be runnable.
     cpu: Option<CpuId>,
     waker: Option<Waker>,
     mounted: Option<ThreadId>,
     touched: bool,
-    /// Another LWP had its tid before, and the reader has not been told yet.
+    /// Another LWP had its tid before, and its end is not yet written.
     replaces: bool,
 }
 
@@ -124,7 +123,7 @@ impl Scheduling {
         }
     }
 
-    /// Somebody makes this LWP runnable. It is written when its state says that it is.
+    /// This LWP is woken. The waking is written when its state is runnable.
     pub(super) fn wakeup(&mut self, by: Option<Track>, of: LwpId) {
         self.lwps[of.index()].waker = match by {
             None => None,
@@ -138,7 +137,7 @@ impl Scheduling {
         self.bundles.migration(&self.actors, at, of, from, to);
     }
 
-    /// The instant is over: what it changed is written.
+    /// Ends the instant: writes what it changed.
     #[inline]
     pub(super) fn settle(&mut self, tick: Ticks, at: u64, batch: &mut Batch) {
         if !self.changed.is_empty() {
@@ -171,9 +170,9 @@ impl Scheduling {
         self.changed = changed;
     }
 
-    /// Whether this LWP goes on, in this instant, on a CPU with a smaller number. (Between two CPUs an LWP is runnable
-    /// for a while; but not if short states have been merged.) The reader sorts what is simultaneous by CPU: it would
-    /// see the arrival first, and then the LWP leave. So it leaves a nanosecond early.
+    /// Whether this LWP continues, at this instant, on a CPU with a smaller number. (Usually an LWP is runnable in between;
+    /// but not if short states have been merged.) The reader sorts simultaneous events by CPU, and would read the arrival
+    /// before the departure. So the departure is written a nanosecond earlier.
     fn goes_down(&self, lwp: LwpId, from: CpuId) -> bool {
         let side = &self.lwps[lwp.index()];
         side.touched
@@ -181,15 +180,15 @@ impl Scheduling {
             && side.cpu.is_some_and(|to| self.actors[to] < self.actors[from])
     }
 
-    /// An LWP leaves its CPU; in the state that is returned, as the kernel numbers it.
+    /// An LWP leaves its CPU. Returns the state, as the kernel numbers it.
     fn leave(&mut self, lwp: LwpId, cpu: CpuId, tick: Ticks) -> i64 {
         let died = self.actors[lwp].died.is_some_and(|died| died <= tick);
         let side = &mut self.lwps[lwp.index()];
         let state = match side.left.unwrap_or(side.state) {
             None if died => Some(LwpState::Exited),
-            // It goes on elsewhere: for no time it was in a run queue.
+            // It continues on another CPU: it was in a run queue for no time.
             Some(LwpState::Running) if side.touched => Some(LwpState::Runnable),
-            // Nobody said that it left.
+            // Its departure is not in the timeline.
             Some(LwpState::Running) => None,
             state => state,
         };
@@ -215,7 +214,7 @@ impl Scheduling {
         self.touched = touched;
     }
 
-    /// Writes a state that no switch told.
+    /// Writes a state that no switch implies.
     fn state(&mut self, lwp: LwpId, at: u64, batch: &mut Batch) {
         let actors = &self.actors;
         let side = &mut self.lwps[lwp.index()];
@@ -247,7 +246,7 @@ impl Scheduling {
         }
     }
 
-    /// An LWP appears whose tid another one had: that one is gone, a nanosecond before.
+    /// An LWP appears with the tid of another one: the other one ends a nanosecond before.
     fn replace(&mut self, lwp: LwpId, at: u64, batch: &mut Batch) {
         let cpu = self.lwps[lwp.index()].cpu.or(self.actors.cpu_ids().next());
         if let Some(cpu) = cpu {
@@ -260,10 +259,9 @@ impl Scheduling {
 /// `TRACE_FLAG_HARDIRQ` (include/linux/trace_events.h, v6.12).
 const HARDIRQ: u64 = 0x08;
 
-/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12). The reader knows no kernel's
-/// version from us and takes larger bits as old kernels had them (0x40 is parked now, and was dead then): none of them
-/// is written. Where nobody knows the reason it is both kinds of sleep, which the reader shows as `SD`, and no kernel
-/// says.
+/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12). We write no kernel
+/// version, so the reader interprets larger bits as in old kernels (0x40 is parked now, and was dead then): none of them is
+/// written. Where the reason is unknown it is both kinds of sleep, which no kernel writes, and which the reader shows as `SD`.
 fn prev_state(state: Option<LwpState>) -> i64 {
     match state {
         Some(LwpState::Runnable | LwpState::Running) => 0,

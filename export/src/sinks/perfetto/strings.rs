@@ -1,7 +1,7 @@
-//! Texts that packets name by number (`InternedData`).
+//! Interned strings (`InternedData`).
 //!
-//! A number holds from the packet that defines it until the state of the sequence is cleared. It is cleared whenever
-//! more than [`LIMIT`] bytes of names are known, so that memory stays bounded whatever the names are.
+//! A number is valid from the packet that defines it until the state of the sequence is cleared. It is cleared whenever more
+//! than [`LIMIT`] bytes of names are known, so memory is bounded.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use sigmund_model::{EventType, Level};
 use super::{schema::interned, wire::Wire};
 use crate::timeline::{Actors, DetailedState, EventTypeId, SliceKind, ThreadId};
 
-/// Bytes of names that are known at one time.
+/// Most bytes of names that are known at one time.
 const LIMIT: usize = 4 << 20;
 
-/// What one name costs besides its bytes.
+/// Memory of a name beside its text, in bytes.
 const ENTRY: usize = 64;
 
-/// Names that are always known, by their place in [`FIXED_NAMES`].
+/// Names that are always known, by their index in [`FIXED_NAMES`].
 #[derive(Clone, Copy)]
 pub(super) enum Fixed {
     Wakes,
@@ -28,7 +28,7 @@ pub(super) enum Fixed {
 
 const FIXED_NAMES: [&str; 4] = ["wakes", "woken", "leaves", "arrives"];
 
-/// Categories, by their place in [`CATEGORIES`].
+/// Categories, by their index in [`CATEGORIES`].
 #[derive(Clone, Copy)]
 pub(super) enum Category {
     State,
@@ -43,8 +43,8 @@ pub(super) enum Category {
 
 const CATEGORIES: [&str; 7] = ["state", "mounted", "executing", "wakeup", "migration", "user", "kernel"];
 
-/// Annotations of our own, by their place in [`NOTES`]. An event's field may have one of these names too: with a blank
-/// in it that is unlikely, and both would be shown.
+/// Names of our own annotations, by their index in [`NOTES`]. An event's field may have one of these names, too, although a
+/// blank in it is unlikely; then both are shown.
 #[derive(Clone, Copy)]
 pub(super) enum Note {
     Lwp,
@@ -58,15 +58,15 @@ pub(super) enum Note {
 
 const NOTES: [&str; 7] = ["lwp", "cpu", "blocked on", "thread", "on lwp", "on cpu", "cpu seen"];
 
-/// The number of a text.
+/// The number of a string.
 pub(super) type Iid = u64;
 
 /// Numbers of an event's names.
 #[derive(Clone, Copy)]
 pub(super) struct EventNames {
-    /// Its own.
+    /// The number of the event's name.
     pub(super) name: Iid,
-    /// Of its first field; those of the others follow, two each: for the value, and for the value's name.
+    /// The number of its first field's name. Those of the other fields follow, two each: for the value, and for the value's name.
     fields: Iid,
 }
 
@@ -82,7 +82,7 @@ impl EventNames {
     }
 }
 
-/// A number that is remembered as long as nothing is cleared.
+/// A number that is valid until the state is cleared.
 #[derive(Clone, Copy, Default)]
 struct Known<T> {
     generation: u32,
@@ -98,7 +98,7 @@ pub(super) struct Strings {
     bytes: usize,
     threads: Vec<Known<Iid>>,
     kinds: Vec<Known<(Iid, Iid)>>,
-    /// Definitions that no packet carries yet.
+    /// Definitions that are in no packet yet.
     fresh: Vec<u8>,
     cleared: bool,
 }
@@ -120,7 +120,7 @@ impl Strings {
         strings
     }
 
-    /// Makes room for more, if there are too many. Numbers that were asked for before are void after this.
+    /// Clears the state, if there are too many names. Numbers that were returned before are then invalid.
     #[inline]
     pub(super) fn make_room(&mut self) {
         if self.bytes > LIMIT {
@@ -148,7 +148,7 @@ impl Strings {
         self.next_annotation = NOTES.len() as Iid + 1;
     }
 
-    /// What the next packet must carry: definitions, and whether those before are void. Asked once for each packet.
+    /// What the next packet must contain: definitions, and whether the state is cleared. Called once for each packet.
     #[inline]
     pub(super) fn take_fresh(&mut self, with: impl FnOnce(&[u8], bool)) {
         with(&self.fresh, self.cleared);
@@ -176,8 +176,8 @@ impl Strings {
     }
 
     #[inline]
-    pub(super) fn state(doing: DetailedState) -> Iid {
-        doing.index() as Iid + 1
+    pub(super) fn state(detailed: DetailedState) -> Iid {
+        detailed.index() as Iid + 1
     }
 
     #[inline]
@@ -251,7 +251,7 @@ impl Strings {
     }
 }
 
-/// Behind the kinds of slices.
+/// After the kinds of slices.
 const fn own_category(index: usize) -> Iid {
     (SliceKind::ALL.len() + index + 1) as Iid
 }

@@ -10,10 +10,10 @@ use crate::timeline::{Actors, CpuId, LwpId, ProcessId, ThreadId, Track};
 /// Packets of track events and descriptions; ftrace's have a sequence of their own.
 pub(super) const SEQUENCE: u64 = 1;
 
-/// Where something is drawn.
+/// What a track shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Row {
-    /// A process; a group for those whose process is not known.
+    /// A process; a group for LWPs whose process is not known.
     Process(ProcessId),
     /// The group of a process's user threads.
     Threads(ProcessId),
@@ -25,29 +25,29 @@ pub(super) enum Row {
     Lwp(LwpId),
     /// User threads that an LWP carries.
     Mounted(LwpId),
-    /// The group of these.
+    /// Their group.
     Executing,
     /// User threads that a CPU executes.
     CpuThread(CpuId),
-    /// The group of these.
+    /// Their group.
     Interrupts,
     /// Interrupts of a CPU, and events in them.
     CpuInterrupts(CpuId),
     /// Ready user threads of a process.
     ReadyQueue(ProcessId),
-    /// The group of these.
+    /// Their group.
     RunQueues,
     /// Runnable LWPs that wait for a CPU.
     RunQueue(CpuId),
-    /// Events that belong to nobody.
-    Nobody,
+    /// Events without a known CPU, LWP and user thread.
+    Unplaced,
 }
 
-/// How many kinds of rows there are: four bits of the uuid.
+/// Number of kinds of rows, which take four bits of the uuid.
 const KINDS: usize = 16;
 
 impl Row {
-    /// Where an event, or the end of a flow, is drawn.
+    /// The row of an event, or of the end of a flow.
     pub(super) fn events(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::CpuInterrupts(cpu),
@@ -71,13 +71,13 @@ impl Row {
             Row::ReadyQueue(process) => (11, process.0),
             Row::RunQueues => (12, 0),
             Row::RunQueue(cpu) => (13, cpu.0),
-            Row::Nobody => (14, 0),
+            Row::Unplaced => (14, 0),
         }
     }
 
     fn parent(self, actors: &Actors) -> Option<Row> {
         match self {
-            Row::Process(_) | Row::Executing | Row::Interrupts | Row::RunQueues | Row::Nobody => None,
+            Row::Process(_) | Row::Executing | Row::Interrupts | Row::RunQueues | Row::Unplaced => None,
             Row::Threads(process) | Row::ReadyQueue(process) => Some(Row::Process(process)),
             Row::Thread(thread) | Row::ThreadSpans(thread) => Some(Row::Threads(actors[thread].process)),
             Row::Lwp(lwp) => Some(Row::Process(actors[lwp].process)),
@@ -88,7 +88,7 @@ impl Row {
         }
     }
 
-    /// Place among its siblings.
+    /// Order among its siblings.
     fn rank(self) -> u32 {
         match self {
             Row::Thread(thread) => thread.0.saturating_mul(2),
@@ -108,7 +108,7 @@ impl Tracks {
         Tracks { described: [const { Vec::new() }; KINDS] }
     }
 
-    /// The uuid of a row; never 0, which is the viewer's own. The first time, its description goes to `batch`.
+    /// The uuid of a row; never 0, which is the viewer's own. The first call writes its description to `batch`.
     #[inline]
     pub(super) fn uuid(&mut self, row: Row, actors: &Actors, batch: &mut Batch) -> u64 {
         let (kind, index) = row.kind_and_index();
@@ -153,7 +153,7 @@ fn body(out: &mut Vec<u8>, row: Row, actors: &Actors) {
         Row::CpuThread(cpu) | Row::CpuInterrupts(cpu) => named(out, &format!("CPU {}", actors[cpu])),
         Row::ReadyQueue(_) => counter(out, "Ready queue"),
         Row::RunQueue(cpu) => counter(out, &format!("CPU {}", actors[cpu])),
-        Row::Nobody => named(out, "Events of nobody"),
+        Row::Unplaced => named(out, "Events of unknown origin"),
     }
 }
 
@@ -168,7 +168,7 @@ fn process(out: &mut Vec<u8>, process: ProcessId, actors: &Actors) {
     });
 }
 
-/// A thread is described with its process; of an LWP whose process is not known that would be a lie.
+/// A thread's description contains its process, so an LWP of unknown process has none.
 fn lwp(out: &mut Vec<u8>, lwp: LwpId, actors: &Actors) {
     let lwp = &actors[lwp];
     let Some(pid) = actors[lwp.process].pid else { return named(out, &lwp.label()) };
@@ -181,7 +181,7 @@ fn lwp(out: &mut Vec<u8>, lwp: LwpId, actors: &Actors) {
     });
 }
 
-/// Siblings of one name are different tracks all the same: user threads may share a name, and even a number.
+/// Siblings of the same name are different tracks: user threads may share a name, and even a number.
 fn named(out: &mut Vec<u8>, name: &str) {
     out.text(descriptor::NAME, name);
     out.number(descriptor::SIBLING_MERGE_BEHAVIOR, descriptor::SIBLING_MERGE_BEHAVIOR_NONE);

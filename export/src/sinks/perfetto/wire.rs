@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! message:  | tag | value | tag | value | …        tag = field number << 3 | wire type, as a varint
-//! value:    varint (type 0) | 8 bytes (type 1) | length, then so many bytes (type 2: texts, messages, packed numbers)
+//! value:    varint (type 0) | 8 bytes (type 1) | length, then that many bytes (type 2: texts, messages, packed numbers)
 //! varint:   7 bits a byte, the lowest first; bit 7: more follow
 //! ```
 
@@ -10,7 +10,7 @@ const VARINT: u64 = 0;
 const EIGHT_BYTES: u64 = 1;
 const COUNTED: u64 = 2;
 
-/// What can be appended to a message.
+/// Appends fields to a message.
 pub(super) trait Wire {
     fn raw_varint(&mut self, value: u64);
     /// A number, an enum's value, or a bool.
@@ -19,7 +19,7 @@ pub(super) trait Wire {
     fn fixed64(&mut self, field: u32, value: u64);
     fn counted(&mut self, field: u32, bytes: &[u8]);
     fn text(&mut self, field: u32, text: &str);
-    /// A message inside of this one, filled by `fill`.
+    /// A nested message, filled by `fill`.
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut Vec<u8>));
 }
 
@@ -63,7 +63,7 @@ impl Wire for Vec<u8> {
         self.counted(field, text.as_bytes());
     }
 
-    /// The length is known at the end only. One byte is kept for it; what is longer than 127 bytes is moved.
+    /// The length is known only at the end. One byte is reserved for it; a content of more than 127 bytes is moved.
     #[inline]
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         self.raw_varint(u64::from(field) << 3 | COUNTED);
@@ -79,7 +79,7 @@ impl Wire for Vec<u8> {
     }
 }
 
-/// Writes a length of two bytes or more in front of what begins at `from`, where one byte is kept for it.
+/// Writes a length of two bytes or more before what begins at `from`, where one byte is reserved.
 #[cold]
 fn lengthen(bytes: &mut Vec<u8>, from: usize, len: usize) {
     let mut length = Vec::with_capacity(10);

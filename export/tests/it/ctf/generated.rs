@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-/// A cast with events of these names.
+/// Actors with events of these names.
 pub(super) fn actors(dice: &mut Dice, changes: u64) -> Actors {
     let mut actors = story::actors(1000 + changes * 10);
     actors.event_types.clear();
@@ -47,8 +47,8 @@ pub(super) fn actors(dice: &mut Dice, changes: u64) -> Actors {
     actors
 }
 
-/// Tells so many events; no two at one instant.
-pub(super) fn tell(dice: &mut Dice, actors: &Actors, events: u64, sink: &mut dyn Sink) -> io::Result<()> {
+/// Emits this many events, no two at one instant.
+pub(super) fn emit(dice: &mut Dice, actors: &Actors, events: u64, sink: &mut dyn Sink) -> io::Result<()> {
     let mut params = Params::default();
     let mut tick = actors.clock.first.0;
     for _ in 0..events {

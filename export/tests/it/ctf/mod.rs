@@ -1,9 +1,9 @@
-//! CTF: what babeltrace2 reads is what was told.
+//! CTF: babeltrace2 reads the emitted events.
 
 mod babeltrace;
+mod expected;
 mod generated;
 mod ingest;
-mod told;
 mod trace_compass;
 
 use std::path::Path;
@@ -15,30 +15,30 @@ use sigmund_model::{Params, Ticks};
 
 use crate::cpu_time;
 use crate::story::{self, Random};
+use expected::{EmittedEvent, EventCollector};
 use generated::Dice;
-use told::{Listener, Replayed};
 
-/// Writes what a story tells into a folder.
-fn write(folder: &Path, actors: &Actors, tell: impl FnOnce(&mut dyn Sink)) -> (Vec<Replayed>, Summary) {
+/// Writes a story to a folder.
+fn write(folder: &Path, actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> (Vec<EmittedEvent>, Summary) {
     let mut ctf = Ctf::create(folder, Arc::new(actors.clone())).unwrap();
-    let mut listener = Listener { actors, told: Vec::new(), sink: &mut ctf };
-    tell(&mut listener);
-    let told = listener.told;
-    (told, ctf.summary())
+    let mut listener = EventCollector { actors, emitted: Vec::new(), sink: &mut ctf };
+    emit(&mut listener);
+    let emitted = listener.emitted;
+    (emitted, ctf.summary())
 }
 
 /// Writes a story, reads it with babeltrace2, and compares event by event; returns how many fields were compared.
-fn compare(actors: &Actors, tell: impl FnOnce(&mut dyn Sink)) -> usize {
+fn compare(actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> usize {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let (told, summary) = write(&folder, actors, tell);
+    let (emitted, summary) = write(&folder, actors, emit);
     let lines = babeltrace::read(&folder);
-    assert_eq!((told.len(), told.len() as u64), (lines.len(), summary.events));
+    assert_eq!((emitted.len(), emitted.len() as u64), (lines.len(), summary.events));
     assert_eq!((summary.names_left_out, summary.as_text), (0, 0));
-    told.iter().zip(&lines).map(|(told, line)| told.assert_is(line)).sum()
+    emitted.iter().zip(&lines).map(|(emitted, line)| emitted.assert_is(line)).sum()
 }
 
-/// An event of the second kind, of nobody.
+/// An event of the second kind, of no known actor.
 fn on_the_first_cpu(params: &Params) -> RecordedEvent<'_> {
     let (kind, cpu) = (EventTypeId(1), Some(CpuId(0)));
     RecordedEvent { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params }
@@ -60,7 +60,7 @@ fn babeltrace_reads_random_stories_with_hostile_names() {
     for seed in 1..6 {
         let random = Random::new(seed, 8000);
         // About every eighth change is an event, of two fields.
-        assert!(compare(&random.actors, |sink| random.tell(sink).unwrap()) > 1500);
+        assert!(compare(&random.actors, |sink| random.emit(sink).unwrap()) > 1500);
     }
 }
 
@@ -74,15 +74,16 @@ fn babeltrace_reads_every_field_of_hostile_declarations() {
         let actors = generated::actors(&mut Dice(seed), 3000);
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("trace");
-        let tell = |sink: &mut dyn Sink| generated::tell(&mut Dice(seed + 100), &actors, 3000, sink).unwrap();
-        let (told, summary) = write(&folder, &actors, tell);
+        let emit = |sink: &mut dyn Sink| generated::emit(&mut Dice(seed + 100), &actors, 3000, sink).unwrap();
+        let (emitted, summary) = write(&folder, &actors, emit);
         let lines = babeltrace::read(&folder);
-        assert_eq!(told.len(), lines.len());
-        let is_placed = |told: &&Replayed| told.level == sigmund_model::Level::User || told.cpu.is_some();
-        assert_eq!(summary.unplaced as usize, told.len() - told.iter().filter(is_placed).count());
+        assert_eq!(emitted.len(), lines.len());
+        let is_placed =
+            |emitted: &&EmittedEvent| emitted.level == sigmund_model::Level::User || emitted.cpu.is_some();
+        assert_eq!(summary.unplaced as usize, emitted.len() - emitted.iter().filter(is_placed).count());
         assert!(summary.unplaced > 100);
         if summary.as_text == 0 {
-            told.iter().zip(&lines).for_each(|(told, line)| _ = told.assert_is(line));
+            emitted.iter().zip(&lines).for_each(|(emitted, line)| _ = emitted.assert_is(line));
         }
     }
 }
@@ -147,7 +148,7 @@ fn a_name_of_10_kb_survives_as_event_as_field_and_as_text() {
 }
 
 // 5 fields in 3 forms are 243 combinations: the first 64 have classes of their own, the others are texts; one of these
-// was so told.
+// was emitted.
 #[test]
 fn events_of_too_many_forms_become_texts_and_are_counted() {
     if !babeltrace::is_there() {
@@ -159,7 +160,7 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
         (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let (told, summary) = write(&folder, &actors, |sink| {
+    let (emitted, summary) = write(&folder, &actors, |sink| {
         let mut params = Params::default();
         for number in 0..3u32.pow(5) {
             params.clear();
@@ -176,8 +177,8 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
         sink.finish().unwrap();
     });
     let lines = babeltrace::read(&folder);
-    assert_eq!((told.len(), lines.len(), summary.as_text), (243, 243, 243 - 64 - 1));
-    told[..64].iter().zip(&lines).for_each(|(told, line)| _ = told.assert_is(line));
+    assert_eq!((emitted.len(), lines.len(), summary.as_text), (243, 243, 243 - 64 - 1));
+    emitted[..64].iter().zip(&lines).for_each(|(emitted, line)| _ = emitted.assert_is(line));
     // 242 is 22222 in base 3: nothing was readable.
     let unknown = |name: &str| (name.to_owned(), babeltrace::Value::Text("?".into()));
     assert_eq!(lines[242].fields, ["f0", "f1", "f2", "f3", "f4"].map(unknown));
@@ -197,7 +198,7 @@ fn an_export_can_be_repeated_to_the_byte() {
     let dir = tempfile::tempdir().unwrap();
     let random = Random::new(7, 5000);
     for name in ["a", "b"] {
-        write(&dir.path().join(name), &random.actors, |sink| random.tell(sink).unwrap());
+        write(&dir.path().join(name), &random.actors, |sink| random.emit(sink).unwrap());
     }
     for file in ["metadata", "user_0"] {
         let [a, b] = ["a", "b"].map(|name| std::fs::read(dir.path().join(name).join(file)).unwrap());
@@ -214,7 +215,7 @@ fn speed() {
     let random = Random::new(1, 10_000_000);
     let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.actors.clone())).unwrap();
     let start = cpu_time::of_this_thread();
-    random.tell(&mut ctf).unwrap();
+    random.emit(&mut ctf).unwrap();
     eprintln!("random: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
     std::fs::remove_dir_all(dir.path().join("random")).unwrap();
 

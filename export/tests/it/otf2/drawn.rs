@@ -18,11 +18,11 @@ use super::{
 };
 use crate::story::{self, Random};
 
-/// What the readers say of the archive that is told.
-fn drawn(actors: &Actors, events: bool, tell: impl FnOnce(&mut dyn Sink)) -> Read {
+/// What the readers print of the archive of a story.
+fn drawn(actors: &Actors, events: bool, emit: impl FnOnce(&mut dyn Sink)) -> Read {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
-    tell(&mut Otf2::create(&folder, Arc::new(actors.clone())).unwrap());
+    emit(&mut Otf2::create(&folder, Arc::new(actors.clone())).unwrap());
     read(&folder, events)
 }
 
@@ -106,14 +106,14 @@ fn random_stories_with_hostile_names_are_read_back() {
     }
     for seed in 1..4 {
         let random = Random::new(seed, 10_000);
-        let read = drawn(&random.actors, false, |sink| random.tell(sink).unwrap());
+        let read = drawn(&random.actors, false, |sink| random.emit(sink).unwrap());
         let mut truth = Truth::new(&random.actors);
-        random.tell(&mut truth).unwrap();
+        random.emit(&mut truth).unwrap();
         truth.check(&read);
     }
 }
 
-// created     1100            2000                       born before, in and behind the export 1000..=5000
+// created     1100            2000                       born before, in and after the export 1000..=5000
 // thread 2       |--New--|       |  ended at 4000
 #[test]
 fn creations_and_ends_come_in_between_the_changes() {
@@ -166,7 +166,7 @@ fn creations_and_ends_come_in_between_the_changes() {
     assert_eq!(of_location(&read, "thread 5"), ["2000 | ThreadBegin | 4"]);
 }
 
-// thread 1   |-- lock 0 --|      blocked until 2 ends |-- goes on
+// thread 1   |-- lock 0 --|      blocked until 2 ends |-- continues
 // thread 2      |-- lock 1 ---|  ends                         it is handed the LWP before 2 is gone
 // thread 3                       ends before anybody waits for it
 #[test]
@@ -184,7 +184,7 @@ fn locks_and_waits_for_ends_are_read_back() {
         Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: joins, blocked_for }
     };
     let (one, two) = (Track::Thread(main), Track::Thread(work));
-    let told = [
+    let emitted = [
         (1100, Change::Locked { by: one, hold: hold(1, 0) }),
         (1200, Change::Locked { by: two, hold: hold(2, 1) }),
         (1300, Change::Unlocked { by: one, hold: hold(1, 0) }),
@@ -196,7 +196,7 @@ fn locks_and_waits_for_ends_are_read_back() {
         (4500, state(main, None, None)),
     ];
     let read = drawn(&actors, true, |sink| {
-        told.iter().for_each(|(tick, change)| sink.change(Ticks(*tick), change).unwrap());
+        emitted.iter().for_each(|(tick, change)| sink.change(Ticks(*tick), change).unwrap());
         sink.finish().unwrap();
     });
     let main = [
@@ -250,7 +250,7 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
         Team { by: main, forked: Ticks(4500), joined: Ticks(4500), members: vec![] },
     ];
     let read = drawn(&actors, true, |sink| sink.finish().unwrap());
-    let told = [
+    let emitted = [
         (
             "1 main",
             vec![
@@ -287,7 +287,7 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
             vec!["1300 | ThreadTeamBegin | team of 1 main", "4000 | ThreadTeamEnd | team of 1 main"],
         ),
     ];
-    for (location, events) in told {
+    for (location, events) in emitted {
         assert_eq!(of_location(&read, location), events, "{location}");
     }
     let groups = [
@@ -300,7 +300,7 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
 }
 
 #[test]
-fn a_story_of_nothing_and_a_cast_of_nobody_are_archives() {
+fn a_story_without_changes_and_without_actors_is_an_archive() {
     if !can_read() {
         return;
     }
@@ -324,7 +324,7 @@ fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
     }
     let actors = story::actors(2000);
     let params = Params::default();
-    let happening = RecordedEvent {
+    let event = RecordedEvent {
         kind: EventTypeId(0),
         cpu: None,
         lwp: None,
@@ -334,7 +334,7 @@ fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
         params: &params,
     };
     let read = drawn(&actors, true, |sink| {
-        sink.change(Ticks(1500), &Change::Event(&happening)).unwrap();
+        sink.change(Ticks(1500), &Change::Event(&event)).unwrap();
         sink.finish().unwrap();
     });
     assert_eq!(
@@ -380,7 +380,7 @@ fn events_span_many_chunks() {
     }
     let actors = story::actors(1000 + 30_000 * 10);
     let thread = ThreadId(0);
-    let tell = |sink: &mut dyn Sink| {
+    let emit = |sink: &mut dyn Sink| {
         for number in 0..30_000 {
             let state = (number < 29_999).then_some(ThreadState::ALL[number as usize % 9]);
             let (lwp, cpu, blocked_on) = (Some(LwpId(0)), Some(CpuId(1)), Some(i64::MAX));
@@ -393,10 +393,10 @@ fn events_span_many_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
     let options = Options { event_chunk: 256 << 10, ..Options::default() };
-    tell(&mut Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap());
+    emit(&mut Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap());
     assert_eq!(chunks_are_numbered(&folder.join("traces/20.evt"), 256 << 10), 5);
     let mut truth = Truth::new(&actors);
-    tell(&mut truth);
+    emit(&mut truth);
     truth.check(&read(&folder, false));
 }
 
@@ -408,7 +408,7 @@ fn when_a_file_is_written_does_not_show_in_it() {
     let [pieces, whole] = [(10_000, "pieces"), (1 << 30, "whole")].map(|(memory, name)| {
         let folder = folder.path().join(name);
         let options = Options { memory, ..Options::default() };
-        random.tell(&mut Otf2::with_options(&folder, actors.clone(), options).unwrap()).unwrap();
+        random.emit(&mut Otf2::with_options(&folder, actors.clone(), options).unwrap()).unwrap();
         folder
     });
     for entry in std::fs::read_dir(pieces.join("traces")).unwrap() {
@@ -440,7 +440,7 @@ fn many_locations_are_written_without_open_files() {
     let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
     let more: Vec<_> = (10..300).map(thread).collect();
     actors.threads.extend(more);
-    let tell = |sink: &mut dyn Sink| {
+    let emit = |sink: &mut dyn Sink| {
         for round in 0..20u64 {
             for thread in actors.thread_ids() {
                 let tick = Ticks(1000 + round * 40_000 + u64::from(thread.0));
@@ -458,13 +458,13 @@ fn many_locations_are_written_without_open_files() {
     let folder = folder.path().join("archive");
     let options = Options { memory: 30_000, ..Options::default() };
     let mut sink = Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap();
-    tell(&mut sink);
+    emit(&mut sink);
     assert!(folder.join("traces/20.evt").exists());
     assert_eq!(open_files(&folder), 0);
     sink.finish().unwrap();
 
     let mut truth = Truth::new(&actors);
-    tell(&mut truth);
+    emit(&mut truth);
     truth.check(&read(&folder, false));
 }
 

@@ -36,9 +36,9 @@ impl Sink for Nothing {
     }
 }
 
-fn measure(what: &str, changes: f64, tell: impl FnOnce()) {
+fn measure(what: &str, changes: f64, emit: impl FnOnce()) {
     let (before, wall) = (cpu_seconds(), Instant::now());
-    tell();
+    emit();
     let (cpu, wall) = (cpu_seconds() - before, wall.elapsed().as_secs_f64());
     println!(
         "{what}: {cpu:.2} s CPU, {wall:.2} s wall, {:.2} M changes/s of CPU, peak {} MiB",
@@ -51,11 +51,11 @@ fn measure(what: &str, changes: f64, tell: impl FnOnce()) {
 #[ignore = "measures"]
 fn ten_million_changes() {
     let random = Random::new(1, 10_000_000);
-    measure("replay alone", 1e7, || random.tell(&mut Nothing).unwrap());
+    measure("replay alone", 1e7, || random.emit(&mut Nothing).unwrap());
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = folder.path().join("archive");
     measure("10 million changes", 1e7, || {
-        random.tell(&mut Otf2::create(&folder, Arc::new(random.actors.clone())).unwrap()).unwrap();
+        random.emit(&mut Otf2::create(&folder, Arc::new(random.actors.clone())).unwrap()).unwrap();
     });
 }
 

@@ -1,4 +1,4 @@
-//! What the archive of a story has to say, by the numbers of its locations; and the same as the tally says it.
+//! The expected contents of a story's archive, by the ids of its locations.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -175,9 +175,9 @@ impl Sink for Truth {
             }
             Change::Locked { by, .. } => self.locks.entry(self.location(by)).or_default()[0] += 1,
             Change::Unlocked { by, .. } => self.locks.entry(self.location(by)).or_default()[1] += 1,
-            Change::Event(happening) => {
-                let name = self.actors[happening.kind].name.clone();
-                self.flash(happening.track(), tick, name);
+            Change::Event(event) => {
+                let name = self.actors[event.kind].name.clone();
+                self.flash(event.track(), tick, name);
             }
         }
         Ok(())

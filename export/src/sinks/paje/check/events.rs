@@ -1,4 +1,4 @@
-//! The events that Pajé has, and how a file declares their fields.
+//! Pajé's events, and a file's declarations of their fields.
 
 use super::{FaultKind, Wrong};
 
@@ -42,7 +42,7 @@ words! {
 }
 
 words! {
-    /// Fields that mean something to Pajé; a declaration may have others.
+    /// Fields that Pajé defines; a declaration may have others.
     FieldName {
         Time = "Time",
         Alias = "Alias",
@@ -92,7 +92,7 @@ impl Event {
     }
 }
 
-/// How a file declares an event.
+/// The declaration of an event in a file.
 pub(super) struct Definition {
     pub(super) event: Event,
     fields: Vec<(Option<FieldName>, FieldType)>,
@@ -129,13 +129,13 @@ impl Definition {
         Ok(())
     }
 
-    /// The fields that it must have and has not.
+    /// The required fields that it lacks.
     pub(super) fn missing(&self) -> Vec<&'static str> {
         let has = |field: &FieldName| self.fields.iter().any(|(name, _)| *name == Some(*field));
         self.event.required().iter().filter(|field| !has(field)).map(|field| field.name()).collect()
     }
 
-    /// The words of a line as its fields.
+    /// Assigns the words of a line to its fields.
     pub(super) fn fields<'a>(&self, words: &[&'a str]) -> Result<Fields<'a>, Wrong> {
         let (name, expected) = (self.event.name(), self.fields.len());
         if words.len() != expected {
@@ -172,7 +172,7 @@ impl FieldType {
     }
 }
 
-/// The fields of a line that mean something.
+/// The fields of a line that Pajé defines.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
     words: [Option<&'a str>; FieldName::ALL.len()],
@@ -183,7 +183,7 @@ impl<'a> Fields<'a> {
         self.words[field as usize]
     }
 
-    /// One that its event must have.
+    /// A required field.
     pub(super) fn need(&self, field: FieldName) -> Result<&'a str, Wrong> {
         self.get(field).ok_or_else(|| (FaultKind::Header, format!("has no field {}", field.name())))
     }

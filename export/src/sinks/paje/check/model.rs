@@ -1,4 +1,4 @@
-//! What a file has defined and created so far, and what its next event may do.
+//! The types and containers that a file has defined so far, and the rules for its next event.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,12 +11,12 @@ use super::{
 pub(super) struct Model {
     types: Named<Type>,
     containers: Named<Container>,
-    /// Ends that wait for the other one, by their keys.
+    /// Starts of links without an end so far, by their keys.
     links: BTreeMap<String, LinkEnd>,
     time: Option<f64>,
 }
 
-/// Things that are found by an alias or a name.
+/// Things with an alias and a name.
 struct Named<T> {
     things: Vec<T>,
     by_name: HashMap<String, usize>,
@@ -33,7 +33,7 @@ impl<T> Named<T> {
         self.by_name.get(name).copied()
     }
 
-    /// Adds one under its alias and its name.
+    /// Adds one with its alias and its name.
     fn add(&mut self, fields: &Fields<'_>, thing: T) -> Result<(), Wrong> {
         let name = fields.need(FieldName::Name)?;
         let index = self.things.len();
@@ -71,7 +71,7 @@ struct Container {
     ty: usize,
     parent: Option<usize>,
     destroyed: bool,
-    /// By state type: what is there, and whether it was pushed.
+    /// The stack of each state type: whether each state was pushed.
     stacks: BTreeMap<usize, Vec<bool>>,
 }
 
@@ -81,12 +81,12 @@ struct LinkEnd {
     value: String,
 }
 
-/// Stands for the root of containers and of their types.
+/// The root of containers and of their types.
 const ROOT: &str = "0";
 
 impl Model {
     pub(super) fn event(&mut self, event: Event, fields: &Fields<'_>) -> Result<(), Wrong> {
-        // What is wrong with the time does not keep the rest from being done.
+        // A fault of the time does not prevent the other checks.
         let in_order = self.time(fields);
         match event {
             Event::DefineContainerType => self.define(fields, TypeKind::Container),
@@ -217,7 +217,7 @@ impl Model {
         Ok(())
     }
 
-    /// The type and the container of an event; whether they go together.
+    /// The type and the container of an event, if they match.
     fn place(&self, fields: &Fields<'_>, fits: impl Fn(TypeKind) -> bool) -> Result<(usize, usize), Wrong> {
         let name = fields.need(FieldName::Type)?;
         let ty = self.find_type(name)?;
@@ -275,7 +275,7 @@ impl Model {
         }
     }
 
-    /// One end of a link: the link's key and what both ends must have, if it is right.
+    /// One end of a link: the link's key, and what both ends must have in common.
     fn link_end(&self, fields: &Fields<'_>, end: FieldName) -> Result<(String, LinkEnd), Wrong> {
         let (ty, container) = self.place(fields, |kind| matches!(kind, TypeKind::Link(..)))?;
         let value = self.value(ty, fields)?.to_string();
@@ -324,7 +324,7 @@ impl Model {
         }
     }
 
-    /// What should have come before the end.
+    /// What is missing at the end of the file.
     pub(super) fn missing(&self) -> Vec<Wrong> {
         let living = self.containers.things.iter().filter(|container| !container.destroyed);
         let living = living.map(|container| {

@@ -1,8 +1,8 @@
-//! A line's words, cut as pj_dump cuts them.
+//! The words of a line, split as pj_dump does.
 
 use super::{FaultKind, Wrong};
 
-/// The words of a line; what stands in quotes is one. A comment begins with `#`.
+/// The words of a line; a quoted text is one word. A comment begins with `#`.
 pub(super) fn split(line: &str) -> Result<Vec<&str>, Wrong> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();

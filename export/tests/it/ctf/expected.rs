@@ -1,4 +1,4 @@
-//! What a story told of events, and whether somebody read the same.
+//! The events of a timeline as expected from a reader.
 
 use std::io;
 
@@ -8,9 +8,9 @@ use sigmund_model::{Context, FieldType, Level, Ticks};
 
 use super::babeltrace::{Line, Value};
 
-/// One event as it was told.
+/// One emitted event.
 #[derive(Clone, Debug)]
-pub(crate) struct Replayed {
+pub(crate) struct EmittedEvent {
     pub(crate) tick: u64,
     pub(crate) name: String,
     pub(crate) level: Level,
@@ -20,17 +20,17 @@ pub(crate) struct Replayed {
     pub(crate) fields: Vec<(String, FieldType, Option<i64>, Option<String>)>,
 }
 
-/// Hears a story, keeps its events, and tells somebody else.
-pub(crate) struct Listener<'a> {
+/// Keeps events, and forwards all changes to another sink.
+pub(crate) struct EventCollector<'a> {
     pub(crate) actors: &'a Actors,
-    pub(crate) told: Vec<Replayed>,
+    pub(crate) emitted: Vec<EmittedEvent>,
     pub(crate) sink: &'a mut dyn Sink,
 }
 
-impl Sink for Listener<'_> {
+impl Sink for EventCollector<'_> {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
         if let Change::Event(event) = change {
-            self.told.push(Replayed::new(self.actors, tick, event));
+            self.emitted.push(EmittedEvent::new(self.actors, tick, event));
         }
         self.sink.change(tick, change)
     }
@@ -40,8 +40,8 @@ impl Sink for Listener<'_> {
     }
 }
 
-impl Replayed {
-    fn new(actors: &Actors, tick: Ticks, event: &RecordedEvent<'_>) -> Replayed {
+impl EmittedEvent {
+    fn new(actors: &Actors, tick: Ticks, event: &RecordedEvent<'_>) -> EmittedEvent {
         let ty = &actors[event.kind];
         let cpu = event.cpu.map(|cpu| i64::from(actors[cpu].0));
         let seen = event.cpu_seen.map(|cpu| i64::from(cpu.0));
@@ -65,10 +65,10 @@ impl Replayed {
             )
         });
         let (level, name) = (ty.level, ty.name.replace('\0', "\u{2400}"));
-        Replayed { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
+        EmittedEvent { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
     }
 
-    /// Whether this line says all of it; returns how many fields were compared.
+    /// Asserts that this line has all of it; returns the number of fields that were compared.
     pub(crate) fn assert_is(&self, line: &Line) -> usize {
         assert_eq!((self.tick, &self.name), (line.tick, &line.name), "{self:?} {line:?}");
         if self.level == Level::Kern {
@@ -83,14 +83,14 @@ impl Replayed {
 
     fn assert_fields(&self, line: &Line) -> usize {
         // What is not readable is not there.
-        let told = self.fields.iter().filter(|(_, _, number, text)| number.is_some() || text.is_some());
-        let told: Vec<_> = told.collect();
-        assert_eq!(told.len(), line.fields.len(), "{self:?} {line:?}");
-        for ((name, ty, number, text), (shown, value)) in told.iter().zip(&line.fields) {
+        let emitted = self.fields.iter().filter(|(_, _, number, text)| number.is_some() || text.is_some());
+        let emitted: Vec<_> = emitted.collect();
+        assert_eq!(emitted.len(), line.fields.len(), "{self:?} {line:?}");
+        for ((name, ty, number, text), (shown, value)) in emitted.iter().zip(&line.fields) {
             assert_eq!(*name, original(shown), "{self:?} {line:?}");
             assert!(is_same(*ty, *number, text.as_deref(), value), "{name:?}: {self:?} {line:?}");
         }
-        told.len()
+        emitted.len()
     }
 }
 
@@ -127,6 +127,6 @@ fn is_same(ty: FieldType, number: Option<i64>, text: Option<&str>, value: &Value
 }
 
 /// It prints six digits.
-fn is_near(shown: f64, told: f64) -> bool {
-    shown == told || shown.is_nan() && told.is_nan() || (shown - told).abs() <= told.abs() * 1e-5
+fn is_near(shown: f64, emitted: f64) -> bool {
+    shown == emitted || shown.is_nan() && emitted.is_nan() || (shown - emitted).abs() <= emitted.abs() * 1e-5
 }
