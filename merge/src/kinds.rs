@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use sigmund_model::{Event, EventType, FieldType, Level, Lwp, Pid, Thread};
+use sigmund_model::{
+    Event, EventType, FieldType, Level, Lwp, Pid, Thread,
+    vocabulary::{KnownEvent, Meaning, Role},
+};
 
 use crate::{error::Error, machine::Machine, source::Source};
 
@@ -22,6 +25,8 @@ pub(crate) struct Kind {
     /// File name of the input that declares it.
     pub(crate) source: String,
     pub(crate) events: u64,
+    /// What it means, if that is known.
+    pub(crate) known: Option<KnownEvent>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
@@ -34,7 +39,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Copy)]
 enum AboutProcesses {
     /// The process of an LWP.
-    Of { lwp: usize, pid: usize },
+    Of { lwp: usize, pid: usize, parent: Option<usize> },
     /// Flags of `clone`, by which the new LWP is of the same process or not.
     Makes { child: usize, flags: usize },
     /// An LWP has another number than before.
@@ -45,23 +50,17 @@ enum AboutProcesses {
 const CLONE_THREAD: i64 = 0x10000;
 
 impl AboutProcesses {
-    /// By the names that the kernel, perf and LTTng give the fields.
-    fn of(event_type: &EventType) -> Option<AboutProcesses> {
-        let field = |names: &[&str]| names.iter().find_map(|name| event_type.field(name));
-        let of = |lwp: &str, pid: &str| {
-            Some(AboutProcesses::Of { lwp: event_type.field(lwp)?, pid: event_type.field(pid)? })
-        };
-        match event_type.name.as_str() {
-            "perf_comm" | "perf_fork" | "perf_mmap" | "lttng_statedump_process_state" => of("tid", "pid"),
-            "sched_process_fork" => of("child_tid", "child_pid"),
-            "task_newtask" => Some(AboutProcesses::Makes {
-                child: field(&["pid", "tid"])?,
-                flags: field(&["clone_flags"])?,
-            }),
-            "sched_process_exec" => Some(AboutProcesses::Executes {
-                new: field(&["pid", "tid"])?,
-                old: field(&["old_pid", "old_tid"])?,
-            }),
+    fn of(known: &KnownEvent) -> Option<AboutProcesses> {
+        let lwp = known.field(Role::Lwp)?;
+        match known.meaning() {
+            Meaning::LwpOfProcess | Meaning::LwpNew => {
+                let parent = known.field(Role::ParentProcess);
+                Some(AboutProcesses::Of { lwp, pid: known.field(Role::Process)?, parent })
+            }
+            Meaning::Clone => {
+                Some(AboutProcesses::Makes { child: lwp, flags: known.field(Role::CloneFlags)? })
+            }
+            Meaning::Exec => Some(AboutProcesses::Executes { new: lwp, old: known.field(Role::OldLwp)? }),
             _ => None,
         }
     }
@@ -95,12 +94,12 @@ impl Kinds {
 
 impl Kind {
     fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> Kind {
-        let lwp_name_fields = match event_type.name.as_str() {
-            "sched_switch" => event_type.field("next_pid").zip(event_type.field("next_comm")),
-            "perf_comm" => event_type.field("tid").zip(event_type.field("comm")),
-            "sched_process_fork" => event_type.field("child_pid").zip(event_type.field("child_comm")),
+        let known = KnownEvent::of(event_type);
+        let lwp_name_fields = known.and_then(|known| match known.meaning() {
+            Meaning::Switch => known.field(Role::NextLwp).zip(known.field(Role::NextName)),
+            Meaning::LwpOfProcess | Meaning::LwpNew => known.field(Role::Lwp).zip(known.field(Role::LwpName)),
             _ => None,
-        };
+        });
         Kind {
             event_type: event_type.clone(),
             level: event_type.level,
@@ -108,8 +107,9 @@ impl Kind {
             source: source.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
             events: 0,
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
-            lwp_name_fields: lwp_name_fields.filter(|_| event_type.level == Level::Kern),
-            about_processes: AboutProcesses::of(event_type).filter(|_| event_type.level == Level::Kern),
+            lwp_name_fields,
+            about_processes: known.as_ref().and_then(AboutProcesses::of),
+            known,
         }
     }
 
@@ -127,9 +127,12 @@ impl Kind {
             number(index).and_then(|n| u32::try_from(n).ok()).map(Lwp).filter(|lwp| *lwp != Lwp::IDLE)
         };
         match about {
-            AboutProcesses::Of { lwp: of, pid } => {
-                if let (Some(lwp), Some(Lwp(pid))) = (lwp(of), lwp(pid)) {
-                    machine.is_of(lwp, Pid(pid));
+            AboutProcesses::Of { lwp: of, pid, parent } => {
+                if let (Some(of), Some(Lwp(pid))) = (lwp(of), lwp(pid)) {
+                    machine.is_of(of, Pid(pid));
+                    if let Some(Lwp(parent)) = parent.and_then(lwp).filter(|_| of.0 == pid) {
+                        machine.has_parent(Pid(pid), Pid(parent));
+                    }
                 }
                 Ok(())
             }

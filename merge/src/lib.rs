@@ -3,36 +3,40 @@
 //! ```text
 //!   run directory, trace.dat, user trace, listing             source/   what an input is, its streams, its clock
 //!          │ streams of events, each in the order of time
-//!          │ read ahead, where there are processors for it     ahead.rs, helpers.rs
+//!          │ prefetched, where there are CPUs for it              prefetch.rs, worker_pool.rs
 //!          ▼
 //!   one stream, in the order of time                           order.rs  k-way merge
 //!          │
 //!          ▼
-//!   CPU → LWP → user thread, kept by the switch events         machine/  the state, the intervals, the witnesses
-//!          │ rows
-//!          │ encoded, where there are processors for it
+//!   CPU → LWP → user thread, kept by the switch events         machine/  states and their intervals, the witnesses
+//!          │ what begins and ends
 //!          ▼
-//!   NAME.supertrace/TABLE/part-00000.parquet, …                tables/   writers
+//!   system calls, interrupts, spans, locks, wakeups, …         pairing/  intervals from pairs of events
+//!          │ rows                                              tables/   what a row is
+//!          │ encoded, where there are CPUs for it              encoding/ pages, dictionaries, differences
+//!          ▼
+//!   NAME.supertrace/TABLE/part-00000.parquet, …
 //! ```
 //!
 //! Everything streams: memory holds the LWPs and user threads that live at one time, not the trace.
 
 #![forbid(unsafe_code)]
 
-mod about;
-mod ahead;
+mod encoding;
 mod error;
-mod helpers;
 mod kinds;
 mod machine;
 mod merge;
 mod order;
+mod pairing;
+mod prefetch;
 mod recordings;
 mod run;
 mod source;
 mod summary;
 mod symbols;
 mod tables;
+mod worker_pool;
 
 pub use error::Error;
 pub use merge::{MergeOptions, Progress, merge};

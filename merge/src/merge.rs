@@ -18,16 +18,18 @@ use sigmund_model::{
 };
 
 use crate::{
-    about::{self, write_clocks, write_cpus, write_event_types, write_info, write_losses},
     error::Error,
-    helpers::Helpers,
     kinds::Kinds,
     machine::{Finished, Intervals, Machine},
     order::{Ordered, Step},
     recordings::Span,
     source::{self, MainClock, Source, leave_out_far_events},
     summary::Summary,
-    tables::{Directory, EventRows},
+    tables::{
+        Directory, EventRows,
+        about::{self, write_clocks, write_cpus, write_event_types, write_info, write_losses},
+    },
+    worker_pool::WorkerPool,
 };
 
 /// Events between two looks at whether to stop, and two reports of progress.
@@ -52,6 +54,8 @@ pub struct MergeOptions {
     pub threads: Option<NonZeroUsize>,
     /// To whom the super-trace is given, and whose folders count as the caller's own: the user who called sudo, say.
     pub owner: Option<Owner>,
+    /// Names of tables to leave out, of [`OPTIONAL`](sigmund_model::tables::OPTIONAL).
+    pub left_out_tables: Vec<String>,
     /// Set from outside, it ends the merge with [`Error::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -79,10 +83,11 @@ pub fn merge(
     let (mut sources, left_out) = source::open(inputs, options)?;
     let clock = MainClock::choose(&mut sources, options)?;
     leave_out_far_events(&mut sources, clock.tick_hz);
-    let helpers = helpers(options);
-    let directory = Directory::create(out, options, helpers.clone())?;
+    let pool = worker_pool(options);
+    let directory = Directory::create(out, options, pool.clone())?;
     let probes_place = sources.iter().any(|s| s.probes_place);
-    let mut machine = Machine::new(Intervals::create(&directory)?, probes_place);
+    let mut machine = Machine::new(Intervals::create(&directory, &options.left_out_tables)?, probes_place);
+    machine.tick_hz = clock.tick_hz;
     if sources.iter().any(|s| s.others_unseen) {
         machine.others_are_unseen();
     }
@@ -100,7 +105,7 @@ pub fn merge(
     let mut merging = Merging { machine, kinds, rows, summary };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
-    let mut ordered = Ordered::new(streams, spans, helpers.as_ref())?;
+    let mut ordered = Ordered::new(streams, spans, pool.as_ref())?;
     ordered.each(|step| {
         let events = match step {
             Step::Event(source, event) => merging.take(source, event)?,
@@ -147,12 +152,12 @@ pub fn merge(
     Ok(summary)
 }
 
-/// One thread merges, the others help; one alone needs none.
-fn helpers(options: &MergeOptions) -> Option<Arc<Helpers>> {
+/// One thread merges, the others decode and encode for it.
+fn worker_pool(options: &MergeOptions) -> Option<Arc<WorkerPool>> {
     let threads = options
         .threads
         .map_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get), NonZeroUsize::get);
-    (threads > 1).then(|| Arc::new(Helpers::new(threads - 1)))
+    (threads > 1).then(|| Arc::new(WorkerPool::new(threads - 1)))
 }
 
 /// What each source states about when it recorded the kernel.
@@ -212,6 +217,7 @@ impl Merging {
         kind.name_lwps(event, &mut self.machine);
         kind.tell_processes(event, &mut self.machine)?;
         let placed = self.machine.take(level, kind.pid, event, kind.declared_thread(event))?;
+        self.machine.pair(kind, number, event, &placed)?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
         summary.span = Some((first, event.tick));

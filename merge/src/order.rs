@@ -10,16 +10,16 @@ use fkt_ingest::TraceStream;
 use sigmund_model::{Cpu, Effect, Event, Loss, Ticks};
 
 use crate::{
-    ahead::Ahead,
     error::Error,
-    helpers::Helpers,
     machine::{Begin, End},
+    prefetch::Prefetch,
     recordings::{Recordings, Span},
+    worker_pool::WorkerPool,
 };
 
 /// A stream, and what is next in it.
 struct Head {
-    events: Ahead,
+    events: Prefetch,
     source: usize,
     cpu: Option<Cpu>,
     buffer: String,
@@ -61,7 +61,7 @@ impl Ordered {
     pub(crate) fn new(
         streams: Vec<(usize, TraceStream)>,
         spans: Vec<Span>,
-        helpers: Option<&Arc<Helpers>>,
+        pool: Option<&Arc<WorkerPool>>,
     ) -> Result<Ordered, Error> {
         let mut ordered = Ordered {
             heads: Vec::new(),
@@ -75,7 +75,7 @@ impl Ordered {
         let count = streams.len();
         for (index, (source, stream)) in streams.into_iter().enumerate() {
             let TraceStream { cpu, buffer, events, .. } = stream;
-            let events = Ahead::new(events, helpers, count);
+            let events = Prefetch::new(events, pool, count);
             ordered.heads.push(Head {
                 events,
                 source,

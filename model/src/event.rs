@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, Thread, Ticks, Wait, state::named};
+use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, PrevState, Thread, Ticks, Wait, state::named};
 
 named! {
     /// Which of the two schedulers' sides recorded an event.
@@ -150,7 +150,7 @@ pub enum Effect {
         /// Who left, if the event says so itself.
         prev: Option<Lwp>,
         /// What became of the one that left; `None` if the source does not say.
-        prev_state: Option<LwpState>,
+        prev_state: Option<PrevState>,
         /// Who is on the CPU from now on; [`Lwp::IDLE`] is the idle task.
         next: Lwp,
     },

@@ -28,6 +28,7 @@ mod printable;
 mod state;
 #[cfg(feature = "tables")]
 pub mod tables;
+pub mod vocabulary;
 mod wait;
 
 pub use clock::{
@@ -40,5 +41,5 @@ pub use ids::{Cpu, Lwp, Pid, Thread};
 pub use loss::{Loss, LossKind, Severity, sum_of_counts};
 pub use params::{Param, Params};
 pub use printable::Printable;
-pub use state::{EndReason, LwpState, ThreadState};
+pub use state::{EndReason, LwpState, PrevState, TaskState, ThreadState};
 pub use wait::{Wait, WaitKind};

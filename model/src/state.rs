@@ -1,5 +1,10 @@
 //! The states of user threads and LWPs, and what ends them.
 
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
+
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $(($number:literal))? = $text:literal,)* }) => {
         $(#[$doc])*
@@ -60,6 +65,8 @@ named! {
         Sleeping = "sleeping",
         /// Waiting, uninterruptibly (disk, mostly).
         DiskSleep = "disk-sleep",
+        /// A kernel thread that waits for work (`TASK_IDLE`, the kernel's `I`).
+        Idle = "idle",
         /// Stopped or traced.
         Stopped = "stopped",
         /// Dead.
@@ -84,8 +91,12 @@ named! {
         Exit = "exit",
         /// A user context switch that does not give its reason.
         UserSwitch = "user-switch",
-        /// The kernel preempted the LWP: it was still runnable.
+        /// The kernel preempted the LWP: it was still runnable, and had not called `sched_yield`.
         Preempted = "preempted",
+        /// The LWP left its CPU by `sched_yield`: it was still runnable.
+        SchedYield = "sched-yield",
+        /// The LWP left its CPU, still runnable; the trace does not say whether it was preempted or yielded.
+        Runnable = "runnable",
         /// The LWP went to sleep in the kernel.
         Slept = "slept",
         /// A kernel context switch that does not give its reason.
@@ -94,6 +105,14 @@ named! {
         Woken = "woken",
         /// Put on a CPU, or on an LWP.
         Dispatched = "dispatched",
+        /// A system call, a handler, a function or a span ended.
+        Returned = "returned",
+        /// A lock was released.
+        Released = "released",
+        /// Its own end is missing from the trace, and it ended with what was around it, or before.
+        Enclosing = "enclosing",
+        /// Its own end is missing from the trace, and something that follows its end was seen.
+        Unseen = "unseen",
         /// The trace contradicted itself here (events are missing).
         Resync = "resync",
         /// Events are missing from here on: when it really ended is not known.
@@ -103,17 +122,128 @@ named! {
     }
 }
 
-impl LwpState {
-    /// The state an LWP leaves a CPU in, from `prev_state` of `sched_switch` (`task_state_array`,
-    /// fs/proc/array.c, v6.12: 1 S, 2 D, 4 T, 8 t, 0x10 X, 0x20 Z, 0x40 P, 0x80 I; `TASK_REPORT_MAX`
-    /// 0x100 is "preempted", printed `R+`).
-    pub fn from_prev_state(prev_state: i64) -> LwpState {
-        match prev_state & 0xff {
+/// The state in which an LWP leaves its CPU, in the kernel's bits: `prev_state` of `sched_switch`.
+///
+/// `task_state_array` (fs/proc/array.c) and `__trace_sched_switch_state` (include/trace/events/sched.h), v6.12: 1 `S`, 2 `D`,
+/// 4 `T`, 8 `t`, 0x10 `X`, 0x20 `Z`, 0x40 `P`, 0x80 `I`; 0 is `R`, and `TASK_REPORT_MAX` 0x100 a `+` behind the letters:
+/// preempted inside the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskState(u16);
+
+impl TaskState {
+    const BITS: u16 = 0x1ff;
+    const IN_KERNEL: u16 = 0x100;
+    const LETTERS: [(u16, char); 8] =
+        [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (0x10, 'X'), (0x20, 'Z'), (0x40, 'P'), (0x80, 'I')];
+
+    /// Of the number in `prev_state`; bits that the kernel does not report are left out.
+    pub fn from_number(prev_state: i64) -> TaskState {
+        TaskState(prev_state as u16 & TaskState::BITS)
+    }
+
+    /// Of the letters that the kernel and trace-cmd print: `S`, `R+`, `D|K`. A letter that is not one of the kernel's counts as
+    /// an uninterruptible sleep, unless others say more.
+    pub fn from_letters(letters: &str) -> TaskState {
+        let bit = |letter: char| match TaskState::LETTERS.iter().find(|(_, known)| *known == letter) {
+            Some((bit, _)) => *bit,
+            None if letter == '+' => TaskState::IN_KERNEL,
+            None if matches!(letter, 'R' | '|') => 0,
+            // trace-cmd's letters for the same bits (plugin_sched_switch of libtraceevent 1.8).
+            None if letter == 'x' => 0x40,
+            None if letter == 'W' => 0x80,
+            None => 2,
+        };
+        TaskState(letters.chars().fold(0, |bits, letter| bits | bit(letter)))
+    }
+
+    /// What it means for the LWP.
+    pub fn state(self) -> LwpState {
+        match self.0 & !TaskState::IN_KERNEL {
             0 => LwpState::Runnable,
-            s if s & 0x30 != 0 => LwpState::Exited,
-            s if s & 0x0c != 0 => LwpState::Stopped,
-            s if s & 0x01 != 0 => LwpState::Sleeping,
+            bits if bits & 0x30 != 0 => LwpState::Exited,
+            bits if bits & 0x0c != 0 => LwpState::Stopped,
+            bits if bits & 0x01 != 0 => LwpState::Sleeping,
+            0x80 => LwpState::Idle,
             _ => LwpState::DiskSleep,
         }
+    }
+}
+
+impl TaskState {
+    /// The kernel's letters: `S`, `R+`.
+    pub fn letters(self) -> Cow<'static, str> {
+        match self.0 {
+            0 => "R".into(),
+            1 => "S".into(),
+            2 => "D".into(),
+            0x80 => "I".into(),
+            TaskState::IN_KERNEL => "R+".into(),
+            _ => self.to_string().into(),
+        }
+    }
+}
+
+impl fmt::Display for TaskState {
+    /// The kernel's letters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut letters = TaskState::LETTERS.iter().filter(|(bit, _)| self.0 & bit != 0);
+        match letters.next() {
+            None => f.write_char('R')?,
+            Some((_, first)) => f.write_char(*first)?,
+        }
+        letters.try_for_each(|(_, letter)| write!(f, "|{letter}"))?;
+        if self.0 & TaskState::IN_KERNEL != 0 { f.write_char('+') } else { Ok(()) }
+    }
+}
+
+/// In which state an LWP left its CPU, and what the kernel called that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrevState {
+    /// Its state from then on.
+    pub state: LwpState,
+    /// The kernel's own bits, if the source has them.
+    pub reported: Option<TaskState>,
+}
+
+impl From<TaskState> for PrevState {
+    fn from(reported: TaskState) -> PrevState {
+        PrevState { state: reported.state(), reported: Some(reported) }
+    }
+}
+
+impl From<LwpState> for PrevState {
+    fn from(state: LwpState) -> PrevState {
+        PrevState { state, reported: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_letters_of_a_state_are_the_same_state() {
+        use LwpState::*;
+        let cases = [
+            (0, "R", Runnable),
+            (0x100, "R+", Runnable),
+            (1, "S", Sleeping),
+            (2, "D", DiskSleep),
+            (4, "T", Stopped),
+            (8, "t", Stopped),
+            (0x10, "X", Exited),
+            (0x20, "Z", Exited),
+            (0x80, "I", Idle),
+            (3, "S|D", Sleeping),
+        ];
+        for (bits, letters, state) in cases {
+            let task_state = TaskState::from_number(bits);
+            assert_eq!((task_state.state(), task_state.to_string().as_str()), (state, letters));
+            assert_eq!(task_state.letters(), letters);
+            assert_eq!(TaskState::from_letters(letters), task_state);
+        }
+        assert_eq!(TaskState::from_number(0x402).to_string(), "D", "TASK_NOLOAD is not reported");
+        assert_eq!(TaskState::from_letters("K").state(), DiskSleep);
+        assert_eq!(TaskState::from_letters("W").state(), Idle, "as trace-cmd writes it");
     }
 }

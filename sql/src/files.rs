@@ -74,8 +74,6 @@ fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Erro
         let found = match schema.field_with_name(column.name) {
             Ok(field) if same_values(field.data_type(), &expected) => continue,
             Ok(field) => field.data_type().to_string(),
-            // It is read as NULL.
-            Err(_) if column.later => continue,
             Err(_) => "no such column".to_string(),
         };
         let message = format!("column `{}`: expected {expected}, found {found}", column.name);

@@ -3,7 +3,7 @@
 //! LTTng calls a thread `tid` where the kernel's own format says `pid`, and has no flags that say whether an event was
 //! recorded in an interrupt: entries and exits of handlers say it.
 
-use sigmund_model::{Context, Cpu, Effect, Event, EventType, Lwp, LwpState, Params};
+use sigmund_model::{Context, Cpu, Effect, Event, EventType, Lwp, Params, TaskState};
 
 /// The place of a parameter.
 type At = usize;
@@ -71,7 +71,7 @@ impl EffectPlan {
                 let prev = lwp(params, prev);
                 event.lwp = prev.or(event.lwp);
                 event.context = if prev == Some(Lwp::IDLE) { Context::Idle } else { Context::Task };
-                let prev_state = number(params, state).map(LwpState::from_prev_state);
+                let prev_state = number(params, state).map(|bits| TaskState::from_number(bits).into());
                 lwp(params, next).map(|next| Effect::KernelSwitch { prev, prev_state, next })
             }
             EffectPlan::Waking(tid) => lwp(params, tid).map(Effect::LwpWaking),

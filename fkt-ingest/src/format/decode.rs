@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::fmt::Write;
 
-use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level, LwpState, Params};
+use sigmund_model::{Effect, Event, EventType, Field, FieldType, Level, Params, TaskState};
 
 use super::machine::Machine;
 use super::naming::Naming;
@@ -242,7 +242,7 @@ impl EffectPlan {
             EffectPlan::None => Effect::None,
             EffectPlan::Switch { prev, state, next } => Effect::KernelSwitch {
                 prev: prev.read_lwp(record),
-                prev_state: state.read(record).map(LwpState::from_prev_state),
+                prev_state: state.read(record).map(|bits| TaskState::from_number(bits).into()),
                 next: next.read_lwp(record)?,
             },
             EffectPlan::Waking(pid) => Effect::LwpWaking(pid.read_lwp(record)?),

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{Cpu, Effect, EventType, Field, FieldType, Level, Lwp, LwpState, Params};
+use sigmund_model::{Cpu, Effect, EventType, Field, FieldType, Level, Lwp, Params, TaskState};
 
 use super::line::number;
 use super::pairs::{Form, Pair, TEXT};
@@ -229,7 +229,9 @@ impl EffectPlan {
             EffectPlan::None => Effect::None,
             EffectPlan::Switch { prev, state, next } => Effect::KernelSwitch {
                 prev: lwp(prev),
-                prev_state: state.and_then(|at| params.get(at)?.text).map(state_of),
+                prev_state: state
+                    .and_then(|at| params.get(at)?.text)
+                    .map(|letters| TaskState::from_letters(letters).into()),
                 next: lwp(next)?,
             },
             EffectPlan::Waking(pid) => Effect::LwpWaking(lwp(pid)?),
@@ -242,19 +244,6 @@ impl EffectPlan {
             EffectPlan::InterruptEnter(irq) => Effect::InterruptEnter(number(irq)?),
             EffectPlan::InterruptExit(irq) => Effect::InterruptExit(number(irq)?),
         })
-    }
-}
-
-/// The state of the letters that the kernel and trace-cmd print. They do not have the same letters for the bits of a
-/// dead task (`X` and `Z` are exchanged), but agree on what is dead.
-fn state_of(letters: &str) -> LwpState {
-    let has = |set: [char; 2]| letters.contains(set);
-    match letters {
-        _ if has(['Z', 'X']) => LwpState::Exited,
-        _ if has(['T', 't']) => LwpState::Stopped,
-        _ if letters.contains('S') => LwpState::Sleeping,
-        _ if letters.starts_with('R') => LwpState::Runnable,
-        _ => LwpState::DiskSleep,
     }
 }
 
@@ -282,15 +271,5 @@ mod tests {
         types.fill(types.kind(b"event"), &lines[1], &mut params);
         let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
         assert_eq!(printed, ["-3", "x", "-1"]);
-    }
-
-    #[test]
-    fn the_letters_of_a_state_are_read_as_its_bits_are() {
-        let states = ["R", "R+", "S", "D", "T", "Z", "X", "I", "S|D"].map(state_of);
-        use LwpState::*;
-        assert_eq!(
-            states,
-            [Runnable, Runnable, Sleeping, DiskSleep, Stopped, Exited, Exited, DiskSleep, Sleeping]
-        );
     }
 }

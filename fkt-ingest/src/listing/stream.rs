@@ -5,7 +5,7 @@ use std::io;
 
 use sigmund_model::{
     Context, Cpu, Effect, Event, EventStream, EventType, Field, FieldType, LeaveReason, Level, Loss, Lwp,
-    Reported, Thread, Ticks, Wait, WaitKind, names,
+    Reported, TaskState, Thread, Ticks, Wait, WaitKind, names,
 };
 
 use super::params::ListedParam;
@@ -108,7 +108,7 @@ fn effect(row: &Row) -> Effect {
         (Level::Kern, names::KERN_CONTEXT_SWITCH | "sched_switch") => match lwp("next_pid") {
             Some(next) => Effect::KernelSwitch {
                 prev: None,
-                prev_state: number(usize::MAX, "prev_state").map(sigmund_model::LwpState::from_prev_state),
+                prev_state: number(usize::MAX, "prev_state").map(|bits| TaskState::from_number(bits).into()),
                 next,
             },
             None => Effect::None,

@@ -217,7 +217,7 @@ impl Meaning {
         event.kind = kinds.out;
         event.effect = match other.map(Lwp) {
             _ if elsewhere => Effect::None,
-            Some(next) => Effect::KernelSwitch { prev: stamp.lwp, prev_state: Some(state), next },
+            Some(next) => Effect::KernelSwitch { prev: stamp.lwp, prev_state: Some(state.into()), next },
             None => Effect::LwpLeave { state },
         };
         event.params.push_number(i64::from(preempted));

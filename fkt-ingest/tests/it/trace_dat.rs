@@ -1,7 +1,7 @@
 //! Every event of every fixture, against what `trace-cmd report` printed of it.
 
 use fkt_ingest::{ErrorKind, TraceDat};
-use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, LwpState};
+use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, TaskState};
 
 use crate::fixture;
 use crate::generated::{printed, reported};
@@ -97,8 +97,11 @@ fn v7_compressed_reads_as_trace_cmd_reports_it() {
 
     // migration/0-18 [000] 2938712459229: sched_switch: migration/0:18 [0] S ==> trace-cmd:26773 [120]
     let switch = streams[0].iter().find(|e| e.tick.0 == 2938712459229).unwrap();
-    let expected =
-        Effect::KernelSwitch { prev: Some(Lwp(18)), prev_state: Some(LwpState::Sleeping), next: Lwp(26773) };
+    let expected = Effect::KernelSwitch {
+        prev: Some(Lwp(18)),
+        prev_state: Some(TaskState::from_letters("S").into()),
+        next: Lwp(26773),
+    };
     assert_eq!(switch.effect, expected);
 
     // hackbench-26776 [001] 2938716274482: sched_process_fork: … child_pid=26777

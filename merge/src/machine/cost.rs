@@ -52,7 +52,7 @@ impl World {
             let next = (lwp + CPUS) % LWPS;
             self.on[cpu as usize] = next;
             let next = Lwp(next as u32 + 7000);
-            let prev_state = Some(LwpState::Runnable);
+            let prev_state = Some(LwpState::Runnable.into());
             (Effect::KernelSwitch { prev: event.lwp, prev_state, next }, Level::Kern)
         } else if is(mix.wakeups) {
             let lwp = Lwp(((lwp + CPUS) % LWPS) as u32 + 7000);
@@ -86,7 +86,7 @@ fn nanoseconds_an_event() {
         let folder = tempfile::tempdir().unwrap();
         let directory =
             Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let mut machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        let mut machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), true);
         machine.follow_from_start();
         let on = (0..CPUS).collect();
         let mut world = World { random: 1, on, carries: vec![0; LWPS as usize], next_thread: 0 };

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use sigmund_model::{
-    Context, Cpu, Effect, Event, LeaveReason, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, Reported,
-    Thread, Ticks, Wait,
+    Context, Cpu, Effect, Event, LeaveReason, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, PrevState,
+    Reported, Thread, Ticks, Wait,
 };
 
 use super::{Begin, End, Intervals, Machine, lwp::Place};
@@ -76,7 +76,8 @@ fn states() -> impl Strategy<Value = LwpState> {
 }
 
 fn effects() -> impl Strategy<Value = Effect> {
-    let switch = (proptest::option::of(lwps()), proptest::option::of(states()), lwps());
+    let switch =
+        (proptest::option::of(lwps()), proptest::option::of(states().prop_map(PrevState::from)), lwps());
     let reasons = prop_oneof![
         Just(LeaveReason::Yield),
         Just(LeaveReason::Block),
@@ -205,7 +206,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let directory = Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let mut machine = Machine::new(Intervals::create(&directory).unwrap(), probes_place);
+        let mut machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), probes_place);
         if follows {
             machine.follow_from_start();
         }

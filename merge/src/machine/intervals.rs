@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_model::{
-    EndReason, Lwp, LwpState, Thread, ThreadState, Ticks, Wait, WaitKind,
-    tables::{ACTIVE, LWP_STATES, LWPS, THREAD_STATES, THREADS},
+    EndReason, Lwp, LwpState, TaskState, Thread, ThreadState, Ticks, Wait, WaitKind,
+    tables::{ACTIVE, LWP_STATES, LWPS, PROCESSES, THREAD_STATES, THREADS},
 };
 
 use super::{
@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    tables::{Directory, TableWriter},
+    pairing::{Owner, Pairing, Queue},
+    tables::{Directory, OptionalTable, TableWriter},
 };
 
 /// The writers of the tables of intervals, and the names of those in them.
@@ -25,6 +26,9 @@ pub(crate) struct Intervals {
     lwp_states: TableWriter,
     threads: TableWriter,
     lwps: TableWriter,
+    pub(super) processes: OptionalTable,
+    /// What is paired from events.
+    pub(super) pairing: Pairing,
     pub(super) lwp_names: HashMap<Lwp, Box<str>, RandomState>,
     pub(super) thread_names: HashMap<Thread, Box<str>, RandomState>,
     /// User events that each LWP could not record.
@@ -36,13 +40,15 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    pub(crate) fn create(directory: &Directory) -> Result<Intervals, Error> {
+    pub(crate) fn create(directory: &Directory, left_out: &[String]) -> Result<Intervals, Error> {
         Ok(Intervals {
             active: directory.table(&ACTIVE)?,
             thread_states: directory.table(&THREAD_STATES)?,
             lwp_states: directory.table(&LWP_STATES)?,
             threads: directory.table(&THREADS)?,
             lwps: directory.table(&LWPS)?,
+            processes: OptionalTable::create(directory, &PROCESSES, left_out)?,
+            pairing: Pairing::create(directory, left_out)?,
             lwp_names: HashMap::default(),
             thread_names: HashMap::default(),
             lost: HashMap::new(),
@@ -52,7 +58,9 @@ impl Intervals {
     }
 
     pub(crate) fn finish(self) -> Result<(), Error> {
-        let Intervals { active, thread_states, lwp_states, threads, lwps, .. } = self;
+        let Intervals { active, thread_states, lwp_states, threads, lwps, processes, pairing, .. } = self;
+        processes.finish()?;
+        pairing.finish()?;
         [active, thread_states, lwp_states, threads, lwps].into_iter().try_for_each(TableWriter::finish)
     }
 
@@ -112,11 +120,14 @@ impl Intervals {
             entry.on_cpu += length;
         }
         let gone = state == LwpState::Exited;
+        let left_in = entry.left_in.take().filter(|_| state == LwpState::Running);
         let cpu = entry.last_cpu.filter(|_| entry.place != Place::Lost);
         let (since, lwp) = (entry.place_since, entry.lwp);
+        let letters = left_in.map(TaskState::letters);
         self.lwp_states.row(|mut row| {
             row.count(since.0).maybe_count((!gone).then_some(length)).int(lwp.0).text(state.name());
             row.maybe_int(cpu.map(|c| c.0.into())).maybe_text((!gone).then_some(reason.name()));
+            row.maybe_text(letters.as_deref());
         })
     }
 
@@ -135,6 +146,8 @@ impl Intervals {
         }
         entry.state = state;
         entry.state_since = tick;
+        entry.doubts += u32::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted));
+        self.count_ready(entry, tick)?;
         entry.wait = Wait::default();
         entry.lwp = carrier.map(|c| c.lwp);
         entry.cpu = match carrier.map(|c| c.place) {
@@ -147,7 +160,16 @@ impl Intervals {
     /// It is not known any more what a user thread does.
     pub(super) fn lose_thread(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
         entry.unparked = false;
+        self.pairing.lose_thread(Owner::Thread(entry.thread), entry.wakeup.take(), tick)?;
         self.enter_thread_state(entry, ThreadState::Unknown, None, tick, EndReason::Lost)
+    }
+
+    /// Counts a user thread in the ready queue of its process, if it is ready.
+    pub(super) fn count_ready(&mut self, entry: &mut ThreadEntry, tick: Ticks) -> Result<(), Error> {
+        let is_ready = matches!(entry.state, ThreadState::New | ThreadState::Ready);
+        let queue = is_ready.then_some(Queue::Ready(entry.pid));
+        let before = std::mem::replace(&mut entry.queue, queue);
+        self.pairing.counters.moves(before, queue, tick)
     }
 
     /// Writes the state of a user thread that ends.
@@ -174,6 +196,10 @@ impl Intervals {
         }
     }
 
+    pub(super) fn name_of(&self, lwp: Lwp) -> Option<&str> {
+        self.lwp_names.get(&lwp).map(|name| &**name)
+    }
+
     /// Writes a user thread, which ended at `end`, or never.
     pub(super) fn thread(&mut self, entry: &ThreadEntry, end: Option<Ticks>) -> Result<(), Error> {
         let name = self.thread_names.remove(&entry.thread);
@@ -182,7 +208,7 @@ impl Intervals {
             row.count(entry.thread.0).maybe_text(name.as_deref()).maybe_int(entry.pid.map(|p| p.0.into()));
             row.count(entry.first.0).maybe_count(end.map(|end| end.0 - entry.first.0));
             row.maybe_count(entry.created_by.map(|t| t.0)).count(entry.active);
-            row.count(entry.dispatches).count(entry.migrations).count(entry.stalls);
+            row.count(entry.dispatches).count(entry.migrations).maybe_count(entry.stalls);
         })
     }
 

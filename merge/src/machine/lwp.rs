@@ -1,8 +1,9 @@
 //! One LWP: where it is, whom it carries, and what its time went to.
 
-use sigmund_model::{Cpu, Lwp, LwpState, Pid, Thread, ThreadState, Ticks};
+use sigmund_model::{Cpu, Lwp, LwpState, Pid, TaskState, Thread, ThreadState, Ticks};
 
 use super::contradictions::Contradiction;
+use crate::pairing::{Call, Queue, Wakeup};
 
 /// Who says that an LWP is on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Place {
             Place::Unknown | Place::Lost => ThreadState::Mounted,
             Place::On(..) => ThreadState::Active,
             Place::Off(LwpState::Runnable) => ThreadState::Stalled,
-            Place::Off(LwpState::Sleeping | LwpState::DiskSleep) => ThreadState::InKernel,
+            Place::Off(LwpState::Sleeping | LwpState::DiskSleep | LwpState::Idle) => ThreadState::InKernel,
             Place::Off(LwpState::Stopped) => ThreadState::Stopped,
             Place::Off(_) => ThreadState::OffCpu,
         }
@@ -108,6 +109,22 @@ pub(super) struct LwpEntry {
     pub(super) unconfirmed: u64,
     pub(super) witness_agree: u64,
     pub(super) witness_disagree: u64,
+    /// The system call that it is in.
+    pub(super) call: Call,
+    /// What it gave to `exit`, or its process to `exit_group` (then `true`).
+    pub(super) exit_code: Option<(i64, bool)>,
+    /// A wakeup of it, up to its dispatch.
+    pub(super) wakeup: Option<Wakeup>,
+    /// Whether a waking has reported the wakeup that follows.
+    pub(super) is_waking: bool,
+    /// The state in which it is about to leave its CPU, as the kernel writes it.
+    pub(super) left_in: Option<TaskState>,
+    /// The run queue that it is counted in.
+    pub(super) counted_in: Option<Queue>,
+    /// How often it was not known where it is.
+    pub(super) doubts: u32,
+    /// Whether its creation was traced.
+    pub(super) was_created: bool,
     pub(super) cpu_time_ns: Option<u64>,
     pub(super) attached_on_cpu: Option<u64>,
     attached: Option<(u64, u64)>,
@@ -142,6 +159,14 @@ impl LwpEntry {
             unconfirmed: 0,
             witness_agree: 0,
             witness_disagree: 0,
+            call: Call::Unknown,
+            exit_code: None,
+            wakeup: None,
+            is_waking: false,
+            left_in: None,
+            counted_in: None,
+            doubts: 0,
+            was_created: false,
             cpu_time_ns: None,
             attached_on_cpu: None,
             attached: None,
@@ -181,7 +206,7 @@ impl LwpEntry {
     }
 
     /// Its time on CPUs until now.
-    fn on_cpu_until(&self, tick: Ticks) -> u64 {
+    pub(super) fn on_cpu_until(&self, tick: Ticks) -> u64 {
         match self.place {
             Place::On(..) => self.on_cpu + (tick.0 - self.place_since.0),
             Place::Unknown | Place::Off(_) | Place::Lost => self.on_cpu,

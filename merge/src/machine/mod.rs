@@ -19,6 +19,7 @@ mod gaps;
 mod hostile;
 mod intervals;
 mod lwp;
+mod pairs;
 mod place;
 mod processes;
 mod recording;
@@ -31,7 +32,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use sigmund_model::{
-    Context, Cpu, Effect, EndReason, Event, Level, Loss, Lwp, LwpState, Pid, Reported, Thread, Ticks,
+    Context, Cpu, Effect, EndReason, Event, Hertz, Level, Loss, Lwp, LwpState, Pid, Reported, Thread, Ticks,
 };
 
 use self::{
@@ -98,6 +99,8 @@ fn recorder(event: &Event) -> Option<Lwp> {
 pub(crate) struct Machine {
     /// The newest tick so far.
     now: Ticks,
+    /// Ticks per second, if that is known.
+    pub(crate) tick_hz: Option<Hertz>,
     cpus: Cpus,
     lwps: Roster<Lwp, LwpEntry>,
     threads: Roster<Thread, ThreadEntry>,
@@ -128,6 +131,7 @@ impl Machine {
     pub(crate) fn new(intervals: Intervals, probes_place: bool) -> Machine {
         Machine {
             now: Ticks(0),
+            tick_hz: None,
             cpus: Cpus::default(),
             lwps: Roster::new(),
             threads: Roster::new(),
@@ -370,28 +374,36 @@ impl Machine {
         match event.effect {
             Effect::None | Effect::InterruptEnter(_) | Effect::InterruptExit(_) => Ok(()),
             Effect::LwpWaking(lwp) => {
+                self.pair_waking(lwp, placed, tick)?;
                 self.waking(lwp, tick);
                 Ok(())
             }
             Effect::KernelSwitch { prev, prev_state, next } => {
                 let Some(cpu) = placed.cpu else { return Ok(()) };
-                let state = prev_state.unwrap_or(LwpState::OffCpu);
+                let left_in = prev_state.unwrap_or(LwpState::OffCpu.into());
                 if let Some(prev) = prev.or(placed.lwp) {
-                    self.leave(prev, cpu, state, tick)?;
+                    self.leave(prev, cpu, left_in, tick)?;
                 }
                 self.arrive(next, cpu, tick)
             }
             Effect::LwpLeave { state } => match (placed.lwp, placed.cpu) {
-                (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state, tick),
+                (Some(lwp), Some(cpu)) => self.leave(lwp, cpu, state.into(), tick),
                 _ => Ok(()),
             },
             Effect::LwpArrive => match (placed.lwp, placed.cpu) {
                 (Some(lwp), Some(cpu)) => self.arrive(lwp, cpu, tick),
                 _ => Ok(()),
             },
-            Effect::LwpWakeup { lwp, cpu } => self.wake(lwp, cpu, tick),
+            Effect::LwpWakeup { lwp, cpu } => {
+                self.pair_wakeup(lwp, cpu, placed, tick)?;
+                self.wake(lwp, cpu, tick)
+            }
             Effect::LwpMigrate { lwp, cpu } => self.queue_on(lwp, cpu, tick),
-            Effect::LwpNew(lwp) => self.lwp_new(lwp, tick),
+            Effect::LwpNew(lwp) => {
+                self.lwp_new(lwp, tick)?;
+                self.child_of(placed.lwp, lwp);
+                Ok(())
+            }
             Effect::LwpExit => {
                 if let Some(lwp) = placed.lwp.filter(|lwp| *lwp != Lwp::IDLE) {
                     self.lwp(lwp, tick).exiting = true;
@@ -416,12 +428,16 @@ impl Machine {
                 None => Ok(()),
             },
             Effect::ThreadNew(thread) => self.thread_new(thread, event, placed),
-            Effect::ThreadReady(thread) => self.thread_ready(thread, placed.lwp, tick),
+            Effect::ThreadReady(thread) => {
+                self.thread_ready(thread, placed.lwp, tick)?;
+                self.pair_unpark(thread, placed, tick)
+            }
         }
     }
 
     /// The trace ends: what is open ends with it.
     pub(crate) fn finish(mut self, tick: Ticks) -> Result<Finished, Error> {
+        self.end_pairs(tick)?;
         let mut lwps: Vec<LwpEntry> = self.lwps.into_values().collect();
         lwps.sort_by_key(|entry| entry.lwp);
         for mut entry in lwps {
@@ -430,6 +446,7 @@ impl Machine {
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
             self.contradictions.end_doubt(&mut entry, tick);
             entry.pid = entry.pid.or(self.processes.of(entry.lwp));
+            self.processes.lwp_of(&entry, None, self.intervals.name_of(entry.lwp));
             self.intervals.lwp(&entry, None)?;
         }
         let mut threads: Vec<ThreadEntry> = self.threads.into_values().collect();
@@ -438,6 +455,7 @@ impl Machine {
             self.intervals.close_thread_state(&mut entry, tick, EndReason::TraceEnd)?;
             self.intervals.thread(&entry, None)?;
         }
+        self.processes.write(&mut self.intervals.processes)?;
         let Machine { intervals, cpus, contradictions, witnesses, .. } = self;
         let cpus = cpus.finish(tick);
         let unfollowed = cpus.iter().flat_map(|(cpu, entry)| entry.losses(*cpu, tick)).collect();

@@ -8,7 +8,7 @@
 //!    woken while it is on its CPU.
 //! 3. Off-CPU otherwise: nothing but the event that began it.
 
-use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, Ticks};
+use sigmund_model::{Cpu, EndReason, Lwp, LwpState, Pid, PrevState, Ticks};
 
 use super::{
     Carriers, Machine,
@@ -264,18 +264,14 @@ impl Machine {
         what: Option<Contradiction>,
         tick: Ticks,
     ) -> Result<(), Error> {
-        let Some(mounted) = self.lwps.get(lwp).map(|entry| entry.mounted).filter(|_| lwp != Lwp::IDLE) else {
+        if lwp == Lwp::IDLE || self.lwps.get(lwp).is_none() {
             let entry = self.cpu(cpu, tick);
             entry.set_current(None, entry.confirmed());
             return Ok(());
-        };
+        }
         let certain = self.certain_until(lwp, None);
         self.cpu(cpu, tick).set_current(None, certain);
-        self.lose_place(lwp, what, certain, tick)?;
-        if let Some(thread) = mounted.thread().and_then(|thread| self.threads.get_mut(thread)) {
-            thread.stalls += 1;
-        }
-        Ok(())
+        self.lose_place(lwp, what, certain, tick)
     }
 
     /// It is where it was thought to be; perhaps now the kernel says so too.
@@ -288,7 +284,8 @@ impl Machine {
     }
 
     /// An LWP leaves its CPU, in a state.
-    pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, state: LwpState, tick: Ticks) -> Result<(), Error> {
+    pub(super) fn leave(&mut self, lwp: Lwp, cpu: Cpu, left: PrevState, tick: Ticks) -> Result<(), Error> {
+        let state = left.state;
         if let Some(other) = self.cpu(cpu, tick).current.filter(|other| *other != lwp) {
             // Damaged: the switch names another LWP than the one that recorded it.
             self.gone_unseen(other, cpu, None, tick)?;
@@ -304,11 +301,14 @@ impl Machine {
         let ends = state == LwpState::Exited || (state == LwpState::OffCpu && self.lwp(lwp, tick).exiting);
         let state = if ends { LwpState::Exited } else { state };
         let reason = match state {
-            LwpState::Runnable => EndReason::Preempted,
+            LwpState::Runnable => self.lwp(lwp, tick).call.reason_to_leave_runnable(),
             LwpState::Exited => EndReason::Exit,
             LwpState::OffCpu => EndReason::KernelSwitch,
             _ => EndReason::Slept,
         };
+        let entry = self.lwp(lwp, tick);
+        entry.left_in = left.reported;
+        entry.call.leaves_cpu(state != LwpState::Runnable, tick);
         self.place(lwp, Place::Off(state), tick, reason)?;
         if ends { self.lwp_gone(lwp, tick) } else { Ok(()) }
     }
@@ -343,20 +343,23 @@ impl Machine {
     pub(super) fn queue_on(&mut self, lwp: Lwp, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
         let entry = self.lwp(lwp, tick);
         (entry.queue, entry.moved) = (Some(cpu), tick);
-        Ok(())
+        self.count_runnable(lwp, tick)
     }
 
     /// An LWP is created. One that had its number before is gone, seen or not.
     pub(super) fn lwp_new(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
         let pid = self.processes.of(lwp);
         if self.lwps.get(lwp).is_some() {
+            self.end_call_unseen(lwp)?;
             self.place(lwp, Place::Off(LwpState::Exited), tick, EndReason::Resync)?;
             self.lwp_gone(lwp, tick)?;
         }
         self.number_is_used_again(lwp, pid);
         self.intervals.lwp_names.remove(&lwp);
         // Unless it may be put on a CPU unseen, now or in a gap before it is woken.
-        self.lwp(lwp, tick).is_new = !self.gaps.hide_lwps(tick);
+        let is_new = !self.gaps.hide_lwps(tick);
+        let entry = self.lwp(lwp, tick);
+        (entry.is_new, entry.was_created) = (is_new, true);
         Ok(())
     }
 
@@ -366,6 +369,7 @@ impl Machine {
         {
             self.mount(lwp, None, super::thread::Left::resync(), tick)?;
         }
+        self.pair_lwp_end(lwp, tick)?;
         let Some(mut entry) = self.lwps.remove(lwp) else { return Ok(()) };
         // Of a number that several LWPs had, the gap may be another's; and of one that has shown no user event, too.
         if entry.carries_threads && self.carriers.get(&lwp).is_some_and(|carrier| !carrier.several) {
@@ -375,6 +379,7 @@ impl Machine {
         self.intervals.close_place(&mut entry, tick, EndReason::Exit)?;
         let pid = self.processes.ended(lwp, entry.pid);
         entry.pid = entry.pid.or(pid);
+        self.processes.lwp_of(&entry, Some(tick), self.intervals.name_of(lwp));
         self.intervals.lwp(&entry, Some(tick))
     }
 
@@ -391,7 +396,7 @@ impl Machine {
         }
         let Machine { lwps, carriers, gaps, .. } = self;
         let entry = lwps.entry(lwp, || new_lwp(carriers, lwp, tick));
-        let taken_off = matches!((entry.place, place), (Place::On(..), Place::Off(_)));
+        let was_on = matches!(entry.place, Place::On(..));
         let is_doubted = (place, reason) == (Place::Lost, EndReason::Resync);
         let place = match place {
             Place::Off(state) if state != LwpState::Exited && gaps.hide_lwps(tick) => Place::Lost,
@@ -424,9 +429,14 @@ impl Machine {
         self.intervals.open_stretch(entry, tick);
         if let Some(thread) = entry.mounted.thread().and_then(|t| self.threads.get_mut(t)) {
             let state = place.thread_state();
-            thread.stalls += u64::from(taken_off);
+            match reason {
+                EndReason::Preempted if was_on => thread.stalls = thread.stalls.map(|stalls| stalls + 1),
+                EndReason::Runnable if was_on => thread.stalls = None,
+                _ => {}
+            }
             self.intervals.enter_thread_state(thread, state, Some(entry), tick, reason)?;
         }
+        self.pair_place(lwp, place, reason, tick)?;
         match place {
             Place::Off(_) => self.list_off_cpu(lwp),
             Place::Lost if !is_doubted => self.lose_mounted_of_ended(lwp)?,

@@ -6,13 +6,16 @@
 //! recorded under the new one already. So a leader that has ended and records an event on the CPU of an LWP of its own
 //! process is that LWP: the number is given to no one else before the process has ended.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use sigmund_model::{Cpu, EndReason, Event, Lwp, LwpState, Pid, Ticks};
 
-use super::{Machine, lwp::Place};
-use crate::error::Error;
+use super::{
+    Machine,
+    lwp::{LwpEntry, Place},
+};
+use crate::{error::Error, tables::OptionalTable};
 
 /// What the kernel reported about processes.
 #[derive(Debug, Default)]
@@ -21,6 +24,21 @@ pub(super) struct Processes {
     of: HashMap<Lwp, Pid, RandomState>,
     /// Leaders that have ended, while others of their process may go on.
     ended_leaders: HashSet<Lwp, RandomState>,
+    /// Which process created which.
+    parents: HashMap<Pid, Pid, RandomState>,
+    /// All that there were, those that had the same number in the order of time.
+    known: BTreeMap<Pid, Vec<Process>>,
+}
+
+/// A row of `processes`.
+#[derive(Debug)]
+struct Process {
+    first: Ticks,
+    /// The end of the last of its LWPs; `None` if one of them has not ended.
+    end: Option<Ticks>,
+    name: Option<Box<str>>,
+    parent: Option<Pid>,
+    exit_code: Option<(i64, bool)>,
 }
 
 impl Processes {
@@ -31,6 +49,49 @@ impl Processes {
             self.ended_leaders.insert(lwp);
         }
         pid
+    }
+
+    /// An LWP has ended at `end`, or not before the trace did.
+    pub(super) fn lwp_of(&mut self, entry: &LwpEntry, end: Option<Ticks>, name: Option<&str>) {
+        let Some(pid) = entry.pid else { return };
+        let processes = self.known.entry(pid).or_default();
+        let leads = pid.0 == entry.lwp.0;
+        let is_new = match processes.last() {
+            Some(last) => leads && entry.was_created && last.end.is_some_and(|end| end <= entry.first),
+            None => true,
+        };
+        if is_new {
+            let parent = self.parents.get(&pid).copied();
+            processes.push(Process { first: entry.first, end, name: None, parent, exit_code: None });
+        }
+        let Some(process) = processes.last_mut() else { return };
+        process.first = process.first.min(entry.first);
+        process.end = process.end.zip(end).map(|(one, other)| one.max(other));
+        if leads || process.name.is_none() {
+            process.name = name.map(Box::from).or(process.name.take());
+        }
+        // What the process was given; else what the last of its LWPs was.
+        let is_of_process = process.exit_code.is_some_and(|(_, of_process)| of_process);
+        if !is_of_process && entry.exit_code.is_some() {
+            process.exit_code = entry.exit_code;
+        }
+    }
+
+    /// Writes the table.
+    pub(super) fn write(&mut self, table: &mut OptionalTable) -> Result<(), Error> {
+        for (pid, processes) in std::mem::take(&mut self.known) {
+            for process in processes {
+                let end = process.end;
+                // It exits with the lowest byte of what it gave.
+                let exit_code = process.exit_code.filter(|_| end.is_some()).map(|(code, _)| code & 0xff);
+                table.row(|mut row| {
+                    row.int(pid.0).maybe_text(process.name.as_deref());
+                    row.maybe_int(process.parent.map(|parent| parent.0.into())).count(process.first.0);
+                    row.maybe_count(end.map(|end| end.0 - process.first.0)).maybe_int(exit_code);
+                })?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn of(&self, lwp: Lwp) -> Option<Pid> {
@@ -44,12 +105,22 @@ impl Machine {
         self.processes.of.insert(lwp, pid);
     }
 
+    /// A process was created by another.
+    pub(crate) fn has_parent(&mut self, pid: Pid, parent: Pid) {
+        self.processes.parents.insert(pid, parent);
+    }
+
     /// `by`, or whoever is on the CPU, is about to make an LWP: of its own process, or the leader of a new one.
     pub(crate) fn makes(&mut self, event: &Event, child: Lwp, in_own_process: bool) {
         let by = event.lwp.or_else(|| self.cpus.get(event.cpu?)?.current);
         let pid = match in_own_process {
             true => by.and_then(|lwp| self.process_by_kernel_or_user(lwp)),
-            false => Some(Pid(child.0)),
+            false => {
+                if let Some(parent) = by.and_then(|lwp| self.process_by_kernel_or_user(lwp)) {
+                    self.has_parent(Pid(child.0), parent);
+                }
+                Some(Pid(child.0))
+            }
         };
         match pid {
             Some(pid) => self.is_of(child, pid),
@@ -100,8 +171,13 @@ impl Machine {
     }
 
     fn ends_as(&mut self, old: Lwp, new: Lwp, tick: Ticks) -> Result<(), Error> {
+        // It is still in `execve`.
+        let mut call =
+            self.lwps.get_mut(old).map(|entry| std::mem::take(&mut entry.call)).unwrap_or_default();
+        call.lose_cpu();
         self.place(old, Place::Off(LwpState::Exited), tick, EndReason::Exit)?;
         self.lwp_gone(old, tick)?;
+        self.lwp(new, tick).call = call;
         self.processes.ended_leaders.remove(&new);
         self.is_of(new, Pid(new.0));
         Ok(())

@@ -3,7 +3,10 @@
 use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState, Ticks, Wait};
 
 use super::{Machine, Placed, contradictions::Contradiction, lwp::Mounted};
-use crate::error::Error;
+use crate::{
+    error::Error,
+    pairing::{Queue, Wakeup},
+};
 
 /// A user thread of which something is known.
 #[derive(Debug)]
@@ -30,7 +33,14 @@ pub(super) struct ThreadEntry {
     pub(super) active: u64,
     pub(super) dispatches: u64,
     pub(super) migrations: u64,
-    pub(super) stalls: u64,
+    /// `None` if it is not known of some departure of its LWP whether it was a preemption.
+    pub(super) stalls: Option<u64>,
+    /// A wakeup of it, up to its dispatch.
+    pub(super) wakeup: Option<Wakeup>,
+    /// The ready queue that it is counted in.
+    pub(super) queue: Option<Queue>,
+    /// How often it was not known whether it was active.
+    pub(super) doubts: u32,
 }
 
 impl ThreadEntry {
@@ -53,7 +63,10 @@ impl ThreadEntry {
             active: 0,
             dispatches: 0,
             migrations: 0,
-            stalls: 0,
+            stalls: Some(0),
+            wakeup: None,
+            queue: None,
+            doubts: u32::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted)),
         }
     }
 }
@@ -171,6 +184,7 @@ impl Machine {
         if state == ThreadState::Blocked {
             entry.wait = left.wait;
         }
+        self.pair_departure(thread, left.state, left.wait, state, tick)?;
         if state == ThreadState::Exited {
             return self.thread_gone(thread, tick);
         }
@@ -179,6 +193,7 @@ impl Machine {
     }
 
     fn thread_gone(&mut self, thread: Thread, tick: Ticks) -> Result<(), Error> {
+        self.pair_thread_end(thread, tick)?;
         let Some(mut entry) = self.threads.remove(thread) else { return Ok(()) };
         self.intervals.close_thread_state(&mut entry, tick, EndReason::Exit)?;
         self.intervals.thread(&entry, Some(tick))
@@ -195,6 +210,9 @@ impl Machine {
         entry.last_lwp = Some(lwp);
         entry.mounted_since = since;
         entry.may_be_mounted = false;
+        if let Some(wakeup) = entry.wakeup.take() {
+            self.intervals.pairing.wakeups.write(&wakeup, Some(tick))?;
+        }
         self.intervals.enter_thread_state(entry, state, Some(carrier), tick, EndReason::Dispatched)
     }
 
@@ -215,6 +233,9 @@ impl Machine {
             pid,
             ..ThreadEntry::new(thread, state, event.tick)
         });
+        if let Some(entry) = self.threads.get_mut(thread) {
+            self.intervals.count_ready(entry, event.tick)?;
+        }
         self.list_unmounted(thread);
         Ok(())
     }

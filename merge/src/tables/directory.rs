@@ -12,8 +12,8 @@ use std::{
 use sigmund_files::{Destination, Folder, Replaceable};
 use sigmund_model::tables::{INFO, Table};
 
-use super::{parts::Parts, writer::TableWriter};
-use crate::{error::Error, helpers::Helpers, merge::MergeOptions};
+use super::writer::TableWriter;
+use crate::{encoding::Parts, error::Error, merge::MergeOptions, worker_pool::WorkerPool};
 
 /// What `force` may overwrite.
 const SUPER_TRACE: Replaceable =
@@ -24,17 +24,17 @@ pub(crate) struct Directory {
     target: PathBuf,
     destination: Destination,
     partial: Folder,
-    helpers: Option<Arc<Helpers>>,
+    pool: Option<Arc<WorkerPool>>,
     /// Bytes of the rows that are in their files.
     written: Arc<AtomicU64>,
 }
 
 impl Directory {
-    /// Begins a super-trace that will be at `target`; its rows are encoded by the helpers, if there are any.
+    /// Begins a super-trace that will be at `target`; its rows are encoded by the pool, if there is one.
     pub(crate) fn create(
         target: &Path,
         options: &MergeOptions,
-        helpers: Option<Arc<Helpers>>,
+        pool: Option<Arc<WorkerPool>>,
     ) -> Result<Directory, Error> {
         let replaceable = options.force.then_some(SUPER_TRACE);
         let mut destination = match Destination::with_parents(target, replaceable, options.owner) {
@@ -44,7 +44,7 @@ impl Directory {
             begun => begun.map_err(Error::io(target))?,
         };
         let partial = destination.folder().map_err(Error::io(target))?;
-        Ok(Directory { target: target.to_path_buf(), destination, partial, helpers, written: Arc::default() })
+        Ok(Directory { target: target.to_path_buf(), destination, partial, pool, written: Arc::default() })
     }
 
     /// Bytes of the rows that are in their files so far.
@@ -61,7 +61,7 @@ impl Directory {
     pub(super) fn parts(&self, table: &'static Table) -> Result<Parts, Error> {
         let folder = self.partial.create_folder(table.name);
         let folder = folder.map_err(Error::io(&self.partial.path_of(table.name)))?;
-        Parts::create(table, folder, self.helpers.clone(), Arc::clone(&self.written))
+        Parts::create(table, folder, self.pool.clone(), Arc::clone(&self.written))
     }
 
     /// All tables are written: gives it its name. What had that name before goes away then, and not earlier.

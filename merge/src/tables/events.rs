@@ -9,15 +9,12 @@ use std::{
 
 use sigmund_model::{Context, Cpu, Event, EventType, Params, Ticks, tables::EVENTS};
 
-use super::{
-    column::{Cells, Filled, Texts},
-    dictionary::{Keys, NONE, Values},
-    directory::Directory,
-    levels::Levels,
-    parts::Parts,
-    writer::BATCH_ROWS,
+use super::{directory::Directory, writer::BATCH_ROWS};
+use crate::{
+    encoding::{Cells, Filled, Keys, Levels, NONE, Parts, Texts, Values},
+    error::Error,
+    machine::Placed,
 };
-use crate::{error::Error, machine::Placed};
 
 /// Rows with the tick of the row before stay in its batch, and so in its part, up to this many: then the times of two
 /// parts do not overlap.

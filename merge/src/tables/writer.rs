@@ -2,8 +2,10 @@
 
 use sigmund_model::tables::Table;
 
-use super::{column::Column, parts::Parts};
-use crate::error::Error;
+use crate::{
+    encoding::{Column, Parts},
+    error::Error,
+};
 
 /// Rows that are gathered before they are encoded: what fits the cache.
 pub(super) const BATCH_ROWS: usize = 16 << 10;
@@ -98,6 +100,15 @@ impl Row<'_> {
             Some(Column::Words(words)) => words.append(value),
             Some(Column::Texts(texts)) => texts.push(value),
             _ => unreachable!("a text for a column that holds none"),
+        }
+        self
+    }
+
+    /// A list of numbers.
+    pub(crate) fn numbers(&mut self, values: impl Iterator<Item = i64>) -> &mut Self {
+        match self.columns.next() {
+            Some(Column::Numbers(numbers)) => numbers.push_list(values.map(Some)),
+            _ => unreachable!("numbers for a column that holds none"),
         }
         self
     }

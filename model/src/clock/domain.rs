@@ -33,6 +33,11 @@ impl ClockDomain {
         }
     }
 
+    /// Whether it counts nanoseconds. The others count ticks.
+    pub fn counts_nanos(self) -> bool {
+        !matches!(self, ClockDomain::Tsc | ClockDomain::Ticks)
+    }
+
     /// The clock of this name, as [`name`](Self::name) or as ftrace's `trace_clock` writes it.
     pub fn from_name(name: &str) -> Option<ClockDomain> {
         Some(match name {

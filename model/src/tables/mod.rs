@@ -8,18 +8,52 @@
 //! because that is when a streaming merge knows one; intervals that never ended come last. One that a contradiction
 //! shortened comes where the contradiction was found.
 
+mod actors;
 mod columns;
+mod events;
+mod intervals;
+mod recording;
+mod states;
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-pub use columns::{
-    ACTIVE, ALL, CLOCKS, CPUS, EVENT_TYPES, EVENTS, INFO, LOSSES, LWP_STATES, LWPS, THREAD_STATES, THREADS,
+pub use self::{
+    actors::{CPUS, LWPS, PROCESSES, THREADS},
+    events::{EVENT_TYPES, EVENTS},
+    intervals::{COUNTERS, INTERRUPTS, LOCKS, SPANS, SYSCALLS, WAKEUPS},
+    recording::{CLOCKS, INFO, LOSSES},
+    states::{ACTIVE, LWP_STATES, THREAD_STATES},
 };
 
 /// The version of the layout. It changes when a reader of the one before would go wrong.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// All tables.
+pub const ALL: &[Table] = &[
+    EVENTS,
+    ACTIVE,
+    THREAD_STATES,
+    LWP_STATES,
+    WAKEUPS,
+    INTERRUPTS,
+    SYSCALLS,
+    SPANS,
+    LOCKS,
+    COUNTERS,
+    THREADS,
+    LWPS,
+    PROCESSES,
+    CPUS,
+    EVENT_TYPES,
+    LOSSES,
+    CLOCKS,
+    INFO,
+];
+
+/// Tables that a merge may be told to leave out.
+pub const OPTIONAL: &[Table] = &[WAKEUPS, INTERRUPTS, SYSCALLS, SPANS, LOCKS, COUNTERS, PROCESSES];
 
 /// Keys of the table `info` that programs look up.
 pub mod info_keys {
@@ -37,6 +71,8 @@ pub mod info_keys {
     pub const WITNESS_DISAGREE: &str = "witness_disagree";
     /// User events that have one witness only.
     pub const WITNESS_SINGLE: &str = "witness_single";
+    /// The tables that the merge was told to leave out, with commas between them; absent if there are none.
+    pub const LEFT_OUT_TABLES: &str = "left_out_tables";
     /// With the number of a process behind it: ticks that a record without parameters cost there, when it began to
     /// record. Absent where the user trace does not say.
     pub const PROBE_TICKS: &str = "probe_ticks_";
@@ -96,8 +132,6 @@ pub struct Column {
     pub ty: ColumnType,
     /// Whether it may be NULL, which always means "not known, or none".
     pub nullable: bool,
-    /// Whether there are super-traces of this [version](SCHEMA_VERSION) without it. It is NULL in all their rows.
-    pub later: bool,
     /// A sentence about it.
     pub doc: &'static str,
 }
@@ -138,7 +172,6 @@ mod tests {
         for table in ALL {
             for column in table.columns {
                 assert!(column.doc.ends_with('.'), "{}.{}", table.name, column.name);
-                assert!(column.nullable || !column.later, "{}.{}", table.name, column.name);
                 if column.name.ends_with("_tick") || column.name.ends_with("_ns") {
                     let wide = matches!(column.ty, ColumnType::Int64 | ColumnType::Float64);
                     assert!(wide, "{}.{}", table.name, column.name);

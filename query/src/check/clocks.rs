@@ -35,8 +35,9 @@ impl Clock {
 }
 
 const BY_CLOCK: &str = "
-    SELECT CAST(domain AS VARCHAR) AS domain, count(*) AS snapshots, max(after_tick) - min(before_tick) AS span_tick,
-           max(after_tick - before_tick) AS bracket_tick, max(abs(residual_ns)) AS residual_ns
+    SELECT CAST(domain AS VARCHAR) AS domain, count(*) AS snapshots,
+           max(coalesce(after_tick, after_ns)) - min(coalesce(before_tick, before_ns)) AS span_tick,
+           max(coalesce(after_tick - before_tick, after_ns - before_ns)) AS bracket_tick, max(abs(residual_ns)) AS residual_ns
     FROM raw_clocks GROUP BY domain ORDER BY domain";
 
 /// All clocks of which there are snapshots, by name.

@@ -74,7 +74,7 @@ pub(super) fn of_lwp_state(state: LwpState) -> Color {
     match state {
         LwpState::Running => GREEN,
         LwpState::Runnable => ORANGE,
-        LwpState::Sleeping => GREY,
+        LwpState::Sleeping | LwpState::Idle => GREY,
         LwpState::DiskSleep => DARK_GREY,
         LwpState::Stopped => BROWN,
         LwpState::Exited => BLACK,

@@ -266,7 +266,7 @@ fn prev_state(state: Option<LwpState>) -> i64 {
     match state {
         Some(LwpState::Runnable | LwpState::Running) => 0,
         Some(LwpState::Sleeping) => 1,
-        Some(LwpState::DiskSleep) => 2,
+        Some(LwpState::DiskSleep | LwpState::Idle) => 2,
         Some(LwpState::Stopped) => 4,
         Some(LwpState::Exited) => 0x10,
         Some(LwpState::OffCpu | LwpState::Unknown) | None => 3,
@@ -277,7 +277,7 @@ fn generic_state(state: LwpState) -> Option<u64> {
     match state {
         LwpState::Runnable => Some(task_state::RUNNABLE),
         LwpState::Sleeping => Some(task_state::INTERRUPTIBLE_SLEEP),
-        LwpState::DiskSleep => Some(task_state::UNINTERRUPTIBLE_SLEEP),
+        LwpState::DiskSleep | LwpState::Idle => Some(task_state::UNINTERRUPTIBLE_SLEEP),
         LwpState::Stopped => Some(task_state::STOPPED),
         LwpState::Running | LwpState::Exited | LwpState::OffCpu | LwpState::Unknown => None,
     }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use fkt_ingest::{CtfTrace, TraceFile};
-use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, LwpState, Severity, Ticks};
+use sigmund_model::{Context, Cpu, Effect, Event, Level, Loss, LossKind, Lwp, Severity, TaskState, Ticks};
 
 use super::writer::{self, Bits, Head, Order};
 use super::{babeltrace, drain, lay_out};
@@ -87,12 +87,12 @@ fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Tru
             fields.extend([format!("prev_state={state}"), "next_comm=sixteen letters!".to_owned()]);
             fields.extend([format!("next_tid={next}"), "next_prio=120".to_owned()]);
             let prev_state = match state {
-                1 => LwpState::Sleeping,
-                2 => LwpState::DiskSleep,
-                _ => LwpState::Runnable,
+                1 => TaskState::from_letters("S"),
+                2 => TaskState::from_letters("D"),
+                _ => TaskState::from_number(state as i64),
             };
             let (prev, next) = (Some(Lwp(prev as u32)), Lwp(next as u32));
-            ("sched_switch", Effect::KernelSwitch { prev, prev_state: Some(prev_state), next })
+            ("sched_switch", Effect::KernelSwitch { prev, prev_state: Some(prev_state.into()), next })
         }
         1 | 2 => {
             let (tid, to) = (number(1000), number(64));

@@ -47,7 +47,7 @@ use super::{
     Machine,
     lwp::{Mounted, Place},
 };
-use crate::error::Error;
+use crate::{error::Error, pairing::Owner};
 
 /// Gaps, and whom the next one will touch.
 #[derive(Debug, Default)]
@@ -199,6 +199,7 @@ impl Machine {
         entry.interrupts.clear();
         entry.interrupts_unknown = true;
         entry.gap = entry.gap.max(Some(to));
+        self.intervals.pairing.interrupts.lose(cpu, now)?;
         self.gaps.cpus_until = self.gaps.cpus_until.max(to);
         self.gaps.cpu_opened = Some(now);
         let off_cpu = std::mem::take(&mut self.gaps.off_cpu);
@@ -210,7 +211,10 @@ impl Machine {
                 Place::On(..) if current == Some(lwp) => {
                     self.place(lwp, Place::Lost, now, EndReason::Lost)?
                 }
-                Place::Unknown => self.lose_mounted_of_ended(lwp)?,
+                Place::Unknown => {
+                    self.lose_call(lwp, now)?;
+                    self.lose_mounted_of_ended(lwp)?;
+                }
                 Place::On(..) | Place::Lost => {}
             }
         }
@@ -271,6 +275,7 @@ impl Machine {
     fn open_lwp_gap(&mut self, lwp: Lwp, to: Ticks) -> Result<(), Error> {
         let pid = self.process_of(lwp);
         self.lose_mounted(lwp)?;
+        self.intervals.pairing.lose_thread(Owner::Lwp(lwp), None, self.now)?;
         self.gaps.open_lwp(lwp, pid, to);
         for thread in self.gaps.take_unmounted(pid) {
             let Some(entry) = self.threads.get_mut(thread) else { continue };

@@ -26,7 +26,7 @@ impl Case {
         let folder = tempfile::tempdir().unwrap();
         let directory =
             Directory::create(&folder.path().join("out"), &MergeOptions::default(), None).unwrap();
-        let machine = Machine::new(Intervals::create(&directory).unwrap(), true);
+        let machine = Machine::new(Intervals::create(&directory, &[]).unwrap(), true);
         let mut case = Case { machine, _folder: folder };
         case.switch(100, 0, 70);
         case
@@ -47,7 +47,7 @@ impl Case {
     }
 
     fn switch(&mut self, tick: u64, prev: u32, next: u32) -> Placed {
-        let (prev, prev_state) = (Some(Lwp(prev)), Some(LwpState::Runnable));
+        let (prev, prev_state) = (Some(Lwp(prev)), Some(LwpState::Runnable.into()));
         self.take(tick, prev.map(|lwp| lwp.0), Effect::KernelSwitch { prev, prev_state, next: Lwp(next) })
     }
 
@@ -129,7 +129,7 @@ fn an_exit_ends_a_gap_of_user_events_only_if_no_other_lwp_of_that_number_may_hav
         case.machine.missing(&Loss { lwp: Some(Lwp(70)), ..loss }).unwrap();
         assert!(case.machine.gaps.hide_threads(Some(pid)));
         case.take(110, Some(70), Effect::LwpExit);
-        let (prev, prev_state) = (Some(Lwp(70)), Some(LwpState::Exited));
+        let (prev, prev_state) = (Some(Lwp(70)), Some(LwpState::Exited.into()));
         case.take(111, Some(70), Effect::KernelSwitch { prev, prev_state, next: Lwp(0) });
         let found = case.machine.gaps.hide_threads(Some(pid));
         assert_eq!(found, is_open, "recorded {recorded}, several {several}");

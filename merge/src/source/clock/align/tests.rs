@@ -76,7 +76,8 @@ fn schedule(seed: u64, cpus: u32, pinned: bool, races: bool) -> Cpus {
             states[next as usize - 70] = 1;
         }
         on[cpu as usize] = next;
-        let switch = Effect::KernelSwitch { prev: Some(Lwp(prev)), prev_state: Some(state), next: Lwp(next) };
+        let switch =
+            Effect::KernelSwitch { prev: Some(Lwp(prev)), prev_state: Some(state.into()), next: Lwp(next) };
         drawn[cpu as usize].push(event(tick, cpu, switch));
     }
     drawn
@@ -196,7 +197,7 @@ fn a_schedule_has_violations_where_there_is_skew() {
 fn few_violations_change_nothing() {
     let switch = |prev, next| Effect::KernelSwitch {
         prev: Some(Lwp(prev)),
-        prev_state: Some(LwpState::Runnable),
+        prev_state: Some(LwpState::Runnable.into()),
         next: Lwp(next),
     };
     let mut cpus: Cpus = vec![Vec::new(), Vec::new()];

@@ -1,6 +1,6 @@
 //! The Parquet files of one table: batches in, row groups encoded, parts appended in the order of time.
 //!
-//! With helpers, a row group is gathered as it is and encoded as a whole by one of them, or here if they are busy.
+//! With a worker pool, a row group is gathered as it is and encoded as a whole by a worker, or here if all are busy.
 //! Without, each batch is encoded at once, while it is in the cache. The bytes that come out are the same.
 
 use std::{
@@ -27,9 +27,9 @@ use super::{
     encoder::{Batch, Chunks, Encoding, OpenGroup},
     properties::properties,
 };
-use crate::{error::Error, helpers::Helpers};
+use crate::{error::Error, worker_pool::WorkerPool};
 
-/// Rows of a row group: what a reader can skip by its statistics, and what a helper encodes at a time.
+/// Rows of a row group: what a reader can skip by its statistics, and what a worker encodes at a time.
 const ROW_GROUP_ROWS: usize = 256 << 10;
 /// Rows of a part.
 const PART_ROWS: usize = 8 << 20;
@@ -37,12 +37,12 @@ const PART_ROWS: usize = 8 << 20;
 const MOST_UNDER_WAY: usize = 16;
 
 /// The files of one table.
-pub(super) struct Parts {
+pub(crate) struct Parts {
     folder: Folder,
     schema: SchemaRef,
     columns: SchemaDescPtr,
-    helpers: Option<Arc<Helpers>>,
-    /// The row group that is being gathered; without helpers, what has its rows already.
+    pool: Option<Arc<WorkerPool>>,
+    /// The row group that is being gathered; without a pool, what has its rows already.
     gathered: Vec<Batch>,
     open: Option<OpenGroup>,
     rows: usize,
@@ -59,14 +59,14 @@ pub(super) struct Parts {
 /// A row group on its way to the file.
 enum UnderWay {
     Encoded(usize, Chunks),
-    WithHelper(usize, Receiver<Chunks>),
+    WithWorker(usize, Receiver<Chunks>),
 }
 
 impl Parts {
-    pub(super) fn create(
+    pub(crate) fn create(
         table: &'static Table,
         folder: Folder,
-        helpers: Option<Arc<Helpers>>,
+        pool: Option<Arc<WorkerPool>>,
         written: Arc<AtomicU64>,
     ) -> Result<Parts, Error> {
         let schema = table.schema();
@@ -76,7 +76,7 @@ impl Parts {
             folder,
             columns: Arc::new(file.schema_descr().clone()),
             schema,
-            helpers,
+            pool,
             gathered: Vec::new(),
             open: None,
             rows: 0,
@@ -90,12 +90,12 @@ impl Parts {
     }
 
     /// Adds `rows` rows. A row group may end with them.
-    pub(super) fn write(&mut self, batch: Batch, rows: usize) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, batch: Batch, rows: usize) -> Result<(), Error> {
         if rows == 0 {
             return Ok(());
         }
         self.rows += rows;
-        if self.helpers.is_some() {
+        if self.pool.is_some() {
             self.gathered.push(batch);
         } else {
             self.encode(&batch)?;
@@ -115,9 +115,9 @@ impl Parts {
         if rows == 0 {
             return Ok(());
         }
-        let under_way = match (self.open.take(), &self.helpers) {
+        let under_way = match (self.open.take(), &self.pool) {
             (Some(open), _) => UnderWay::Encoded(rows, open.close()),
-            (None, Some(helpers)) => {
+            (None, Some(pool)) => {
                 let batches = std::mem::take(&mut self.gathered);
                 let mut encoding = Encoding::new(Arc::clone(&self.columns), batches);
                 let (send, receive) = mpsc::channel();
@@ -127,10 +127,10 @@ impl Parts {
                     let _ = send.send(chunks);
                     false
                 };
-                if let Err(mut task) = helpers.encode(task) {
+                if let Err(mut task) = pool.encode(task) {
                     while task() {}
                 }
-                UnderWay::WithHelper(rows, receive)
+                UnderWay::WithWorker(rows, receive)
             }
             (None, None) => return Ok(()),
         };
@@ -139,7 +139,7 @@ impl Parts {
     }
 
     /// Completes the files.
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
         self.end_group()?;
         self.append(0)?;
         let path = self.path;
@@ -152,13 +152,13 @@ impl Parts {
         while let Some(first) = self.under_way.pop_front() {
             let (rows, chunks) = match first {
                 UnderWay::Encoded(rows, chunks) => (rows, chunks),
-                UnderWay::WithHelper(rows, receiver) => match receiver.try_recv() {
+                UnderWay::WithWorker(rows, receiver) => match receiver.try_recv() {
                     Ok(chunks) => (rows, chunks),
                     Err(TryRecvError::Empty) if self.under_way.len() < left => {
-                        self.under_way.push_front(UnderWay::WithHelper(rows, receiver));
+                        self.under_way.push_front(UnderWay::WithWorker(rows, receiver));
                         return Ok(());
                     }
-                    Err(_) => (rows, receiver.recv().expect("a helper that panicked ends the merge")),
+                    Err(_) => (rows, receiver.recv().expect("a worker that panicked ends the merge")),
                 },
             };
             let chunks = chunks.map_err(self.failed())?;

@@ -13,8 +13,8 @@ use super::{
     column::Cells,
     dictionary::DictionaryChunk,
     differences::DifferenceChunk,
-    places::{NumberPlaces, TextPlaces},
     properties::is_difference,
+    value_index::{NumberIndex, TextIndex},
     values::ValueChunk,
 };
 
@@ -38,8 +38,8 @@ pub(super) struct Encoding {
 
 enum ColumnEncoder {
     Differences(Box<DifferenceChunk>),
-    Numbers(Box<ValueChunk<NumberPlaces>>),
-    Texts(Box<ValueChunk<TextPlaces>>),
+    Numbers(Box<ValueChunk<NumberIndex>>),
+    Texts(Box<ValueChunk<TextIndex>>),
     Keys(Box<DictionaryChunk>),
     Bools(Box<BoolChunk>),
 }

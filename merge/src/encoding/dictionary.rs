@@ -12,17 +12,17 @@ use super::{
     chunk::{Chunk, EncodedChunk, Ending},
     hybrid,
     levels::Levels,
-    places::put_text,
+    value_index::put_text,
 };
 
 /// The key of a row without a value, and its place.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// The place of what has not come yet.
 const NEW: u32 = NONE - 1;
 
 /// A list of values, as they stand in a dictionary page: numbers as their bytes, texts with their length in front.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(crate) struct Values {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     /// The value of each key, which several may share; [`NONE`] for one without.
@@ -31,23 +31,23 @@ pub(super) struct Values {
 
 impl Values {
     /// Adds a text for the next key.
-    pub(super) fn push_text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         put_text(text.as_bytes(), &mut self.bytes);
         self.push_end();
     }
 
     /// Adds a number for the next key.
-    pub(super) fn push_number(&mut self, number: i64) {
+    pub(crate) fn push_number(&mut self, number: i64) {
         self.bytes.extend(number.to_le_bytes());
         self.push_end();
     }
 
     /// The next key has the value of a key before, or none.
-    pub(super) fn push_as(&mut self, key: Option<usize>) {
+    pub(crate) fn push_as(&mut self, key: Option<usize>) {
         self.of_keys.push(key.map_or(NONE, |key| self.of_keys[key]));
     }
 
-    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Arc<Values> {
+    pub(crate) fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Arc<Values> {
         let mut values = Values::default();
         texts.into_iter().for_each(|text| values.push_text(text));
         Arc::new(values)
@@ -66,13 +66,13 @@ impl Values {
 
 /// The values of some rows: for each its key, which is a place in a list. Columns of equal keys share them.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
-    pub(super) keys: Arc<Vec<u32>>,
-    pub(super) values: Arc<Values>,
+pub(crate) struct Keys {
+    pub(crate) keys: Arc<Vec<u32>>,
+    pub(crate) values: Arc<Values>,
 }
 
 /// A column chunk that is being encoded.
-pub(super) struct DictionaryChunk {
+pub(crate) struct DictionaryChunk {
     chunk: Chunk,
     places: KeyPlaces,
     indices: Vec<u32>,
@@ -90,12 +90,12 @@ struct KeyPlaces {
 }
 
 impl DictionaryChunk {
-    pub(super) fn new(column: ColumnDescPtr) -> Result<DictionaryChunk, ParquetError> {
+    pub(crate) fn new(column: ColumnDescPtr) -> Result<DictionaryChunk, ParquetError> {
         Ok(DictionaryChunk { chunk: Chunk::new(column)?, places: KeyPlaces::default(), indices: Vec::new() })
     }
 
     /// Encodes some rows as a page. All keys are of the same list, which may have grown since the page before.
-    pub(super) fn page(&mut self, rows: &Keys) -> Result<(), ParquetError> {
+    pub(crate) fn page(&mut self, rows: &Keys) -> Result<(), ParquetError> {
         let count = rows.keys.len();
         let places = &mut self.places;
         places.make_room(&rows.values);
@@ -120,7 +120,7 @@ impl DictionaryChunk {
         levels
     }
 
-    pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
+    pub(crate) fn close(self) -> Result<EncodedChunk, ParquetError> {
         let dictionary = Some((self.places.dictionary, self.places.len as usize));
         self.chunk.close(Ending { dictionary, ..Ending::default() })
     }

@@ -1,4 +1,4 @@
-//! A stream that is read batch by batch: ahead by helpers, or here when the events are wanted.
+//! A stream that is read batch by batch: prefetched by workers, or read here when the events are needed.
 
 use std::{
     collections::VecDeque,
@@ -8,39 +8,39 @@ use std::{
 
 use sigmund_model::{Event, EventStream, Loss};
 
-use crate::helpers::Helpers;
+use crate::worker_pool::WorkerPool;
 
 /// Events that all streams together keep in memory.
 const EVENTS_IN_MEMORY: usize = 48 << 10;
-/// Most events of a batch: few, so that they are still in the cache when they are merged. Helpers are asked for them one
-/// by one.
-const MOST_AHEAD: usize = 512;
-/// Most events of a batch that nobody reads ahead.
+/// Most events of a batch: few, so that they are still in the cache when they are merged. Workers are asked for them
+/// one by one.
+const MOST_PREFETCHED: usize = 512;
+/// Most events of a batch that is not prefetched.
 const MOST_HERE: usize = 32;
-/// Most batches of a stream that are read ahead.
+/// Most batches of a stream that are prefetched.
 const MOST_BATCHES: usize = 16;
 
 /// The events of a stream, the next of them decoded already.
-pub(crate) struct Ahead {
-    from: From,
+pub(crate) struct Prefetch {
+    from: Reading,
     batch: Batch,
     /// Events taken from the batch; the current one is the last of them.
     taken: usize,
     losses_taken: usize,
 }
 
-/// Who reads.
-enum From {
+/// Where the stream is read.
+enum Reading {
     Here(Reader),
-    Helpers(Arc<Helpers>, Arc<ReadAhead>),
+    Pool(Arc<WorkerPool>, Arc<Prefetched>),
 }
 
 /// A reader, and what it has read. Who reads holds the reader until the batch is among the others: whoever gets it then
 /// finds all that was read.
-struct ReadAhead {
+struct Prefetched {
     reader: Mutex<Reader>,
     batches: Mutex<Batches>,
-    /// Batches that are read ahead.
+    /// Batches that are prefetched.
     most: usize,
 }
 
@@ -49,7 +49,7 @@ struct Batches {
     ready: VecDeque<Batch>,
     /// Memory for others.
     spare: Vec<Batch>,
-    /// Whether a helper is at it, or will be.
+    /// Whether a worker reads one, or will.
     asked: bool,
     /// Whether the last of `ready` is the last of all.
     ended: bool,
@@ -69,26 +69,26 @@ struct Batch {
     error: Option<io::Error>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// One of so many `streams`: of many, each has a small part of the memory that a few may have.
     pub(crate) fn new(
         stream: Box<dyn EventStream + Send>,
-        helpers: Option<&Arc<Helpers>>,
+        pool: Option<&Arc<WorkerPool>>,
         streams: usize,
-    ) -> Ahead {
+    ) -> Prefetch {
         let reader = Reader { stream, ended: false };
         let of_stream = EVENTS_IN_MEMORY / streams.max(1);
-        let most = if helpers.is_some() { MOST_AHEAD } else { MOST_HERE };
+        let most = if pool.is_some() { MOST_PREFETCHED } else { MOST_HERE };
         let events = (of_stream / 3).clamp(16, most);
-        let from = match helpers {
-            None => From::Here(reader),
-            Some(helpers) => {
+        let from = match pool {
+            None => Reading::Here(reader),
+            Some(pool) => {
                 let batches = (of_stream / events).clamp(3, MOST_BATCHES + 2) - 1;
-                From::Helpers(Arc::clone(helpers), Arc::new(ReadAhead::new(reader, batches, events)))
+                Reading::Pool(Arc::clone(pool), Arc::new(Prefetched::new(reader, batches, events)))
             }
         };
-        from.read_ahead();
-        Ahead { from, batch: Batch::of(events), taken: 0, losses_taken: 0 }
+        from.prefetch();
+        Prefetch { from, batch: Batch::of(events), taken: 0, losses_taken: 0 }
     }
 
     /// Goes to the next event; `false` at the end.
@@ -131,25 +131,25 @@ impl Ahead {
         losses.extend(self.batch.losses.drain(..).skip(self.losses_taken).map(|(_, loss)| loss));
         (self.taken, self.losses_taken) = (0, 0);
         match &mut self.from {
-            From::Here(reader) => reader.fill(&mut self.batch),
-            From::Helpers(_, ahead) => ahead.swap(&mut self.batch),
+            Reading::Here(reader) => reader.fill(&mut self.batch),
+            Reading::Pool(_, prefetched) => prefetched.swap(&mut self.batch),
         }
-        self.from.read_ahead();
+        self.from.prefetch();
         self.batch.error.take().map_or(Ok(()), Err)
     }
 }
 
-impl From {
-    /// Asks helpers for more, when half of what they may read ahead is gone.
-    fn read_ahead(&self) {
-        let From::Helpers(helpers, ahead) = self else { return };
-        let mut batches = lock(&ahead.batches);
-        if batches.asked || batches.ended || batches.ready.len() > ahead.most / 2 {
+impl Reading {
+    /// Asks the workers for more when half of what they may prefetch is used.
+    fn prefetch(&self) {
+        let Reading::Pool(pool, prefetched) = self else { return };
+        let mut batches = lock(&prefetched.batches);
+        if batches.asked || batches.ended || batches.ready.len() > prefetched.most / 2 {
             return;
         }
         batches.asked = true;
-        let ahead = Arc::clone(ahead);
-        helpers.decode(move || ahead.read_one());
+        let prefetched = Arc::clone(prefetched);
+        pool.decode(move || prefetched.read_one());
     }
 }
 
@@ -157,15 +157,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("a stream that panicked ends the merge")
 }
 
-impl ReadAhead {
-    /// So many `batches` are read ahead, each of so many `events`.
-    fn new(reader: Reader, batches: usize, events: usize) -> ReadAhead {
+impl Prefetched {
+    /// So many `batches` are prefetched, each of so many `events`.
+    fn new(reader: Reader, batches: usize, events: usize) -> Prefetched {
         let spare = (0..batches).map(|_| Batch::of(events)).collect();
         let none = Batches { ready: VecDeque::new(), spare, asked: false, ended: false };
-        ReadAhead { reader: Mutex::new(reader), batches: Mutex::new(none), most: batches }
+        Prefetched { reader: Mutex::new(reader), batches: Mutex::new(none), most: batches }
     }
 
-    /// Reads one batch ahead; whether another one is wanted then.
+    /// Prefetches one batch; whether another one is wanted then.
     fn read_one(&self) -> bool {
         let mut reader = lock(&self.reader);
         let spare = lock(&self.batches).spare.pop();
@@ -187,7 +187,7 @@ impl ReadAhead {
             return;
         }
         let mut reader = lock(&self.reader);
-        // A helper has been at it meanwhile.
+        // A worker has read one meanwhile.
         if !self.swap_ready(batch) {
             reader.fill(batch);
             lock(&self.batches).ended = reader.ended;

@@ -17,19 +17,19 @@ use super::{
 };
 
 /// What a column was filled with.
-pub(super) enum Cells {
+pub(crate) enum Cells {
     /// Numbers, or lists of them. Fractions are their bits.
     Numbers(Filled<Vec<i64>>),
     /// Texts, or lists of them.
     Texts(Filled<Texts>),
-    /// Places in a list of values.
+    /// Indexes into a list of values.
     Keys(Keys),
     /// Yes or no, in each row.
     Bools(Bits),
 }
 
 /// A column of any type.
-pub(super) enum Column {
+pub(crate) enum Column {
     Numbers(Filled<Vec<i64>>),
     Texts(Filled<Texts>),
     Words(Words),
@@ -37,7 +37,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) fn new(ty: ColumnType) -> Column {
+    pub(crate) fn new(ty: ColumnType) -> Column {
         match ty {
             ColumnType::Int64 | ColumnType::Int32 | ColumnType::Float64 | ColumnType::Numbers => {
                 Column::Numbers(Filled::default())
@@ -49,7 +49,7 @@ impl Column {
     }
 
     /// What it was filled with; it is empty then.
-    pub(super) fn finish(&mut self) -> Cells {
+    pub(crate) fn finish(&mut self) -> Cells {
         match self {
             Column::Numbers(numbers) => Cells::Numbers(numbers.take()),
             Column::Texts(texts) => Cells::Texts(texts.take()),
@@ -61,13 +61,13 @@ impl Column {
 
 /// The values of some rows, and where they are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Filled<V> {
-    pub(super) levels: Levels,
-    pub(super) values: V,
+pub(crate) struct Filled<V> {
+    pub(crate) levels: Levels,
+    pub(crate) values: V,
 }
 
 /// Values one behind the other.
-pub(super) trait Append: Default {
+pub(crate) trait Append: Default {
     type Value<'v>;
     fn append(&mut self, value: Self::Value<'_>);
     /// None, with room for as many as there are.
@@ -77,7 +77,7 @@ pub(super) trait Append: Default {
 impl<V: Append> Filled<V> {
     /// Adds a row of a flat column.
     #[inline]
-    pub(super) fn push(&mut self, value: Option<V::Value<'_>>) {
+    pub(crate) fn push(&mut self, value: Option<V::Value<'_>>) {
         self.levels.push(value.is_some());
         if let Some(value) = value {
             self.values.append(value);
@@ -86,7 +86,7 @@ impl<V: Append> Filled<V> {
 
     /// Adds a list.
     #[inline]
-    pub(super) fn push_list<'v>(&mut self, elements: impl Iterator<Item = Option<V::Value<'v>>>) {
+    pub(crate) fn push_list<'v>(&mut self, elements: impl Iterator<Item = Option<V::Value<'v>>>) {
         let mut list = Stretch::default();
         for element in elements {
             self.levels.push_element(&mut list, element.is_some());
@@ -98,7 +98,7 @@ impl<V: Append> Filled<V> {
     }
 
     /// What it was filled with; it is empty then, with room for as much.
-    pub(super) fn take(&mut self) -> Filled<V> {
+    pub(crate) fn take(&mut self) -> Filled<V> {
         let empty = Filled { levels: Levels::default(), values: self.values.as_roomy() };
         std::mem::replace(self, empty)
     }
@@ -119,23 +119,23 @@ impl Append for Vec<i64> {
 
 /// Texts one behind the other, and where each ends.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Texts {
+pub(crate) struct Texts {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Texts {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     #[inline]
-    pub(super) fn append_bytes(&mut self, text: &[u8]) {
+    pub(crate) fn append_bytes(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut from = 0;
         self.ends.iter().map(move |end| {
             let text = &self.bytes[from..*end];
@@ -163,7 +163,7 @@ impl Append for Texts {
 /// A word is looked for in the list from its start, so the list should be short: all words of a table are states,
 /// reasons and the like. (Event names are not looked for: [`EventRows`](super::EventRows).)
 #[derive(Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     words: Vec<Box<str>>,
     keys: Vec<u32>,
     /// The words, as they are written; `None` if one has come since.
@@ -172,7 +172,7 @@ pub(super) struct Words {
 
 impl Words {
     #[inline]
-    pub(super) fn append(&mut self, word: Option<&str>) {
+    pub(crate) fn append(&mut self, word: Option<&str>) {
         let key = word.map_or(NONE, |word| self.key(word));
         self.keys.push(key);
     }

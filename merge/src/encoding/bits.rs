@@ -6,11 +6,11 @@
 //! ```
 
 /// Bits in a word.
-pub(super) const WORD: usize = u64::BITS as usize;
+pub(crate) const WORD: usize = u64::BITS as usize;
 
 /// Packed numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bits {
+pub(crate) struct Bits {
     words: Vec<u64>,
     /// The word that is being filled, and how many of its bits are; fewer than 64.
     open: u64,
@@ -20,7 +20,7 @@ pub(super) struct Bits {
 impl Bits {
     /// Appends the lowest `count` bits of `bits`, at most 64; those above are zero.
     #[inline]
-    pub(super) fn push(&mut self, bits: u64, count: u32) {
+    pub(crate) fn push(&mut self, bits: u64, count: u32) {
         self.open |= bits << self.filled;
         let filled = self.filled + count;
         if filled < u64::BITS {
@@ -34,12 +34,12 @@ impl Bits {
     }
 
     /// How many bits there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.words.len() * WORD + self.filled as usize
     }
 
     /// The words; the bits of the last one behind those that were pushed repeat the last `width` of them.
-    pub(super) fn words(&self, width: usize) -> impl Iterator<Item = u64> + Clone {
+    pub(crate) fn words(&self, width: usize) -> impl Iterator<Item = u64> + Clone {
         let last = (self.filled > 0).then(|| {
             let pattern = repeated(self.open >> (self.filled as usize - width), width);
             self.open | pattern << self.filled
@@ -49,7 +49,7 @@ impl Bits {
 }
 
 /// A word full of one number of `width` bits, a divisor of 64; of `number` the lowest bits count.
-pub(super) fn repeated(number: u64, width: usize) -> u64 {
+pub(crate) fn repeated(number: u64, width: usize) -> u64 {
     let most = u64::MAX >> (WORD - width);
     u64::MAX / most * (number & most)
 }

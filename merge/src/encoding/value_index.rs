@@ -15,7 +15,7 @@ const SLOT_BITS: u32 = 10;
 const SLOTS: usize = 1 << SLOT_BITS;
 
 /// The values that have a place, in the order of their first row.
-pub(super) trait Places: Default {
+pub(super) trait ValueIndex: Default {
     /// The values of some rows, one behind the other.
     type Values: Plain;
 
@@ -39,19 +39,19 @@ pub(super) trait Plain {
 }
 
 /// The dictionary of a column of numbers.
-pub(super) struct NumberPlaces {
+pub(super) struct NumberIndex {
     numbers: Vec<i64>,
     known: HashMap<i64, u32, RandomState>,
     recent: Box<[(i64, u32); SLOTS]>,
 }
 
-impl Default for NumberPlaces {
-    fn default() -> NumberPlaces {
-        NumberPlaces { numbers: Vec::new(), known: HashMap::default(), recent: Box::new([(0, NONE); SLOTS]) }
+impl Default for NumberIndex {
+    fn default() -> NumberIndex {
+        NumberIndex { numbers: Vec::new(), known: HashMap::default(), recent: Box::new([(0, NONE); SLOTS]) }
     }
 }
 
-impl NumberPlaces {
+impl NumberIndex {
     #[inline]
     fn place(&mut self, number: i64) -> u32 {
         let recent = self.recent[slot(number as u64)];
@@ -69,7 +69,7 @@ impl NumberPlaces {
     }
 }
 
-impl Places for NumberPlaces {
+impl ValueIndex for NumberIndex {
     type Values = Vec<i64>;
 
     fn known(&self) -> &Vec<i64> {
@@ -102,20 +102,20 @@ impl Plain for Vec<i64> {
 }
 
 /// The dictionary of a column of texts.
-pub(super) struct TextPlaces {
+pub(super) struct TextIndex {
     texts: Texts,
     known: HashMap<Box<[u8]>, u32, RandomState>,
     recent: Box<[(Short, u32); SLOTS]>,
 }
 
-impl Default for TextPlaces {
-    fn default() -> TextPlaces {
+impl Default for TextIndex {
+    fn default() -> TextIndex {
         let recent = Box::new([(Short::default(), NONE); SLOTS]);
-        TextPlaces { texts: Texts::default(), known: HashMap::default(), recent }
+        TextIndex { texts: Texts::default(), known: HashMap::default(), recent }
     }
 }
 
-impl TextPlaces {
+impl TextIndex {
     #[inline]
     fn place(&mut self, text: &[u8]) -> u32 {
         let Some(short) = Short::of(text) else { return self.look_up(text) };
@@ -140,7 +140,7 @@ impl TextPlaces {
     }
 }
 
-impl Places for TextPlaces {
+impl ValueIndex for TextIndex {
     type Values = Texts;
 
     fn known(&self) -> &Texts {
@@ -233,7 +233,7 @@ mod tests {
         values.iter().map(place).collect()
     }
 
-    fn places<P: Places>(values: &P::Values) -> (P, Vec<u32>) {
+    fn places<P: ValueIndex>(values: &P::Values) -> (P, Vec<u32>) {
         let (mut dictionary, mut places) = (P::default(), Vec::new());
         dictionary.find(values, &mut places);
         (dictionary, places)
@@ -243,7 +243,7 @@ mod tests {
         // More different numbers than slots, and again.
         #[test]
         fn a_number_has_the_place_of_its_first_row(numbers in vec(-2000i64..2000, 0..3000)) {
-            let (dictionary, found) = places::<NumberPlaces>(&numbers);
+            let (dictionary, found) = places::<NumberIndex>(&numbers);
             prop_assert_eq!(&found, &expected(&numbers));
             for (number, place) in numbers.iter().zip(&found) {
                 prop_assert_eq!(dictionary.known()[*place as usize], *number);
@@ -255,7 +255,7 @@ mod tests {
         fn a_text_has_the_place_of_its_first_row(texts in vec("[ab]{0,4}|[ab]{7,9}|[ab]{15,18}", 0..200)) {
             let mut column = Texts::default();
             texts.iter().for_each(|text| column.append(text));
-            let (dictionary, found) = places::<TextPlaces>(&column);
+            let (dictionary, found) = places::<TextIndex>(&column);
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             prop_assert_eq!(&found, &expected(&texts));
             prop_assert_eq!(dictionary.known().len(), found.iter().max().map_or(0, |most| *most as usize + 1));
@@ -264,9 +264,9 @@ mod tests {
 
     #[test]
     fn the_numbers_that_empty_slots_hold_get_a_place_too() {
-        assert_eq!(places::<NumberPlaces>(&vec![0, 0, -1, 0]).1, [0, 0, 1, 0]);
+        assert_eq!(places::<NumberIndex>(&vec![0, 0, -1, 0]).1, [0, 0, 1, 0]);
         let mut column = Texts::default();
         ["", "a", "", "\0"].iter().for_each(|text| column.append(text));
-        assert_eq!(places::<TextPlaces>(&column).1, [0, 1, 0, 2]);
+        assert_eq!(places::<TextIndex>(&column).1, [0, 1, 0, 2]);
     }
 }

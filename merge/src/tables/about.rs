@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sigmund_model::{
-    Cpu, Level, Loss, LossKind, Severity, sum_of_counts,
+    ClockDomain, Cpu, Level, Loss, LossKind, Severity, sum_of_counts,
     tables::{SCHEMA_VERSION, info_keys},
 };
 
@@ -122,12 +122,25 @@ pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<()
 
 pub(crate) fn write_clocks(mut table: TableWriter, clock: &MainClock) -> Result<(), Error> {
     for Sighting { kind, against, before, after, domain, value, used, residual, bound } in &clock.sightings {
+        let (value_ns, value_tick) = by_unit(*domain, Some(*value));
+        let (before_ns, before_tick) = by_unit(*against, Some(*before));
+        let (after_ns, after_tick) = by_unit(*against, Some(*after));
+        let (residual_ns, residual_tick) = by_unit(*domain, *residual);
+        let (bound_ns, bound_tick) = by_unit(*domain, *bound);
         table.row(|mut row| {
-            row.text(domain.name()).count(*before).count(*after).count(*value).maybe_float(*residual);
-            row.text(kind.name()).text(against.name()).bool(*used).maybe_float(*bound);
+            row.text(domain.name()).maybe_count(value_ns).maybe_count(value_tick).text(against.name());
+            row.maybe_count(before_tick).maybe_count(after_tick);
+            row.maybe_count(before_ns).maybe_count(after_ns);
+            row.maybe_float(residual_ns).maybe_float(residual_tick);
+            row.text(kind.name()).bool(*used).maybe_float(bound_ns).maybe_float(bound_tick);
         })?;
     }
     table.finish()
+}
+
+/// The value in the column of nanoseconds, and in that of ticks.
+fn by_unit<T>(domain: ClockDomain, value: Option<T>) -> (Option<T>, Option<T>) {
+    if domain.counts_nanos() { (value, None) } else { (None, value) }
 }
 
 pub(crate) fn write_info(

@@ -1,14 +1,13 @@
 //! Threads that decode and encode for the merge, which itself runs on one.
 //!
 //! ```text
-//!   helpers   decode ahead, stream by stream          encode row groups
+//!   workers   prefetch, stream by stream              encode row groups
 //!                     │ batches of events                  ▲ columns
 //!   merge             └──▶ order, state, columns ──────────┘
 //! ```
 //!
-//! Nobody waits for a helper that is busy with something else: what a helper has not begun when the merge needs it,
-//! the merge does itself. So no processor idles, one alone needs no helper at all, and the number of tasks that wait,
-//! and with it the memory, is bounded.
+//! The merge never waits for a worker that is busy with another task: it does itself what no worker has begun. So no CPU
+//! idles, a single CPU needs no worker, and the number of waiting tasks, and with it the memory, is bounded.
 
 use std::{
     collections::VecDeque,
@@ -21,7 +20,7 @@ use std::{
 type Task = Box<dyn FnMut() -> bool + Send>;
 
 /// The threads. Dropped, they end; what they have not begun is never done.
-pub(crate) struct Helpers {
+pub(crate) struct WorkerPool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -41,16 +40,16 @@ struct Tasks {
     closing: bool,
 }
 
-impl Helpers {
+impl WorkerPool {
     /// So many threads.
-    pub(crate) fn new(count: usize) -> Helpers {
+    pub(crate) fn new(count: usize) -> WorkerPool {
         let shared = Arc::new(Shared::default());
-        let help = |_| {
+        let work = |_| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.help())
+            thread::spawn(move || shared.work())
         };
-        let threads = (0..count).map(help).collect();
-        Helpers { shared, threads }
+        let threads = (0..count).map(work).collect();
+        WorkerPool { shared, threads }
     }
 
     /// Decodes piece by piece, as long as `task` says that there is another one.
@@ -59,7 +58,7 @@ impl Helpers {
         self.shared.wake.notify_one();
     }
 
-    /// Encodes piece by piece, unless as much is waiting as there are helpers: then the task comes back.
+    /// Encodes piece by piece, unless twice as many tasks are waiting as there are workers: then the task comes back.
     pub(crate) fn encode<T: FnMut() -> bool + Send + 'static>(&self, task: T) -> Result<(), T> {
         let mut tasks = self.shared.tasks();
         if tasks.encoding_open >= 2 * self.threads.len() {
@@ -99,7 +98,7 @@ impl Shared {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn help(&self) {
+    fn work(&self) {
         let mut tasks = self.tasks();
         loop {
             if tasks.closing {
@@ -117,7 +116,7 @@ impl Shared {
     }
 }
 
-impl Drop for Helpers {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         let mut tasks = self.shared.tasks();
         tasks.closing = true;
@@ -132,9 +131,9 @@ impl Drop for Helpers {
     }
 }
 
-impl fmt::Debug for Helpers {
+impl fmt::Debug for WorkerPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Helpers").field("threads", &self.threads.len()).finish_non_exhaustive()
+        f.debug_struct("WorkerPool").field("threads", &self.threads.len()).finish_non_exhaustive()
     }
 }
 
@@ -145,20 +144,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_to_helpers_is_done_and_no_more_waits_than_they_can_soon_do() {
-        let helpers = Helpers::new(1);
+    fn tasks_are_done_and_their_number_is_bounded() {
+        let pool = WorkerPool::new(1);
         let (begin, begun) = mpsc::channel::<()>();
         let (done, results) = mpsc::channel();
         let wait = move || {
             begun.recv().unwrap();
             false
         };
-        assert!(helpers.encode(wait).is_ok());
-        assert!(helpers.encode(pieces("b", &done)).is_ok());
-        let refused = helpers.encode(pieces("c", &done));
+        assert!(pool.encode(wait).is_ok());
+        assert!(pool.encode(pieces("b", &done)).is_ok());
+        let refused = pool.encode(pieces("c", &done));
         let mut refused = refused.expect_err("a third is refused");
         while refused() {}
-        helpers.decode(pieces("a", &done));
+        pool.decode(pieces("a", &done));
         begin.send(()).unwrap();
         // The one that came back was done at once; decoding goes before encoding.
         assert_eq!(results.iter().take(6).collect::<Vec<_>>(), ["c2", "c1", "a2", "a1", "b2", "b1"]);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_that_have_nothing_to_do_end() {
-        drop(Helpers::new(3));
+    fn workers_without_a_task_end() {
+        drop(WorkerPool::new(3));
     }
 }

@@ -24,7 +24,7 @@ const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
 /// The levels of some rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Levels {
+pub(crate) struct Levels {
     rows: usize,
     repetition: Bits,
     definition: Bits,
@@ -32,7 +32,7 @@ pub(super) struct Levels {
 
 /// The elements of a list, up to [`STRETCH`] at a time.
 #[derive(Default)]
-pub(super) struct Stretch {
+pub(crate) struct Stretch {
     definition: u64,
     elements: u32,
     goes_on: bool,
@@ -40,7 +40,7 @@ pub(super) struct Stretch {
 
 impl Levels {
     /// Of a flat column that has a value in every row.
-    pub(super) fn all(rows: usize) -> Levels {
+    pub(crate) fn all(rows: usize) -> Levels {
         let mut levels = Levels { rows, ..Levels::default() };
         (0..rows / 64).for_each(|_| levels.definition.push(u64::MAX, 64));
         levels.definition.push((1 << (rows % 64)) - 1, (rows % 64) as u32);
@@ -49,14 +49,14 @@ impl Levels {
 
     /// A row of a flat column.
     #[inline]
-    pub(super) fn push(&mut self, has_value: bool) {
+    pub(crate) fn push(&mut self, has_value: bool) {
         self.rows += 1;
         self.definition.push(u64::from(has_value), 1);
     }
 
     /// The next element of a list.
     #[inline]
-    pub(super) fn push_element(&mut self, list: &mut Stretch, has_value: bool) {
+    pub(crate) fn push_element(&mut self, list: &mut Stretch, has_value: bool) {
         if list.elements == STRETCH {
             self.put_down(list);
         }
@@ -66,7 +66,7 @@ impl Levels {
 
     /// The list has no more elements: it is a row.
     #[inline]
-    pub(super) fn end_list(&mut self, mut list: Stretch) {
+    pub(crate) fn end_list(&mut self, mut list: Stretch) {
         const { assert!(NULL + 1 == VALUE && EMPTY == 0) };
         if list.elements == 0 {
             // A level that says so stands for it.
@@ -85,17 +85,17 @@ impl Levels {
     }
 
     /// How many rows these are.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// How many levels there are: the rows of a flat column; of lists the elements, and the empty lists.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         if self.repetition.len() > 0 { self.repetition.len() } else { self.rows }
     }
 
     /// Appends what a page begins with: those levels that its column has, each with its length in front.
-    pub(super) fn write(&self, column: &ColumnDescriptor, page: &mut Vec<u8>) {
+    pub(crate) fn write(&self, column: &ColumnDescriptor, page: &mut Vec<u8>) {
         if column.max_rep_level() > 0 {
             with_length(page, |page| hybrid::encode_bits(&self.repetition, 1, page));
         }

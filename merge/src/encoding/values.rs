@@ -14,7 +14,7 @@ use super::{
     chunk::{Chunk, EncodedChunk, Ending},
     column::Filled,
     hybrid,
-    places::{Places, Plain},
+    value_index::{Plain, ValueIndex},
 };
 
 /// Values of a dictionary. One that has so many is not looked up any more: the values behind are written as they are.
@@ -31,7 +31,7 @@ pub(super) struct ValueChunk<P> {
     nulls: u64,
 }
 
-impl<P: Places> ValueChunk<P> {
+impl<P: ValueIndex> ValueChunk<P> {
     pub(super) fn new(column: ColumnDescPtr) -> Result<ValueChunk<P>, ParquetError> {
         let (chunk, dictionary) = (Chunk::new(column)?, P::default());
         Ok(ValueChunk { chunk, dictionary, indices: Vec::new(), range: None, nulls: 0 })

@@ -1,0 +1,41 @@
+//! Columns as Parquet pages.
+//!
+//! ```text
+//!   batches          column.rs               columns of a batch: values that are there, and levels
+//!    │
+//!    ▼
+//!   row groups       parts.rs, encoder.rs    encoded here or by workers, appended in the order of time
+//!    │ chunks        dictionary.rs           columns whose values come with an index into a list
+//!    │               values.rs, value_index.rs    numbers and texts
+//!    │               differences.rs          ticks
+//!    │               bools.rs                booleans; chunk.rs is what all of these share
+//!    │ bytes         levels.rs, hybrid.rs    definition levels, and small numbers
+//!    │               bits.rs, packing.rs, varint.rs
+//!    ▼
+//!   part-00000.parquet, part-00001.parquet, …
+//! ```
+
+mod bits;
+mod bools;
+mod chunk;
+mod column;
+mod dictionary;
+mod differences;
+mod encoder;
+mod hybrid;
+mod levels;
+mod packing;
+mod parts;
+mod properties;
+#[cfg(test)]
+mod there_and_back;
+mod value_index;
+mod values;
+mod varint;
+
+pub(crate) use self::{
+    column::{Cells, Column, Filled, Texts},
+    dictionary::{Keys, NONE, Values},
+    levels::Levels,
+    parts::Parts,
+};

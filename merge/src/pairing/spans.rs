@@ -1,0 +1,213 @@
+//! Spans and functions: from their begin to their end, of one user thread wherever it goes, or of an LWP that carries none.
+//!
+//! They nest. One that ends takes those inside of it along whose own ends are missing (`enclosing`).
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use sigmund_model::{EndReason, Lwp, Thread, Ticks};
+
+use super::names::{NameId, Names};
+use crate::{error::Error, tables::OptionalTable};
+
+/// Open spans of one thread; deeper recursion is left out.
+const DEEPEST: usize = 1 << 16;
+
+/// What spans belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    Thread(Thread),
+    /// An LWP that carries no user thread.
+    Lwp(Lwp),
+}
+
+/// Whether the program named it, or it is a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpanKind {
+    Span,
+    Function,
+}
+
+impl SpanKind {
+    fn name(self) -> &'static str {
+        match self {
+            SpanKind::Span => "span",
+            SpanKind::Function => "function",
+        }
+    }
+}
+
+/// What an event reports about a span or a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpanEvent<'e> {
+    pub(crate) kind: SpanKind,
+    /// The address of its description, or of the function.
+    pub(crate) address: Option<i64>,
+    /// `NAME at FILE:LINE`, or `NAME`.
+    pub(crate) text: Option<&'e str>,
+    /// Whether begin and end have the same name, and addresses of their own.
+    pub(crate) by_name: bool,
+}
+
+/// What its begin and its end have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Address(Option<i64>),
+    Name(Option<NameId>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenSpan {
+    since: Ticks,
+    lwp: Option<Lwp>,
+    kind: SpanKind,
+    key: Key,
+    name: Option<NameId>,
+    source: Option<NameId>,
+    active_before: Option<Activity>,
+}
+
+/// How long an owner has been active so far, and how often that was not known for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Activity {
+    pub(crate) active: u64,
+    pub(crate) doubts: u32,
+}
+
+/// The table, and what is open.
+pub(crate) struct Spans {
+    rows: OptionalTable,
+    names: Names,
+    open: HashMap<Owner, Vec<OpenSpan>, RandomState>,
+}
+
+impl Spans {
+    pub(super) fn new(rows: OptionalTable) -> Spans {
+        Spans { rows, names: Names::default(), open: HashMap::default() }
+    }
+
+    /// A span or function begins.
+    pub(crate) fn begin(
+        &mut self,
+        owner: Owner,
+        lwp: Option<Lwp>,
+        event: SpanEvent<'_>,
+        activity: Option<Activity>,
+        tick: Ticks,
+    ) {
+        let (name, source) = self.named(&event);
+        let key = if event.by_name { Key::Name(name) } else { Key::Address(event.address) };
+        let open = self.open.entry(owner).or_default();
+        if open.len() < DEEPEST {
+            let kind = event.kind;
+            open.push(OpenSpan { since: tick, lwp, kind, key, name, source, active_before: activity });
+        }
+    }
+
+    /// One ends, and those inside of it.
+    pub(crate) fn end(
+        &mut self,
+        owner: Owner,
+        event: SpanEvent<'_>,
+        activity: Option<Activity>,
+        tick: Ticks,
+    ) -> Result<(), Error> {
+        let (name, _) = self.named(&event);
+        let key = if event.by_name { Key::Name(name) } else { Key::Address(event.address) };
+        let Some(open) = self.open.get_mut(&owner) else { return Ok(()) };
+        let is_it = |span: &OpenSpan| span.kind == event.kind && span.key == key;
+        let Some(place) = open.iter().rposition(is_it) else { return Ok(()) };
+        let ended: Vec<OpenSpan> = open.drain(place..).collect();
+        if open.is_empty() {
+            self.open.remove(&owner);
+        }
+        for (inside, span) in ended.iter().enumerate().rev() {
+            let reason = if inside == 0 { EndReason::Returned } else { EndReason::Enclosing };
+            self.write(owner, span, place + inside, activity, tick, reason)?;
+        }
+        Ok(())
+    }
+
+    /// All that are open of an owner end.
+    pub(crate) fn end_all(
+        &mut self,
+        owner: Owner,
+        activity: Option<Activity>,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let Some(open) = self.open.remove(&owner) else { return Ok(()) };
+        for (depth, span) in open.iter().enumerate().rev() {
+            self.write(owner, span, depth, activity, tick.max(span.since), reason)?;
+        }
+        Ok(())
+    }
+
+    /// The owners that have open spans, in order.
+    pub(crate) fn owners(&self) -> Vec<Owner> {
+        let mut owners: Vec<Owner> = self.open.keys().copied().collect();
+        owners.sort_unstable_by_key(|owner| match owner {
+            Owner::Thread(thread) => (0, thread.0),
+            Owner::Lwp(lwp) => (1, lwp.0.into()),
+        });
+        owners
+    }
+
+    /// The innermost span or function that is open, as `NAME at FILE:LINE`.
+    pub(crate) fn innermost(&self, owner: Owner) -> Option<String> {
+        let span = self.open.get(&owner)?.last()?;
+        let name = self.names.of(span.name?);
+        Some(match span.source {
+            Some(source) => format!("{name} at {}", self.names.of(source)),
+            None => name.to_string(),
+        })
+    }
+
+    fn named(&mut self, event: &SpanEvent<'_>) -> (Option<NameId>, Option<NameId>) {
+        let Some(text) = event.text else { return (None, None) };
+        let (name, source) = match text.rsplit_once(" at ").filter(|(_, source)| is_source(source)) {
+            Some((name, source)) => (name, Some(source)),
+            None => (text, None),
+        };
+        (self.names.id(name), source.and_then(|source| self.names.id(source)))
+    }
+
+    fn write(
+        &mut self,
+        owner: Owner,
+        span: &OpenSpan,
+        depth: usize,
+        activity: Option<Activity>,
+        tick: Ticks,
+        reason: EndReason,
+    ) -> Result<(), Error> {
+        let (names, (thread, lwp)) = (
+            &self.names,
+            match owner {
+                Owner::Thread(thread) => (Some(thread), span.lwp),
+                Owner::Lwp(lwp) => (None, Some(lwp)),
+            },
+        );
+        let known = span.active_before.zip(activity).filter(|(before, now)| before.doubts == now.doubts);
+        let active = known.map(|(before, now)| now.active - before.active);
+        self.rows.row(|mut row| {
+            row.count(span.since.0).count(tick.0 - span.since.0).maybe_count(thread.map(|thread| thread.0));
+            row.maybe_int(lwp.map(|lwp| lwp.0.into())).text(span.kind.name());
+            row.maybe_text(span.name.map(|name| names.of(name))).int(depth as i64).maybe_count(active);
+            row.maybe_text(span.source.map(|source| names.of(source))).text(reason.name());
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<(), Error> {
+        self.rows.finish()
+    }
+}
+
+/// `lu.c:42`
+fn is_source(text: &str) -> bool {
+    let line = text.rsplit_once(':').map(|(_, line)| line);
+    line.is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,228 @@
+//! System calls: from `sys_enter` to `sys_exit` of one LWP.
+//!
+//! 1. An exit of another call than the open one gives no row and closes nothing. The exit number −1 (of `rt_sigreturn`, and
+//!    of calls that a tracer has skipped) is that of whatever call is open.
+//! 2. An entry while a call is open ends that one: its exit is missing. It is known up to the last switch of its LWP. If both
+//!    are the same call by two events (`sys_enter` and `sys_enter_read`), they are one.
+//! 3. An LWP that ends leaves its call at its last switch.
+
+use sigmund_model::{EndReason, Lwp, Thread, Ticks};
+
+use super::names::{NameId, Names};
+use crate::{error::Error, tables::OptionalTable};
+
+/// The most arguments that a system call has.
+const MOST_ARGS: usize = 6;
+
+/// Numbers of system calls whose names are found without a hash.
+const NUMBERS: usize = 1024;
+
+/// What an LWP is in.
+#[derive(Debug, Default)]
+pub(crate) enum Call {
+    /// It is not known: no system call of it has been seen, or events are missing.
+    #[default]
+    Unknown,
+    /// None.
+    Outside,
+    /// This one.
+    Inside(OpenCall),
+}
+
+impl Call {
+    /// Why an LWP in it that is still runnable leaves its CPU.
+    pub(crate) fn reason_to_leave_runnable(&self) -> EndReason {
+        match self {
+            Call::Unknown => EndReason::Runnable,
+            Call::Inside(call) if call.yields => EndReason::SchedYield,
+            Call::Outside | Call::Inside(_) => EndReason::Preempted,
+        }
+    }
+
+    /// Whether system calls of the LWP are traced.
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(self, Call::Unknown)
+    }
+
+    /// The LWP leaves its CPU, to sleep or not: it is in the call until now at least.
+    pub(crate) fn leaves_cpu(&mut self, sleeps: bool, tick: Ticks) {
+        if let Call::Inside(call) = self {
+            call.known_until = tick;
+            call.slept |= sleeps;
+        }
+    }
+
+    /// It is not known any more whether the LWP was on a CPU all the time.
+    pub(crate) fn lose_cpu(&mut self) {
+        if let Call::Inside(call) = self {
+            call.on_cpu_before = None;
+        }
+    }
+}
+
+/// A call that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCall {
+    since: Ticks,
+    thread: Option<Thread>,
+    number: Option<i64>,
+    name: Option<NameId>,
+    /// The event type that reported it.
+    event_kind: usize,
+    args: [i64; MOST_ARGS],
+    args_len: u8,
+    /// The LWP's time on CPUs at the entry, if it is known up to now.
+    on_cpu_before: Option<u64>,
+    known_until: Ticks,
+    slept: bool,
+    yields: bool,
+}
+
+impl OpenCall {
+    pub(crate) fn since(&self) -> Ticks {
+        self.since
+    }
+
+    pub(crate) fn thread(&self) -> Option<Thread> {
+        self.thread
+    }
+
+    pub(crate) fn slept(&self) -> bool {
+        self.slept
+    }
+
+    pub(crate) fn name(&self) -> Option<NameId> {
+        self.name
+    }
+
+    pub(crate) fn args(&self) -> &[i64] {
+        &self.args[..usize::from(self.args_len)]
+    }
+
+    /// Up to when it is known to have lasted, if its exit is missing.
+    pub(crate) fn known_until(&self) -> Ticks {
+        self.known_until
+    }
+}
+
+/// What an event reports about a system call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallEvent<'e> {
+    pub(crate) event_kind: usize,
+    pub(crate) number: Option<i64>,
+    pub(crate) name: Option<&'e str>,
+}
+
+/// How a call has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallEnd {
+    pub(crate) at: Ticks,
+    pub(crate) ret: Option<i64>,
+    /// The LWP's time on CPUs until then.
+    pub(crate) on_cpu: Option<u64>,
+    pub(crate) reason: EndReason,
+}
+
+/// The table, and the names of calls.
+pub(crate) struct Syscalls {
+    rows: OptionalTable,
+    names: Names,
+    by_number: Vec<Option<NameId>>,
+    sched_yield: Option<NameId>,
+}
+
+impl Syscalls {
+    pub(super) fn new(rows: OptionalTable) -> Syscalls {
+        let mut names = Names::default();
+        let sched_yield = names.id("sched_yield");
+        Syscalls { rows, names, by_number: vec![None; NUMBERS], sched_yield }
+    }
+
+    /// The name's id. Names by number are found without a hash.
+    fn name_id(&mut self, event: &CallEvent<'_>) -> Option<NameId> {
+        let name = event.name?;
+        let slot = event.number.and_then(|number| self.by_number.get_mut(usize::try_from(number).ok()?));
+        match slot {
+            Some(Some(id)) if self.names.of(*id) == name => Some(*id),
+            Some(slot) => {
+                *slot = self.names.id(name);
+                *slot
+            }
+            None => self.names.id(name),
+        }
+    }
+
+    pub(crate) fn name(&self, id: NameId) -> &str {
+        self.names.of(id)
+    }
+
+    /// A call begins.
+    pub(crate) fn enter(
+        &mut self,
+        event: CallEvent<'_>,
+        args: impl Iterator<Item = i64>,
+        thread: Option<Thread>,
+        on_cpu: Option<u64>,
+        tick: Ticks,
+    ) -> OpenCall {
+        let name = self.name_id(&event);
+        let mut call = OpenCall {
+            since: tick,
+            thread,
+            number: event.number,
+            name,
+            event_kind: event.event_kind,
+            args: [0; MOST_ARGS],
+            args_len: 0,
+            on_cpu_before: on_cpu,
+            known_until: tick,
+            slept: false,
+            yields: name.is_some() && name == self.sched_yield,
+        };
+        for (index, arg) in args.take(MOST_ARGS).enumerate() {
+            call.args[index] = arg;
+            if arg != 0 {
+                call.args_len = index as u8 + 1;
+            }
+        }
+        call
+    }
+
+    /// Whether an entry reports the call that is open already, by another event.
+    pub(crate) fn is_same_entry(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
+        open.event_kind != event.event_kind
+            && open.known_until == open.since
+            && self.is_same_call(open, event)
+    }
+
+    /// Whether an exit is that of the open call.
+    pub(crate) fn is_exit_of(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
+        (event.number == Some(-1) && event.name.is_none()) || self.is_same_call(open, event)
+    }
+
+    fn is_same_call(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
+        match (open.number, event.number) {
+            (Some(number), Some(same)) => number == same,
+            _ => match (open.name, self.name_id(event)) {
+                (Some(name), Some(same)) => name == same,
+                _ => false,
+            },
+        }
+    }
+
+    /// Writes a call that has ended.
+    pub(crate) fn write(&mut self, lwp: Lwp, call: &OpenCall, end: CallEnd) -> Result<(), Error> {
+        let names = &self.names;
+        let on_cpu = call.on_cpu_before.zip(end.on_cpu).map(|(before, now)| now - before);
+        self.rows.row(|mut row| {
+            row.count(call.since.0).count(end.at.0 - call.since.0).int(lwp.0);
+            row.maybe_count(call.thread.map(|thread| thread.0)).maybe_int(call.number);
+            row.maybe_text(call.name.map(|name| names.of(name))).numbers(call.args().iter().copied());
+            row.maybe_int(end.ret).maybe_count(on_cpu).text(end.reason.name());
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<(), Error> {
+        self.rows.finish()
+    }
+}

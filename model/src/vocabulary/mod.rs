@@ -1,0 +1,339 @@
+//! What events mean, by the names that kernels, tracers and runtimes give them.
+//!
+//! One table ([`rows`](self)) has a row for each event whose meaning Sigmund knows: its name, what it means, and which of its
+//! fields has which role. Readers look up what an event does to the state, the merge what it pairs. A new source adds rows.
+//!
+//! ```
+//! use sigmund_model::vocabulary::{KnownEvent, Meaning, Role};
+//! use sigmund_model::{EventType, Field, FieldType, Level};
+//!
+//! let field = |name: &str, ty| Field { name: name.into(), ty };
+//! let waking = EventType {
+//!     level: Level::Kern,
+//!     code: Some(316),
+//!     name: "sched_waking".into(),
+//!     key: 0,
+//!     fields: vec![field("comm", FieldType::Text), field("pid", FieldType::I64)],
+//!     format: String::new(),
+//! };
+//! let known = KnownEvent::of(&waking).unwrap();
+//! assert_eq!((known.meaning(), known.field(Role::Lwp)), (Meaning::Waking, Some(1)));
+//! ```
+
+mod rows;
+
+use crate::{EventType, Level};
+
+/// What an event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    /// The kernel switches from one LWP to another: [`Role::PrevLwp`], [`Role::PrevState`], [`Role::NextLwp`].
+    Switch,
+    /// An LWP is about to be made runnable: [`Role::Lwp`].
+    Waking,
+    /// An LWP was made runnable: [`Role::Lwp`], [`Role::TargetCpu`].
+    Wakeup,
+    /// A runnable LWP is moved to another run queue: [`Role::Lwp`], [`Role::TargetCpu`].
+    Migrate,
+    /// An LWP is created: [`Role::Lwp`].
+    LwpNew,
+    /// The LWP that records it is exiting; or [`Role::Lwp`], if the event has it.
+    LwpExit,
+    /// An LWP belongs to a process: [`Role::Lwp`], [`Role::Process`].
+    LwpOfProcess,
+    /// An LWP is about to be created, in its creator's process or as the leader of a new one: [`Role::Lwp`],
+    /// [`Role::CloneFlags`].
+    Clone,
+    /// A program is executed: [`Role::Lwp`] is its number from now on, [`Role::OldLwp`] the one before.
+    Exec,
+    /// An interrupt handler begins: [`Role::Number`], [`Role::Name`].
+    InterruptEnter(InterruptKind),
+    /// An interrupt handler ends.
+    InterruptExit(InterruptKind),
+    /// A non-maskable interrupt has ended, which lasted for [`Role::DurationNs`].
+    NmiHandled,
+    /// A system call begins: [`Role::Number`], [`Role::Argument`] and the fields after that.
+    SyscallEnter,
+    /// A system call ends: [`Role::Number`], [`Role::Return`].
+    SyscallExit,
+    /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`], [`Role::WaitKind`].
+    UserSwitch,
+    /// A user thread is created: [`Role::Thread`].
+    ThreadNew,
+    /// A user thread is made ready: [`Role::Thread`].
+    ThreadReady,
+    /// An LWP begins to carry user threads: [`Role::CpuTimeNs`].
+    LwpAttach,
+    /// An LWP stops carrying user threads: [`Role::CpuTimeNs`].
+    LwpDetach,
+    /// A span begins: [`Role::Code`].
+    SpanBegin,
+    /// A span ends.
+    SpanEnd,
+    /// A function begins: [`Role::Code`].
+    FunctionEnter(FunctionKey),
+    /// A function returns.
+    FunctionExit(FunctionKey),
+    /// A lock was acquired: [`Role::Object`], [`Role::WaitKind`].
+    LockAcquire,
+    /// A lock is about to be released.
+    LockRelease,
+}
+
+/// The kinds of interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterruptKind {
+    /// A device's interrupt: `irq` numbers it.
+    Irq,
+    /// A softirq.
+    Softirq,
+    /// The local timer.
+    Timer,
+    /// Another CPU interrupts this one: rescheduling, function calls, deferred work.
+    Ipi,
+    /// Another vector of the processor.
+    Vector,
+    /// A non-maskable interrupt.
+    Nmi,
+}
+
+impl InterruptKind {
+    /// Every kind.
+    pub const ALL: [InterruptKind; 6] = [
+        InterruptKind::Irq,
+        InterruptKind::Softirq,
+        InterruptKind::Timer,
+        InterruptKind::Ipi,
+        InterruptKind::Vector,
+        InterruptKind::Nmi,
+    ];
+
+    /// The word used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            InterruptKind::Irq => "irq",
+            InterruptKind::Softirq => "softirq",
+            InterruptKind::Timer => "timer",
+            InterruptKind::Ipi => "ipi",
+            InterruptKind::Vector => "vector",
+            InterruptKind::Nmi => "nmi",
+        }
+    }
+}
+
+/// What the entry to and the exit from one function have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FunctionKey {
+    /// The number in [`Role::Code`]: the function's address.
+    Address,
+    /// The function's name in [`Role::Code`], `FUNCTION at FILE:LINE`: the addresses are those of two call sites.
+    Name,
+}
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident,)*) => {
+        /// What a field of an event holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Role { $($(#[$doc])* $role,)* }
+
+        impl Role {
+            const COUNT: usize = [$(Role::$role,)*].len();
+        }
+    };
+}
+
+roles! {
+    /// The LWP that is switched from.
+    PrevLwp,
+    /// The state that it is left in.
+    PrevState,
+    /// The LWP that is switched to.
+    NextLwp,
+    /// The name of that LWP.
+    NextName,
+    /// The LWP that the event is about.
+    Lwp,
+    /// The name of that LWP.
+    LwpName,
+    /// The process of that LWP.
+    Process,
+    /// The parent of that process.
+    ParentProcess,
+    /// The number that the LWP had before.
+    OldLwp,
+    /// The flags of `clone`.
+    CloneFlags,
+    /// Whether the LWP was the last of its process.
+    LastOfProcess,
+    /// The CPU in whose run queue the LWP is.
+    TargetCpu,
+    /// The number of an interrupt or a system call.
+    Number,
+    /// The name of an interrupt's handler.
+    Name,
+    /// The first argument of a system call.
+    Argument,
+    /// What a system call returned.
+    Return,
+    /// A length in nanoseconds.
+    DurationNs,
+    /// The user thread that the event is about.
+    Thread,
+    /// Why a user thread left its LWP: a number of [`LeaveReason`](crate::LeaveReason).
+    Reason,
+    /// The address of a lock, or of whatever a user thread waits for.
+    Object,
+    /// What kind of thing that is: a number of [`WaitKind`](crate::WaitKind).
+    WaitKind,
+    /// `CLOCK_THREAD_CPUTIME_ID`.
+    CpuTimeNs,
+    /// The address of a span's description or of a function, and its name.
+    Code,
+}
+
+/// How an event is recognised by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pattern {
+    /// It has this name.
+    Is(&'static str),
+    /// Its name begins with this; the rest is what it names.
+    Begins(&'static str),
+    /// Its name ends with this; the rest is what it names.
+    Ends(&'static str),
+}
+
+impl Pattern {
+    /// The part of a matching name that the pattern leaves open.
+    fn rest_of(self, name: &str) -> Option<&str> {
+        match self {
+            Pattern::Is(whole) => (name == whole).then_some(""),
+            Pattern::Begins(prefix) => name.strip_prefix(prefix).filter(|rest| !rest.is_empty()),
+            Pattern::Ends(suffix) => name.strip_suffix(suffix).filter(|rest| !rest.is_empty()),
+        }
+    }
+}
+
+/// A field of an event that has a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FieldRow {
+    role: Role,
+    /// Empty if any name will do.
+    name: &'static str,
+    /// Where it is if its source gives it no name.
+    unnamed: Option<usize>,
+    /// Whether the row is not about an event without it.
+    required: bool,
+}
+
+/// An event whose meaning is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    level: Level,
+    pattern: Pattern,
+    meaning: Meaning,
+    fields: &'static [FieldRow],
+}
+
+impl Row {
+    /// Where the fields are, if the row is about this event.
+    fn fields_in(&self, event_type: &EventType) -> Option<[Option<usize>; Role::COUNT]> {
+        let mut places = [None; Role::COUNT];
+        for field in self.fields {
+            let any_name = field.name.is_empty();
+            let there =
+                |at: &usize| event_type.fields.get(*at).is_some_and(|f| any_name || f.name.is_empty());
+            let named = if any_name { None } else { event_type.field(field.name) };
+            let place = named.or_else(|| field.unnamed.filter(there));
+            if place.is_none() && field.required {
+                return None;
+            }
+            let known = &mut places[field.role as usize];
+            *known = known.or(place);
+        }
+        Some(places)
+    }
+}
+
+/// A declared event whose meaning is known, and the positions of its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownEvent {
+    row: &'static Row,
+    fields: [Option<usize>; Role::COUNT],
+}
+
+impl KnownEvent {
+    /// The meaning of a declared event: that of the first row with its name whose required fields it has.
+    pub fn of(event_type: &EventType) -> Option<KnownEvent> {
+        rows::ROWS
+            .iter()
+            .filter(|row| row.level == event_type.level && row.pattern.rest_of(&event_type.name).is_some())
+            .find_map(|row| Some(KnownEvent { row, fields: row.fields_in(event_type)? }))
+    }
+
+    /// What it means.
+    pub fn meaning(&self) -> Meaning {
+        self.row.meaning
+    }
+
+    /// The position of the field with this role.
+    pub fn field(&self, role: Role) -> Option<usize> {
+        self.fields[role as usize]
+    }
+
+    /// What the event's own name names: `read` of `sys_enter_read`, `local_timer` of `local_timer_entry`. `None` if fields do.
+    pub fn named_by<'n>(&self, event_name: &'n str) -> Option<&'n str> {
+        self.row.pattern.rest_of(event_name).filter(|rest| !rest.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Field, FieldType};
+
+    fn declared(level: Level, name: &str, fields: &[&str]) -> EventType {
+        let fields = fields.iter().map(|name| Field { name: name.to_string(), ty: FieldType::I64 }).collect();
+        EventType { level, code: None, name: name.into(), key: 0, fields, format: String::new() }
+    }
+
+    fn kernel(name: &str, fields: &[&str]) -> Option<KnownEvent> {
+        KnownEvent::of(&declared(Level::Kern, name, fields))
+    }
+
+    #[test]
+    fn one_event_has_one_meaning_whatever_its_tracer_calls_its_fields() {
+        let ftrace =
+            kernel("sched_process_fork", &["parent_comm", "parent_pid", "child_comm", "child_pid"]).unwrap();
+        let lttng = kernel("sched_process_fork", &["child_comm", "child_tid", "child_pid"]).unwrap();
+        assert_eq!((ftrace.meaning(), lttng.meaning()), (Meaning::LwpNew, Meaning::LwpNew));
+        assert_eq!((ftrace.field(Role::Lwp), ftrace.field(Role::Process)), (Some(3), None));
+        assert_eq!((lttng.field(Role::Lwp), lttng.field(Role::Process)), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn an_event_without_the_field_that_makes_it_known_is_not() {
+        assert_eq!(kernel("sched_switch", &["prev_pid"]), None);
+        assert_eq!(kernel("page_entry", &["address"]), None);
+        assert_eq!(KnownEvent::of(&declared(Level::User, "sched_switch", &["prev_pid", "next_pid"])), None);
+    }
+
+    #[test]
+    fn names_of_calls_and_vectors_are_parts_of_the_names_of_events() {
+        let read = kernel("sys_enter_read", &["__syscall_nr", "fd", "buf"]).unwrap();
+        assert_eq!((read.meaning(), read.named_by("sys_enter_read")), (Meaning::SyscallEnter, Some("read")));
+        assert_eq!((read.field(Role::Number), read.field(Role::Argument)), (Some(0), None));
+        let any = kernel("sys_enter", &["id", "args0", "args1"]).unwrap();
+        assert_eq!((any.named_by("sys_enter"), any.field(Role::Argument)), (None, Some(1)));
+        let timer = kernel("local_timer_entry", &["vector"]).unwrap();
+        assert_eq!(timer.meaning(), Meaning::InterruptEnter(InterruptKind::Timer));
+        assert_eq!(timer.named_by("local_timer_entry"), None);
+        let thermal = kernel("thermal_apic_exit", &["vector"]).unwrap();
+        assert_eq!(thermal.meaning(), Meaning::InterruptExit(InterruptKind::Vector));
+    }
+
+    #[test]
+    fn a_field_without_a_name_is_found_by_its_position() {
+        let listed = kernel("IRQ", &[""]).unwrap();
+        assert_eq!(listed.field(Role::Number), Some(0));
+    }
+}
