@@ -75,6 +75,9 @@ async fn export_to_viewer(
         output::say("warning: the length of a tick is unknown: one tick is written as one nanosecond");
     }
     report_corrections(&replayed);
+    if !viewer.has_events_only() {
+        report_left_out_tables(trace);
+    }
     left_out.iter().for_each(|line| output::say(line));
     output::say(&describe(viewer, &args.output, &actors, &replayed));
     Ok(if replayed.states + replayed.events > 0 { Found::Something } else { Found::Nothing })
@@ -130,26 +133,33 @@ fn shown(path: &Path) -> String {
 
 /// Reports what had to be corrected.
 fn report_corrections(replayed: &Replayed) {
-    let Replayed { ends_without_begin, begins_without_end, broken_holds, unknown_actors, .. } = *replayed;
-    if ends_without_begin > 0 {
-        let slices = counted(ends_without_begin, "slice");
-        output::say(&format!("left out {slices} without a begin in the trace"));
+    let Replayed { slices_without_end, cut_slices, holds_without_end, unknown_actors, .. } = *replayed;
+    if slices_without_end > 0 {
+        let slices = counted(slices_without_end, "slice");
+        output::say(&format!("{slices} without a recorded end: drawn as far as known"));
     }
-    if begins_without_end > 0 {
-        let slices = counted(begins_without_end, "slice");
-        output::say(&format!(
-            "{slices} without an end in the trace: ended with the slice around, or with the trace"
-        ));
+    if cut_slices > 0 {
+        let slices = counted(cut_slices, "slice");
+        output::say(&format!("cut {slices} that ended after the slice around"));
     }
-    if broken_holds > 0 {
-        let holds = counted(broken_holds, "hold");
-        output::say(&format!("corrected {holds} of locks without a begin or an end in the trace"));
+    if holds_without_end > 0 {
+        let holds = counted(holds_without_end, "hold");
+        output::say(&format!("{holds} of locks without a recorded release: drawn as far as known"));
     }
     if unknown_actors > 0 {
         let rows = counted(unknown_actors, "row");
         output::say(&format!(
             "warning: left out {rows} of LWPs, user threads or events that are in no table"
         ));
+    }
+}
+
+/// Reports the kinds of intervals that the super-trace lacks.
+fn report_left_out_tables(trace: &SuperTrace) {
+    let names: Vec<&str> = replay::left_out_tables(trace).iter().map(|table| table.name).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        output::say(&format!("the merge left out {names} (--tables): the export has nothing of these kinds"));
     }
 }
 

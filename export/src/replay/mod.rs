@@ -1,52 +1,54 @@
 //! Replays a super-trace as a [`timeline`](crate::timeline): rows of tables become changes.
 //!
 //! ```text
-//!   lwp_states ───▶ by their begins ─┐
-//!   thread_states ▶ by their begins ─┼─▶ in the order of time ─▶ Replayer ─▶ Sink
-//!   events ──────────────────────────┘        (states before events of the same tick)
+//!   lwp_states, thread_states ──────────────▶ by their begins ─┐
+//!   events ────────────────────────────────────────────────────┼─▶ in the order of time ─▶ Replayer ─▶ Sink
+//!   syscalls, interrupts, spans, locks,                        │
+//!   wakeups, counters ──────────────────────▶ by their begins ─┘
 //! ```
+//!
+//! Nothing is paired here: an interval is a row of a table, so a viewer shows what SQL counts. At one tick, first intervals
+//! end, then states begin, then events occur, then other intervals begin. The tables are described in
+//! [`sigmund_model::tables`]; a kind of interval whose table was left out of the super-trace is missing, see
+//! [`left_out_tables`].
 //!
 //! What a filter selects:
 //!
-//! | filter | user threads | LWPs | CPUs | events, and slices and wakeups made of them |
-//! |---|---|---|---|---|
-//! | none | all | all | all | all |
-//! | threads | these | those on which they were mounted, without states of their own | only these on them | that concern them |
-//! | LWPs | while on them | these | only these on them | of theirs |
-//! | CPUs | while on them | while on them, or waiting for them | these | on them |
-//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs these are mounted on | of that side |
-//! | level `KERN` | none | all | without user threads | of that side |
-//! | events | all | all | all | these |
-//! | from, to | all are cut to the window | | | |
+//! | filter | user threads | LWPs | CPUs | events | slices, holds, wakeups, counters |
+//! |---|---|---|---|---|---|
+//! | none | all | all | all | all | all |
+//! | threads | these | those on which they were mounted, without states of their own | only these on them | that concern them | of these; interrupts of these; all counters |
+//! | LWPs | while on them | these | only these on them | of theirs | of these; interrupts of these; all counters |
+//! | CPUs | while on them | while on them, or waiting for them | these | on them | interrupts, wakeups and run queues of these; all others |
+//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs these are mounted on | of that side | spans, holds, unparks, ready queues |
+//! | level `KERN` | none | all | without user threads | of that side | system calls, interrupts, wakeups of LWPs, run queues |
+//! | events | all | all | all | these | all |
+//! | from, to | all are cut to the window | | | | |
 //!
 //! It streams: memory grows with the number of tracks, locks and teams, not with the length of the trace.
 
 mod actor_ids;
+mod by_begin;
 mod current_values;
 mod declarations;
-mod event_roles;
-mod open_holds;
-mod open_slices;
-mod queue_lengths;
+mod interval_rows;
+mod open_intervals;
 mod read_actors;
 mod replayer;
-mod state_intervals;
+mod state_rows;
 mod teams;
 
 use std::io;
 
 use datafusion::logical_expr::Expr;
 use sigmund_model::{
-    Level, LwpState, ThreadState, Ticks,
-    tables::{LWP_STATES, THREAD_STATES},
+    Level, Ticks,
+    tables::{OPTIONAL, Table, info_keys},
 };
 use sigmund_query::{EventBatch, Filter, Window, list_events, number_in};
 use sigmund_sql::SuperTrace;
 
-use self::{
-    replayer::Replayer,
-    state_intervals::{StateIntervals, Wanted},
-};
+use self::{by_begin::Source, interval_rows::CounterRow, replayer::Replayer};
 use crate::{
     Error,
     timeline::{Actors, Sink},
@@ -63,12 +65,18 @@ pub struct Replayed {
     pub events: u64,
     /// Changes that the sink received.
     pub changes: u64,
-    /// Ends of slices without a begin in the trace: left out.
-    pub ends_without_begin: u64,
-    /// Slices without an end in the trace: ended with the slice around them.
-    pub begins_without_end: u64,
-    /// Holds of locks without a begin: left out; and without an end: ended at the next acquisition, or with the trace.
-    pub broken_holds: u64,
+    /// Slices: system calls, interrupts, spans and functions.
+    pub slices: u64,
+    /// Slices among them whose end was not recorded: they end with their evidence, see `end_reason` in the tables.
+    pub slices_without_end: u64,
+    /// Slices among them that end after the slice around them on their track: cut to the end of that.
+    pub cut_slices: u64,
+    /// Holds of locks.
+    pub holds: u64,
+    /// Holds among them whose end was not recorded.
+    pub holds_without_end: u64,
+    /// Wakeups.
+    pub wakeups: u64,
     /// States and events of unknown LWPs, user threads or event types: left out.
     pub unknown_actors: u64,
 }
@@ -87,95 +95,96 @@ pub async fn replay(
     mut progress: impl FnMut(&Replayed, Ticks) -> io::Result<()>,
 ) -> Result<Replayed, Error> {
     let window = Window { from: Some(actors.clock.first.0 as i64), to: Some(actors.clock.last.0 as i64) };
-    let mut lwps = lwp_states(trace, filter, &window, actors.lwps.len()).await?;
-    let mut threads = thread_states(trace, filter, &window, actors.threads.len()).await?;
+    let mut sources = states(trace, filter, actors, &window).await?;
+    let state_sources = sources.len();
+    sources.extend(interval_rows::intervals(trace, filter, actors, &window).await?);
     let mut events = Events { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
-    let mut replayer = Replayer::new(trace, filter, actors, sink);
+    let mut replayer = Replayer::new(filter, actors, sink);
+    for (queue, value) in interval_rows::counters_before(trace, filter, &window).await? {
+        replayer.counter(&CounterRow { at: actors.clock.first.0 as i64, queue, value })?;
+    }
 
     loop {
-        while lwps.as_ref().is_some_and(StateIntervals::needs_more) {
-            lwps.as_mut().expect("checked above").more(trace).await?;
-        }
-        while threads.as_ref().is_some_and(StateIntervals::needs_more) {
-            threads.as_mut().expect("checked above").more(trace).await?;
+        for source in &mut sources {
+            while source.needs_more() {
+                source.more(trace).await?;
+            }
         }
         if events.needs_more() {
             events.more().await?;
             progress(replayer.replayed(), replayer.reached())?;
         }
         // As long as nothing more has to be read.
-        let (mut next_lwp, mut next_thread) = (next_of(&lwps), next_of(&threads));
-        let mut next_event = events.next_tick();
-        while let Some(next) = [next_lwp, next_thread, next_event].into_iter().flatten().min() {
-            if next_lwp == Some(next) {
-                replayer
-                    .lwp_state(&lwps.as_mut().and_then(StateIntervals::take).expect("there is a next"))?;
-                next_lwp = next_of(&lwps);
-                if next_lwp.is_none() {
-                    break;
+        let mut begins: Vec<Option<i64>> = sources.iter().map(|source| source.next_begin()).collect();
+        let mut next = next_source(&begins);
+        loop {
+            // States precede events of the same tick, other intervals follow them.
+            let is_before = |event: i64| {
+                next.is_some_and(
+                    |(source, begin)| if source < state_sources { begin <= event } else { begin < event },
+                )
+            };
+            match (next, events.next_tick()) {
+                (_, Some(event)) if !is_before(event) => {
+                    if let Some((batch, row)) = events.take() {
+                        replayer.event(&batch.row(row))?;
+                    }
+                    if events.next_tick().is_none() {
+                        break;
+                    }
                 }
-            } else if next_thread == Some(next) {
-                replayer.thread_state(
-                    &threads.as_mut().and_then(StateIntervals::take).expect("there is a next"),
-                )?;
-                next_thread = next_of(&threads);
-                if next_thread.is_none() {
-                    break;
+                (Some((source, _)), _) => {
+                    sources[source].replay_next(&mut replayer)?;
+                    begins[source] = sources[source].next_begin();
+                    next = next_source(&begins);
+                    if begins[source].is_none() {
+                        break;
+                    }
                 }
-            } else if let Some((batch, row)) = events.take() {
-                replayer.event(&batch.row(row))?;
-                next_event = events.next_tick();
-                if next_event.is_none() {
-                    break;
-                }
+                (None, _) => break,
             }
         }
-        let all_replayed = |rows: &Option<StateIntervals>| {
-            rows.as_ref().is_none_or(|rows| !rows.needs_more() && rows.next_from().is_none())
-        };
-        if events.ended && events.next_tick().is_none() && all_replayed(&lwps) && all_replayed(&threads) {
+        let is_done = |source: &Box<dyn Source>| !source.needs_more() && source.next_begin().is_none();
+        if events.ended && events.next_tick().is_none() && sources.iter().all(is_done) {
             return replayer.finish();
         }
     }
 }
 
-fn next_of(rows: &Option<StateIntervals>) -> Option<i64> {
-    rows.as_ref().and_then(StateIntervals::next_from)
+/// The source with the earliest begin, the first of several.
+fn next_source(begins: &[Option<i64>]) -> Option<(usize, i64)> {
+    let known = begins.iter().enumerate().filter_map(|(source, begin)| Some((source, (*begin)?)));
+    known.min_by_key(|(_, begin)| *begin)
 }
 
-/// States of LWPs; none if only user threads, or the user side, are selected.
-async fn lwp_states(
-    trace: &SuperTrace,
-    filter: &Filter,
-    window: &Window,
-    tracks: usize,
-) -> Result<Option<StateIntervals>, Error> {
-    if !filter.threads.is_empty() || filter.level == Some(Level::User) {
-        return Ok(None);
-    }
-    let states = LwpState::ALL.iter().map(|state| state.name()).collect();
-    let wanted =
-        Wanted { table: &LWP_STATES, actor: "lwp", states, conditions: filter.place(), window, tracks };
-    StateIntervals::read(trace, wanted).await.map(Some)
+/// The tables of intervals that the merge left out of this super-trace: an export has nothing of their kind.
+pub fn left_out_tables(trace: &SuperTrace) -> Vec<&'static Table> {
+    let names = trace.info().get(info_keys::LEFT_OUT_TABLES).unwrap_or_default();
+    OPTIONAL.iter().filter(|table| names.split(',').any(|name| name.trim() == table.name)).collect()
 }
 
-/// States of user threads; none if only the kernel side is selected.
-async fn thread_states(
+/// States of LWPs, unless only user threads, or the user side, are selected; and of user threads, unless only the kernel
+/// side is selected.
+async fn states(
     trace: &SuperTrace,
     filter: &Filter,
+    actors: &Actors,
     window: &Window,
-    tracks: usize,
-) -> Result<Option<StateIntervals>, Error> {
-    if filter.level == Some(Level::Kern) {
-        return Ok(None);
+) -> Result<Vec<Box<dyn Source>>, Error> {
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    if filter.threads.is_empty() && filter.level != Some(Level::User) {
+        let states = state_rows::lwp_states(trace, filter.place(), window, actors.lwps.len()).await?;
+        sources.push(Box::new(states));
     }
-    let mut conditions: Vec<Expr> = filter.place();
-    if let Some(threads) = filter.thread_numbers(trace) {
-        conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
+    if filter.level != Some(Level::Kern) {
+        let mut conditions: Vec<Expr> = filter.place();
+        if let Some(threads) = filter.thread_numbers(trace) {
+            conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
+        }
+        let states = state_rows::thread_states(trace, conditions, window, actors.threads.len()).await?;
+        sources.push(Box::new(states));
     }
-    let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
-    let wanted = Wanted { table: &THREAD_STATES, actor: "thread", states, conditions, window, tracks };
-    StateIntervals::read(trace, wanted).await.map(Some)
+    Ok(sources)
 }
 
 /// The rows of events.

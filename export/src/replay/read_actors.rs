@@ -1,4 +1,4 @@
-//! Reads the actors and the clock: the tables `lwps`, `threads`, `cpus` and `clocks`.
+//! Reads the actors and the clock: the tables `lwps`, `threads`, `processes`, `cpus` and `clocks`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use datafusion::{
 };
 use sigmund_model::{
     Cpu, Level, Lwp, Pid, Thread, Ticks,
-    tables::{CLOCKS, CPUS, LWPS, THREAD_STATES, THREADS, Table},
+    tables::{CLOCKS, CPUS, LWPS, PROCESSES, THREAD_STATES, THREADS, Table},
 };
 use sigmund_query::{Filter, Window, number_in};
 use sigmund_sql::SuperTrace;
@@ -38,7 +38,7 @@ pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, 
     lwps.sort_by_key(|lwp| (lwp.lwp, lwp.born));
     threads.sort_by_key(|thread| (thread.thread, thread.born));
 
-    let processes = processes(&lwps, &threads);
+    let processes = processes(&lwps, &threads, process_names(trace).await?);
     let by_pid: BTreeMap<Option<Pid>, ProcessId> =
         processes.iter().enumerate().map(|(at, process)| (process.pid, ProcessId(at as u32))).collect();
     let process = |pid: Option<Pid>| by_pid.get(&pid).copied().unwrap_or(ProcessId(0));
@@ -205,17 +205,30 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
     Ok(threads)
 }
 
+/// Names of processes, by pid.
+async fn process_names(trace: &SuperTrace) -> Result<HashMap<u32, String>, Error> {
+    let rows = read(trace, &PROCESSES, Vec::new(), &["pid", "name"]).await?;
+    let names = rows.iter().flat_map(|rows| {
+        (0..rows.num_rows()).filter_map(|row| {
+            let pid = get::<Int32Type>(rows, 0, row)?;
+            Some((pid as u32, text(rows, 1, row)?))
+        })
+    });
+    Ok(names.collect())
+}
+
 /// The processes of all these, sorted by pid; then the one without a pid, if the process of some is not known.
-fn processes(lwps: &[LwpRow], threads: &[ThreadRow]) -> Vec<Process> {
+fn processes(lwps: &[LwpRow], threads: &[ThreadRow], mut names: HashMap<u32, String>) -> Vec<Process> {
     let pids: BTreeSet<Option<Pid>> =
         lwps.iter().map(|lwp| lwp.pid).chain(threads.iter().map(|thread| thread.pid)).collect();
-    let mut names: HashMap<u32, &Option<String>> = HashMap::new();
+    // Where the table of processes was left out, the main LWP's name is the process's.
     for lwp in lwps {
-        names.entry(lwp.lwp.0).or_insert(&lwp.name);
+        if let Some(name) = &lwp.name {
+            names.entry(lwp.lwp.0).or_insert_with(|| name.clone());
+        }
     }
-    // The name of the main LWP is the process's name.
-    let name = |pid: Pid| names.get(&pid.0).copied().cloned().flatten();
-    let known = pids.iter().flatten().map(|pid| Process { pid: Some(*pid), name: name(*pid) });
+    let known =
+        pids.iter().flatten().map(|pid| Process { pid: Some(*pid), name: names.get(&pid.0).cloned() });
     let unknown = pids.contains(&None).then_some(Process { pid: None, name: None });
     known.chain(unknown).collect()
 }

@@ -1,24 +1,23 @@
-//! Turns rows into changes: occupants, states, slices, wakeups, locks, counters, and corrections.
+//! Turns rows, which come in the order of time, into changes.
 
-use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Thread, ThreadState, Ticks, WaitKind};
+use std::collections::HashMap;
+
+use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState, Ticks, WaitKind};
 use sigmund_query::{EventRow, Filter};
-use sigmund_sql::SuperTrace;
 
 use super::{
     Replayed,
     actor_ids::ActorIds,
     current_values::{CurrentValues, Slot},
     declarations::Declarations,
-    event_roles::{EventRole, EventRoles},
-    open_holds::OpenHolds,
-    open_slices::OpenSlices,
-    queue_lengths::{Counts, QueueLengths},
-    state_intervals::StateInterval,
+    interval_rows::{ActorNumber, CounterRow, HoldRow, QueueNumber, SliceRow, SliceTrack, WakeupRow},
+    open_intervals::{End, OpenIntervals},
+    state_rows::StateRow,
 };
 use crate::{
     Error,
     timeline::{
-        Actors, Change, CpuId, EventTypeId, LwpId, ProcessId, RecordedEvent, Sink, Slice, SliceKind,
+        Actors, Change, Counter, CpuId, EventTypeId, Hold, LwpId, ProcessId, RecordedEvent, Sink, Slice,
         ThreadId, Track,
     },
 };
@@ -28,11 +27,11 @@ pub(super) struct Replayer<'a> {
     actors: &'a Actors,
     ids: ActorIds,
     declarations: Declarations<'a>,
-    roles: EventRoles,
+    processes: HashMap<Option<Pid>, ProcessId, foldhash::fast::FixedState>,
     current: CurrentValues,
-    slices: OpenSlices,
-    locks: OpenHolds,
-    queues: QueueLengths,
+    open: OpenIntervals,
+    /// Numbers of locks, by process and address.
+    locks: HashMap<(ProcessId, i64), u32, foldhash::fast::RandomState>,
     /// The last place of each: CPUs of LWPs, LWPs of user threads.
     lwp_was_on: Vec<Option<CpuId>>,
     thread_was_on: Vec<Option<LwpId>>,
@@ -42,33 +41,25 @@ pub(super) struct Replayer<'a> {
     /// The tick of the last change.
     reached: i64,
     params: Params,
-    name: String,
     sink: &'a mut dyn Sink,
 }
 
 impl<'a> Replayer<'a> {
-    pub(super) fn new(
-        trace: &'a SuperTrace,
-        filter: &Filter,
-        actors: &'a Actors,
-        sink: &'a mut dyn Sink,
-    ) -> Replayer<'a> {
+    pub(super) fn new(filter: &Filter, actors: &'a Actors, sink: &'a mut dyn Sink) -> Replayer<'a> {
         Replayer {
             actors,
             ids: ActorIds::of(actors),
             declarations: Declarations::of(actors),
-            roles: EventRoles::of(trace.event_types().iter().map(|event| (&event.ty, event.events))),
+            processes: actors.process_ids().map(|id| (actors[id].pid, id)).collect(),
             current: CurrentValues::new(actors),
-            slices: OpenSlices::default(),
-            locks: OpenHolds::default(),
-            queues: QueueLengths::new(actors),
+            open: OpenIntervals::default(),
+            locks: HashMap::default(),
             lwp_was_on: vec![None; actors.lwps.len()],
             thread_was_on: vec![None; actors.threads.len()],
             only_threads: !filter.threads.is_empty() || filter.level == Some(Level::User),
             replayed: Replayed::default(),
             reached: actors.clock.first.0 as i64,
             params: Params::default(),
-            name: String::new(),
             sink,
         }
     }
@@ -82,7 +73,7 @@ impl<'a> Replayer<'a> {
     }
 
     /// An LWP begins a state.
-    pub(super) fn lwp_state(&mut self, row: &StateInterval) -> Result<(), Error> {
+    pub(super) fn lwp_state(&mut self, row: &StateRow) -> Result<(), Error> {
         self.advance(row.from)?;
         let state = LwpState::ALL[usize::from(row.state)];
         let Some(lwp) = self.ids.lwp(Lwp(row.actor as u32), Ticks(row.from as u64)) else {
@@ -91,15 +82,12 @@ impl<'a> Replayer<'a> {
             return Ok(());
         };
         self.replayed.states += 1;
-        let cpu = self.cpu(row.cpu);
+        let cpu = self.cpu(row.cpu.into());
         if state == LwpState::Exited {
-            return self.exited(row.from, Slot::Lwp(lwp), Track::Lwp(lwp));
+            return self.exited(row.from, Slot::Lwp(lwp));
         }
         self.current.hold(Slot::Lwp(lwp), row.state.into(), row.to);
         self.change(row.from, &Change::Lwp { lwp, state: Some(state), cpu })?;
-        let queue = cpu.filter(|_| state == LwpState::Runnable);
-        let counts = self.queues.lwp_waits(lwp, queue);
-        self.count(row.from, counts)?;
         if let Some(cpu) = cpu.filter(|_| state == LwpState::Running) {
             self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
         }
@@ -107,7 +95,7 @@ impl<'a> Replayer<'a> {
     }
 
     /// A user thread begins a state.
-    pub(super) fn thread_state(&mut self, row: &StateInterval) -> Result<(), Error> {
+    pub(super) fn thread_state(&mut self, row: &StateRow) -> Result<(), Error> {
         self.advance(row.from)?;
         let at = Ticks(row.from as u64);
         let state = ThreadState::ALL[usize::from(row.state)];
@@ -116,18 +104,15 @@ impl<'a> Replayer<'a> {
             return Ok(());
         };
         self.replayed.states += 1;
-        let cpu = self.cpu(row.cpu);
+        let cpu = self.cpu(row.cpu.into());
         let lwp = u32::try_from(row.lwp).ok().and_then(|lwp| self.ids.lwp(Lwp(lwp), at));
         if state == ThreadState::Exited {
-            return self.exited(row.from, Slot::Thread(thread), Track::Thread(thread));
+            return self.exited(row.from, Slot::Thread(thread));
         }
         self.current.hold(Slot::Thread(thread), row.state.into(), row.to);
         let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
         let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
         self.change(row.from, &change)?;
-        let waits = matches!(state, ThreadState::New | ThreadState::Ready);
-        let counts = self.queues.thread_waits(thread, waits.then_some(self.actors[thread].process));
-        self.count(row.from, counts)?;
         if let Some(lwp) = lwp {
             self.thread_on_lwp(row.from, lwp, thread, row.to)?;
         }
@@ -172,135 +157,86 @@ impl<'a> Replayer<'a> {
             cpu_seen: row.cpu_seen,
             params: &params,
         };
-        let result = self.event_by_role(tick, row, &recorded);
+        let result = self.change(tick, &Change::Event(&recorded));
         self.params = params;
         result
     }
 
-    fn event_by_role(
-        &mut self,
-        tick: i64,
-        row: &EventRow<'_>,
-        event: &RecordedEvent<'_>,
-    ) -> Result<(), Error> {
-        let role = self.roles.role(event.kind.index());
-        if let (Some(cpu), Some(Context::Task | Context::Idle)) = (event.cpu, event.context) {
-            // A CPU in a task has left every interrupt; in some sources the exit itself has that context.
-            let track = Track::Cpu(cpu);
-            let exits = matches!(role, EventRole::Ends(SliceKind::Irq | SliceKind::Softirq));
-            if !self.slices.is_empty(track) && !exits {
-                self.leave_all(tick, track)?;
-            }
-        }
-        match role {
-            EventRole::Begins(kind) => {
-                self.change(tick, &Change::Event(event))?;
-                self.enter(tick, kind, event)
-            }
-            EventRole::Ends(kind) => {
-                self.leave(tick, kind, event)?;
-                self.change(tick, &Change::Event(event))
-            }
-            EventRole::Takes(fields) => {
-                self.change(tick, &Change::Event(event))?;
-                self.lock(tick, event, fields.read(event.params))
-            }
-            EventRole::GivesBack(fields) => {
-                self.unlock(tick, event, fields.read(event.params))?;
-                self.change(tick, &Change::Event(event))
-            }
-            EventRole::WakesLwp | EventRole::WakesThread | EventRole::Event => {
-                self.change(tick, &Change::Event(event))?;
-                let lwp = row.target_lwp.filter(|_| role == EventRole::WakesLwp);
-                let thread = row.target_thread.filter(|_| role == EventRole::WakesThread);
-                let of_lwp = lwp.and_then(|lwp| self.ids.lwp(lwp, row.tick)).map(Track::Lwp);
-                let of_thread =
-                    thread.and_then(|thread| self.ids.thread(thread, row.tick)).map(Track::Thread);
-                match of_lwp.or(of_thread) {
-                    Some(of) => self.change(tick, &Change::Wakeup { by: event.track(), of }),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-
-    fn enter(&mut self, tick: i64, kind: SliceKind, event: &RecordedEvent<'_>) -> Result<(), Error> {
-        let Some(track) = slice_track(kind, event) else { return Ok(()) };
-        // An LWP is in one system call at a time: the exit of the one before is missing.
-        if kind == SliceKind::Syscall {
-            let missing = self.slices.leave_any(track, kind);
-            self.replayed.begins_without_end += missing.len() as u64;
-            for kind in missing {
-                self.change(tick, &Change::Leave(track, kind))?;
-            }
-        }
-        let key = self.roles.key(event.kind.index(), event.params).unwrap_or_default();
-        self.slices.enter(track, kind, key);
-        let mut name = std::mem::take(&mut self.name);
-        self.roles.name(event.kind.index(), event.params, &mut name);
-        let entered = self.change(tick, &Change::Enter(track, Slice { kind, name: &name }));
-        self.name = name;
-        entered
-    }
-
-    fn leave(&mut self, tick: i64, kind: SliceKind, event: &RecordedEvent<'_>) -> Result<(), Error> {
-        let Some(track) = slice_track(kind, event) else { return Ok(()) };
-        let ends = match self.roles.key(event.kind.index(), event.params) {
-            Some(key) => self.slices.leave(track, kind, key),
-            None => self.slices.leave_any(track, kind),
+    /// A system call, an interrupt, a span or a function begins.
+    pub(super) fn slice(&mut self, row: &SliceRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let track = match row.track {
+            SliceTrack::Cpu(cpu) => self.cpu(cpu).map(Track::Cpu),
+            SliceTrack::Actor(actor) => self.track(actor, row.from),
         };
-        match ends.len() {
-            0 => self.replayed.ends_without_begin += 1,
-            ends => self.replayed.begins_without_end += ends as u64 - 1,
-        }
-        ends.into_iter().try_for_each(|kind| self.change(tick, &Change::Leave(track, kind)))
+        let Some(track) = track else { return Ok(()) };
+        self.replayed.slices += 1;
+        self.replayed.slices_without_end += u64::from(!row.is_complete);
+        self.replayed.cut_slices += u64::from(self.open.begin_slice(track, row.kind, row.to));
+        self.change(row.from, &Change::Enter(track, Slice { kind: row.kind, name: &row.name }))
     }
 
-    fn lock(
-        &mut self,
-        tick: i64,
-        event: &RecordedEvent<'_>,
-        lock: Option<(u64, WaitKind)>,
-    ) -> Result<(), Error> {
-        let (Some((by, process)), Some(lock)) = (self.lock_owner(event), lock) else { return Ok(()) };
-        let (hold, before) = self.locks.take(process, by, lock);
-        if let Some((by, hold)) = before {
-            self.replayed.broken_holds += 1;
-            self.change(tick, &Change::Unlocked { by, hold })?;
-        }
-        self.change(tick, &Change::Locked { by, hold })
+    /// A hold of a lock begins.
+    pub(super) fn hold(&mut self, row: &HoldRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let Some(kind) = WaitKind::from_number(row.kind.into()) else { return Ok(()) };
+        let Some(by) = self.track(row.owner, row.from) else { return Ok(()) };
+        let process = match by {
+            Track::Thread(thread) => self.actors[thread].process,
+            Track::Lwp(lwp) => self.actors[lwp].process,
+            Track::Cpu(_) => return Ok(()),
+        };
+        let next = self.locks.len() as u32;
+        let lock = *self.locks.entry((process, row.object)).or_insert(next);
+        self.replayed.holds += 1;
+        self.replayed.holds_without_end += u64::from(!row.is_complete);
+        let hold = Hold { number: self.replayed.holds, lock, address: row.object as u64, kind };
+        self.open.begin_hold(by, hold, row.to);
+        self.change(row.from, &Change::Locked { by, hold })
     }
 
-    fn unlock(
-        &mut self,
-        tick: i64,
-        event: &RecordedEvent<'_>,
-        lock: Option<(u64, WaitKind)>,
-    ) -> Result<(), Error> {
-        let (Some((by, process)), Some(lock)) = (self.lock_owner(event), lock) else { return Ok(()) };
-        match self.locks.give_back(process, by, lock) {
-            Some((by, hold)) => self.change(tick, &Change::Unlocked { by, hold }),
-            None => {
-                self.replayed.broken_holds += 1;
-                Ok(())
+    /// An LWP or a user thread is woken.
+    pub(super) fn wakeup(&mut self, row: &WakeupRow) -> Result<(), Error> {
+        self.advance(row.at)?;
+        let Some(of) = self.track(row.woken, row.at) else { return Ok(()) };
+        self.replayed.wakeups += 1;
+        let cpu = row.cpu.and_then(|cpu| self.cpu(cpu)).map(Track::Cpu);
+        let actor = |number: Option<ActorNumber>| number.and_then(|number| self.track(number, row.at));
+        let by = match cpu {
+            Some(cpu) if row.in_interrupt => Some(cpu),
+            cpu => actor(row.waker_thread.map(ActorNumber::Thread))
+                .or_else(|| actor(row.waker_lwp.map(ActorNumber::Lwp)))
+                .or(cpu),
+        };
+        self.change(row.at, &Change::Wakeup { by, of })
+    }
+
+    /// A counter has another value.
+    pub(super) fn counter(&mut self, row: &CounterRow) -> Result<(), Error> {
+        self.advance(row.at)?;
+        let counter = match row.queue {
+            QueueNumber::Run(cpu) => self.cpu(cpu).map(Counter::RunQueue),
+            QueueNumber::Ready(pid) => {
+                let pid = pid.and_then(|pid| u32::try_from(pid).ok()).map(Pid);
+                self.processes.get(&pid).copied().map(Counter::ReadyQueue)
+            }
+        };
+        match counter {
+            Some(counter) => self.change(row.at, &Change::Count(counter, row.value.max(0) as u64)),
+            None => Ok(()),
+        }
+    }
+
+    /// The track of an LWP or a user thread.
+    fn track(&self, number: ActorNumber, at: i64) -> Option<Track> {
+        let at = Ticks(at as u64);
+        match number {
+            ActorNumber::Thread(thread) => self.ids.thread(Thread(thread as u64), at).map(Track::Thread),
+            ActorNumber::Lwp(lwp) => {
+                let lwp = u32::try_from(lwp).ok()?;
+                self.ids.lwp(Lwp(lwp), at).map(Track::Lwp)
             }
         }
-    }
-
-    /// The actor that acquires or releases a lock, and the process of the lock.
-    fn lock_owner(&self, event: &RecordedEvent<'_>) -> Option<(Track, ProcessId)> {
-        match (event.thread, event.lwp) {
-            (Some(thread), _) => Some((Track::Thread(thread), self.actors[thread].process)),
-            (None, Some(lwp)) => Some((Track::Lwp(lwp), self.actors[lwp].process)),
-            (None, None) => None,
-        }
-    }
-
-    /// Ends every open slice of a track, because no other end is known.
-    fn leave_all(&mut self, tick: i64, track: Track) -> Result<(), Error> {
-        let ends = self.slices.leave_all(track);
-        self.replayed.begins_without_end += ends.len() as u64;
-        ends.into_iter().try_for_each(|kind| self.change(tick, &Change::Leave(track, kind)))
     }
 
     fn lwp_on_cpu(&mut self, tick: i64, cpu: CpuId, lwp: LwpId, to: i64) -> Result<(), Error> {
@@ -326,26 +262,31 @@ impl<'a> Replayer<'a> {
     }
 
     /// An LWP or a user thread has exited.
-    fn exited(&mut self, tick: i64, slot: Slot, track: Track) -> Result<(), Error> {
-        self.leave_all(tick, track)?;
-        if self.current.release(slot) { self.ends(tick, slot) } else { Ok(()) }
+    fn exited(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
+        if self.current.release(slot) { self.value_ends(tick, slot) } else { Ok(()) }
     }
 
-    /// Advances to this tick: ends what ended before.
+    /// Advances to this tick: ends values that ended before it, and slices and holds that end up to it.
     fn advance(&mut self, tick: i64) -> Result<(), Error> {
+        while let Some(at) = self.open.next_end().filter(|end| *end <= tick) {
+            self.end_values_before(at)?;
+            match self.open.end_next() {
+                Some(End::Slice(track, kind)) => self.change(at, &Change::Leave(track, kind))?,
+                Some(End::Hold(by, hold)) => self.change(at, &Change::Unlocked { by, hold })?,
+                None => {}
+            }
+        }
+        self.end_values_before(tick)
+    }
+
+    fn end_values_before(&mut self, tick: i64) -> Result<(), Error> {
         while let Some((ended, slot)) = self.current.ended_before(tick) {
-            self.ends(ended, slot)?;
+            self.value_ends(ended, slot)?;
         }
         Ok(())
     }
 
-    /// The value of a slot ends.
-    fn ends(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
-        let counts = match slot {
-            Slot::Lwp(lwp) => self.queues.lwp_waits(lwp, None),
-            Slot::Thread(thread) => self.queues.thread_waits(thread, None),
-            Slot::CpuLwp(_) | Slot::CpuThread(_) | Slot::LwpThread(_) => [None, None],
-        };
+    fn value_ends(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
         self.change(
             tick,
             &match slot {
@@ -362,34 +303,17 @@ impl<'a> Replayer<'a> {
                     blocked_for: None,
                 },
             },
-        )?;
-        self.count(tick, counts)
+        )
     }
 
-    fn count(&mut self, tick: i64, counts: Counts) -> Result<(), Error> {
-        counts
-            .into_iter()
-            .flatten()
-            .try_for_each(|(counter, n)| self.change(tick, &Change::Count(counter, n)))
-    }
-
-    /// Ends the replay.
+    /// Ends the replay. Intervals are cut to the window, so all have ended by then.
     pub(super) fn finish(mut self) -> Result<Replayed, Error> {
-        let last = self.actors.clock.last.0 as i64;
-        for track in self.slices.tracks() {
-            self.leave_all(last, track)?;
-        }
-        for (by, hold) in self.locks.give_all_back() {
-            self.replayed.broken_holds += 1;
-            self.change(last, &Change::Unlocked { by, hold })?;
-        }
-        // Intervals are cut to the window, so all have ended by then.
         self.advance(i64::MAX)?;
         self.sink.finish()?;
         Ok(self.replayed)
     }
 
-    fn cpu(&self, cpu: i32) -> Option<CpuId> {
+    fn cpu(&self, cpu: i64) -> Option<CpuId> {
         u32::try_from(cpu).ok().and_then(|cpu| self.ids.cpu(Cpu(cpu)))
     }
 
@@ -397,16 +321,5 @@ impl<'a> Replayer<'a> {
         self.reached = tick.max(self.reached).min(self.actors.clock.last.0 as i64);
         self.replayed.changes += 1;
         Ok(self.sink.change(Ticks(self.reached as u64), change)?)
-    }
-}
-
-/// The track of a slice.
-fn slice_track(kind: SliceKind, event: &RecordedEvent<'_>) -> Option<Track> {
-    match kind {
-        SliceKind::Span | SliceKind::Function => {
-            event.thread.map(Track::Thread).or(event.lwp.map(Track::Lwp))
-        }
-        SliceKind::Syscall => event.lwp.map(Track::Lwp),
-        SliceKind::Irq | SliceKind::Softirq => event.cpu.map(Track::Cpu),
     }
 }

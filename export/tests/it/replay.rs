@@ -87,7 +87,7 @@ async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_replayed() {
         by_threads.keys().filter_map(|(_, doing)| doing.strip_prefix("blocked")).collect();
     assert_eq!(kinds.len(), 1 + WaitKind::ALL.len(), "{kinds:?}");
     assert_eq!(tally.holds.values().sum::<u64>(), 2 * waits::ROUNDS);
-    assert_eq!(of_all.broken_holds, 0);
+    assert_eq!((of_all.holds, of_all.holds_without_end), (2 * waits::ROUNDS, 0));
 
     // In the middle: one or two locks are held when it begins, and when it ends.
     let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
@@ -95,7 +95,7 @@ async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_replayed() {
     let filter = Filter { from: at(first + (last - first) / 3), to: at(last - 30), ..Filter::default() };
     let (_, tally, of_some) = replayed(&trace, &filter).await;
     let holds = tally.holds.values().sum::<u64>();
-    assert!(of_some.broken_holds <= 4 && holds < 2 * waits::ROUNDS, "{of_some:?}");
+    assert!(of_some.holds == holds && 0 < holds && holds < 2 * waits::ROUNDS, "{of_some:?}");
 }
 
 // thread 1   |-fork 7------ member 2 -- member 3 -------------- join 7-|  fork 9 …
@@ -193,7 +193,8 @@ async fn system_calls_and_interrupts_of_a_kernel_trace_are_slices() {
     assert_eq!(entered, calls);
     assert!(calls > 0 && tally.slices.keys().any(|(_, name)| name == "write"), "{:?}", tally.slices);
     assert!(tally.wakeups > 0);
-    assert!(replayed.ends_without_begin < replayed.events / 100, "{replayed:?}");
+    assert!(replayed.slices_without_end < replayed.events / 100, "{replayed:?}");
+    assert_eq!(replayed.cut_slices, 0);
 }
 
 /// Replays a listing: columns type, date_tick, pid, cpu, name, params, by spaces.
@@ -236,7 +237,7 @@ async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
     let expected =
         [("0", 100, 300), ("15", 400, 500), ("read", 600, 700), ("read", 800, 900), ("write", 900, 950)];
     assert_eq!(left(&tally), expected);
-    assert_eq!((replayed.ends_without_begin, replayed.begins_without_end), (2, 1));
+    assert_eq!((replayed.slices, replayed.slices_without_end), (5, 1));
 }
 
 // main  |--------------------------------|
@@ -265,7 +266,7 @@ async fn functions_of_c_programs_are_slices() {
         ("main at sort.c:50", 100, 400),
     ];
     assert_eq!(left(&tally), expected);
-    assert_eq!((replayed.ends_without_begin, replayed.begins_without_end), (1, 0));
+    assert_eq!((replayed.slices, replayed.slices_without_end), (4, 1));
 }
 
 #[tokio::test]

@@ -3,4 +3,5 @@
 mod drawn;
 mod read;
 mod size;
+mod tables;
 mod truth;
