@@ -229,13 +229,13 @@ async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
         "KERN 650 7 0 sys_exit_write ret=1",
         "KERN 700 7 0 sys_exit_read ret=1",
         "KERN 800 7 0 sys_enter id=0(read)",
-        // The exit is missing.
+        // The exit is missing: the call is known up to its LWP's last switch in it.
         "KERN 900 7 0 sys_enter id=1(write)",
         "KERN 950 7 0 sys_exit id=1(write)",
     ])
     .await;
     let expected =
-        [("0", 100, 300), ("15", 400, 500), ("read", 600, 700), ("read", 800, 900), ("write", 900, 950)];
+        [("0", 100, 300), ("15", 400, 500), ("read", 600, 700), ("read", 800, 800), ("write", 900, 950)];
     assert_eq!(left(&tally), expected);
     assert_eq!((replayed.slices, replayed.slices_without_end), (5, 1));
 }
@@ -249,7 +249,7 @@ async fn functions_of_c_programs_are_slices() {
         "USER 100 7 0 FUNC_ENTER function=4096(main at sort.c:50) call_site=1",
         "USER 200 7 0 FUNC_ENTER function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
         "USER 210 7 0 PROF_IN function=8200(sort at sort.c:21)",
-        "USER 290 7 0 PROF_OUT function=8300(sort at sort.c:29, main at sort.c:60)",
+        "USER 290 7 0 PROF_OUT function=8300(sort at sort.c:29)",
         "USER 300 7 0 FUNC_EXIT function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
         // Stripped: addresses alone.
         "USER 310 7 0 PROF_IN function=9000",
@@ -259,14 +259,9 @@ async fn functions_of_c_programs_are_slices() {
         "USER 400 7 0 FUNC_EXIT function=4096(main at sort.c:50) call_site=1",
     ])
     .await;
-    let expected = [
-        ("sort at sort.c:21", 210, 290),
-        ("sort at sort.c:20", 200, 300),
-        ("9000", 310, 320),
-        ("main at sort.c:50", 100, 400),
-    ];
+    let expected = [("sort", 210, 290), ("sort", 200, 300), ("?", 310, 320), ("main", 100, 400)];
     assert_eq!(left(&tally), expected);
-    assert_eq!((replayed.slices, replayed.slices_without_end), (4, 1));
+    assert_eq!((replayed.slices, replayed.slices_without_end), (4, 0));
 }
 
 #[tokio::test]

