@@ -144,8 +144,8 @@ pub async fn replay(
                 (None, _) => break,
             }
         }
-        let is_done = |source: &Box<dyn Source>| !source.needs_more() && source.next_begin().is_none();
-        if events.ended && events.next_tick().is_none() && sources.iter().all(is_done) {
+        let are_done = sources.iter().all(|source| !source.needs_more() && source.next_begin().is_none());
+        if events.ended && events.next_tick().is_none() && are_done {
             return replayer.finish();
         }
     }
