@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use sigmund_export::{
-    Viewer,
+    ViewerFormat,
+    replay::{self, Replayed},
     tables::{TableFormat, write_table},
-    telling::{self, Told},
-    timeline::Cast,
+    timeline::Actors,
 };
 use sigmund_files::Destination;
 use sigmund_model::Ticks;
@@ -34,45 +34,53 @@ pub(crate) async fn run(args: ExportArgs) -> Result<Found> {
     let trace = answer::open(Some(&args.trace)).await?;
     let filter = Filter::from(&args.filter);
     match args.format.kind() {
-        ExportKind::Viewer(viewer) => picture(&trace, &filter, viewer, &args).await,
+        ExportKind::ViewerFormat(viewer) => export_to_viewer(&trace, &filter, viewer, &args).await,
         ExportKind::Table(format) => table(&trace, &filter, format, &args).await,
     }
 }
 
-async fn picture(trace: &SuperTrace, filter: &Filter, viewer: Viewer, args: &ExportArgs) -> Result<Found> {
-    let cast = Arc::new(telling::cast(trace, filter).await?);
+async fn export_to_viewer(
+    trace: &SuperTrace,
+    filter: &Filter,
+    viewer: ViewerFormat,
+    args: &ExportArgs,
+) -> Result<Found> {
+    let actors = Arc::new(replay::read_actors(trace, filter).await?);
     let stop = Stop::new()?;
     let mut progress = Rate::new();
-    let mut follow = |told: &Told, reached: Ticks| {
-        progress.show(told.events, share(&cast, reached));
+    let mut follow = |replayed: &Replayed, reached: Ticks| {
+        progress.show(replayed.events, share(&actors, reached));
         stop.ask()
     };
     let to_stdout = is_stdout(&args.output);
     if to_stdout && viewer.is_folder() {
         bail!("--output -: this format is a folder, so it needs a name");
     }
-    let (told, left_out) = if to_stdout {
-        let mut sink = viewer.write(terminal::data(), &cast, args.coarse)?;
-        (telling::tell(trace, filter, &cast, &mut sink, &mut follow).await?, sink.left_out())
+    let (replayed, left_out) = if to_stdout {
+        let mut sink = viewer.write(terminal::data(), &actors, args.coarse)?;
+        (replay::replay(trace, filter, &actors, &mut sink, &mut follow).await?, sink.left_out())
     } else {
         let mut destination = destination(args)?;
-        let created = viewer.create(&mut destination, &cast, args.coarse);
+        let created = viewer.create(&mut destination, &actors, args.coarse);
         let mut sink = created.with_context(|| shown(&args.output))?;
-        let told = telling::tell(trace, filter, &cast, &mut sink, &mut follow).await;
-        let told = told.map_err(|error| in_output(error, &args.output))?;
+        let result = replay::replay(trace, filter, &actors, &mut sink, &mut follow).await;
+        let replayed = result.map_err(|error| in_output(error, &args.output))?;
         let left_out = sink.left_out();
         drop(sink);
         destination.finish().with_context(|| shown(&args.output))?;
-        (told, left_out)
+        (replayed, left_out)
     };
     progress.clear();
-    if cast.clock.rate.is_none() {
+    if actors.clock.rate.is_none() {
         output::notice("warning: the tick rate is unknown: one tick is written as one nanosecond");
     }
-    report_repairs(&told);
+    report_corrections(&replayed);
+    if !viewer.has_events_only() {
+        report_left_out_tables(trace);
+    }
     left_out.iter().for_each(|line| output::notice(line));
-    output::notice(&describe(viewer, &args.output, &cast, &told));
-    Ok(if told.states + told.events > 0 { Found::Something } else { Found::Nothing })
+    output::notice(&describe(viewer, &args.output, &actors, &replayed));
+    Ok(if replayed.states + replayed.events > 0 { Found::Something } else { Found::Nothing })
 }
 
 async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &ExportArgs) -> Result<Found> {
@@ -102,13 +110,13 @@ async fn table(trace: &SuperTrace, filter: &Filter, format: TableFormat, args: &
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
 }
 
-/// Where the export goes.
+/// The destination of the export.
 fn destination(args: &ExportArgs) -> Result<Destination> {
-    let replaceable = args.force.then_some(Viewer::REPLACEABLE);
+    let replaceable = args.force.then_some(ViewerFormat::REPLACEABLE);
     Destination::new(&args.output, replaceable, owner()).with_context(|| shown(&args.output))
 }
 
-/// An error of the output names it; others name what they are about.
+/// Adds the output to its errors; others contain their subject.
 fn in_output(error: sigmund_export::Error, path: &Path) -> anyhow::Error {
     let is_of_output = matches!(error.kind(), sigmund_export::ErrorKind::Output(_));
     let error = anyhow::Error::from(error);
@@ -123,52 +131,63 @@ fn shown(path: &Path) -> String {
     if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// Reports what the export had to repair.
-fn report_repairs(told: &Told) {
-    let Told { ends_without_begin, begins_without_end, broken_holds, of_strangers, .. } = *told;
-    if ends_without_begin > 0 {
-        let slices = counted(ends_without_begin, "slice");
-        output::notice(&format!("left out {slices} whose begin is not in the trace"));
+/// Reports what had to be corrected.
+fn report_corrections(replayed: &Replayed) {
+    let Replayed { slices_without_end, cut_slices, holds_without_end, unknown_actors, .. } = *replayed;
+    if slices_without_end > 0 {
+        let slices = counted(slices_without_end, "slice");
+        output::notice(&format!("{slices} without a recorded end: drawn as far as known"));
     }
-    if begins_without_end > 0 {
-        let slices = counted(begins_without_end, "slice");
-        output::notice(&format!("{slices} without an end in the trace: ended with the enclosing slice"));
+    if cut_slices > 0 {
+        let slices = counted(cut_slices, "slice");
+        output::notice(&format!("cut {slices} that ended after the slice around"));
     }
-    if broken_holds > 0 {
-        let holds = counted(broken_holds, "hold");
-        output::notice(&format!("completed {holds} of locks without a begin or end in the trace"));
+    if holds_without_end > 0 {
+        let holds = counted(holds_without_end, "hold");
+        output::notice(&format!("{holds} of locks without a recorded release: drawn as far as known"));
     }
-    if of_strangers > 0 {
-        let rows = counted(of_strangers, "row");
+    if unknown_actors > 0 {
+        let rows = counted(unknown_actors, "row");
         output::notice(&format!(
-            "warning: left out {rows} with an LWP, user thread or event that is in no table"
+            "warning: left out {rows} of LWPs, user threads or events that are in no table"
         ));
     }
 }
 
-fn describe(viewer: Viewer, path: &Path, cast: &Cast, told: &Told) -> String {
-    if told.states + told.events == 0 {
+/// Reports the kinds of intervals that the super-trace lacks.
+fn report_left_out_tables(trace: &SuperTrace) {
+    let names: Vec<&str> = replay::left_out_tables(trace).iter().map(|table| table.name).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        output::notice(&format!(
+            "the merge left out {names} (--tables): the export has nothing of these kinds"
+        ));
+    }
+}
+
+fn describe(viewer: ViewerFormat, path: &Path, actors: &Actors, replayed: &Replayed) -> String {
+    if replayed.states + replayed.events == 0 {
         return format!("{}: nothing matched, it is empty", shown(path));
     }
-    let span = Ticks(cast.clock.last.0 - cast.clock.first.0);
+    let span = Ticks(actors.clock.last.0 - actors.clock.first.0);
     let states = match viewer.has_events_only() {
         true => String::new(),
-        false => format!(" and {}", counted(told.states, "state")),
+        false => format!(" and {}", counted(replayed.states, "state")),
     };
     format!(
         "{}: {}{states} of {}, {} and {}, over {}",
         shown(path),
-        counted(told.events, "event"),
-        counted(cast.threads.len() as u64, "user thread"),
-        counted(cast.lwps.len() as u64, "LWP"),
-        counted(cast.cpus.len() as u64, "CPU"),
-        output::length(span, cast.clock.rate),
+        counted(replayed.events, "event"),
+        counted(actors.threads.len() as u64, "user thread"),
+        counted(actors.lwps.len() as u64, "LWP"),
+        counted(actors.cpus.len() as u64, "CPU"),
+        output::length(span, actors.clock.rate),
     )
 }
 
-/// The share of the trace's time that has been written.
-fn share(cast: &Cast, reached: Ticks) -> Option<f64> {
-    let (first, last) = (cast.clock.first.0, cast.clock.last.0);
+/// The share of the time that has been replayed.
+fn share(actors: &Actors, reached: Ticks) -> Option<f64> {
+    let (first, last) = (actors.clock.first.0, actors.clock.last.0);
     (last > first).then(|| reached.0.saturating_sub(first) as f64 / (last - first) as f64)
 }
 

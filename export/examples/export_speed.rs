@@ -1,7 +1,7 @@
-//! What an export costs: `export_speed NAME.supertrace FORMAT [OUT]`.
+//! The cost of an export: `export_speed NAME.supertrace FORMAT [OUT]`.
 //!
-//! FORMAT is `paje`, `perfetto` or `chrome`; with `nothing` the super-trace is told to nobody. OUT is overwritten; without
-//! it everything goes to `/dev/null`.
+//! FORMAT is `paje`, `perfetto` or `chrome`; with `nothing` a sink ignores all changes. OUT is overwritten;
+//! the default is `/dev/null`.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use std::{
 };
 
 use sigmund_export::{
-    Viewer, telling,
+    ViewerFormat, replay,
     timeline::{Change, Sink},
 };
 use sigmund_model::Ticks;
@@ -27,9 +27,9 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(trace), Some(format)) = (arguments.next(), arguments.next()) else { return Err(USAGE.into()) };
     let viewer = match format.to_str() {
-        Some("paje") => Some(Viewer::Paje),
-        Some("perfetto") => Some(Viewer::Perfetto),
-        Some("chrome") => Some(Viewer::Chrome),
+        Some("paje") => Some(ViewerFormat::Paje),
+        Some("perfetto") => Some(ViewerFormat::Perfetto),
+        Some("chrome") => Some(ViewerFormat::Chrome),
         Some("nothing") => None,
         _ => return Err(USAGE.into()),
     };
@@ -37,27 +37,27 @@ fn main() -> Result<()> {
     tokio::runtime::Builder::new_multi_thread().build()?.block_on(measure(trace, viewer, out))
 }
 
-async fn measure(trace: PathBuf, viewer: Option<Viewer>, out: PathBuf) -> Result<()> {
+async fn measure(trace: PathBuf, viewer: Option<ViewerFormat>, out: PathBuf) -> Result<()> {
     let trace = SuperTrace::open(trace).await?;
     let filter = Filter::default();
-    let cast = Arc::new(telling::cast(&trace, &filter).await?);
+    let actors = Arc::new(replay::read_actors(&trace, &filter).await?);
     let mut file = Counted { file: File::create(out)?, bytes: 0 };
     let (started, before) = (Instant::now(), cpu_seconds()?);
     let mut sink: Box<dyn Sink + '_> = match viewer {
-        Some(viewer) => Box::new(viewer.write(&mut file, &cast, None)?),
-        None => Box::new(Nobody),
+        Some(viewer) => Box::new(viewer.write(&mut file, &actors, None)?),
+        None => Box::new(Ignore),
     };
-    let told = telling::tell(&trace, &filter, &cast, &mut sink, |_, _| Ok(())).await?;
+    let replayed = replay::replay(&trace, &filter, &actors, &mut sink, |_, _| Ok(())).await?;
     drop(sink);
     let ([user, kernel], [user_before, kernel_before]) = (cpu_seconds()?, before);
     let (user, kernel) = (user - user_before, kernel - kernel_before);
-    let events = told.events as f64;
+    let events = replayed.events as f64;
     println!(
         "{} events, {} states, {} changes in {:.2} s; CPU {user:.2} s and the kernel's {kernel:.2} s: {:.2} M events/s; \
          {} bytes, {:.1} an event",
-        told.events,
-        told.states,
-        told.changes,
+        replayed.events,
+        replayed.states,
+        replayed.changes,
         started.elapsed().as_secs_f64(),
         events / (user + kernel) / 1e6,
         file.bytes,
@@ -66,10 +66,10 @@ async fn measure(trace: PathBuf, viewer: Option<Viewer>, out: PathBuf) -> Result
     Ok(())
 }
 
-/// Hears and forgets.
-struct Nobody;
+/// Ignores all changes.
+struct Ignore;
 
-impl Sink for Nobody {
+impl Sink for Ignore {
     fn change(&mut self, _: Ticks, _: &Change<'_>) -> io::Result<()> {
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Sink for Nobody {
     }
 }
 
-/// A file, and how much was written to it.
+/// A file, and the bytes written to it.
 struct Counted {
     file: File,
     bytes: u64,
@@ -100,8 +100,8 @@ impl Write for Counted {
 /// User and system time of this process, from `/proc/self/stat` (proc_pid_stat(5): hundredths of a second).
 fn cpu_seconds() -> Result<[f64; 2]> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    let behind_name = stat.rsplit(')').next().unwrap_or_default();
-    let mut ticks = behind_name.split_whitespace().skip(11);
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let mut ticks = after_name.split_whitespace().skip(11);
     let mut next = || -> Result<f64> { Ok(ticks.next().ok_or("/proc/self/stat")?.parse::<f64>()? / 100.0) };
     Ok([next()?, next()?])
 }

@@ -1,28 +1,25 @@
 //! A super-trace in the formats of other tools.
 //!
-//! Two halves that know nothing of each other. The [`timeline`] tells what happened, in the order of time: which LWP
-//! and which user thread each CPU carried, what each was doing, spans, interrupts, system calls, wakeups. A format
-//! hears it as a [`Sink`](timeline::Sink) and writes it down.
-//!
 //! ```text
-//!   tables of a super-trace ──▶ timeline ──▶ Sink ──▶ a file that a viewer opens
-//!                                (Cast, then Changes)
+//!   tables of a super-trace ──▶ replay ──▶ timeline: Actors, then Changes ──▶ a Sink ──▶ a file that a viewer opens
+//!                                                                  └▶ Coarse ─┘
 //! ```
+//!
+//! * [`replay`] reads a super-trace, and emits what a filter selects in the order of time.
+//! * [`timeline`] is what it emits: the CPUs, LWPs and user threads that take part, then every change of one of them. It
+//!   knows neither tables nor formats.
+//! * [`sinks`] write a timeline in one format each. They know neither tables nor filters.
+//! * [`coarse`] is a sink that merges what is too short to be seen, and emits another timeline.
+//! * [`tables`] writes tables as tables; it has nothing to do with the rest.
 
 #![forbid(unsafe_code)]
 
-pub mod chrome;
 pub mod coarse;
-pub mod ctf;
 mod error;
-pub mod otf2;
-pub mod paje;
-pub mod perfetto;
+pub mod replay;
+pub mod sinks;
 pub mod tables;
-pub mod telling;
 pub mod timeline;
-pub mod vampir;
-mod viewer;
 
 pub use error::{Error, ErrorKind};
-pub use viewer::{Picture, Viewer};
+pub use sinks::{ViewerFormat, ViewerSink};

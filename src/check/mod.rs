@@ -1,6 +1,7 @@
-//! `sigmund check`: whether a super-trace can be trusted.
+//! `sigmund check`: whether a super-trace can be trusted; or whether a Pajé file is valid.
 
 mod around;
+mod paje_file;
 mod tables;
 
 use std::io;
@@ -22,6 +23,11 @@ use crate::{
 const LWPS_SHOWN: usize = 20;
 
 pub(crate) async fn run(args: CheckArgs) -> Result<Found> {
+    if let Some(path) = &args.trace
+        && let Some(found) = paje_file::run(path, &args)?
+    {
+        return Ok(found);
+    }
     let trace = answer::open(args.trace.as_deref()).await?;
     let listed = if args.all { Listed::ALL } else { Listed::first(args.list) };
     let report = check(&trace, listed).await?;

@@ -1,4 +1,4 @@
-//! What `sigmund export` takes.
+//! Arguments of `sigmund export`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use sigmund_export::{
-    Viewer,
+    ViewerFormat,
     tables::{RowFormat, TableFormat},
 };
 use sigmund_model::{Nanos, tables::Table};
@@ -24,19 +24,19 @@ pub(crate) struct ExportArgs {
     /// The super-trace.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: PathBuf,
-    /// What to write.
+    /// Format of the output.
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
     /// The file, or for otf2 and ctf the folder, to write; - is standard output.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) output: PathBuf,
-    /// Overwrite it if it is there.
+    /// Overwrite it if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// For viewers: leave out what is shorter, and keep the time spent in each state.
+    /// For viewers: merge or leave out what is shorter, and preserve the time spent in each state.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) coarse: Option<Nanos>,
-    /// For csv, tsv, ndjson, arrow and parquet: which table.
+    /// For csv, tsv, ndjson, arrow and parquet: the table.
     #[arg(long, value_name = "TABLE", default_value = "events", value_parser = tables())]
     pub(crate) table: &'static Table,
     #[command(flatten)]
@@ -68,20 +68,20 @@ pub(crate) enum ExportFormat {
     Parquet,
 }
 
-/// A picture, or a table.
+/// A viewer's format, or a table.
 pub(crate) enum ExportKind {
-    Viewer(Viewer),
+    ViewerFormat(ViewerFormat),
     Table(TableFormat),
 }
 
 impl ExportFormat {
     pub(crate) fn kind(self) -> ExportKind {
         match self {
-            ExportFormat::Paje => ExportKind::Viewer(Viewer::Paje),
-            ExportFormat::Otf2 => ExportKind::Viewer(Viewer::Otf2),
-            ExportFormat::Perfetto => ExportKind::Viewer(Viewer::Perfetto),
-            ExportFormat::Chrome => ExportKind::Viewer(Viewer::Chrome),
-            ExportFormat::Ctf => ExportKind::Viewer(Viewer::Ctf),
+            ExportFormat::Paje => ExportKind::ViewerFormat(ViewerFormat::Paje),
+            ExportFormat::Otf2 => ExportKind::ViewerFormat(ViewerFormat::Otf2),
+            ExportFormat::Perfetto => ExportKind::ViewerFormat(ViewerFormat::Perfetto),
+            ExportFormat::Chrome => ExportKind::ViewerFormat(ViewerFormat::Chrome),
+            ExportFormat::Ctf => ExportKind::ViewerFormat(ViewerFormat::Ctf),
             ExportFormat::Csv => ExportKind::Table(TableFormat::Rows(RowFormat::Csv)),
             ExportFormat::Tsv => ExportKind::Table(TableFormat::Rows(RowFormat::Tsv)),
             ExportFormat::Ndjson => ExportKind::Table(TableFormat::Rows(RowFormat::Ndjson)),

@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Describe a super-trace, or any input of `merge`: contents, event types, LWPs, losses.
     Info(InfoArgs),
-    /// Check the invariants of a super-trace, and list what is missing.
+    /// Check the invariants of a super-trace, and list what is missing; or check a Pajé file.
     Check(CheckArgs),
     /// Query a super-trace with SQL.
     Sql(SqlArgs),
@@ -223,12 +223,15 @@ pub(crate) struct InfoArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 sound, or sound with gaps; 1 broken, or no event to check; 2 error.")]
+#[command(
+    after_help = "Exit status: 0 sound, or sound with gaps, or a valid Pajé file; 1 broken, not valid, or no event to check; 2 error."
+)]
 pub(crate) struct CheckArgs {
-    /// The super-trace; not needed if there is just one in this folder.
-    #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
+    /// The super-trace; not needed if there is just one in this folder. Or a Pajé file of any program, recognised by its
+    /// `%EventDef`: is it valid?
+    #[arg(value_name = "T", value_hint = ValueHint::AnyPath)]
     pub(crate) trace: Option<PathBuf>,
-    /// Number of gaps to list, and of events whose CPU differs between the probe and sched_switch.
+    /// Number of gaps to list, and of events whose CPU differs between the probe and sched_switch; of a Pajé file, of faults.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) list: usize,
     /// List all of them.

@@ -4,6 +4,7 @@ mod arenas;
 mod awkward;
 mod bad_input;
 mod check;
+mod check_paje;
 mod ctl;
 mod descendants;
 mod docs;

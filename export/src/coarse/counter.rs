@@ -1,16 +1,16 @@
-//! Counters: of each bucket the least, the greatest and the last value.
+//! Counters: the minimum, the maximum and the last value of each bucket.
 
 use sigmund_model::Ticks;
 
-use super::held::{Held, Waiting};
-use crate::timeline::{Cast, Change, Counter};
+use super::pending_changes::{PendingChange, PendingChanges};
+use crate::timeline::{Actors, Change, Counter};
 
 #[derive(Debug)]
 pub(super) struct Counters {
     processes: usize,
-    /// Those of processes, then those of CPUs; what the bucket holds of each.
+    /// The values of the current bucket: counters of processes, then of CPUs.
     points: Vec<Option<Points>>,
-    /// Those that have something in the bucket.
+    /// Indices of counters with values in the current bucket.
     pending: Vec<u32>,
 }
 
@@ -28,16 +28,16 @@ struct Points {
     least: Point,
     greatest: Point,
     last: Point,
-    heard: u64,
+    received: u64,
 }
 
 impl Counters {
-    pub(super) fn new(cast: &Cast) -> Counters {
-        let processes = cast.processes.len();
-        Counters { processes, points: vec![None; processes + cast.cpus.len()], pending: Vec::new() }
+    pub(super) fn new(actors: &Actors) -> Counters {
+        let processes = actors.processes.len();
+        Counters { processes, points: vec![None; processes + actors.cpus.len()], pending: Vec::new() }
     }
 
-    /// Hears a value. The caller settles at the end of each bucket.
+    /// Receives a value. The caller calls [`settle`](Self::settle) at the end of each bucket.
     pub(super) fn count(&mut self, counter: Counter, tick: Ticks, number: u64, value: u64) {
         let index = match counter {
             Counter::ReadyQueue(process) => process.index(),
@@ -47,18 +47,18 @@ impl Counters {
         match &mut self.points[index] {
             Some(points) => points.add(point),
             none => {
-                *none = Some(Points { counter, least: point, greatest: point, last: point, heard: 1 });
+                *none = Some(Points { counter, least: point, greatest: point, last: point, received: 1 });
                 self.pending.push(index as u32);
             }
         }
     }
 
-    /// The bucket ends; returns how many values are left out.
-    pub(super) fn settle(&mut self, waiting: &mut Waiting) -> u64 {
+    /// Ends the bucket; returns the number of values that are left out.
+    pub(super) fn settle(&mut self, pending_changes: &mut PendingChanges) -> u64 {
         let mut left_out = 0;
         for index in self.pending.drain(..) {
             let points = self.points[index as usize].take();
-            left_out += points.map_or(0, |points| points.tell(waiting));
+            left_out += points.map_or(0, |points| points.emit(pending_changes));
         }
         left_out
     }
@@ -73,20 +73,24 @@ impl Points {
             self.greatest = point;
         }
         self.last = point;
-        self.heard += 1;
+        self.received += 1;
     }
 
-    fn tell(self, waiting: &mut Waiting) -> u64 {
-        let Points { counter, least, greatest, last, heard } = self;
+    fn emit(self, pending_changes: &mut PendingChanges) -> u64 {
+        let Points { counter, least, greatest, last, received } = self;
         let is_new =
             [true, greatest.number != least.number, ![least.number, greatest.number].contains(&last.number)];
-        let mut told = 0;
+        let mut emitted = 0;
         for (point, is_new) in [least, greatest, last].into_iter().zip(is_new) {
             if is_new {
-                waiting.push(point.tick, point.number, Held::Plain(Change::Count(counter, point.value)));
-                told += 1;
+                pending_changes.push(
+                    point.tick,
+                    point.number,
+                    PendingChange::Plain(Change::Count(counter, point.value)),
+                );
+                emitted += 1;
             }
         }
-        heard - told
+        received - emitted
     }
 }

@@ -2,26 +2,26 @@
 
 use std::collections::HashMap;
 
-use crate::timeline::{EventKind, Track};
+use crate::timeline::{EventTypeId, Track};
 
-/// What happens at one instant.
+/// A change without duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instant {
-    Event(EventKind),
+    Event(EventTypeId),
     Wakeup,
     Migration,
 }
 
-/// The bucket in which each was told last.
+/// The last bucket in which each was emitted.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
-    told: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
+    last: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
 }
 
 impl Firsts {
-    /// Whether nothing of this kind was told on this track in this bucket. From now on, it was.
+    /// Whether none of this kind was emitted on this track in this bucket. Records that one is.
     #[inline]
     pub(super) fn is_first(&mut self, instant: Instant, track: Option<Track>, bucket: u64) -> bool {
-        self.told.insert((instant, track), bucket) != Some(bucket)
+        self.last.insert((instant, track), bucket) != Some(bucket)
     }
 }

@@ -1,14 +1,14 @@
-//! States that follow each other without holes: those of an LWP, of a user thread, and who is on a CPU or an LWP.
+//! Sequences of states without holes: of an LWP, of a user thread, and the occupants of a CPU or an LWP.
 
 use std::collections::HashMap;
 
 use sigmund_model::{LwpState, Ticks};
 
-use super::held::{Held, Waiting};
+use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
-use crate::timeline::{Cast, Change, CpuId, Doing, LwpId, ThreadId};
+use crate::timeline::{Actors, Change, CpuId, DetailedState, LwpId, ThreadId};
 
-/// Which states.
+/// Which sequence of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneId {
     CpuLwp(CpuId),
@@ -18,18 +18,18 @@ pub(super) enum LaneId {
     Thread(ThreadId),
 }
 
-/// One state, or one who is there.
+/// A state, or an occupant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
-    /// 0 is none; 1 more than the index of the state (with what a thread is blocked for), or of who it is. What totals
-    /// are kept of.
+    /// 0 is none; otherwise 1 + the index of the detailed state or of the occupant. Totals are kept
+    /// by this number.
     key: u32,
     lwp: Option<LwpId>,
     cpu: Option<CpuId>,
     blocked_on: Option<i64>,
 }
 
-/// A state from some instant on, by the change of this number.
+/// A state that begins at an instant, by the change of this number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) value: Value,
@@ -37,7 +37,7 @@ pub(super) struct Stretch {
     pub(super) number: u64,
 }
 
-/// The state that a change tells, if it tells one.
+/// The state in a change, if it is a change of state.
 #[inline]
 pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
     let who = |index: Option<u32>| Value {
@@ -54,7 +54,7 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
             (LaneId::Lwp(lwp), Value { cpu, ..who(state.map(|state| state as u32)) })
         }
         Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
-            let doing = who(state.map(|state| Doing::new(state, blocked_for).index() as u32));
+            let doing = who(state.map(|state| DetailedState::new(state, blocked_for).index() as u32));
             (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..doing })
         }
         _ => return None,
@@ -62,7 +62,7 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
 }
 
 impl LaneId {
-    /// The change that tells a state.
+    /// The change for a state.
     pub(super) fn change(self, value: Value) -> Change<'static> {
         let Value { key, lwp, cpu, blocked_on } = value;
         let index = key.checked_sub(1);
@@ -72,28 +72,29 @@ impl LaneId {
             LaneId::LwpThread(of) => Change::LwpThread(of, index.map(ThreadId)),
             LaneId::Lwp(lwp) => Change::Lwp { lwp, state: index.map(|i| LwpState::ALL[i as usize]), cpu },
             LaneId::Thread(thread) => {
-                let doing = index.map(|i| Doing::at(i as usize));
-                let (state, blocked_for) = (doing.map(Doing::state), doing.and_then(Doing::blocked_for));
+                let doing = index.map(|i| DetailedState::at(i as usize));
+                let (state, blocked_for) =
+                    (doing.map(DetailedState::state), doing.and_then(DetailedState::blocked_for));
                 Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
             }
         }
     }
 }
 
-/// All of them.
+/// All sequences.
 #[derive(Debug)]
 pub(super) struct Lanes {
     numbers: Numbers,
     lanes: Vec<Lane>,
-    /// Those whose state may be short or long.
+    /// Lanes whose open state is not yet known to be short or long.
     pending: Vec<LaneId>,
 }
 
 impl Lanes {
-    pub(super) fn new(cast: &Cast) -> Lanes {
-        let numbers = Numbers::of(cast);
+    pub(super) fn new(actors: &Actors) -> Lanes {
+        let numbers = Numbers::of(actors);
         let mut lanes = Vec::new();
-        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + cast.threads.len(), Lane::default);
+        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + actors.threads.len(), Lane::default);
         Lanes { numbers, lanes, pending: Vec::new() }
     }
 
@@ -108,18 +109,18 @@ impl Lanes {
         }
     }
 
-    /// Another state begins; returns whether the one before was short.
+    /// Begins another state; returns whether the one before was short.
     #[inline]
     pub(super) fn change(
         &mut self,
         id: LaneId,
-        heard: Stretch,
+        received: Stretch,
         buckets: Buckets,
-        waiting: &mut Waiting,
+        pending_changes: &mut PendingChanges,
     ) -> bool {
         let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
-        let was_short = lane.end(id, heard.from, buckets, waiting);
-        lane.open = Some(heard);
+        let was_short = lane.end(id, received.from, buckets, pending_changes);
+        lane.open = Some(received);
         if !lane.is_pending {
             lane.is_pending = true;
             self.pending.push(id);
@@ -127,60 +128,67 @@ impl Lanes {
         was_short
     }
 
-    /// What began a bucket ago is long.
-    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    /// States that began a bucket ago are long.
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (lanes, numbers) = (&mut self.lanes, self.numbers);
         self.pending.retain(|id| {
             let lane = &mut lanes[Lanes::index(numbers, *id)];
             let is_long = lane.open.is_some_and(|open| buckets.is_long(open.from, now));
             if is_long {
-                lane.tell_open(*id, waiting);
+                lane.tell_open(*id, pending_changes);
             }
             lane.is_pending = !is_long;
             lane.is_pending
         });
     }
 
-    /// Nothing follows: what is open is told as it is. It has no state, by the rules.
-    pub(super) fn finish(&mut self, waiting: &mut Waiting) {
+    /// Nothing follows. What is open is emitted; by the rules of a timeline it is `None`.
+    pub(super) fn finish(&mut self, pending_changes: &mut PendingChanges) {
         for id in self.pending.drain(..) {
             let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
             lane.is_pending = false;
-            lane.tell_open(id, waiting);
+            lane.tell_open(id, pending_changes);
         }
     }
 }
 
-/// States of one track, one after the other.
+/// The states of one track.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The state that holds; `None` before the first, and if it was told as a long one.
+    /// The open state; `None` before the first, and when it has been emitted as a long one.
     open: Option<Stretch>,
-    /// The short ones before it, back to the beginning of its bucket or to a long one.
+    /// The short states before it, back to the beginning of its bucket or to a long one.
     sums: Sums,
-    /// What the sink was told last, and whether it was short.
-    told: Option<(Value, bool)>,
+    /// The last emitted state, and whether it was short.
+    emitted: Option<(Value, bool)>,
     is_pending: bool,
 }
 
 impl Lane {
-    /// The open state ends; returns whether it was short.
-    fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, waiting: &mut Waiting) -> bool {
+    /// Ends the open state; returns whether it was short.
+    fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) -> bool {
         let Some(open) = self.open else { return false };
         if buckets.is_long(open.from, to) {
-            self.tell_open(id, waiting);
+            self.tell_open(id, pending_changes);
             return false;
         }
-        self.add(id, open, to, buckets, waiting);
+        self.add(id, open, to, buckets, pending_changes);
         true
     }
 
-    /// A short state: into its bucket; what reaches into the next one, into that.
-    fn add(&mut self, id: LaneId, short: Stretch, to: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    /// Adds a short state to its bucket, and the part in the next bucket to that one.
+    fn add(
+        &mut self,
+        id: LaneId,
+        short: Stretch,
+        to: Ticks,
+        buckets: Buckets,
+        pending_changes: &mut PendingChanges,
+    ) {
         let end = Ticks(buckets.end(short.from));
         self.sums.add(short, to.min(end));
         if to >= end {
-            self.tell_sums(id, waiting);
+            self.tell_sums(id, pending_changes);
         }
         if to > end {
             self.sums.add(Stretch { from: end, ..short }, to);
@@ -188,32 +196,34 @@ impl Lane {
     }
 
     /// The open state is long, so the short ones before it are complete.
-    fn tell_open(&mut self, id: LaneId, waiting: &mut Waiting) {
-        self.tell_sums(id, waiting);
+    fn tell_open(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
+        self.tell_sums(id, pending_changes);
         if let Some(open) = self.open.take() {
-            self.tell(id, open, false, waiting);
+            self.emit(id, open, false, pending_changes);
         }
     }
 
-    fn tell_sums(&mut self, id: LaneId, waiting: &mut Waiting) {
+    fn tell_sums(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
         let mut from = self.sums.from;
         let mut sums = std::mem::take(&mut self.sums);
         for sum in &sums.of_values {
-            self.tell(id, Stretch { from, ..sum.first }, true, waiting);
+            self.emit(id, Stretch { from, ..sum.first }, true, pending_changes);
             from = Ticks(from.0 + sum.ticks);
         }
         sums.clear();
         self.sums = sums;
     }
 
-    fn tell(&mut self, id: LaneId, stretch: Stretch, is_short: bool, waiting: &mut Waiting) {
+    fn emit(&mut self, id: LaneId, stretch: Stretch, is_short: bool, pending_changes: &mut PendingChanges) {
         let Stretch { value, from, number } = stretch;
-        match &mut self.told {
-            // It goes on, as far as can be seen.
-            Some((told, was_short)) if *told == value && (is_short || *was_short) => *was_short = is_short,
-            told => {
-                *told = Some((value, is_short));
-                waiting.push(from, number, Held::State(id, value));
+        match &mut self.emitted {
+            // The same value continues.
+            Some((emitted, was_short)) if *emitted == value && (is_short || *was_short) => {
+                *was_short = is_short
+            }
+            emitted => {
+                *emitted = Some((value, is_short));
+                pending_changes.push(from, number, PendingChange::State(id, value));
             }
         }
     }
@@ -223,9 +233,9 @@ impl Lane {
 #[derive(Debug, Default)]
 struct Sums {
     from: Ticks,
-    /// In the order in which each came first.
+    /// In the order of their first occurrence.
     of_values: Vec<Sum>,
-    /// Where each is, if there are many.
+    /// Index of each, if there are many.
     places: HashMap<u32, usize, foldhash::fast::RandomState>,
 }
 
@@ -235,10 +245,10 @@ struct Sum {
     ticks: u64,
 }
 
-/// More than states there are.
+/// Larger than the number of states.
 const FEW: usize = 32;
 
-const _: () = assert!(FEW > Doing::COUNT);
+const _: () = assert!(FEW > DetailedState::COUNT);
 
 impl Sums {
     #[inline]
@@ -267,7 +277,7 @@ impl Sums {
         self.of_values.iter().position(|sum| sum.first.value.key == key)
     }
 
-    /// Where the newest is; where all are, once they are many.
+    /// Records the index of the newest; of all, once there are many.
     fn remember(&mut self) {
         let len = self.of_values.len();
         let from = if len == FEW + 1 { 0 } else { len - 1 };
@@ -284,7 +294,7 @@ impl Sums {
 }
 
 impl Sum {
-    /// What is not the same of all is not told.
+    /// Attributes that differ are left out.
     fn add(&mut self, value: Value, ticks: u64) {
         let first = &mut self.first.value;
         first.lwp = first.lwp.filter(|_| first.lwp == value.lwp);

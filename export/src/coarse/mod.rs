@@ -1,38 +1,38 @@
-//! A timeline with less in it: what is shorter than can be seen is merged or left out, totals stay as they are.
+//! A timeline with fewer changes: what is too short to be seen is merged or left out, and totals are preserved.
 //!
-//! [`Coarse`] stands between a timeline and a sink, and what it tells is a timeline again, with all rules of one. Time is
-//! cut into buckets of the length that can be seen, from the clock's first tick on.
+//! [`Coarse`] is a sink that emits another timeline, which keeps all rules of one. Time is divided into buckets of the
+//! shortest visible length, from the clock's first tick on.
 //!
 //! ```text
-//!   told    |A|B|A| B |A|B|C|A|B|A|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|C|A|C|    B is long: it keeps its bounds
+//!   exact   |A|B|A| B |A|B|C|A|B|A|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|C|A|C|    B is long: its bounds are kept
 //!   bucket  ^              ^              ^              ^              ^
 //!   coarse  |AAA|BBBBB|C|AA|AA|BB|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|CC|A|   as many As, Bs and Cs, to the tick
 //! ```
 //!
-//! | what | what becomes of it |
+//! | what | result |
 //! |---|---|
-//! | a state, or who is on a CPU or an LWP, for at least a bucket | the same, with its exact bounds |
-//! | for less | cut at the ends of buckets; within a bucket, all of one state on one track become one stretch, as long as they are together, in the order in which each came first. Its CPU, its LWP and what it waits for are told if they were always the same |
+//! | a state, or an occupant of a CPU or an LWP, of at least a bucket | the same, with its exact bounds |
+//! | a shorter one | cut at the ends of buckets; within a bucket, all intervals of one state on one track become one interval of their total length, in the order of first occurrence. Its CPU, its LWP and the object it waits for are kept if they were the same in all |
 //! | a state without length | left out |
 //! | a slice of at least a bucket | the same |
-//! | a shorter one | left out, and with it all inside of it |
-//! | an event, a wakeup, a migration | on each track, the first of each bucket (of each declared event; of wakeups; of migrations); the others are left out |
-//! | a hold of a lock | left out: those of one lock would not follow each other any more |
-//! | a counter | in each bucket its least, its greatest and its last value, at their instants |
+//! | a shorter slice | left out, with all slices inside of it |
+//! | an event, a wakeup, a migration | on each track, the first in each bucket (of each declared event; of wakeups; of migrations); the others are left out |
+//! | a hold of a lock | left out: holds of one lock would overlap |
+//! | a counter | in each bucket its minimum, its maximum and its last value, at their instants |
 //!
-//! So the totals of each state on each track are exact, over the whole and over each bucket; and a track has at most as
-//! many changes in a bucket as it has states, and two. What was left out is counted in [`LeftOut`]. Tracks are merged
-//! apart: within a bucket, an LWP may be drawn as running while its CPU is drawn with another one.
+//! So the total of each state on each track is exact, overall and in each bucket, and a track has at most two changes more
+//! per bucket than it has states. [`LeftOut`] counts what was left out. Tracks are merged independently: within a bucket,
+//! an LWP may be shown as running while its CPU is shown with another LWP.
 //!
 //! A length of 0 or 1 tick passes everything through.
 //!
 //! # Memory and speed
 //!
-//! Whether something is long is known a bucket after its beginning, so changes wait for one to two buckets: at most those
-//! of three buckets, whose number is bounded as above. Open slices that are not known to be long wait with their names;
-//! of more than 65536 on one track, the innermost are left out, long or not (counted).
+//! Whether an interval is long is known one bucket after it began, so changes are held for one to two buckets: at most those
+//! of three buckets, whose number is bounded as above. Open slices that may be short are held with their names; if one track
+//! has more than 65536 of them, the innermost are left out, long or not (counted).
 //!
-//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s that the story itself takes, all in
+//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s of the generator, in
 //! 4 MB of resident memory:
 //!
 //! | length | changes left | time |
@@ -47,22 +47,22 @@
 
 mod counter;
 mod firsts;
-mod held;
 mod lane;
+mod pending_changes;
 mod slices;
 
 use std::io;
 
 use sigmund_model::Ticks;
 
-use crate::timeline::{Cast, Change, Sink, Track};
+use crate::timeline::{Actors, Change, Sink, Track};
 use counter::Counters;
 use firsts::{Firsts, Instant};
-use held::{Held, Waiting};
 use lane::Lanes;
+use pending_changes::{PendingChange, PendingChanges};
 use slices::Slices;
 
-/// Tells a sink a timeline in which nothing is shorter than can be seen.
+/// A sink that emits to another sink a timeline without intervals that are too short to be seen.
 #[derive(Debug)]
 pub struct Coarse<S> {
     sink: S,
@@ -71,22 +71,22 @@ pub struct Coarse<S> {
     slices: Slices,
     counters: Counters,
     firsts: Firsts,
-    waiting: Waiting,
-    /// The end of the bucket that time is in.
+    pending_changes: PendingChanges,
+    /// The end of the current bucket.
     next: u64,
-    /// Of the change that is heard.
+    /// Number of the current change.
     number: u64,
     left_out: LeftOut,
 }
 
-/// What is not told as it was heard.
+/// What was merged or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// States, and stays on a CPU or an LWP, that were shorter: merged with others of their bucket, if there are any.
+    /// States and occupants of a CPU or an LWP that were too short: merged with others of their bucket, if there are any.
     pub short_states: u64,
     /// Slices that were too short.
     pub slices: u64,
-    /// Slices that were too deep in others to wait until they are long.
+    /// Slices that were nested too deeply to be held.
     pub too_deep: u64,
     /// Events.
     pub events: u64,
@@ -100,11 +100,11 @@ pub struct LeftOut {
     pub holds: u64,
 }
 
-/// How time is cut.
+/// The division of time.
 #[derive(Clone, Copy, Debug)]
 struct Buckets {
     first: u64,
-    /// Of a bucket, which is also the least that is long.
+    /// Length of a bucket, and of the shortest interval that is long.
     len: u64,
 }
 
@@ -114,7 +114,7 @@ impl Buckets {
         tick.0.saturating_sub(self.first) / self.len
     }
 
-    /// Where the bucket of this tick ends.
+    /// The end of the bucket of this tick.
     #[inline]
     fn end(self, tick: Ticks) -> u64 {
         (self.of(tick) + 1).saturating_mul(self.len).saturating_add(self.first)
@@ -127,29 +127,29 @@ impl Buckets {
 }
 
 impl<S: Sink> Coarse<S> {
-    /// Tells `sink` what can be seen at `least` ticks.
-    pub fn new(sink: S, cast: &Cast, least: Ticks) -> Coarse<S> {
-        let buckets = Buckets { first: cast.clock.first.0, len: least.0.max(1) };
+    /// Emits to `sink` what is at least `least` ticks long.
+    pub fn new(sink: S, actors: &Actors, least: Ticks) -> Coarse<S> {
+        let buckets = Buckets { first: actors.clock.first.0, len: least.0.max(1) };
         Coarse {
             sink,
             buckets,
-            lanes: Lanes::new(cast),
-            slices: Slices::new(cast),
-            counters: Counters::new(cast),
+            lanes: Lanes::new(actors),
+            slices: Slices::new(actors),
+            counters: Counters::new(actors),
             firsts: Firsts::default(),
-            waiting: Waiting::default(),
-            next: buckets.end(cast.clock.first),
+            pending_changes: PendingChanges::default(),
+            next: buckets.end(actors.clock.first),
             number: 0,
             left_out: LeftOut::default(),
         }
     }
 
-    /// What was left out up to now.
+    /// What was left out so far.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// The sink, to be asked what it left out itself.
+    /// The sink, which may have left out something itself.
     pub fn sink(&self) -> &S {
         &self.sink
     }
@@ -161,10 +161,10 @@ impl<S: Sink> Coarse<S> {
 
     fn hear(&mut self, tick: Ticks, change: &Change<'_>) {
         self.number += 1;
-        let Coarse { buckets, waiting, left_out, number, .. } = self;
+        let Coarse { buckets, pending_changes, left_out, number, .. } = self;
         if let Some((lane, value)) = lane::state(change) {
-            let heard = lane::Stretch { value, from: tick, number: *number };
-            left_out.short_states += u64::from(self.lanes.change(lane, heard, *buckets, waiting));
+            let received = lane::Stretch { value, from: tick, number: *number };
+            left_out.short_states += u64::from(self.lanes.change(lane, received, *buckets, pending_changes));
             return;
         }
         match *change {
@@ -173,34 +173,38 @@ impl<S: Sink> Coarse<S> {
             }
             Change::Leave(track, kind) => {
                 left_out.slices +=
-                    u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, waiting));
+                    u64::from(!self.slices.leave(track, tick, *number, kind, *buckets, pending_changes));
             }
             Change::Count(counter, value) => self.counters.count(counter, tick, *number, value),
             Change::Event(event) => {
                 let instant = Instant::Event(event.kind);
                 if self.firsts.is_first(instant, event.track(), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::event(event));
+                    pending_changes.push(tick, *number, PendingChange::event(event));
                 } else {
                     left_out.events += 1;
                 }
             }
             Change::Wakeup { by, of } => {
                 if self.firsts.is_first(Instant::Wakeup, Some(of), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::Plain(Change::Wakeup { by, of }));
+                    pending_changes.push(tick, *number, PendingChange::Plain(Change::Wakeup { by, of }));
                 } else {
                     left_out.wakeups += 1;
                 }
             }
             Change::Migration { of, from, to } => {
                 if self.firsts.is_first(Instant::Migration, Some(of), buckets.of(tick)) {
-                    waiting.push(tick, *number, Held::Plain(Change::Migration { of, from, to }));
+                    pending_changes.push(
+                        tick,
+                        *number,
+                        PendingChange::Plain(Change::Migration { of, from, to }),
+                    );
                 } else {
                     left_out.migrations += 1;
                 }
             }
             Change::Locked { .. } => left_out.holds += 1,
             Change::Unlocked { .. } => {}
-            // States are told above.
+            // States are handled above.
             Change::CpuLwp(..)
             | Change::CpuThread(..)
             | Change::LwpThread(..)
@@ -209,16 +213,16 @@ impl<S: Sink> Coarse<S> {
         }
     }
 
-    /// Time is in another bucket. What began more than a bucket before is long. So all before the bucket that lies one
-    /// back is decided, and told.
+    /// Begins another bucket. What began more than a bucket ago is long, so everything before the previous bucket is known
+    /// and emitted.
     #[cold]
     fn enter_bucket(&mut self, now: Ticks) -> io::Result<()> {
-        self.lanes.settle(now, self.buckets, &mut self.waiting);
-        self.slices.settle(now, self.buckets, &mut self.waiting);
-        self.left_out.counts += self.counters.settle(&mut self.waiting);
+        self.lanes.settle(now, self.buckets, &mut self.pending_changes);
+        self.slices.settle(now, self.buckets, &mut self.pending_changes);
+        self.left_out.counts += self.counters.settle(&mut self.pending_changes);
         self.next = self.buckets.end(now);
         let decided = self.next.saturating_sub(2 * self.buckets.len).max(self.buckets.first);
-        self.waiting.tell_before(decided, &mut self.sink)
+        self.pending_changes.emit_before(decided, &mut self.sink)
     }
 }
 
@@ -235,9 +239,9 @@ impl<S: Sink> Sink for Coarse<S> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.lanes.finish(&mut self.waiting);
-        self.left_out.counts += self.counters.settle(&mut self.waiting);
-        self.waiting.tell_before(u64::MAX, &mut self.sink)?;
+        self.lanes.finish(&mut self.pending_changes);
+        self.left_out.counts += self.counters.settle(&mut self.pending_changes);
+        self.pending_changes.emit_before(u64::MAX, &mut self.sink)?;
         self.sink.finish()
     }
 }
@@ -250,8 +254,8 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(cast: &Cast) -> Numbers {
-        Numbers { cpus: cast.cpus.len(), lwps: cast.lwps.len() }
+    fn of(actors: &Actors) -> Numbers {
+        Numbers { cpus: actors.cpus.len(), lwps: actors.lwps.len() }
     }
 
     #[inline]

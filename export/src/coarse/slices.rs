@@ -1,19 +1,19 @@
-//! Slices wait until they are known to be long. One that is holds only long ones open around it, so nesting stays right.
+//! Slices are held until they are known to be long. All slices around a long one are long, so they still nest.
 
 use sigmund_model::Ticks;
 
-use super::held::{Held, Waiting};
+use super::pending_changes::{PendingChange, PendingChanges};
 use super::{Buckets, Numbers};
-use crate::timeline::{Cast, Change, Slice, SliceKind, Track};
+use crate::timeline::{Actors, Change, Slice, SliceKind, Track};
 
-/// So many slices may wait on one track.
+/// Most slices that are held on one track.
 const DEPTH: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Slices {
     numbers: Numbers,
     tracks: Vec<Open>,
-    /// Tracks with slices that wait.
+    /// Tracks with slices that are held.
     pending: Vec<Track>,
 }
 
@@ -21,9 +21,9 @@ pub(super) struct Slices {
 #[derive(Debug, Default)]
 struct Open {
     stack: Vec<OpenSlice>,
-    /// Their names, one behind the other.
+    /// Their names, concatenated.
     names: String,
-    /// The first of those that are not known to be long.
+    /// Index of the first slice that is not known to be long.
     waiting_from: usize,
     /// Slices inside of these that are left out.
     too_deep: u64,
@@ -39,14 +39,14 @@ struct OpenSlice {
 }
 
 impl Slices {
-    pub(super) fn new(cast: &Cast) -> Slices {
-        let numbers = Numbers::of(cast);
+    pub(super) fn new(actors: &Actors) -> Slices {
+        let numbers = Numbers::of(actors);
         let mut tracks = Vec::new();
-        tracks.resize_with(numbers.cpus + numbers.lwps + cast.threads.len(), Open::default);
+        tracks.resize_with(numbers.cpus + numbers.lwps + actors.threads.len(), Open::default);
         Slices { numbers, tracks, pending: Vec::new() }
     }
 
-    /// A slice begins; `false` if it is too deep to wait.
+    /// Begins a slice; `false` if it is nested too deeply to be held.
     pub(super) fn enter(&mut self, track: Track, tick: Ticks, number: u64, slice: Slice<'_>) -> bool {
         let open = &mut self.tracks[self.numbers.track(track)];
         if open.too_deep > 0 || open.stack.len() - open.waiting_from >= DEPTH {
@@ -63,7 +63,7 @@ impl Slices {
         true
     }
 
-    /// The innermost slice ends; `false` if it was too short.
+    /// Ends the innermost slice; `false` if it was too short.
     pub(super) fn leave(
         &mut self,
         track: Track,
@@ -71,17 +71,17 @@ impl Slices {
         number: u64,
         kind: SliceKind,
         buckets: Buckets,
-        waiting: &mut Waiting,
+        pending_changes: &mut PendingChanges,
     ) -> bool {
         let open = &mut self.tracks[self.numbers.track(track)];
         if open.too_deep > 0 {
             open.too_deep -= 1;
             return true;
         }
-        open.settle(track, tick, buckets, waiting);
+        open.settle(track, tick, buckets, pending_changes);
         let is_long = open.waiting_from == open.stack.len();
         if is_long {
-            waiting.push(tick, number, Held::Plain(Change::Leave(track, kind)));
+            pending_changes.push(tick, number, PendingChange::Plain(Change::Leave(track, kind)));
         }
         if let Some(slice) = open.stack.pop() {
             open.names.truncate(slice.name_at);
@@ -90,12 +90,12 @@ impl Slices {
         is_long
     }
 
-    /// What began a bucket ago is long.
-    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    /// Slices that began a bucket ago are long.
+    pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         let (tracks, numbers) = (&mut self.tracks, self.numbers);
         self.pending.retain(|track| {
             let open = &mut tracks[numbers.track(*track)];
-            open.settle(*track, now, buckets, waiting);
+            open.settle(*track, now, buckets, pending_changes);
             open.is_pending = open.waiting_from < open.stack.len();
             open.is_pending
         });
@@ -103,14 +103,14 @@ impl Slices {
 }
 
 impl Open {
-    fn settle(&mut self, track: Track, now: Ticks, buckets: Buckets, waiting: &mut Waiting) {
+    fn settle(&mut self, track: Track, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
         while let Some(slice) = self.stack.get(self.waiting_from) {
             if !buckets.is_long(slice.from, now) {
                 return;
             }
             let end = self.stack.get(self.waiting_from + 1).map_or(self.names.len(), |next| next.name_at);
             let name = self.names[slice.name_at..end].into();
-            waiting.push(slice.from, slice.number, Held::Enter(track, slice.kind, name));
+            pending_changes.push(slice.from, slice.number, PendingChange::Enter(track, slice.kind, name));
             self.waiting_from += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! The rows of a table that a filter lets through, as a plan.
+//! The rows of a table that match a filter, as a plan.
 
 use arrow::datatypes::DataType;
 use datafusion::{

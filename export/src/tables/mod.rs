@@ -1,9 +1,9 @@
 //! One table of a super-trace, filtered, for programs that read tables.
 //!
-//! Rows come in the order of the table's files: events by time, intervals by their ends. Beside each `X_tick` is its
-//! `X_ns`, as in SQL.
+//! Rows are in the order of the table's files: events by time, intervals by their ends. Each `X_tick` is followed by `X_ns`,
+//! as in SQL.
 //!
-//! | format | lists (`args`, `texts`) | NULL | reads it |
+//! | format | lists (`args`, `texts`) | NULL | readers |
 //! |---|---|---|---|
 //! | csv, tsv | `[1, 2]`, in quotes if needed (RFC 4180) | empty | everything |
 //! | ndjson | arrays | left out | jq, DuckDB |
@@ -30,10 +30,10 @@ use crate::Error;
 
 pub use rows::{RowFormat, RowWriter};
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
-    /// A line a row.
+    /// A line per row.
     Rows(RowFormat),
     /// An Arrow IPC file.
     Arrow,
@@ -41,10 +41,10 @@ pub enum TableFormat {
     Parquet,
 }
 
-/// Writes the rows of a table that a filter lets through. Returns how many.
+/// Writes the rows of a table that match a filter. Returns their number.
 ///
 /// # Errors
-/// When the table has not what the filter asks for; when the trace cannot be read, or `out` cannot be written.
+/// When the table lacks a column that the filter needs; when the trace cannot be read, or `out` cannot be written.
 pub async fn write_table(
     trace: &SuperTrace,
     table: &'static Table,

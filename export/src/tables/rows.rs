@@ -1,4 +1,4 @@
-//! Tables as text: a line a row, or one array of objects.
+//! Tables as text: a line per row, or one array of objects.
 
 use std::io::{self, Write};
 
@@ -10,14 +10,14 @@ use arrow::{
     util::display::{ArrayFormatter, FormatOptions},
 };
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// Comma separated, with a header.
     Csv,
     /// Tab separated, with a header.
     Tsv,
-    /// An object a line.
+    /// An object per line.
     Ndjson,
     /// One array of objects.
     Json,
@@ -81,7 +81,7 @@ impl<W: Write> RowWriter<W> {
         Ok(())
     }
 
-    /// Ends, and gives back the output.
+    /// Ends, and returns the output.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -126,7 +126,7 @@ fn write_separated(
     Ok(())
 }
 
-/// Texts that hold the separator, quotes or newlines are quoted (RFC 4180).
+/// Texts that contain the separator, quotes or newlines are quoted (RFC 4180).
 fn cell(line: &mut String, index: usize, text: &str, separator: char) {
     if index > 0 {
         line.push(separator);

@@ -1,20 +1,20 @@
-//! One thing that changes at one instant; and who wants to hear of it.
+//! A change at an instant, and the trait that receives changes.
 
 use std::io;
 
 use sigmund_model::{Context, Cpu, LwpState, Params, ThreadState, Ticks, WaitKind};
 
-use super::{CpuId, EventKind, LwpId, ProcessId, ThreadId};
+use super::{CpuId, EventTypeId, LwpId, ProcessId, ThreadId};
 
-/// Writes what it hears into a file. What it may rely on is told in the [module](super).
+/// Receives the changes of a timeline. The rules in the [module](super) hold for them.
 pub trait Sink {
-    /// Something changes at this instant.
+    /// Receives a change at this instant.
     ///
     /// # Errors
     /// When it cannot be written.
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()>;
 
-    /// Nothing follows: everything goes to the file.
+    /// No change follows: completes the output.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -41,7 +41,7 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
     }
 }
 
-/// Where something is drawn.
+/// The actor to which a slice or an event belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Track {
     /// A CPU.
@@ -52,27 +52,27 @@ pub enum Track {
     Thread(ThreadId),
 }
 
-/// What changes.
+/// A change at an instant.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// This CPU goes on with this LWP; with `None` it is idle, or it is not known.
+    /// This CPU runs this LWP from now on; `None`: it is idle, or unknown.
     CpuLwp(CpuId, Option<LwpId>),
-    /// This CPU goes on executing this user thread; with `None`, anything else.
+    /// This CPU executes this user thread from now on; `None`: no user thread.
     CpuThread(CpuId, Option<ThreadId>),
-    /// This LWP goes on with this user thread mounted, on a CPU or not.
+    /// This user thread is mounted on this LWP from now on, on a CPU or not.
     LwpThread(LwpId, Option<ThreadId>),
-    /// An LWP is in this state from now on. It never is [`LwpState::Exited`]: that is `None`.
+    /// An LWP is in this state from now on; `None` instead of [`LwpState::Exited`].
     Lwp {
-        /// Which.
+        /// The actor.
         lwp: LwpId,
         /// Its state.
         state: Option<LwpState>,
         /// The CPU it runs on, or left.
         cpu: Option<CpuId>,
     },
-    /// A user thread is in this state from now on. It never is [`ThreadState::Exited`]: that is `None`.
+    /// A user thread is in this state from now on; `None` instead of [`ThreadState::Exited`].
     Thread {
-        /// Which.
+        /// The actor.
         thread: ThreadId,
         /// Its state.
         state: Option<ThreadState>,
@@ -80,53 +80,53 @@ pub enum Change<'a> {
         lwp: Option<LwpId>,
         /// The CPU, if it is active.
         cpu: Option<CpuId>,
-        /// The object it waits for, if it is blocked and the runtime said.
+        /// The object it waits for, if it is blocked and the runtime recorded it.
         blocked_on: Option<i64>,
-        /// What kind of thing that is, if it is blocked and the runtime said. With the state it is a
-        /// [`Doing`](super::Doing).
+        /// The kind of wait, if it is blocked and the runtime recorded it. Together with the state it is a
+        /// [`DetailedState`](super::DetailedState).
         blocked_for: Option<WaitKind>,
     },
-    /// A slice begins, inside of those that are open on its track.
+    /// A slice begins, inside of the open slices of its track.
     Enter(Track, Slice<'a>),
-    /// The innermost slice that is open on this track ends. Its kind, for those who keep kinds apart.
+    /// The innermost open slice of this track ends; its kind.
     Leave(Track, SliceKind),
-    /// Somebody made somebody runnable, or ready.
+    /// An LWP becomes runnable, or a user thread ready.
     Wakeup {
-        /// Who did it: the user thread that was executing, or the LWP, or in an interrupt the CPU; if it is known.
+        /// The waker: the user thread that was executing, or the LWP, or in an interrupt the CPU; if known.
         by: Option<Track>,
-        /// Whom: an LWP or a user thread.
+        /// The woken LWP or user thread.
         of: Track,
     },
-    /// Somebody goes on elsewhere: an LWP on another CPU, a user thread on another LWP. The instant is the arrival.
+    /// An LWP continues on another CPU, or a user thread on another LWP. The instant is the arrival.
     Migration {
-        /// Who.
+        /// The actor.
         of: Track,
-        /// Where it was before.
+        /// The CPU or LWP that it left.
         from: Track,
-        /// Where it is from now on.
+        /// The CPU or LWP on which it continues.
         to: Track,
     },
     /// A counter has this value from now on.
     Count(Counter, u64),
-    /// Somebody has taken a lock.
+    /// A lock is acquired: a hold begins.
     Locked {
-        /// Who.
+        /// The actor.
         by: Track,
-        /// Which, and the number of this hold.
+        /// The lock, and the number of this hold.
         hold: Hold,
     },
-    /// Somebody gives back a lock that was taken.
+    /// A lock is released: a hold ends.
     Unlocked {
-        /// Who has taken it.
+        /// The actor that acquired it.
         by: Track,
-        /// As it was told when it was taken.
+        /// As when it was acquired.
         hold: Hold,
     },
     /// An event, as it was recorded.
-    Event(&'a Happening<'a>),
+    Event(&'a RecordedEvent<'a>),
 }
 
-/// What a slice is.
+/// The kind of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SliceKind {
     /// A span that the program named; on a user thread, or on an LWP without one.
@@ -146,7 +146,7 @@ impl SliceKind {
     pub const ALL: [SliceKind; 5] =
         [SliceKind::Span, SliceKind::Function, SliceKind::Syscall, SliceKind::Irq, SliceKind::Softirq];
 
-    /// The word for it.
+    /// Its name: `span`, `syscall`.
     pub fn name(self) -> &'static str {
         match self {
             SliceKind::Span => "span",
@@ -158,60 +158,60 @@ impl SliceKind {
     }
 }
 
-/// What begins.
+/// A slice that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: SliceKind,
-    /// Its name: the span's, the function's, `read`, `irq 24 eth0`, `TIMER`. It may hold any character.
+    /// Its name: the span's, the function's, `read`, `irq 24 eth0`, `TIMER`. It may contain any character.
     pub name: &'a str,
 }
 
-/// Something that is counted over time.
+/// A counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counter {
     /// Ready user threads of a process.
     ReadyQueue(ProcessId),
-    /// Runnable LWPs that wait for a CPU, in the run queue of this one as far as the trace tells.
+    /// Runnable LWPs in the run queue of this CPU, as far as known.
     RunQueue(CpuId),
 }
 
-/// A lock that somebody holds for a while.
+/// A lock, from acquisition to release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// Holds are numbered from 1, in the order in which they begin.
     pub number: u64,
-    /// Locks are numbered from 0, in the order in which they occur first. Those of two processes are two, whatever their
-    /// addresses are.
+    /// Locks are numbered from 0, in the order of first occurrence. Locks of two processes are different, even with the same
+    /// address.
     pub lock: u32,
     /// Its address.
     pub address: u64,
-    /// What kind of lock it is, and how it is held: what a thread that waits for it is blocked for.
+    /// The kind of lock, and how it is held: the kind of wait of a thread that is blocked for it.
     pub kind: WaitKind,
 }
 
 /// An event, as it was recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct Happening<'a> {
-    /// Its declaration; with it come its level, its name and its fields.
-    pub kind: EventKind,
-    /// The CPU it happened on.
+pub struct RecordedEvent<'a> {
+    /// Its declaration, which has its level, its name and its fields.
+    pub kind: EventTypeId,
+    /// The CPU on which it occurred.
     pub cpu: Option<CpuId>,
-    /// The LWP that was on that CPU; `None` also for the idle task.
+    /// The LWP on that CPU; `None` also for the idle task.
     pub lwp: Option<LwpId>,
     /// The user thread that was executing.
     pub thread: Option<ThreadId>,
-    /// What the CPU was doing.
+    /// The context of the CPU: a task, an interrupt …
     pub context: Option<Context>,
-    /// The CPU that a probe saw itself.
+    /// The CPU that the probe read.
     pub cpu_seen: Option<Cpu>,
     /// Its parameters, one for each declared field.
     pub params: &'a Params,
 }
 
-impl Happening<'_> {
-    /// The narrowest track that it belongs to: of the user thread, or of the LWP; of the CPU, in an interrupt or when
-    /// nobody else is known; `None` if nothing is known.
+impl RecordedEvent<'_> {
+    /// The most specific track: of the user thread, or of the LWP; of the CPU in an interrupt, or if neither is known; `None`
+    /// if none is known.
     pub fn track(&self) -> Option<Track> {
         let in_interrupt =
             matches!(self.context, Some(Context::Irq | Context::Softirq | Context::Nmi | Context::Idle));

@@ -1,25 +1,23 @@
-//! What happened, in the order of time, as viewers draw it; apart from any format.
+//! The changes of a trace in the order of time, independent of tables and formats.
 //!
-//! First the [`Cast`]: the clock, and everybody who takes part. Then [`Change`]s, one after the other, to a [`Sink`].
-//! Whoever writes a sink can rely on this:
+//! A timeline is [`Actors`], which includes the clock, then [`Change`]s, which a [`Sink`] receives. These rules hold:
 //!
-//! 1. Ticks never go back, and lie between `cast.clock.first` and `cast.clock.last`.
-//! 2. Every id is one of the cast's.
-//! 3. A state holds until the next one on the same track; `None` says that there is none that is known or chosen. At the
-//!    end every track that had a state has got its `None`.
-//! 4. Slices of a track nest: a `Leave` ends the innermost slice that is open on its track, and every slice is ended.
-//! 5. A counter counts from 0.
+//! 1. Ticks never decrease, and lie between `actors.clock.first` and `actors.clock.last`.
+//! 2. Every id is that of an actor.
+//! 3. A state holds until the next one on the same track; `None`: no state is known or selected. At the end, the last state
+//!    of every track is `None`.
+//! 4. Slices of a track nest: a `Leave` ends the innermost open slice of its track, and every slice is ended.
+//! 5. Before its first value, a counter is 0.
 //! 6. A hold of a lock begins once and ends once. Holds of one track need not nest; those of one mutex never overlap.
 //!
-//! What the trace did not hold in that way (an exit without its entry, a span that never ended) is already put right
-//! and counted.
+//! Violations in a trace (an exit without its entry, a span that never ended) are corrected before, and counted.
 
-mod cast;
+mod actors;
 mod change;
-mod doing;
+mod detailed_state;
 
-pub use cast::{
-    Cast, Clock, CpuId, EventKind, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
+pub use actors::{
+    Actors, Clock, CpuId, EventTypeId, LwpActor, LwpId, Process, ProcessId, Team, ThreadActor, ThreadId,
 };
-pub use change::{Change, Counter, Happening, Hold, Sink, Slice, SliceKind, Track};
-pub use doing::Doing;
+pub use change::{Change, Counter, Hold, RecordedEvent, Sink, Slice, SliceKind, Track};
+pub use detailed_state::DetailedState;

@@ -4,25 +4,25 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use sigmund_export::{
-    chrome::Chrome,
-    timeline::{Cast, Process, ThreadId, Track},
+    sinks::chrome::Chrome,
+    timeline::{Actors, Process, ThreadId, Track},
 };
 use sigmund_model::Lwp;
 
 use crate::{
     machine::Machine,
-    perfetto::{FAULTS, Tell, assert_near, tell_small},
+    perfetto::{Emit, FAULTS, assert_near, emit_small},
     story,
     story::Random,
     tally::Tally,
     viewer,
 };
 
-fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
-    let mut chrome = Chrome::new(fs::File::create(path).unwrap(), Arc::new(cast.clone())).unwrap();
-    tell(&mut chrome);
+fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
+    let mut chrome = Chrome::new(fs::File::create(path).unwrap(), Arc::new(actors.clone())).unwrap();
+    emit(&mut chrome);
     let mut tally = Tally::default();
-    tell(&mut tally);
+    emit(&mut tally);
     tally
 }
 
@@ -32,28 +32,28 @@ fn read(path: &Path) -> Option<Value> {
 }
 
 /// Names of rows by the tally's names for tracks; of states, and of slices.
-fn rows(cast: &Cast) -> BTreeMap<String, [String; 2]> {
+fn rows(actors: &Actors) -> BTreeMap<String, [String; 2]> {
     let process = |process| {
-        let process: &Process = &cast[process];
+        let process: &Process = &actors[process];
         process.name.clone().unwrap_or_else(|| process.label())
     };
-    let threads = cast.thread_ids().map(|id| {
-        let row = format!("{} / {}", process(cast[id].process), cast[id].label());
+    let threads = actors.thread_ids().map(|id| {
+        let row = format!("{} / {}", process(actors[id].process), actors[id].label());
         (Track::Thread(id), [row.clone(), format!("{row}: spans, events")])
     });
-    let lwps = cast.lwp_ids().map(|id| {
-        let row = format!("{} / {}", process(cast[id].process), cast[id].label());
+    let lwps = actors.lwp_ids().map(|id| {
+        let row = format!("{} / {}", process(actors[id].process), actors[id].label());
         (Track::Lwp(id), [row.clone(), format!("{row}: calls, events")])
     });
-    let cpus = cast.cpu_ids().map(|id| {
-        let row = format!("CPUs / CPU {}", cast[id]);
+    let cpus = actors.cpu_ids().map(|id| {
+        let row = format!("CPUs / CPU {}", actors[id]);
         (Track::Cpu(id), [row.clone(), format!("{row}: interrupts")])
     });
     threads.chain(lwps).chain(cpus).map(|(track, rows)| (format!("{track:?}"), rows)).collect()
 }
 
-fn assert_sums(cast: &Cast, tally: &Tally, read: &Value) {
-    let rows = rows(cast);
+fn assert_sums(actors: &Actors, tally: &Tally, read: &Value) {
+    let rows = rows(actors);
     let mut states = BTreeMap::new();
     for state in read["states"].as_array().unwrap() {
         let key = (state[0].as_str().unwrap(), state[1].as_str().unwrap());
@@ -62,7 +62,7 @@ fn assert_sums(cast: &Cast, tally: &Tally, read: &Value) {
     for (key, count) in &tally.states {
         let (read, nanos) = states[&(rows[&key.0][0].as_str(), key.1)];
         assert_eq!(read, *count, "{key:?}");
-        assert_near(nanos, tally.ticks_in_state[key], *count, cast);
+        assert_near(nanos, tally.ticks_in_state[key], *count, actors);
     }
     assert_eq!(states.len(), tally.states.len());
 
@@ -82,13 +82,13 @@ fn assert_sums(cast: &Cast, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_python_as_it_was_told() {
+fn the_small_story_is_read_by_python_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
-    let cast = story::cast(11_000);
-    let tally = write(&path, &cast, &tell_small);
+    let actors = story::actors(11_000);
+    let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
-    assert_sums(&cast, &tally, &read);
+    assert_sums(&actors, &tally, &read);
     assert_eq!(read["phases"]["s"], tally.wakeups);
     let counts = json!({
         "CPUs / run queue of CPU 0": [[480, 1], [2000, 0]],
@@ -107,39 +107,39 @@ fn the_small_story_is_read_by_python_as_it_was_told() {
 }
 
 #[test]
-fn random_stories_are_read_by_python_as_they_were_told() {
+fn random_stories_are_read_by_python_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.json");
     for seed in 1..4 {
         let random = Random::new(seed, 20_000);
-        let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+        let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
-        assert_sums(&random.cast, &tally, &read);
+        assert_sums(&random.actors, &tally, &read);
         assert_eq!(read["phases"]["s"], tally.wakeups);
     }
     let machine = Machine::new(1, 5000, 4, 12);
-    let tally = write(&path, &machine.cast, &|sink| machine.tell(sink).unwrap());
+    let tally = write(&path, &machine.actors, &|sink| machine.emit(sink).unwrap());
     let Some(read) = read(&path) else { return };
-    assert_sums(&machine.cast, &tally, &read);
+    assert_sums(&machine.actors, &tally, &read);
 }
 
 #[test]
 fn nothing_is_a_trace_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.json");
-    let cast = story::cast(11_000);
-    let tally = write(&path, &cast, &|sink| sink.finish().unwrap());
+    let actors = story::actors(11_000);
+    let tally = write(&path, &actors, &|sink| sink.finish().unwrap());
     let Some(read) = read(&path) else { return };
-    assert_sums(&cast, &tally, &read);
+    assert_sums(&actors, &tally, &read);
 }
 
 #[test]
 fn rows_of_ours_have_numbers_that_no_lwp_has() {
-    let mut cast = story::cast(11_000);
-    cast.lwps[1].lwp = Lwp(1_000_000_004);
+    let mut actors = story::actors(11_000);
+    actors.lwps[1].lwp = Lwp(1_000_000_004);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.json");
-    write(&path, &cast, &tell_small);
+    write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     let tid = |name: &str| {
         let rows = read["rows"].as_array().unwrap();
@@ -150,15 +150,15 @@ fn rows_of_ours_have_numbers_that_no_lwp_has() {
     let base = 2_000_000_000_u64;
     assert_eq!(tid("1 main"), base);
     assert_eq!(tid("1 main: spans, events"), base + 1);
-    assert_eq!(tid(&cast[ThreadId(1)].label()), base + 2);
+    assert_eq!(tid(&actors[ThreadId(1)].label()), base + 2);
 }
 
 #[test]
 fn perfettos_trace_processor_understands_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
-    let cast = story::cast(11_000);
-    write(&path, &cast, &tell_small);
+    let actors = story::actors(11_000);
+    write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
         "select t.name, s.name, s.ts, s.dur from slice s join thread_track k on s.track_id = k.id

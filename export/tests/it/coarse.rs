@@ -5,7 +5,7 @@ use std::io;
 
 use sigmund_export::coarse::{Coarse, LeftOut};
 use sigmund_export::timeline::{
-    Cast, Change, Counter, CpuId, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId, Track,
+    Actors, Change, Counter, CpuId, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId, Track,
 };
 use sigmund_model::{LwpState, ThreadState, Ticks, WaitKind};
 
@@ -13,7 +13,7 @@ use crate::cpu_time;
 use crate::story::{self, Random};
 use crate::tally::Tally;
 
-/// Sums what every track is told to be doing, by bucket, and checks what [`Tally`] checks.
+/// Sums the states of every track, by bucket, and checks what [`Tally`] checks.
 struct Sums {
     tally: Tally,
     first: u64,
@@ -29,10 +29,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(cast: &Cast, bucket: u64) -> Sums {
+    fn new(actors: &Actors, bucket: u64) -> Sums {
         Sums {
             tally: Tally::default(),
-            first: cast.clock.first.0,
+            first: actors.clock.first.0,
             bucket,
             now: BTreeMap::new(),
             ticks: BTreeMap::new(),
@@ -92,21 +92,21 @@ impl Sink for Sums {
     }
 }
 
-/// A story, told as it is and coarser.
-fn both(cast: &Cast, least: u64, tell: impl Fn(&mut dyn Sink)) -> (Sums, Sums, LeftOut) {
+/// A story, exact and coarse.
+fn both(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums, LeftOut) {
     // A multiple of the length, and not too many.
     let bucket = least.max(1) * (1 + 1000 / least.max(1));
-    let mut exact = Sums::new(cast, bucket);
-    tell(&mut exact);
-    let mut coarse = Coarse::new(Sums::new(cast, bucket), cast, Ticks(least));
-    tell(&mut coarse);
+    let mut exact = Sums::new(actors, bucket);
+    emit(&mut exact);
+    let mut coarse = Coarse::new(Sums::new(actors, bucket), actors, Ticks(least));
+    emit(&mut coarse);
     let left_out = coarse.left_out();
     (exact, coarse.into_inner(), left_out)
 }
 
 /// What holds for every story and every length.
-fn assert_is_coarse(cast: &Cast, least: u64, tell: impl Fn(&mut dyn Sink)) -> (Sums, Sums) {
-    let (exact, mut coarse, left_out) = both(cast, least, tell);
+fn assert_is_coarse(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums) {
+    let (exact, mut coarse, left_out) = both(actors, least, emit);
     assert_eq!(exact.tally.ticks_in_state, coarse.tally.ticks_in_state, "length {least}");
     assert_eq!(exact.ticks, coarse.ticks, "length {least}");
     let mut long: Vec<_> =
@@ -130,7 +130,7 @@ fn totals_of_random_stories_stay_the_same_to_the_tick() {
     for seed in 1..12 {
         let random = Random::new(seed, 4000);
         for least in LENGTHS {
-            assert_is_coarse(&random.cast, least, |sink| random.tell(sink).unwrap());
+            assert_is_coarse(&random.actors, least, |sink| random.emit(sink).unwrap());
         }
     }
 }
@@ -140,7 +140,8 @@ fn totals_of_all_tracks_of_a_busy_machine_stay_the_same_to_the_tick() {
     for seed in 1..12 {
         let machine = Machine::new(seed);
         for least in LENGTHS {
-            let (exact, coarse) = assert_is_coarse(&machine.cast, least, |sink| machine.tell(sink).unwrap());
+            let (exact, coarse) =
+                assert_is_coarse(&machine.actors, least, |sink| machine.emit(sink).unwrap());
             if least == 10_000_000 {
                 assert!(coarse.changes < exact.changes / 3, "{} of {}", coarse.changes, exact.changes);
             }
@@ -152,11 +153,11 @@ fn totals_of_all_tracks_of_a_busy_machine_stay_the_same_to_the_tick() {
 fn nothing_is_lost_at_0_and_at_1_tick() {
     let machine = Machine::new(5);
     for least in [0, 1] {
-        let mut exact = Sums { text: Some(Vec::new()), ..Sums::new(&machine.cast, 1000) };
-        machine.tell(&mut exact).unwrap();
-        let sums = Sums { text: Some(Vec::new()), ..Sums::new(&machine.cast, 1000) };
-        let mut coarse = Coarse::new(sums, &machine.cast, Ticks(least));
-        machine.tell(&mut coarse).unwrap();
+        let mut exact = Sums { text: Some(Vec::new()), ..Sums::new(&machine.actors, 1000) };
+        machine.emit(&mut exact).unwrap();
+        let sums = Sums { text: Some(Vec::new()), ..Sums::new(&machine.actors, 1000) };
+        let mut coarse = Coarse::new(sums, &machine.actors, Ticks(least));
+        machine.emit(&mut coarse).unwrap();
         assert_eq!(coarse.left_out(), LeftOut::default());
         assert_eq!(coarse.into_inner().text, exact.text);
     }
@@ -165,16 +166,16 @@ fn nothing_is_lost_at_0_and_at_1_tick() {
 #[test]
 fn the_small_story_keeps_its_totals() {
     for least in [500, 1000, 2000, 5000, 20_000] {
-        assert_is_coarse(&story::cast(11_000), least, |sink| story::small(sink).unwrap());
+        assert_is_coarse(&story::actors(11_000), least, |sink| story::small(sink).unwrap());
     }
 }
 
 // bucket   1000      1010      1020      1030      1040
-// told     |A |S|A |S|A   |BBBBBBBBBBBBBBBBBB|R|A|      A 1000 S 1002 A 1003 S 1005 A 1007 B 1012 R 1031 A 1033, to 1036
+// exact    |A |S|A |S|A   |BBBBBBBBBBBBBBBBBB|R|A|      A 1000 S 1002 A 1003 S 1005 A 1007 B 1012 R 1031 A 1033, to 1036
 // coarse   |AAAAAAA|S|AA  |BBBBBBBBBBBBBBBBBB|R|A|      B is long: exact. A has 2+2+3 ticks in the first bucket
 #[test]
 fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
-    let cast = story::cast(2000);
+    let actors = story::actors(2000);
     let thread = ThreadId(0);
     let states = [
         (1000, ThreadState::Active, Some(CpuId(0))),
@@ -188,15 +189,16 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
     ];
     let change =
         |state, cpu| Change::Thread { thread, state, lwp: None, cpu, blocked_on: None, blocked_for: None };
-    let tell = |sink: &mut dyn Sink| {
+    let emit = |sink: &mut dyn Sink| {
         for (tick, state, cpu) in states {
             sink.change(Ticks(tick), &change(Some(state), cpu)).unwrap();
         }
         sink.change(Ticks(1036), &change(None, None)).unwrap();
         sink.finish().unwrap();
     };
-    let mut coarse = Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
-    tell(&mut coarse);
+    let mut coarse =
+        Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
+    emit(&mut coarse);
     let line = |tick: u64, state, cpu| format!("{tick} {:?}", change(state, cpu));
     let expected = [
         // Not always on the same CPU.
@@ -217,12 +219,13 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
 //     g       |=|  |=|               short: left out, and the leaves meet their enters
 #[test]
 fn short_slices_are_left_out_of_long_ones() {
-    let cast = story::cast(2000);
+    let actors = story::actors(2000);
     let track = Track::Thread(ThreadId(0));
-    let mut coarse = Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
+    let mut coarse =
+        Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
     let enter = |name: &'static str| Change::Enter(track, Slice { kind: SliceKind::Function, name });
     let leave = Change::Leave(track, SliceKind::Function);
-    let told = [
+    let emitted = [
         (1000, enter("span")),
         (1002, enter("f")),
         (1004, enter("g")),
@@ -232,17 +235,19 @@ fn short_slices_are_left_out_of_long_ones() {
         (1017, leave),
         (1019, leave),
     ];
-    told.iter().for_each(|(tick, change)| coarse.change(Ticks(*tick), change).unwrap());
+    emitted.iter().for_each(|(tick, change)| coarse.change(Ticks(*tick), change).unwrap());
     coarse.finish().unwrap();
     assert_eq!(coarse.left_out().slices, 2);
-    let expected = [told[0], told[1], told[6], told[7]].map(|(tick, change)| format!("{tick} {change:?}"));
+    let expected =
+        [emitted[0], emitted[1], emitted[6], emitted[7]].map(|(tick, change)| format!("{tick} {change:?}"));
     assert_eq!(coarse.into_inner().text.unwrap(), expected);
 }
 
 #[test]
 fn of_a_counter_the_least_the_greatest_and_the_last_value_of_a_bucket_are_kept() {
-    let cast = story::cast(2000);
-    let mut coarse = Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&cast, 10) }, &cast, Ticks(10));
+    let actors = story::actors(2000);
+    let mut coarse =
+        Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
     let count = |value| Change::Count(Counter::ReadyQueue(ProcessId(0)), value);
     for (tick, value) in [(1000, 5), (1001, 3), (1002, 4), (1003, 9), (1005, 3), (1009, 7), (1010, 8)] {
         coarse.change(Ticks(tick), &count(value)).unwrap();
@@ -256,9 +261,9 @@ fn of_a_counter_the_least_the_greatest_and_the_last_value_of_a_bucket_are_kept()
 // Recursion deeper than what may wait: the innermost are left out, the others keep their bounds.
 #[test]
 fn nesting_that_is_too_deep_to_wait_is_cut_and_counted() {
-    let cast = story::cast(10_000_000);
+    let actors = story::actors(10_000_000);
     let track = Track::Thread(ThreadId(0));
-    let mut coarse = Coarse::new(Sums::new(&cast, 1_000_000), &cast, Ticks(1_000_000));
+    let mut coarse = Coarse::new(Sums::new(&actors, 1_000_000), &actors, Ticks(1_000_000));
     for depth in 0..100_000 {
         let slice = Slice { kind: SliceKind::Function, name: "f" };
         coarse.change(Ticks(1000 + depth), &Change::Enter(track, slice)).unwrap();
@@ -279,35 +284,35 @@ fn nesting_that_is_too_deep_to_wait_is_cut_and_counted() {
 fn the_number_of_changes_is_bounded_by_tracks_states_and_buckets() {
     for changes in [20_000, 80_000] {
         let random = Random::new(3, changes);
-        let cast = &random.cast;
+        let actors = &random.actors;
         // 64 buckets, whatever the number of changes.
-        let least = (cast.clock.last.0 - cast.clock.first.0) / 64;
-        let (exact, coarse, _) = both(cast, least, |sink| random.tell(sink).unwrap());
+        let least = (actors.clock.last.0 - actors.clock.first.0) / 64;
+        let (exact, coarse, _) = both(actors, least, |sink| random.emit(sink).unwrap());
         // Active, stalled, ready, blocked, and blocked for each kind of thing.
         let states = 4 + WaitKind::ALL.len() as u64;
         let per_track = states + 1 + 1 + 2;
-        assert!(coarse.changes < 65 * (cast.threads.len() as u64 * per_track + 3), "{}", coarse.changes);
+        assert!(coarse.changes < 65 * (actors.threads.len() as u64 * per_track + 3), "{}", coarse.changes);
         assert!(exact.changes > changes / 2);
     }
 }
 
 /// Two CPUs on which 40 LWPs and as many user threads take turns, with waits, system calls, interrupts.
 struct Machine {
-    cast: Cast,
+    actors: Actors,
     seed: u64,
 }
 
 impl Machine {
     fn new(seed: u64) -> Machine {
-        let mut cast = story::cast(1_000_000);
+        let mut actors = story::actors(1_000_000);
         for number in 0..40 {
-            cast.lwps.push(cast.lwps[number % 3].clone());
-            cast.threads.push(cast.threads[number % 3].clone());
+            actors.lwps.push(actors.lwps[number % 3].clone());
+            actors.threads.push(actors.threads[number % 3].clone());
         }
-        Machine { cast, seed }
+        Machine { actors, seed }
     }
 
-    fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut seed = self.seed;
         let mut below = |limit: u64| {
             seed ^= seed >> 12;
@@ -315,8 +320,8 @@ impl Machine {
             seed ^= seed >> 27;
             (seed.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
         };
-        let lwps = self.cast.lwps.len() as u64;
-        let mut tick = self.cast.clock.first.0;
+        let lwps = self.actors.lwps.len() as u64;
+        let mut tick = self.actors.clock.first.0;
         let mut depth = vec![0; lwps as usize];
         let mut last = tick;
         for _ in 0..4000 {
@@ -360,7 +365,7 @@ impl Machine {
             sink.change(last, &Change::Lwp { lwp, state: None, cpu: None })?;
             sink.change(last, &Change::LwpThread(lwp, None))?;
         }
-        for cpu in self.cast.cpu_ids() {
+        for cpu in self.actors.cpu_ids() {
             sink.change(last, &Change::CpuLwp(cpu, None))?;
             sink.change(last, &Change::CpuThread(cpu, None))?;
         }
@@ -387,12 +392,12 @@ impl Sink for Nothing {
 fn speed() {
     let random = Random::new(1, 10_000_000);
     let start = cpu_time::of_this_thread();
-    random.tell(&mut Nothing(0)).unwrap();
+    random.emit(&mut Nothing(0)).unwrap();
     eprintln!("the story alone: {:?}", cpu_time::of_this_thread() - start);
     for least in [100, 2500, 250_000, 1_000_000_000] {
-        let mut coarse = Coarse::new(Nothing(0), &random.cast, Ticks(least));
+        let mut coarse = Coarse::new(Nothing(0), &random.actors, Ticks(least));
         let start = cpu_time::of_this_thread();
-        random.tell(&mut coarse).unwrap();
+        random.emit(&mut coarse).unwrap();
         let (taken, left_out) = (cpu_time::of_this_thread() - start, coarse.left_out());
         eprintln!("{least} ticks: {taken:?}, {} changes, {left_out:?}", coarse.into_inner().0);
     }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use sigmund_export::{
-    Viewer,
-    telling::{cast, tell},
+    ViewerFormat,
+    replay::{read_actors, replay},
 };
 use sigmund_files::Destination;
 use sigmund_merge::{MergeOptions, merge};
@@ -45,16 +45,16 @@ fn listing() -> Vec<u8> {
     lines.join("\n").bytes().map(|byte| if byte == 1 { 0xff } else { byte }).collect()
 }
 
-async fn exported(folder: &Path, viewer: Viewer) -> PathBuf {
+async fn exported(folder: &Path, viewer: ViewerFormat) -> PathBuf {
     let (input, super_trace) = (folder.join("hostile.tsv"), folder.join("t.supertrace"));
     std::fs::write(&input, listing()).unwrap();
     merge(&[input], &super_trace, &MergeOptions { force: true, ..MergeOptions::default() }, |_| {}).unwrap();
     let trace = SuperTrace::open(super_trace).await.unwrap();
-    let cast = Arc::new(cast(&trace, &Filter::default()).await.unwrap());
+    let actors = Arc::new(read_actors(&trace, &Filter::default()).await.unwrap());
     let out = folder.join("out");
     let mut destination = Destination::new(&out, None, None).unwrap();
-    let mut picture = viewer.create(&mut destination, &cast, None).unwrap();
-    tell(&trace, &Filter::default(), &cast, &mut picture, |_, _| Ok(())).await.unwrap();
+    let mut picture = viewer.create(&mut destination, &actors, None).unwrap();
+    replay(&trace, &Filter::default(), &actors, &mut picture, |_, _| Ok(())).await.unwrap();
     drop(picture);
     destination.finish().unwrap();
     out
@@ -70,10 +70,10 @@ fn escaped(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn pj_dump_tells_recorded_hostile_names() {
+async fn pj_dump_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
-    let out = exported(folder.path(), Viewer::Paje).await;
-    let report = sigmund_export::paje::check(std::fs::read(&out).unwrap().as_slice()).unwrap();
+    let out = exported(folder.path(), ViewerFormat::Paje).await;
+    let report = sigmund_export::sinks::paje::check(std::fs::read(&out).unwrap().as_slice()).unwrap();
     assert_eq!(report.faults, []);
     if tools::all_there(&["pj_dump"]) {
         let table = tools::quiet_output(Command::new("pj_dump").arg(&out));
@@ -86,15 +86,15 @@ async fn pj_dump_tells_recorded_hostile_names() {
         );
         assert_has(&table, "event say %22hi%22 100%25 \u{fffd} Ünï");
         assert_has(&table, &format!("2 {}", "long".repeat(700)));
-        // The name of 10 kB goes on elsewhere: it is cut at 3000 bytes.
+        // The name of 10 kB is cut at 3000 bytes, and continues elsewhere.
         assert_has(&table, &format!("2 {}lo%+", "long".repeat(749)));
     }
 }
 
 #[tokio::test]
-async fn otf2_print_tells_recorded_hostile_names() {
+async fn otf2_print_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
-    let out = exported(folder.path(), Viewer::Otf2).await;
+    let out = exported(folder.path(), ViewerFormat::Otf2).await;
     if tools::all_there(&["otf2-print"]) {
         let anchor = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
         let anchor =
@@ -109,9 +109,9 @@ async fn otf2_print_tells_recorded_hostile_names() {
 }
 
 #[tokio::test]
-async fn babeltrace_tells_recorded_hostile_names() {
+async fn babeltrace_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
-    let out = exported(folder.path(), Viewer::Ctf).await;
+    let out = exported(folder.path(), ViewerFormat::Ctf).await;
     if tools::all_there(&["babeltrace2"]) {
         let events = tools::quiet_output(Command::new("babeltrace2").arg(out));
         assert_has(&events, &format!("event {NAME}"));
@@ -124,7 +124,7 @@ async fn babeltrace_tells_recorded_hostile_names() {
 #[tokio::test]
 async fn python_reads_recorded_hostile_names_from_chromes_json() {
     let folder = tempfile::tempdir().unwrap();
-    let out = exported(folder.path(), Viewer::Chrome).await;
+    let out = exported(folder.path(), ViewerFormat::Chrome).await;
     if tools::all_there(&["python3"]) {
         let print = "import json, sys; print(json.dumps(json.load(open(sys.argv[1])), ensure_ascii=False))";
         let json = tools::quiet_output(Command::new(tools::PYTHON).args(["-c", print]).arg(out));
@@ -136,9 +136,9 @@ async fn python_reads_recorded_hostile_names_from_chromes_json() {
 }
 
 #[tokio::test]
-async fn perfettos_trace_processor_tells_recorded_hostile_names() {
+async fn perfettos_trace_processor_prints_recorded_hostile_names() {
     let folder = tempfile::tempdir().unwrap();
-    let out = exported(folder.path(), Viewer::Perfetto).await;
+    let out = exported(folder.path(), ViewerFormat::Perfetto).await;
     let query = "select name from track union select name from slice";
     if let Some(answers) = viewer::trace_processor(&out, &[query]) {
         let names: Vec<&str> = answers[0].iter().filter_map(|row| row[0].as_str()).collect();

@@ -1,16 +1,16 @@
-//! A story of CPUs and LWPs alone, as a kernel could tell it: each CPU carries one LWP at a time or none, an LWP that
-//! waits is made runnable by another or by an interrupt before it runs again, and goes on on any CPU.
+//! A story of CPUs and LWPs alone, as a kernel could produce it: each CPU runs one LWP at a time or none, an LWP that
+//! waits is made runnable by another or by an interrupt before it runs again, and continues on any CPU.
 
 use std::io;
 
-use sigmund_export::timeline::{Cast, Change, CpuId, LwpActor, LwpId, Sink, Track};
+use sigmund_export::timeline::{Actors, Change, CpuId, LwpActor, LwpId, Sink, Track};
 use sigmund_model::{Cpu, Lwp, LwpState, Ticks};
 
 use crate::story::{self, Dice};
 
-/// The story, and the cast for it.
+/// The story and its actors.
 pub(crate) struct Machine {
-    pub(crate) cast: Cast,
+    pub(crate) actors: Actors,
     seed: u64,
     steps: u64,
 }
@@ -25,19 +25,19 @@ struct Now<'a> {
 
 impl Machine {
     pub(crate) fn new(seed: u64, steps: u64, cpus: u32, lwps: u32) -> Machine {
-        let mut cast = story::cast(1000 + steps * 100);
-        cast.cpus = (0..cpus).map(Cpu).collect();
-        let like = cast.lwps[0].clone();
-        cast.lwps = (0..lwps)
+        let mut actors = story::actors(1000 + steps * 100);
+        actors.cpus = (0..cpus).map(Cpu).collect();
+        let like = actors.lwps[0].clone();
+        actors.lwps = (0..lwps)
             .map(|n| LwpActor { lwp: Lwp(500 + n), name: Some(format!("lwp/{n}")), ..like.clone() })
             .collect();
-        Machine { cast, seed, steps }
+        Machine { actors, seed, steps }
     }
 
-    pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
-        let states = vec![LwpState::Sleeping; self.cast.lwps.len()];
-        let on = vec![None; self.cast.cpus.len()];
-        let mut now = Now { dice: Dice(self.seed), at: self.cast.clock.first, sink, states, on };
+    pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
+        let states = vec![LwpState::Sleeping; self.actors.lwps.len()];
+        let on = vec![None; self.actors.cpus.len()];
+        let mut now = Now { dice: Dice(self.seed), at: self.actors.clock.first, sink, states, on };
         for lwp in 0..now.states.len() {
             let states = [LwpState::Sleeping, LwpState::Runnable, LwpState::DiskSleep, LwpState::Stopped];
             now.states[lwp] = states[now.dice.below(4) as usize];
@@ -51,21 +51,21 @@ impl Machine {
                 _ => now.wake()?,
             }
         }
-        now.end(self.cast.clock.last)
+        now.end(self.actors.clock.last)
     }
 }
 
 impl Now<'_> {
-    fn tell(&mut self, change: Change<'_>) -> io::Result<()> {
+    fn emit(&mut self, change: Change<'_>) -> io::Result<()> {
         self.sink.change(self.at, &change)
     }
 
     fn state(&mut self, lwp: usize, cpu: Option<usize>) -> io::Result<()> {
         let cpu = cpu.map(|cpu| CpuId(cpu as u32));
-        self.tell(Change::Lwp { lwp: LwpId(lwp as u32), state: Some(self.states[lwp]), cpu })
+        self.emit(Change::Lwp { lwp: LwpId(lwp as u32), state: Some(self.states[lwp]), cpu })
     }
 
-    /// A CPU goes on with another LWP that is runnable, or with none. The changes come in any order.
+    /// A CPU switches to another runnable LWP, or to none. The changes are in any order.
     fn switch(&mut self) -> io::Result<()> {
         let cpu = self.dice.below(self.on.len() as u64) as usize;
         let runnable: Vec<usize> =
@@ -78,7 +78,7 @@ impl Now<'_> {
         let cpu_first = self.dice.below(2) == 0;
         let switch = Change::CpuLwp(CpuId(cpu as u32), next.map(|lwp| LwpId(lwp as u32)));
         if cpu_first {
-            self.tell(switch)?;
+            self.emit(switch)?;
         }
         if let Some(prev) = prev {
             let states = [LwpState::Sleeping, LwpState::Runnable, LwpState::DiskSleep, LwpState::Stopped];
@@ -89,7 +89,7 @@ impl Now<'_> {
             self.states[next] = LwpState::Running;
             self.state(next, Some(cpu))?;
         }
-        if cpu_first { Ok(()) } else { self.tell(switch) }
+        if cpu_first { Ok(()) } else { self.emit(switch) }
     }
 
     /// Somebody makes an LWP runnable that waits.
@@ -104,7 +104,7 @@ impl Now<'_> {
             (1, _) | (_, None) => Some(Track::Cpu(CpuId(cpu as u32))),
             (_, Some(lwp)) => Some(Track::Lwp(LwpId(lwp as u32))),
         };
-        self.tell(Change::Wakeup { by, of: Track::Lwp(LwpId(of as u32)) })?;
+        self.emit(Change::Wakeup { by, of: Track::Lwp(LwpId(of as u32)) })?;
         self.states[of] = LwpState::Runnable;
         self.state(of, Some(cpu))
     }
@@ -113,11 +113,11 @@ impl Now<'_> {
         self.at = last;
         for cpu in 0..self.on.len() {
             if self.on[cpu].is_some() {
-                self.tell(Change::CpuLwp(CpuId(cpu as u32), None))?;
+                self.emit(Change::CpuLwp(CpuId(cpu as u32), None))?;
             }
         }
         for lwp in 0..self.states.len() {
-            self.tell(Change::Lwp { lwp: LwpId(lwp as u32), state: None, cpu: None })?;
+            self.emit(Change::Lwp { lwp: LwpId(lwp as u32), state: None, cpu: None })?;
         }
         self.sink.finish()
     }

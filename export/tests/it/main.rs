@@ -1,4 +1,4 @@
-//! Formats against other people's programs that read them.
+//! Formats against their reference readers.
 
 mod chrome;
 mod coarse;
@@ -15,12 +15,12 @@ mod paje_story;
 mod paje_vite;
 mod perfetto;
 mod perfetto_edges;
+mod replay;
 #[path = "../../../fut/tests/common/skipped.rs"]
 mod skipped;
 mod speed;
 mod story;
 mod tally;
-mod telling;
 mod tools;
 mod viewer;
 mod waits;

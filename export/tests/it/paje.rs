@@ -7,18 +7,18 @@ use std::{
 };
 
 use sigmund_export::{
-    paje::{Paje, check, read_name},
-    timeline::{Cast, Change, Process, ProcessId, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track},
+    sinks::paje::{Paje, check, read_name},
+    timeline::{Actors, Change, Process, ProcessId, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track},
 };
 use sigmund_model::{Pid, ThreadState, Ticks};
 
 use crate::story::{self, HOSTILE_NAMES, Random};
 
 /// The file that a story makes.
-pub(crate) fn written(cast: &Cast, tell: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
+pub(crate) fn written(actors: &Actors, emit: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut paje = Paje::new(&mut file, Arc::new(cast.clone())).unwrap();
-    tell(&mut paje).unwrap();
+    let mut paje = Paje::new(&mut file, Arc::new(actors.clone())).unwrap();
+    emit(&mut paje).unwrap();
     drop(paje);
     file
 }
@@ -37,13 +37,13 @@ pub(crate) fn long_names() -> Vec<String> {
 }
 
 /// A story whose threads have these names, and a span of the same name each.
-pub(crate) fn named(names: &[String]) -> (Cast, impl Fn(&mut dyn Sink) -> std::io::Result<()> + use<>) {
-    let mut cast = story::cast(11_000);
-    let like = cast.threads[0].clone();
-    cast.threads =
+pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std::io::Result<()> + use<>) {
+    let mut actors = story::actors(11_000);
+    let like = actors.threads[0].clone();
+    actors.threads =
         names.iter().map(|name| ThreadActor { name: Some(name.clone()), ..like.clone() }).collect();
     let names = names.to_vec();
-    let tell = move |sink: &mut dyn Sink| {
+    let emit = move |sink: &mut dyn Sink| {
         let tracks = || (0..).map(|index| Track::Thread(ThreadId(index)));
         for (track, name) in tracks().zip(&names) {
             sink.change(Ticks(1000), &Change::Enter(track, Slice { kind: SliceKind::Span, name }))?;
@@ -53,7 +53,7 @@ pub(crate) fn named(names: &[String]) -> (Cast, impl Fn(&mut dyn Sink) -> std::i
         }
         sink.finish()
     };
-    (cast, tell)
+    (actors, emit)
 }
 
 /// The names in a file by their aliases, put together and read back.
@@ -90,14 +90,14 @@ fn names_in(file: &[u8]) -> HashMap<String, String> {
 fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
     let mut names = long_names();
     names.extend(HOSTILE_NAMES.map(String::from));
-    let (cast, tell) = named(&names);
-    let file = written(&cast, &tell);
+    let (actors, emit) = named(&names);
+    let file = written(&actors, &emit);
     check_clean(&file);
     assert!(file.split(|byte| *byte == b'\n').all(|line| line.len() < 4096));
 
     let read = names_in(&file);
     for (index, name) in names.iter().enumerate() {
-        assert_eq!(read[&format!("t{index}")], cast.threads[index].label());
+        assert_eq!(read[&format!("t{index}")], actors.threads[index].label());
         // The first names of values are those of spans, in the order of their first use.
         assert_eq!(&read[&format!("vn{}", index + 1)], name);
     }
@@ -105,15 +105,15 @@ fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
 
 #[test]
 fn no_two_containers_have_one_name() {
-    let mut cast = story::cast(11_000);
-    let (process, main) = (cast.processes[0].clone(), cast.threads[0].clone());
-    cast.processes.push(Process { pid: Some(Pid(90)), ..process });
-    let elsewhere = ProcessId(cast.processes.len() as u32 - 1);
-    cast.threads.push(ThreadActor { process: elsewhere, ..main.clone() });
-    cast.threads.push(ThreadActor { process: elsewhere, ..main });
-    cast.threads[2].name = Some("a, b".into());
-    cast.name = "spans of 2 work/6 \"x\"".into();
-    let file = written(&cast, |sink| {
+    let mut actors = story::actors(11_000);
+    let (process, main) = (actors.processes[0].clone(), actors.threads[0].clone());
+    actors.processes.push(Process { pid: Some(Pid(90)), ..process });
+    let elsewhere = ProcessId(actors.processes.len() as u32 - 1);
+    actors.threads.push(ThreadActor { process: elsewhere, ..main.clone() });
+    actors.threads.push(ThreadActor { process: elsewhere, ..main });
+    actors.threads[2].name = Some("a, b".into());
+    actors.name = "spans of 2 work/6 \"x\"".into();
+    let file = written(&actors, |sink| {
         let (track, slice) = (Track::Thread(ThreadId(1)), Slice { kind: SliceKind::Span, name: "s" });
         sink.change(Ticks(1000), &Change::Enter(track, slice))?;
         sink.change(Ticks(1000), &Change::Leave(track, SliceKind::Span))?;
@@ -146,7 +146,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
         blocked_on,
         blocked_for: None,
     };
-    let file = written(&story::cast(11_000), |sink| {
+    let file = written(&story::actors(11_000), |sink| {
         sink.change(Ticks(1000), &blocked(Some(0x7ffe_1234)))?;
         sink.change(Ticks(3500), &blocked(None))?;
         sink.finish()
@@ -159,7 +159,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_an_error() {
-    /// A disk with room for so many bytes.
+    /// A disk with room for this many bytes.
     struct Full(usize);
 
     impl Write for Full {
@@ -175,9 +175,14 @@ fn a_file_that_cannot_be_written_is_an_error() {
     }
 
     let random = Random::new(1, 20_000);
-    let size = written(&random.cast, |sink| random.tell(sink)).len();
+    let size = written(&random.actors, |sink| random.emit(sink)).len();
     for room in [0, 100, 70_000, size - 1] {
-        let told = Paje::new(Full(room), Arc::new(random.cast.clone())).and_then(|mut p| random.tell(&mut p));
-        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::StorageFull, "room for {room} of {size} bytes");
+        let emitted =
+            Paje::new(Full(room), Arc::new(random.actors.clone())).and_then(|mut p| random.emit(&mut p));
+        assert_eq!(
+            emitted.unwrap_err().kind(),
+            io::ErrorKind::StorageFull,
+            "room for {room} of {size} bytes"
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! The checker of Pajé files finds what is wrong, and only that.
 
-use sigmund_export::paje::{FaultKind, Report, check};
+use sigmund_export::sinks::paje::{FaultKind, Report, check, is_paje};
 
 use crate::{paje::written, story};
 
 fn small() -> String {
-    String::from_utf8(written(&story::cast(11_000), story::small)).unwrap()
+    String::from_utf8(written(&story::actors(11_000), story::small)).unwrap()
 }
 
 fn checked(file: &str) -> Report {
@@ -13,7 +13,7 @@ fn checked(file: &str) -> Report {
 }
 
 #[test]
-fn a_good_file_is_told_to_be_good_and_counted() {
+fn a_valid_file_has_no_faults_and_is_counted() {
     let report = checked(&small());
     assert_eq!((report.faults.as_slice(), report.more_faults), (&[][..], 0));
     assert_eq!(report.lines, small().lines().count() as u64);
@@ -26,10 +26,10 @@ fn a_good_file_is_told_to_be_good_and_counted() {
 #[derive(Debug)]
 pub(crate) struct Planted {
     kind: FaultKind,
-    /// What stands there once, and what is put in its place.
+    /// A text that occurs once, and its replacement.
     from: &'static str,
     to: &'static str,
-    /// A part of what the checker says.
+    /// A part of the description.
     what: &'static str,
     /// Whether pj_dump 1.3.6 refuses it, too.
     pub(crate) refused_by_pj_dump: bool,
@@ -60,7 +60,7 @@ pub(crate) fn planted() -> Vec<Planted> {
         (UndeclaredValue, ready, "8 0.000001000 ST t1 wrong\n", "no value \"wrong\""),
         (UndeclaredValue, ready, "8 0.000001000 ST t1 vl1\n", "no value \"vl1\""),
         (NotDestroyed, "7 0.000004000 L l2\n", "", "\"l2\" is not destroyed"),
-        (NameUsedTwice, "\"thread 3\"", "\"1 main\"", "\"1 main\" is somebody else's"),
+        (NameUsedTwice, "\"thread 3\"", "\"1 main\"", "\"1 main\" is already a name"),
         (NameUsedTwice, "5 vt1 ST \"ready\"", "5 vt1 ST \"new\"", "value \"new\" already"),
         (Fields, "\"thread 3\"", "thread 3", "expected 5 fields, found 6"),
         (Header, "%\tParameters string\n%EndEventDef\n", "%\tParameters string\n", "has no EndEventDef"),
@@ -216,4 +216,14 @@ fn the_format_is_read_in_all_its_forms() {
 5 2 \"a thread\" thread
 ";
     assert_eq!(checked(file).faults, []);
+}
+
+#[test]
+fn a_file_is_recognised_by_its_first_declaration() {
+    let is = |head: &str| is_paje(head.as_bytes());
+    assert!(is(&small()));
+    assert!(is("%EventDef PajeSetState 1\n") && is("# made by x\n\n  % EventDef PajeSetState 1\n"));
+    assert!(
+        !is("") && !is("# only a comment\n") && !is("%PDF-1.7\n") && !is("x\n%EventDef PajeSetState 1\n")
+    );
 }

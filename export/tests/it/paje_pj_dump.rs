@@ -7,8 +7,8 @@ use std::{
 };
 
 use sigmund_export::{
-    paje::read_name,
-    timeline::{Cast, Change, Counter, Sink, Track},
+    sinks::paje::read_name,
+    timeline::{Actors, Change, Counter, Sink, Track},
 };
 use sigmund_model::Ticks;
 
@@ -96,7 +96,7 @@ fn containers(file: &[u8]) -> HashMap<String, String> {
         .collect()
 }
 
-/// What the tally does not sum: who was carried by whom, and counters.
+/// What the tally does not sum: occupants and counters.
 #[derive(Default)]
 struct Carried {
     /// By (row, carried).
@@ -143,14 +143,14 @@ impl Carried {
 
 /// Both sums at once.
 struct Truth<'a> {
-    cast: &'a Cast,
+    actors: &'a Actors,
     tally: Tally,
     carried: Carried,
 }
 
 impl Sink for Truth<'_> {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
-        self.carried.hear(self.cast.clock.nanos(tick).0, change);
+        self.carried.hear(self.actors.clock.nanos(tick).0, change);
         self.tally.change(tick, change)
     }
 
@@ -160,22 +160,22 @@ impl Sink for Truth<'_> {
 }
 
 /// How the tally calls a track, and its row's alias.
-fn tracks(cast: &Cast) -> impl Iterator<Item = (String, String)> {
-    let cpus = cast.cpu_ids().map(|id| (Track::Cpu(id), format!("c{}", id.0)));
-    let lwps = cast.lwp_ids().map(|id| (Track::Lwp(id), format!("l{}", id.0)));
-    let threads = cast.thread_ids().map(|id| (Track::Thread(id), format!("t{}", id.0)));
+fn tracks(actors: &Actors) -> impl Iterator<Item = (String, String)> {
+    let cpus = actors.cpu_ids().map(|id| (Track::Cpu(id), format!("c{}", id.0)));
+    let lwps = actors.lwp_ids().map(|id| (Track::Lwp(id), format!("l{}", id.0)));
+    let threads = actors.thread_ids().map(|id| (Track::Thread(id), format!("t{}", id.0)));
     cpus.chain(lwps).chain(threads).map(|(track, alias)| (format!("{track:?}"), alias))
 }
 
-fn compare(cast: &Cast, mut tell: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
-    let mut truth = Truth { cast, tally: Tally::default(), carried: Carried::default() };
-    tell(&mut truth).unwrap();
-    let file = written(cast, &mut tell);
+fn compare(actors: &Actors, mut emit: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+    let mut truth = Truth { actors, tally: Tally::default(), carried: Carried::default() };
+    emit(&mut truth).unwrap();
+    let file = written(actors, &mut emit);
     check_clean(&file);
     let Some(table) = pj_dump(&file) else { return };
     let containers = containers(&file);
     states_agree(&truth, &table, &containers);
-    slices_agree(&truth.tally, cast, &table, &containers);
+    slices_agree(&truth.tally, actors, &table, &containers);
     carried_agree(&truth.carried, &table, &containers);
 
     let (events, links) = (table.rows::<5>("Event").len() as u64, table.rows::<10>("Link").len() as u64);
@@ -188,15 +188,15 @@ fn states_agree(truth: &Truth<'_>, table: &Table, containers: &HashMap<String, S
     let mut read: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for state in table.states() {
         if ["user thread state", "LWP state"].contains(&state.ty) {
-            // Behind the value there may be the field that says what is waited for.
+            // After the value there may be the field of the object that is waited for.
             let value = state.value.split(", ").next().unwrap();
             let (count, nanos) = read.entry((state.container, value)).or_default();
             *count += 1;
             *nanos += state.end - state.start;
         }
     }
-    let aliases: HashMap<String, String> = tracks(truth.cast).collect();
-    let rate = truth.cast.clock.rate.unwrap().per_second();
+    let aliases: HashMap<String, String> = tracks(truth.actors).collect();
+    let rate = truth.actors.clock.rate.unwrap().per_second();
     assert_eq!(read.len(), truth.tally.states.len());
     for (key, expected_count) in &truth.tally.states {
         let (track, state) = key;
@@ -209,9 +209,9 @@ fn states_agree(truth: &Truth<'_>, table: &Table, containers: &HashMap<String, S
     }
 }
 
-fn slices_agree(tally: &Tally, cast: &Cast, table: &Table, containers: &HashMap<String, String>) {
+fn slices_agree(tally: &Tally, actors: &Actors, table: &Table, containers: &HashMap<String, String>) {
     let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
-    let aliases: HashMap<String, String> = tracks(cast).collect();
+    let aliases: HashMap<String, String> = tracks(actors).collect();
     for ((track, name), count) in &tally.slices {
         // The row beside the actor's: `ts0` beside `t0`.
         let alias = &aliases[track];
@@ -255,30 +255,30 @@ fn carried_agree(carried: &Carried, table: &Table, containers: &HashMap<String, 
 }
 
 #[test]
-fn the_small_story_is_read_as_it_was_told() {
-    compare(&story::cast(11000), |sink| story::small(sink));
+fn the_small_story_is_read_as_it_was_emitted() {
+    compare(&story::actors(11000), |sink| story::small(sink));
 }
 
 #[test]
-fn random_stories_are_read_as_they_were_told() {
+fn random_stories_are_read_as_they_were_emitted() {
     for seed in 1..20 {
         let random = Random::new(seed, 2000);
-        compare(&random.cast, |sink| random.tell(sink));
+        compare(&random.actors, |sink| random.emit(sink));
     }
 }
 
 #[test]
-fn all_kinds_of_changes_at_random_are_read_as_they_were_told() {
+fn all_kinds_of_changes_at_random_are_read_as_they_were_emitted() {
     for seed in 1..20 {
         let everything = Everything::new(seed, 3000);
-        compare(&everything.cast, |sink| everything.tell(sink));
+        compare(&everything.actors, |sink| everything.emit(sink));
     }
 }
 
 #[test]
 fn an_empty_story_is_a_valid_file() {
-    compare(&story::cast(11000), |sink| sink.finish());
-    let mut nobody = story::cast(1000);
+    compare(&story::actors(11000), |sink| sink.finish());
+    let mut nobody = story::actors(1000);
     (nobody.cpus, nobody.processes, nobody.lwps, nobody.threads) = (vec![], vec![], vec![], vec![]);
     nobody.clock.last = nobody.clock.first;
     compare(&nobody, |sink| sink.finish());
@@ -288,8 +288,8 @@ fn an_empty_story_is_a_valid_file() {
 fn long_and_hostile_names_are_accepted() {
     let mut names = paje::long_names();
     names.extend(story::HOSTILE_NAMES.map(String::from));
-    let (cast, tell) = paje::named(&names);
-    let Some(table) = pj_dump(&written(&cast, &tell)) else { return };
+    let (actors, emit) = paje::named(&names);
+    let Some(table) = pj_dump(&written(&actors, &emit)) else { return };
     assert_eq!(table.states().len(), names.len());
     // Each is its own: what is cut ends differently.
     let values: HashSet<&str> = table.states().iter().map(|state| state.value).collect();
@@ -304,8 +304,8 @@ fn pj_dump_lets_faults_pass_that_the_checker_finds() {
     for planted in paje_check::planted() {
         let file = planted.file();
         let Some(said) = run_pj_dump(file.as_bytes()) else { return };
-        let told = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {told}");
+        let emitted = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {emitted}");
     }
 }
 
@@ -318,7 +318,7 @@ fn pj_dump_lets_faults_pass_that_the_checker_finds() {
 /// ```
 #[test]
 fn the_small_story_row_by_row() {
-    let Some(table) = pj_dump(&written(&story::cast(11000), story::small)) else { return };
+    let Some(table) = pj_dump(&written(&story::actors(11000), story::small)) else { return };
     let mut read: Vec<String> = table
         .states()
         .iter()

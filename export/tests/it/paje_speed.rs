@@ -10,8 +10,8 @@ use std::{
 };
 
 use sigmund_export::{
-    paje::{Paje, check},
-    timeline::{Cast, Change, Sink},
+    sinks::paje::{Paje, check},
+    timeline::{Actors, Change, Sink},
 };
 use sigmund_model::Ticks;
 
@@ -39,26 +39,26 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(said.split(' ').next().unwrap().parse().unwrap())
 }
 
-type Tell<'a> = &'a dyn Fn(&mut dyn Sink) -> io::Result<()>;
+type Emit<'a> = &'a dyn Fn(&mut dyn Sink) -> io::Result<()>;
 
-fn time(tell: Tell<'_>, sink: &mut dyn Sink) -> Duration {
+fn time(emit: Emit<'_>, sink: &mut dyn Sink) -> Duration {
     let before = cpu_time();
-    tell(sink).unwrap();
+    emit(sink).unwrap();
     cpu_time() - before
 }
 
-fn write(cast: &Cast, tell: Tell<'_>, path: &Path) -> Duration {
-    time(tell, &mut Paje::new(File::create(path).unwrap(), Arc::new(cast.clone())).unwrap())
+fn write(actors: &Actors, emit: Emit<'_>, path: &Path) -> Duration {
+    time(emit, &mut Paje::new(File::create(path).unwrap(), Arc::new(actors.clone())).unwrap())
 }
 
-/// Writes a story, and gives M changes/s, those of telling it included.
-fn rate(what: &str, cast: &Cast, tell: Tell<'_>) -> f64 {
+/// Writes a story, and returns M changes/s, its generation included.
+fn rate(what: &str, actors: &Actors, emit: Emit<'_>) -> f64 {
     let best = |run: &dyn Fn() -> Duration| (0..3).map(|_| run()).min().unwrap();
-    let nothing = best(&|| time(tell, &mut Silence));
-    let null = best(&|| write(cast, tell, Path::new("/dev/null")));
+    let nothing = best(&|| time(emit, &mut Silence));
+    let null = best(&|| write(actors, emit, Path::new("/dev/null")));
     let rate = |time: Duration| CHANGES as f64 / time.as_secs_f64() / 1e6;
     println!(
-        "{what}: {:.1} M changes/s, without telling it {:.1} M; {nothing:?} and {null:?}; {} MiB",
+        "{what}: {:.1} M changes/s, without replay it {:.1} M; {nothing:?} and {null:?}; {} MiB",
         rate(null),
         rate(null - nothing),
         most_memory()
@@ -77,13 +77,13 @@ fn most_memory() -> u64 {
 #[ignore = "ten million changes; in a release build"]
 fn at_least_two_million_changes_in_a_second() {
     let everything = Everything::new(1, CHANGES);
-    let of_everything = rate("all kinds", &everything.cast, &|sink| everything.tell(sink));
+    let of_everything = rate("all kinds", &everything.actors, &|sink| everything.emit(sink));
     let random = Random::new(1, CHANGES);
-    let of_random = rate("user threads", &random.cast, &|sink| random.tell(sink));
+    let of_random = rate("user threads", &random.actors, &|sink| random.emit(sink));
 
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = folder.path().join("story.trace");
-    let file = write(&random.cast, &|sink| random.tell(sink), &path);
+    let file = write(&random.actors, &|sink| random.emit(sink), &path);
     println!("user threads to tmpfs: {file:?}, {} MB", path.metadata().unwrap().len() / 1_000_000);
     let before = cpu_time();
     let report = check(BufReader::new(File::open(&path).unwrap())).unwrap();

@@ -1,17 +1,17 @@
-//! A random story with every kind of change: the timeline of a machine that nobody would build.
+//! A random story with every kind of change: the timeline of an unlikely machine.
 
 use std::{collections::HashMap, io};
 
 use sigmund_export::timeline::{
-    Cast, Change, Counter, CpuId, EventKind, Happening, LwpId, ProcessId, Sink, Slice, SliceKind, ThreadId,
-    Track,
+    Actors, Change, Counter, CpuId, EventTypeId, LwpId, ProcessId, RecordedEvent, Sink, Slice, SliceKind,
+    ThreadId, Track,
 };
 use sigmund_model::{Context, LwpState, Params, ThreadState, Ticks, WaitKind};
 
 use crate::story::{HOSTILE_NAMES, Random};
 
 pub(crate) struct Everything {
-    pub(crate) cast: Cast,
+    pub(crate) actors: Actors,
     seed: u64,
     changes: u64,
 }
@@ -46,28 +46,28 @@ impl Dice {
 }
 
 impl Everything {
-    /// A story of so many changes.
+    /// A story of this many changes.
     pub(crate) fn new(seed: u64, changes: u64) -> Everything {
-        Everything { cast: Random::new(seed, changes).cast, seed, changes }
+        Everything { actors: Random::new(seed, changes).actors, seed, changes }
     }
 
-    pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut dice = Dice(self.seed);
         let mut now = Now::default();
-        let mut tick = self.cast.clock.first.0;
+        let mut tick = self.actors.clock.first.0;
         for _ in 0..self.changes {
             tick += dice.below(40) as u64;
             self.step(&mut dice, &mut now, Ticks(tick), sink)?;
         }
-        now.end(self.cast.clock.last, sink)?;
+        now.end(self.actors.clock.last, sink)?;
         sink.finish()
     }
 
     fn step(&self, dice: &mut Dice, now: &mut Now, at: Ticks, sink: &mut dyn Sink) -> io::Result<()> {
-        let cpu = CpuId(dice.below(self.cast.cpus.len()) as u32);
-        let lwp = LwpId(dice.below(self.cast.lwps.len()) as u32);
-        let thread = ThreadId(dice.below(self.cast.threads.len()) as u32);
-        let process = ProcessId(dice.below(self.cast.processes.len()) as u32);
+        let cpu = CpuId(dice.below(self.actors.cpus.len()) as u32);
+        let lwp = LwpId(dice.below(self.actors.lwps.len()) as u32);
+        let thread = ThreadId(dice.below(self.actors.threads.len()) as u32);
+        let process = ProcessId(dice.below(self.actors.processes.len()) as u32);
         let tracks = [Track::Cpu(cpu), Track::Lwp(lwp), Track::Thread(thread)];
         let change = match dice.below(12) {
             0 => Change::CpuLwp(cpu, remember(&mut now.cpu_lwp, cpu, dice.maybe(lwp))),
@@ -129,12 +129,12 @@ impl Everything {
         [cpu, lwp, thread]: [u32; 3],
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
-        let kind = EventKind(dice.below(self.cast.event_types.len()) as u32);
+        let kind = EventTypeId(dice.below(self.actors.event_types.len()) as u32);
         let mut params = Params::default();
         for _ in 0..dice.below(3) {
             params.push_text(dice.one_of(&HOSTILE_NAMES));
         }
-        let happening = Happening {
+        let event = RecordedEvent {
             kind,
             cpu: dice.maybe(CpuId(cpu)),
             lwp: dice.maybe(LwpId(lwp)),
@@ -143,7 +143,7 @@ impl Everything {
             cpu_seen: None,
             params: &params,
         };
-        sink.change(at, &Change::Event(&happening))
+        sink.change(at, &Change::Event(&event))
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use sigmund_export::timeline::{Cast, Sink};
+use sigmund_export::timeline::{Actors, Sink};
 
 use crate::{
     paje::{self, written},
@@ -29,17 +29,17 @@ fn picture(folder: &Path, file: &[u8]) -> Option<String> {
     }
     std::fs::write(folder.join("story.trace"), file).unwrap();
     let said = vite().args(["-f", "story.trace", "-e"]).arg(folder.join("story.svg")).output().unwrap();
-    let told = String::from_utf8_lossy(&said.stdout) + String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{told}");
+    let emitted = String::from_utf8_lossy(&said.stdout) + String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{emitted}");
     let log = std::fs::read_to_string(folder.join("log.txt")).unwrap_or_default();
-    assert!(told.contains("0 errors and 0 warnings were found"), "{told}\n{log}");
+    assert!(emitted.contains("0 errors and 0 warnings were found"), "{emitted}\n{log}");
     Some(std::fs::read_to_string(folder.join("story.svg")).unwrap())
 }
 
 /// Reads a story, and gives the rectangles of states: their lines, with place and colour.
-fn states(cast: &Cast, tell: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Option<Vec<String>> {
+fn states(actors: &Actors, emit: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
-    let picture = picture(folder.path(), &written(cast, tell))?;
+    let picture = picture(folder.path(), &written(actors, emit))?;
     let rectangles = picture.lines().filter(|line| line.contains("<rect"));
     Some(rectangles.filter(|line| !line.contains("rgb(0,0,153)")).map(String::from).collect())
 }
@@ -54,7 +54,7 @@ fn color_and_ns(rectangle: &str) -> (&str, u64) {
 /// ViTE has one stack of states for a container: were two types of states in one, they would end each other.
 #[test]
 fn states_are_drawn_as_long_as_they_last() {
-    let Some(states) = states(&story::cast(11_000), story::small) else { return };
+    let Some(states) = states(&story::actors(11_000), story::small) else { return };
     let drawn: Vec<(&str, u64)> = states.iter().map(|state| color_and_ns(state)).collect();
     let (green, red, orange, grey) = ("rgb(0,179,0)", "rgb(230,0,0)", "rgb(256,153,0)", "rgb(153,153,153)");
     let for_mutex = "rgb(74,74,112)";
@@ -73,14 +73,14 @@ fn states_are_drawn_as_long_as_they_last() {
 fn any_story_is_read_without_a_warning() {
     for seed in 1..4 {
         let everything = Everything::new(seed, 3000);
-        let Some(states) = states(&everything.cast, |sink| everything.tell(sink)) else { return };
+        let Some(states) = states(&everything.actors, |sink| everything.emit(sink)) else { return };
         assert!(states.len() > 1000);
     }
 }
 
 #[test]
 fn an_empty_story_is_read_without_a_warning() {
-    states(&story::cast(11_000), |sink| sink.finish());
+    states(&story::actors(11_000), |sink| sink.finish());
 }
 
 /// ViTE 1.2 stops at a line of more than 4096 bytes.
@@ -88,8 +88,8 @@ fn an_empty_story_is_read_without_a_warning() {
 fn long_and_hostile_names_are_read_to_the_end() {
     let mut names = paje::long_names();
     names.extend(HOSTILE_NAMES.map(String::from));
-    let (cast, tell) = paje::named(&names);
-    let Some(states) = states(&cast, tell) else { return };
+    let (actors, emit) = paje::named(&names);
+    let Some(states) = states(&actors, emit) else { return };
     // And the background.
     assert_eq!(states.len(), names.len() + 1);
 }

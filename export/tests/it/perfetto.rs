@@ -4,25 +4,25 @@ use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc};
 
 use serde_json::Value;
 use sigmund_export::{
-    perfetto::Perfetto,
-    timeline::{Cast, Change, ProcessId, Sink, ThreadId, Track},
+    sinks::perfetto::Perfetto,
+    timeline::{Actors, Change, ProcessId, Sink, ThreadId, Track},
 };
 use sigmund_model::{LwpState, Ticks};
 
 use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
 
-pub(crate) type Tell<'a> = &'a dyn Fn(&mut dyn Sink);
+pub(crate) type Emit<'a> = &'a dyn Fn(&mut dyn Sink);
 
-pub(crate) fn tell_small(sink: &mut dyn Sink) {
+pub(crate) fn emit_small(sink: &mut dyn Sink) {
     story::small(sink).unwrap();
 }
 
 /// Writes a story to a file, and sums it up.
-pub(crate) fn write(path: &Path, cast: &Cast, tell: Tell<'_>) -> Tally {
-    let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(cast.clone())).unwrap();
-    tell(&mut perfetto);
+pub(crate) fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
+    let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(actors.clone())).unwrap();
+    emit(&mut perfetto);
     let mut tally = Tally::default();
-    tell(&mut tally);
+    emit(&mut tally);
     tally
 }
 
@@ -32,44 +32,44 @@ pub(crate) fn read(path: &Path) -> Option<Value> {
 }
 
 /// The rows that a reader names, by the tally's names for tracks.
-fn rows(cast: &Cast, of: impl Fn(Track) -> String) -> BTreeMap<String, String> {
-    let threads = cast.thread_ids().map(Track::Thread);
-    let tracks = threads.chain(cast.lwp_ids().map(Track::Lwp)).chain(cast.cpu_ids().map(Track::Cpu));
+fn rows(actors: &Actors, of: impl Fn(Track) -> String) -> BTreeMap<String, String> {
+    let threads = actors.thread_ids().map(Track::Thread);
+    let tracks = threads.chain(actors.lwp_ids().map(Track::Lwp)).chain(actors.cpu_ids().map(Track::Cpu));
     tracks.map(|track| (format!("{track:?}"), of(track))).collect()
 }
 
-fn process(cast: &Cast, process: ProcessId) -> String {
-    let process = &cast[process];
+fn process(actors: &Actors, process: ProcessId) -> String {
+    let process = &actors[process];
     match process.pid {
         Some(pid) => format!("process {pid}: {}", process.name.as_deref().unwrap_or("")),
         None => process.label(),
     }
 }
 
-fn state_row(cast: &Cast, track: Track) -> String {
+fn state_row(actors: &Actors, track: Track) -> String {
     let Track::Thread(thread) = track else { return String::new() };
-    let thread = &cast[thread];
-    format!("{} / User threads / {}", process(cast, thread.process), thread.label())
+    let thread = &actors[thread];
+    format!("{} / User threads / {}", process(actors, thread.process), thread.label())
 }
 
-fn slice_row(cast: &Cast, track: Track) -> String {
+fn slice_row(actors: &Actors, track: Track) -> String {
     match track {
-        Track::Thread(_) => format!("{}: spans, events", state_row(cast, track)),
-        Track::Cpu(cpu) => format!("Interrupts on CPUs / CPU {}", cast[cpu]),
+        Track::Thread(_) => format!("{}: spans, events", state_row(actors, track)),
+        Track::Cpu(cpu) => format!("Interrupts on CPUs / CPU {}", actors[cpu]),
         Track::Lwp(lwp) => {
-            let lwp = &cast[lwp];
+            let lwp = &actors[lwp];
             let name = lwp.name.as_deref().unwrap_or("");
-            match cast[lwp.process].pid {
-                Some(pid) => format!("{} / LWP {} of {pid}: {name}", process(cast, lwp.process), lwp.lwp),
-                None => format!("{} / {}", process(cast, lwp.process), lwp.label()),
+            match actors[lwp.process].pid {
+                Some(pid) => format!("{} / LWP {} of {pid}: {name}", process(actors, lwp.process), lwp.lwp),
+                None => format!("{} / {}", process(actors, lwp.process), lwp.label()),
             }
         }
     }
 }
 
 /// Compares counts, and sums of nanoseconds: each interval is rounded at both ends, to the nearest.
-fn assert_states(cast: &Cast, tally: &Tally, read: &Value) {
-    let rows = rows(cast, |track| state_row(cast, track));
+fn assert_states(actors: &Actors, tally: &Tally, read: &Value) {
+    let rows = rows(actors, |track| state_row(actors, track));
     let mut states = BTreeMap::new();
     for state in read["states"].as_array().unwrap() {
         let key = (state[0].as_str().unwrap(), state[1].as_str().unwrap());
@@ -79,19 +79,19 @@ fn assert_states(cast: &Cast, tally: &Tally, read: &Value) {
     for ((track, state), count) in tally.states.iter().filter(|((track, _), _)| track.starts_with("Thread")) {
         let (read, nanos) = states[&(rows[track].as_str(), *state)];
         assert_eq!(read, *count, "{track} {state}");
-        assert_near(nanos, tally.ticks_in_state[&(track.clone(), *state)], *count, cast);
+        assert_near(nanos, tally.ticks_in_state[&(track.clone(), *state)], *count, actors);
         compared += 1;
     }
     assert_eq!(compared, states.len());
 }
 
-pub(crate) fn assert_near(nanos: u64, ticks: u64, intervals: u64, cast: &Cast) {
-    let expected = ticks as f64 * 1e9 / cast.clock.rate.unwrap().per_second();
+pub(crate) fn assert_near(nanos: u64, ticks: u64, intervals: u64, actors: &Actors) {
+    let expected = ticks as f64 * 1e9 / actors.clock.rate.unwrap().per_second();
     assert!((nanos as f64 - expected).abs() <= intervals as f64, "{nanos} ns, expected {expected}");
 }
 
-fn assert_slices(cast: &Cast, tally: &Tally, read: &Value) {
-    let rows = rows(cast, |track| slice_row(cast, track));
+fn assert_slices(actors: &Actors, tally: &Tally, read: &Value) {
+    let rows = rows(actors, |track| slice_row(actors, track));
     let expected: BTreeMap<_, _> =
         tally.slices.iter().map(|((track, name), n)| ((rows[track].clone(), name.clone()), *n)).collect();
     let mut slices = BTreeMap::new();
@@ -105,20 +105,20 @@ fn assert_slices(cast: &Cast, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
+fn the_small_story_is_read_by_perfettos_definitions_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
-    let cast = story::cast(11_000);
-    let tally = write(&path, &cast, &tell_small);
+    let actors = story::actors(11_000);
+    let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
-    assert_states(&cast, &tally, &read);
-    assert_slices(&cast, &tally, &read);
+    assert_states(&actors, &tally, &read);
+    assert_slices(&actors, &tally, &read);
     assert_eq!(read["instants"]["user"], tally.events);
     // One user thread wakes another; one goes to another LWP. The wakeup and the migration of an LWP are the kernel's.
     assert_eq!(read["flows"], 2);
     assert_eq!(read["kernel"]["sched_waking"], 1);
     assert_eq!(read["kernel"]["sched_migrate_task"], 1);
-    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), nobody, LWP 71 until the end (3: nobody says why).
+    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), idle, LWP 71 until the end (3: for an unknown reason).
     let cpu0 = serde_json::json!([[0, 0, 0], [0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
     assert_eq!(read["switches"], serde_json::json!({ "0": cpu0, "3": [[0, 0, 0]] }));
     let counts = serde_json::json!({
@@ -126,8 +126,8 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
         "process 70: sumtime / Ready queue": [[1000, 1], [2000, 0]],
     });
     assert_eq!(read["counts"], counts);
-    // The event's number that has a name, and who executed it where.
-    let main = slice_row(&cast, Track::Thread(ThreadId(0)));
+    // The event's number that has a name, its LWP and its CPU.
+    let main = slice_row(&actors, Track::Thread(ThreadId(0)));
     let notes = serde_json::json!([
         main,
         "received_msg",
@@ -137,15 +137,15 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_told() {
 }
 
 #[test]
-fn random_stories_are_read_by_perfettos_definitions_as_they_were_told() {
+fn random_stories_are_read_by_perfettos_definitions_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 1..4 {
         let random = Random::new(seed, 20_000);
         let path = folder.path().join("random.pftrace");
-        let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+        let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
-        assert_states(&random.cast, &tally, &read);
-        assert_slices(&random.cast, &tally, &read);
+        assert_states(&random.actors, &tally, &read);
+        assert_slices(&random.actors, &tally, &read);
         assert_eq!(read["instants"]["user"], tally.events);
         assert_eq!(read["flows"], tally.wakeups);
         let counts = read["counts"]["process 70: sumtime / Ready queue"].as_array().unwrap();
@@ -178,24 +178,24 @@ fn letter(state: LwpState) -> &'static str {
     }
 }
 
-fn assert_lwp_states(cast: &Cast, tally: &Tally, rows: &[Vec<Value>]) {
+fn assert_lwp_states(actors: &Actors, tally: &Tally, rows: &[Vec<Value>]) {
     let mut read = BTreeMap::new();
     for row in rows {
         let key = (row[0].as_u64().unwrap(), row[1].as_str().unwrap());
         read.insert(key, (row[2].as_u64().unwrap(), row[3].as_u64().unwrap()));
     }
-    // What an LWP left its CPU for at the end of the trace: for no time, and nobody says why.
+    // The state of an LWP after the end of the trace: of no length, and unknown.
     for ((_, _), (_, nanos)) in read.extract_if(.., |(_, state), _| *state == "SD") {
         assert_eq!(nanos, 0);
     }
     let mut compared = 0;
-    for lwp in cast.lwp_ids() {
+    for lwp in actors.lwp_ids() {
         for state in LwpState::ALL {
             let key = (format!("{:?}", Track::Lwp(lwp)), state.name());
             let Some(count) = tally.states.get(&key) else { continue };
-            let (read, nanos) = read[&(u64::from(cast[lwp].lwp.0), letter(*state))];
+            let (read, nanos) = read[&(u64::from(actors[lwp].lwp.0), letter(*state))];
             assert_eq!(read, *count, "{key:?}");
-            assert_near(nanos, tally.ticks_in_state[&key], *count, cast);
+            assert_near(nanos, tally.ticks_in_state[&key], *count, actors);
             compared += 1;
         }
     }
@@ -206,8 +206,8 @@ fn assert_lwp_states(cast: &Cast, tally: &Tally, rows: &[Vec<Value>]) {
 fn perfettos_trace_processor_understands_the_small_story() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
-    let cast = story::cast(11_000);
-    let tally = write(&path, &cast, &tell_small);
+    let actors = story::actors(11_000);
+    let tally = write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
         LWP_STATES,
@@ -226,14 +226,14 @@ fn perfettos_trace_processor_understands_the_small_story() {
         panic!()
     };
     assert_eq!(*faults, Vec::<Vec<Value>>::new());
-    assert_lwp_states(&cast, &tally, lwp_states);
+    assert_lwp_states(&actors, &tally, lwp_states);
     assert_eq!(serde_json::json!(on_cpus), serde_json::json!([[0, 70, 1000], [0, 71, 2000]]));
     assert_eq!(states.len(), 5);
     assert_eq!(
         serde_json::json!(flows),
         serde_json::json!([["wakes", "ready", 0], ["leaves", "arrives", 0]])
     );
-    // The interrupt on CPU 3, where nobody was.
+    // The interrupt on CPU 3, which was idle.
     assert_eq!(serde_json::json!(wakers), serde_json::json!([[0, 1]]));
     assert_eq!(serde_json::json!(realtime), serde_json::json!([[1_700_000_000_000_000_000_u64]]));
     assert_eq!(serde_json::json!(names), serde_json::json!([["sumtime \"2\"\n", 70, "sumtime"]]));
@@ -261,17 +261,17 @@ impl Sink for Wakers {
 }
 
 #[test]
-fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_told() {
+fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.pftrace");
     let machine = Machine::new(5, 20_000, 4, 12);
-    let tally = write(&path, &machine.cast, &|sink| machine.tell(sink).unwrap());
+    let tally = write(&path, &machine.actors, &|sink| machine.emit(sink).unwrap());
     let wakers = "select count(*), count(waker_utid), sum(iif(irq_context = 1, 1, 0)) from thread_state where state = 'R'";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, LWP_STATES, wakers]) else { return };
     assert_eq!(answers[0], Vec::<Vec<Value>>::new());
-    assert_lwp_states(&machine.cast, &tally, &answers[1]);
+    assert_lwp_states(&machine.actors, &tally, &answers[1]);
     let mut wakers = Wakers::default();
-    machine.tell(&mut wakers).unwrap();
+    machine.emit(&mut wakers).unwrap();
     assert_eq!(answers[2][0][1], wakers.known);
     assert_eq!(answers[2][0][2], wakers.interrupts);
 }
@@ -281,7 +281,7 @@ fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.pftrace");
     let random = Random::new(9, 30_000);
-    let tally = write(&path, &random.cast, &|sink| random.tell(sink).unwrap());
+    let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
     let states = "select s.name, count(*), sum(s.dur) from slice s where s.category = 'state' group by 1";
     let flows = "select count(*) from flow";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, states, flows]) else { return };
@@ -291,7 +291,7 @@ fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
         let count = tally.states.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum::<u64>();
         let ticks = tally.ticks_in_state.iter().filter(|(key, _)| of(key)).map(|(_, n)| n).sum();
         assert_eq!(row[1], count);
-        assert_near(row[2].as_u64().unwrap(), ticks, count, &random.cast);
+        assert_near(row[2].as_u64().unwrap(), ticks, count, &random.actors);
     }
     assert_eq!(answers[2][0][0], tally.wakeups);
 }

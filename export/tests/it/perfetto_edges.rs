@@ -4,7 +4,7 @@ use std::{fs, io, sync::Arc};
 
 use serde_json::{Value, json};
 use sigmund_export::{
-    perfetto::Perfetto,
+    sinks::perfetto::Perfetto,
     timeline::{Change, CpuId, LwpActor, LwpId, Sink, Slice, SliceKind, ThreadId, Track},
 };
 use sigmund_model::{Cpu, LwpState, ThreadState, Ticks};
@@ -30,7 +30,7 @@ fn thread<'a>(thread: ThreadId, state: Option<ThreadState>) -> Change<'a> {
 }
 
 /// Tells changes at ticks.
-fn tell(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
+fn emit(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
     for (tick, change) in changes {
         sink.change(Ticks(*tick), change).unwrap();
     }
@@ -41,7 +41,7 @@ fn tell(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
 fn nothing_is_a_trace_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.pftrace");
-    write(&path, &story::cast(11_000), &|sink| tell(sink, &[]));
+    write(&path, &story::actors(11_000), &|sink| emit(sink, &[]));
     let Some(sums) = read(&path) else { return };
     assert_eq!((&sums["states"], &sums["flows"]), (&json!([]), &json!(0)));
     let names =
@@ -55,10 +55,10 @@ fn nothing_is_a_trace_too() {
 fn more_names_than_are_kept_are_defined_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("names.pftrace");
-    let cast = story::cast(200_000);
+    let actors = story::actors(200_000);
     let track = Track::Thread(ThreadId(0));
     let name = |n: u64| format!("{}{n}", "n".repeat(10_000));
-    let tally = write(&path, &cast, &|sink| {
+    let tally = write(&path, &actors, &|sink| {
         for n in 0..1500 {
             let slice = Slice { kind: SliceKind::Span, name: &name(n % 1000) };
             sink.change(Ticks(1000 + n), &Change::Enter(track, slice)).unwrap();
@@ -68,7 +68,7 @@ fn more_names_than_are_kept_are_defined_again() {
     });
     assert!(fs::metadata(&path).unwrap().len() < 400_000, "15 MB of names compress");
     let Some(sums) = read(&path) else { return };
-    // 4 MiB of names are kept, 15 MB are told: cleared three times after the first.
+    // 4 MiB of names are kept, 15 MB are emitted: cleared three times after the first.
     assert_eq!(sums["clears"], 4);
     let slices: u64 = sums["slices"].as_array().unwrap().iter().map(|slice| slice[3].as_u64().unwrap()).sum();
     assert_eq!(slices, tally.slices.values().sum::<u64>());
@@ -79,16 +79,16 @@ fn more_names_than_are_kept_are_defined_again() {
 fn a_tid_that_comes_again_is_another_thread() {
     // LWP 70 |--A--|            ends
     // LWP 70           |--B--|  another one, later
-    let mut cast = story::cast(11_000);
-    cast.lwps[0].died = Some(Ticks(3500));
+    let mut actors = story::actors(11_000);
+    actors.lwps[0].died = Some(Ticks(3500));
     let another =
-        LwpActor { name: Some("another".into()), born: Ticks(6000), died: None, ..cast.lwps[0].clone() };
-    cast.lwps.push(another);
+        LwpActor { name: Some("another".into()), born: Ticks(6000), died: None, ..actors.lwps[0].clone() };
+    actors.lwps.push(another);
     let (cpu, first, second) = (CpuId(0), LwpId(0), LwpId(3));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.pftrace");
-    write(&path, &cast, &|sink| {
-        tell(
+    write(&path, &actors, &|sink| {
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu, Some(first))),
@@ -122,12 +122,12 @@ fn a_tid_that_comes_again_is_another_thread() {
 fn an_lwp_may_go_to_another_cpu_in_no_time() {
     // CPU 3  |==70==|
     // CPU 0         |==70==|
-    let cast = story::cast(11_000);
+    let actors = story::actors(11_000);
     let (cpu0, cpu3, l) = (CpuId(0), CpuId(1), LwpId(0));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hop.pftrace");
-    write(&path, &cast, &|sink| {
-        tell(
+    write(&path, &actors, &|sink| {
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu3, Some(l))),
@@ -157,13 +157,13 @@ fn an_lwp_may_go_to_another_cpu_in_no_time() {
 
 #[test]
 fn a_cpu_that_perfetto_has_no_number_for_costs_its_own_track_only() {
-    let mut cast = story::cast(11_000);
-    cast.cpus[1] = Cpu(1024);
+    let mut actors = story::actors(11_000);
+    actors.cpus[1] = Cpu(1024);
     let cpu = CpuId(1);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cpus.pftrace");
-    write(&path, &cast, &|sink| {
-        tell(
+    write(&path, &actors, &|sink| {
+        emit(
             sink,
             &[
                 (1000, Change::CpuLwp(cpu, Some(LwpId(0)))),
@@ -186,13 +186,13 @@ fn a_cpu_that_perfetto_has_no_number_for_costs_its_own_track_only() {
 
 #[test]
 fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
-    let cast = story::cast(11_000);
+    let actors = story::actors(11_000);
     let (main, work) = (ThreadId(0), ThreadId(1));
     let wakeup = Change::Wakeup { by: Some(Track::Thread(main)), of: Track::Thread(work) };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wakeups.pftrace");
-    write(&path, &cast, &|sink| {
-        tell(
+    write(&path, &actors, &|sink| {
+        emit(
             sink,
             &[
                 (2000, wakeup),
@@ -219,13 +219,13 @@ fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
 
 #[test]
 fn an_lwp_of_no_known_process_has_its_system_calls_among_the_others() {
-    let cast = story::cast(11_000);
+    let actors = story::actors(11_000);
     let track = Track::Lwp(LwpId(2));
     let slice = Slice { kind: SliceKind::Syscall, name: "read" };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kworker.pftrace");
-    write(&path, &cast, &|sink| {
-        tell(sink, &[(2000, Change::Enter(track, slice)), (3000, Change::Leave(track, SliceKind::Syscall))]);
+    write(&path, &actors, &|sink| {
+        emit(sink, &[(2000, Change::Enter(track, slice)), (3000, Change::Leave(track, SliceKind::Syscall))]);
     });
     let Some(sums) = read(&path) else { return };
     assert_eq!(sums["slices"], json!([["other LWPs / kworker/0:1 (9)", "syscall", "read", 1]]));
@@ -256,8 +256,10 @@ fn what_is_held_does_not_grow_with_the_story() {
     let held = |changes| {
         let (random, machine) = (Random::new(3, changes), Machine::new(3, changes, 8, 50));
         let (mut one, mut two) = (Largest::default(), Largest::default());
-        random.tell(&mut Perfetto::uncompressed(&mut one, Arc::new(random.cast.clone())).unwrap()).unwrap();
-        machine.tell(&mut Perfetto::uncompressed(&mut two, Arc::new(machine.cast.clone())).unwrap()).unwrap();
+        random.emit(&mut Perfetto::uncompressed(&mut one, Arc::new(random.actors.clone())).unwrap()).unwrap();
+        machine
+            .emit(&mut Perfetto::uncompressed(&mut two, Arc::new(machine.actors.clone())).unwrap())
+            .unwrap();
         one.0.max(two.0)
     };
     let (short, long) = (held(30_000), held(300_000));

@@ -3,9 +3,9 @@
 use std::{fs, io, sync::Arc};
 
 use sigmund_export::{
-    chrome::Chrome,
-    perfetto::Perfetto,
-    timeline::{Cast, Change, Sink},
+    sinks::chrome::Chrome,
+    sinks::perfetto::Perfetto,
+    timeline::{Actors, Change, Sink},
 };
 use sigmund_model::Ticks;
 
@@ -13,10 +13,10 @@ use crate::story::Random;
 
 const CHANGES: u64 = 10_000_000;
 
-/// Hears and forgets.
-struct Deaf;
+/// Ignores all changes.
+struct Ignore;
 
-impl Sink for Deaf {
+impl Sink for Ignore {
     fn change(&mut self, _: Ticks, _: &Change<'_>) -> io::Result<()> {
         Ok(())
     }
@@ -47,28 +47,28 @@ fn cpu_time() -> u64 {
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Tells a story to the sink it is given.
-type Tell<'a> = &'a mut dyn FnMut(&mut dyn Sink);
+/// Emits a story to the given sink.
+type Emit<'a> = &'a mut dyn FnMut(&mut dyn Sink);
 
 /// The least CPU time of three, in seconds, and the bytes that were written.
-fn least(random: &Random, write: &dyn Fn(Tell<'_>) -> u64) -> (f64, u64) {
+fn least(random: &Random, write: &dyn Fn(Emit<'_>) -> u64) -> (f64, u64) {
     let once = || {
         let before = cpu_time();
-        let bytes = write(&mut |sink| random.tell(sink).unwrap());
+        let bytes = write(&mut |sink| random.emit(sink).unwrap());
         (cpu_time() - before, bytes)
     };
     let (spent, bytes) = (0..3).map(|_| once()).min().unwrap();
     (spent as f64 / 1e9, bytes)
 }
 
-fn measure(name: &str, write: impl Fn(Arc<Cast>, Tell<'_>) -> u64) {
+fn measure(name: &str, write: impl Fn(Arc<Actors>, Emit<'_>) -> u64) {
     let random = Random::new(1, CHANGES);
-    let cast = Arc::new(random.cast.clone());
-    let (story, _) = least(&random, &|tell| {
-        tell(&mut Deaf);
+    let actors = Arc::new(random.actors.clone());
+    let (story, _) = least(&random, &|emit| {
+        emit(&mut Ignore);
         0
     });
-    let (all, bytes) = least(&random, &|tell| write(cast.clone(), tell));
+    let (all, bytes) = least(&random, &|emit| write(actors.clone(), emit));
     let seconds = all - story;
     println!(
         "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the story's {story:.2}), {:.1} bytes each",
@@ -80,14 +80,14 @@ fn measure(name: &str, write: impl Fn(Arc<Cast>, Tell<'_>) -> u64) {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_perfetto() {
-    measure("perfetto", |cast, tell| {
+    measure("perfetto", |actors, emit| {
         let mut bytes = Counted::default();
-        tell(&mut Perfetto::new(&mut bytes, cast).unwrap());
+        emit(&mut Perfetto::new(&mut bytes, actors).unwrap());
         bytes.0
     });
-    measure("perfetto, uncompressed", |cast, tell| {
+    measure("perfetto, uncompressed", |actors, emit| {
         let mut bytes = Counted::default();
-        tell(&mut Perfetto::uncompressed(&mut bytes, cast).unwrap());
+        emit(&mut Perfetto::uncompressed(&mut bytes, actors).unwrap());
         bytes.0
     });
 }
@@ -95,9 +95,9 @@ fn speed_of_perfetto() {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_chrome() {
-    measure("chrome", |cast, tell| {
+    measure("chrome", |actors, emit| {
         let mut bytes = Counted::default();
-        tell(&mut Chrome::new(&mut bytes, cast).unwrap());
+        emit(&mut Chrome::new(&mut bytes, actors).unwrap());
         bytes.0
     });
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use sigmund_export::timeline::{
-    Cast, Change, Clock, Counter, CpuId, EventKind, Happening, Hold, LwpActor, LwpId, Process, ProcessId,
-    Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
+    Actors, Change, Clock, Counter, CpuId, EventTypeId, Hold, LwpActor, LwpId, Process, ProcessId,
+    RecordedEvent, Sink, Slice, SliceKind, ThreadActor, ThreadId, Track,
 };
 use sigmund_model::{
     Context, Cpu, EventType, Field, FieldType, Hertz, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState,
@@ -23,7 +23,7 @@ pub(crate) const HOSTILE_NAMES: [&str; 7] = [
 ];
 
 /// Two CPUs, one process with two LWPs and three user threads, one strange LWP.
-pub(crate) fn cast(last: u64) -> Cast {
+pub(crate) fn actors(last: u64) -> Actors {
     let lwp = |lwp, name: &str, process, carries_threads| LwpActor {
         lwp: Lwp(lwp),
         name: Some(name.into()),
@@ -48,7 +48,7 @@ pub(crate) fn cast(last: u64) -> Cast {
         fields: fields.iter().map(|(name, ty)| Field { name: (*name).into(), ty: *ty }).collect(),
         format: String::new(),
     };
-    Cast {
+    Actors {
         clock: Clock {
             first: Ticks(1000),
             last: Ticks(last),
@@ -106,21 +106,21 @@ pub(crate) fn small(sink: &mut dyn Sink) -> io::Result<()> {
     let (lwp70, lwp71) = (LwpId(0), LwpId(1));
     let (main, work) = (ThreadId(0), ThreadId(1));
     let mut params = Params::default();
-    let mut tell = |tick: u64, change: Change<'_>| sink.change(Ticks(tick), &change);
+    let mut emit = |tick: u64, change: Change<'_>| sink.change(Ticks(tick), &change);
 
-    tell(1000, lwp(lwp70, Some(LwpState::Running), Some(cpu0)))?;
-    tell(1000, lwp(lwp71, Some(LwpState::Sleeping), None))?;
-    tell(1000, Change::CpuLwp(cpu0, Some(lwp70)))?;
-    tell(1000, Change::LwpThread(lwp70, Some(main)))?;
-    tell(1000, thread(main, Some(ThreadState::Active), Some(lwp70), Some(cpu0)))?;
-    tell(1000, Change::CpuThread(cpu0, Some(main)))?;
-    tell(1200, enter(Track::Thread(main), SliceKind::Span, "outer"))?;
-    tell(1300, enter(Track::Thread(main), SliceKind::Function, "sumtime::node"))?;
-    tell(1400, enter(Track::Lwp(lwp70), SliceKind::Syscall, "futex"))?;
+    emit(1000, lwp(lwp70, Some(LwpState::Running), Some(cpu0)))?;
+    emit(1000, lwp(lwp71, Some(LwpState::Sleeping), None))?;
+    emit(1000, Change::CpuLwp(cpu0, Some(lwp70)))?;
+    emit(1000, Change::LwpThread(lwp70, Some(main)))?;
+    emit(1000, thread(main, Some(ThreadState::Active), Some(lwp70), Some(cpu0)))?;
+    emit(1000, Change::CpuThread(cpu0, Some(main)))?;
+    emit(1200, enter(Track::Thread(main), SliceKind::Span, "outer"))?;
+    emit(1300, enter(Track::Thread(main), SliceKind::Function, "sumtime::node"))?;
+    emit(1400, enter(Track::Lwp(lwp70), SliceKind::Syscall, "futex"))?;
     params.push_number(64);
     params.push_named(24, "eth0");
-    let received = Happening {
-        kind: EventKind(1),
+    let received = RecordedEvent {
+        kind: EventTypeId(1),
         cpu: Some(cpu0),
         lwp: Some(lwp70),
         thread: Some(main),
@@ -128,44 +128,44 @@ pub(crate) fn small(sink: &mut dyn Sink) -> io::Result<()> {
         cpu_seen: Some(Cpu(0)),
         params: &params,
     };
-    tell(1450, Change::Event(&received))?;
-    tell(1500, Change::Leave(Track::Lwp(lwp70), SliceKind::Syscall))?;
-    tell(2000, enter(Track::Cpu(cpu3), SliceKind::Irq, "irq 24 eth0"))?;
-    tell(2100, enter(Track::Cpu(cpu3), SliceKind::Softirq, "NET_RX"))?;
-    tell(2200, Change::Wakeup { by: Some(Track::Cpu(cpu3)), of: Track::Lwp(lwp71) })?;
-    tell(2200, lwp(lwp71, Some(LwpState::Runnable), Some(cpu0)))?;
-    tell(2200, Change::Count(Counter::RunQueue(cpu0), 1))?;
-    tell(2300, Change::Leave(Track::Cpu(cpu3), SliceKind::Softirq))?;
-    tell(2400, Change::Leave(Track::Cpu(cpu3), SliceKind::Irq))?;
-    tell(3500, Change::Wakeup { by: Some(Track::Thread(main)), of: Track::Thread(work) })?;
-    tell(3500, thread(work, Some(ThreadState::Ready), None, None))?;
-    tell(3500, Change::Count(Counter::ReadyQueue(ProcessId(0)), 1))?;
-    tell(3500, Change::CpuLwp(cpu0, None))?;
-    tell(3500, Change::CpuThread(cpu0, None))?;
-    tell(3500, lwp(lwp70, Some(LwpState::Runnable), Some(cpu0)))?;
-    tell(3500, thread(main, Some(ThreadState::Stalled), Some(lwp70), None))?;
-    tell(4000, Change::Leave(Track::Thread(main), SliceKind::Function))?;
-    tell(6000, Change::LwpThread(lwp70, None))?;
-    tell(6000, blocked(main, WaitKind::Mutex, 0xbeef))?;
-    tell(6000, lwp(lwp71, Some(LwpState::Running), Some(cpu0)))?;
-    tell(6000, Change::CpuLwp(cpu0, Some(lwp71)))?;
-    tell(6000, Change::Count(Counter::RunQueue(cpu0), 0))?;
+    emit(1450, Change::Event(&received))?;
+    emit(1500, Change::Leave(Track::Lwp(lwp70), SliceKind::Syscall))?;
+    emit(2000, enter(Track::Cpu(cpu3), SliceKind::Irq, "irq 24 eth0"))?;
+    emit(2100, enter(Track::Cpu(cpu3), SliceKind::Softirq, "NET_RX"))?;
+    emit(2200, Change::Wakeup { by: Some(Track::Cpu(cpu3)), of: Track::Lwp(lwp71) })?;
+    emit(2200, lwp(lwp71, Some(LwpState::Runnable), Some(cpu0)))?;
+    emit(2200, Change::Count(Counter::RunQueue(cpu0), 1))?;
+    emit(2300, Change::Leave(Track::Cpu(cpu3), SliceKind::Softirq))?;
+    emit(2400, Change::Leave(Track::Cpu(cpu3), SliceKind::Irq))?;
+    emit(3500, Change::Wakeup { by: Some(Track::Thread(main)), of: Track::Thread(work) })?;
+    emit(3500, thread(work, Some(ThreadState::Ready), None, None))?;
+    emit(3500, Change::Count(Counter::ReadyQueue(ProcessId(0)), 1))?;
+    emit(3500, Change::CpuLwp(cpu0, None))?;
+    emit(3500, Change::CpuThread(cpu0, None))?;
+    emit(3500, lwp(lwp70, Some(LwpState::Runnable), Some(cpu0)))?;
+    emit(3500, thread(main, Some(ThreadState::Stalled), Some(lwp70), None))?;
+    emit(4000, Change::Leave(Track::Thread(main), SliceKind::Function))?;
+    emit(6000, Change::LwpThread(lwp70, None))?;
+    emit(6000, blocked(main, WaitKind::Mutex, 0xbeef))?;
+    emit(6000, lwp(lwp71, Some(LwpState::Running), Some(cpu0)))?;
+    emit(6000, Change::CpuLwp(cpu0, Some(lwp71)))?;
+    emit(6000, Change::Count(Counter::RunQueue(cpu0), 0))?;
     let (from, to) = (Track::Lwp(lwp70), Track::Lwp(lwp71));
-    tell(6000, Change::Migration { of: Track::Thread(work), from, to })?;
-    tell(6000, Change::Migration { of: from, from: Track::Cpu(cpu3), to: Track::Cpu(cpu0) })?;
-    tell(6000, Change::LwpThread(lwp71, Some(work)))?;
-    tell(6000, thread(work, Some(ThreadState::Active), Some(lwp71), Some(cpu0)))?;
-    tell(6000, Change::CpuThread(cpu0, Some(work)))?;
-    tell(6000, Change::Count(Counter::ReadyQueue(ProcessId(0)), 0))?;
-    tell(11000, Change::Leave(Track::Thread(main), SliceKind::Span))?;
-    tell(11000, Change::CpuLwp(cpu0, None))?;
-    tell(11000, Change::CpuThread(cpu0, None))?;
-    tell(11000, Change::LwpThread(lwp71, None))?;
+    emit(6000, Change::Migration { of: Track::Thread(work), from, to })?;
+    emit(6000, Change::Migration { of: from, from: Track::Cpu(cpu3), to: Track::Cpu(cpu0) })?;
+    emit(6000, Change::LwpThread(lwp71, Some(work)))?;
+    emit(6000, thread(work, Some(ThreadState::Active), Some(lwp71), Some(cpu0)))?;
+    emit(6000, Change::CpuThread(cpu0, Some(work)))?;
+    emit(6000, Change::Count(Counter::ReadyQueue(ProcessId(0)), 0))?;
+    emit(11000, Change::Leave(Track::Thread(main), SliceKind::Span))?;
+    emit(11000, Change::CpuLwp(cpu0, None))?;
+    emit(11000, Change::CpuThread(cpu0, None))?;
+    emit(11000, Change::LwpThread(lwp71, None))?;
     for id in [lwp70, lwp71] {
-        tell(11000, lwp(id, None, None))?;
+        emit(11000, lwp(id, None, None))?;
     }
     for id in [main, work] {
-        tell(11000, thread(id, None, None, None))?;
+        emit(11000, thread(id, None, None, None))?;
     }
     sink.finish()
 }
@@ -193,36 +193,40 @@ fn enter(track: Track, kind: SliceKind, name: &str) -> Change<'_> {
     Change::Enter(track, Slice { kind, name })
 }
 
-/// A random story of so many changes, and the cast for it. It keeps the rules of the timeline.
+/// A random story of this many changes, and its actors. It keeps the rules of the timeline.
 pub(crate) struct Random {
-    pub(crate) cast: Cast,
+    pub(crate) actors: Actors,
     seed: u64,
     changes: u64,
 }
 
 impl Random {
     pub(crate) fn new(seed: u64, changes: u64) -> Random {
-        let mut cast = cast(1000 + changes * 40);
+        let mut actors = actors(1000 + changes * 40);
         for (index, name) in HOSTILE_NAMES.iter().enumerate() {
             let thread = Thread(100 + index as u64);
-            cast.threads.push(ThreadActor { thread, name: Some((*name).into()), ..cast.threads[2].clone() });
+            actors.threads.push(ThreadActor {
+                thread,
+                name: Some((*name).into()),
+                ..actors.threads[2].clone()
+            });
         }
-        Random { cast, seed, changes }
+        Random { actors, seed, changes }
     }
 
     /// Tells it.
-    pub(crate) fn tell(&self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut dice = Dice(self.seed);
-        let mut tick = self.cast.clock.first.0;
-        let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.cast.threads.len()];
-        let mut states = vec![None; self.cast.threads.len()];
-        let mut holds: Vec<Vec<Hold>> = vec![Vec::new(); self.cast.threads.len()];
+        let mut tick = self.actors.clock.first.0;
+        let mut open: Vec<Vec<SliceKind>> = vec![Vec::new(); self.actors.threads.len()];
+        let mut states = vec![None; self.actors.threads.len()];
+        let mut holds: Vec<Vec<Hold>> = vec![Vec::new(); self.actors.threads.len()];
         let mut held = 0;
         let mut params = Params::default();
         for number in 0..self.changes {
             tick += dice.below(40);
             let at = Ticks(tick);
-            let index = dice.below(self.cast.threads.len() as u64) as usize;
+            let index = dice.below(self.actors.threads.len() as u64) as usize;
             let track = Track::Thread(ThreadId(index as u32));
             match dice.below(9) {
                 0..3 => {
@@ -276,8 +280,8 @@ impl Random {
                     params.clear();
                     params.push_number(number as i64);
                     params.push_text(HOSTILE_NAMES[dice.below(HOSTILE_NAMES.len() as u64) as usize]);
-                    let happening = Happening {
-                        kind: EventKind(1),
+                    let event = RecordedEvent {
+                        kind: EventTypeId(1),
                         cpu: Some(CpuId(0)),
                         lwp: Some(LwpId(0)),
                         thread: Some(ThreadId(index as u32)),
@@ -285,11 +289,11 @@ impl Random {
                         cpu_seen: None,
                         params: &params,
                     };
-                    sink.change(at, &Change::Event(&happening))?;
+                    sink.change(at, &Change::Event(&event))?;
                 }
             }
         }
-        let last = self.cast.clock.last;
+        let last = self.actors.clock.last;
         for (index, open) in open.iter_mut().enumerate() {
             let id = ThreadId(index as u32);
             while let Some(kind) = open.pop() {

@@ -1,4 +1,4 @@
-//! What a story says, summed up: the truth that a format's reader is compared with. It also checks the rules of the
+//! The sums of a story, with which a format's reader is compared. It also checks the rules of the
 //! timeline on the way.
 
 use std::{
@@ -6,7 +6,7 @@ use std::{
     io,
 };
 
-use sigmund_export::timeline::{Change, Doing, Hold, Sink, Track};
+use sigmund_export::timeline::{Change, DetailedState, Hold, Sink, Track};
 use sigmund_model::{Ticks, WaitKind};
 
 /// Sums of a story.
@@ -40,7 +40,7 @@ impl Sink for Tally {
         match change {
             Change::Lwp { lwp, state, .. } => self.state(tick, Track::Lwp(*lwp), state.map(|s| s.name())),
             Change::Thread { thread, state, blocked_for, .. } => {
-                let doing = state.map(|state| Doing::new(state, *blocked_for).name());
+                let doing = state.map(|state| DetailedState::new(state, *blocked_for).name());
                 self.state(tick, Track::Thread(*thread), doing);
             }
             Change::Enter(track, slice) => {
@@ -104,6 +104,6 @@ fn stories_keep_the_rules_of_the_timeline() {
     assert_eq!(tally.ticks_in_state[&("Thread(ThreadId(0))".into(), "stalled")], 2500);
     assert_eq!((tally.events, tally.wakeups, tally.migrations, tally.counts), (1, 2, 2, 4));
     for seed in 1..50 {
-        crate::story::Random::new(seed, 1000).tell(&mut Tally::default()).unwrap();
+        crate::story::Random::new(seed, 1000).emit(&mut Tally::default()).unwrap();
     }
 }

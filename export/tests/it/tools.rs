@@ -1,4 +1,4 @@
-//! Other people's programs.
+//! Programs of other projects.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::skipped::skipped;
 
-/// Whether all of these programs are there; aloud if not.
+/// Whether all of these programs are installed; prints what is missing.
 pub(crate) fn all_there(tools: &[&str]) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = env::split_paths(&path).collect();
@@ -16,18 +16,13 @@ pub(crate) fn all_there(tools: &[&str]) -> bool {
     tools.iter().all(|tool| is_there(tool) || missing(tool))
 }
 
-/// Whether a library's header is there; aloud if not.
-pub(crate) fn header_exists(header: &str) -> bool {
-    Path::new("/usr/include").join(header).exists() || missing(header)
-}
-
-/// Says aloud that a test is not run for want of this, and that is not allowed on CI. Never true.
+/// Prints that a test is skipped because this is missing; fails on CI. Never true.
 fn missing(what: &str) -> bool {
     skipped(&format!("needs {what}"));
     false
 }
 
-/// What a program says that must succeed and have nothing to complain about.
+/// The output of a program that must succeed and print nothing on stderr.
 pub(crate) fn quiet_output(program: &mut Command) -> String {
     let Output { status, stdout, stderr } = program.output().unwrap();
     let stderr = String::from_utf8_lossy(&stderr);
@@ -38,7 +33,7 @@ pub(crate) fn quiet_output(program: &mut Command) -> String {
 /// Debian's Python, which alone has Debian's packages.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// Whether Debian's Python has this module; aloud if not.
+/// Whether Debian's Python has this module; prints if it does not.
 pub(crate) fn python_has(module: &str) -> bool {
     let import = format!("import {module}");
     let there =

@@ -168,10 +168,16 @@ impl Spans {
 
     fn named(&mut self, event: &SpanEvent<'_>) -> (Option<NameId>, Option<NameId>) {
         let Some(text) = event.text else { return (None, None) };
-        let (name, source) = match text.rsplit_once(" at ").filter(|(_, source)| is_source(source)) {
-            Some((name, source)) => (name, Some(source)),
-            None => (text, None),
+        // Of an inlined function the chain of its callers follows: `sort at sort.c:29, main at sort.c:60`.
+        let split = match event.kind {
+            SpanKind::Function => text.split_once(" at "),
+            SpanKind::Span => text.rsplit_once(" at "),
         };
+        let (name, source) =
+            match split.map(|(name, source)| (name, source.split(", ").next().unwrap_or(source))) {
+                Some((name, source)) if is_source(source) => (name, Some(source)),
+                _ => (text, None),
+            };
         (self.names.id(name), source.and_then(|source| self.names.id(source)))
     }
 

@@ -52,7 +52,7 @@ fn line(rest: &mut &str) -> Line {
     let tick = between(rest, "timestamp = ", ", ").parse().unwrap();
     between(rest, "", "name = ");
     let mut line = Line { tick, ..Line::default() };
-    // A name is printed as it is; the contexts come behind it.
+    // A name is printed unchanged; the contexts follow.
     let end = rest
         .find(", stream.packet.context = {")
         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sigmund_export::timeline::{Cast, Change, CpuId, EventKind, Happening, LwpId, Sink, ThreadId};
+use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink, ThreadId};
 use sigmund_model::{Context, Cpu, EventType, Field, FieldType, Level, Params, Ticks};
 
 use crate::story::{self, HOSTILE_NAMES};
@@ -30,10 +30,10 @@ impl Dice {
     }
 }
 
-/// A cast with events of these names.
-pub(super) fn cast(dice: &mut Dice, changes: u64) -> Cast {
-    let mut cast = story::cast(1000 + changes * 10);
-    cast.event_types.clear();
+/// Actors with events of these names.
+pub(super) fn actors(dice: &mut Dice, changes: u64) -> Actors {
+    let mut actors = story::actors(1000 + changes * 10);
+    actors.event_types.clear();
     for level in [Level::Kern, Level::User] {
         for name in EVENT_NAMES {
             let field =
@@ -41,26 +41,26 @@ pub(super) fn cast(dice: &mut Dice, changes: u64) -> Cast {
             let fields = (0..dice.below(6)).map(|_| field(dice)).collect();
             let ty =
                 EventType { level, code: None, name: name.into(), key: 0, fields, format: String::new() };
-            cast.event_types.push(ty);
+            actors.event_types.push(ty);
         }
     }
-    cast
+    actors
 }
 
-/// Tells so many events; no two at one instant.
-pub(super) fn tell(dice: &mut Dice, cast: &Cast, events: u64, sink: &mut dyn Sink) -> io::Result<()> {
+/// Emits this many events, no two at one instant.
+pub(super) fn emit(dice: &mut Dice, actors: &Actors, events: u64, sink: &mut dyn Sink) -> io::Result<()> {
     let mut params = Params::default();
-    let mut tick = cast.clock.first.0;
+    let mut tick = actors.clock.first.0;
     for _ in 0..events {
         // More than a nanosecond: within one, the order of streams is the reader's.
         tick += 3 + dice.below(7);
-        let kind = EventKind(dice.below(cast.event_types.len() as u64) as u32);
+        let kind = EventTypeId(dice.below(actors.event_types.len() as u64) as u32);
         params.clear();
-        for field in &cast[kind].fields {
+        for field in &actors[kind].fields {
             push(dice, field.ty, &mut params);
         }
         let often = |dice: &mut Dice, limit| (dice.below(4) > 0).then(|| dice.below(limit) as u32);
-        let event = Happening {
+        let event = RecordedEvent {
             kind,
             cpu: often(dice, 2).map(CpuId),
             lwp: often(dice, 3).map(LwpId),

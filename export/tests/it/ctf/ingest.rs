@@ -1,10 +1,10 @@
-//! A second witness: our own reader of CTF, which was tested with LTTng's recordings.
+//! A second reader: our own of CTF, which was tested with LTTng's recordings.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use fkt_ingest::{CtfTrace, TraceFile};
-use sigmund_export::timeline::{Cast, Change, CpuId, EventKind, Happening, LwpActor, LwpId, Sink};
+use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, LwpActor, LwpId, RecordedEvent, Sink};
 use sigmund_model::{Cpu, Effect, Event, Lwp};
 
 use super::{babeltrace, write};
@@ -15,7 +15,7 @@ fn our_own_reader_reads_the_same_events() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
     let random = Random::new(11, 20_000);
-    let (told, _) = write(&folder, &random.cast, |sink| random.tell(sink).unwrap());
+    let (emitted, _) = write(&folder, &random.actors, |sink| random.emit(sink).unwrap());
     let trace = CtfTrace::open(&folder).unwrap();
     assert_eq!(trace.tick_hz().map(|hertz| hertz.per_second()), Some(2.5e9));
     assert!(TraceFile::losses(&trace).is_empty());
@@ -23,9 +23,9 @@ fn our_own_reader_reads_the_same_events() {
     let mut read = 0;
     for mut stream in TraceFile::streams(&trace) {
         while stream.events.next_into(&mut event).unwrap() {
-            let (told, ty) = (&told[read], &trace.event_types()[event.kind as usize]);
-            assert_eq!((event.tick.0, &ty.name, event.lwp), (told.tick, &told.name, Some(Lwp(70))));
-            for (name, _, number, text) in &told.fields {
+            let (emitted, ty) = (&emitted[read], &trace.event_types()[event.kind as usize]);
+            assert_eq!((event.tick.0, &ty.name, event.lwp), (emitted.tick, &emitted.name, Some(Lwp(70))));
+            for (name, _, number, text) in &emitted.fields {
                 let param = ty.field(name).and_then(|at| event.params.get(at)).unwrap();
                 assert_eq!((param.number, param.text), (*number, text.as_deref()), "{name}");
             }
@@ -33,7 +33,7 @@ fn our_own_reader_reads_the_same_events() {
         }
         assert_eq!(stream.events.take_losses(), []);
     }
-    assert_eq!(read, told.len());
+    assert_eq!(read, emitted.len());
 }
 
 /// All events of a trace, by their ticks.
@@ -49,25 +49,25 @@ fn events(trace: &dyn TraceFile) -> Vec<Event> {
     events
 }
 
-/// A cast for what a recording holds, and the recording as events of a timeline.
-fn cast_of(trace: &dyn TraceFile, events: &[Event]) -> Cast {
+/// The actors of a recording, and the recording as events of a timeline.
+fn actors_of(trace: &dyn TraceFile, events: &[Event]) -> Actors {
     let lwps: BTreeSet<Lwp> = events.iter().filter_map(|event| event.lwp).collect();
     let cpus: BTreeSet<Cpu> = events.iter().filter_map(|event| event.cpu).collect();
-    let mut cast = crate::story::cast(events.last().unwrap().tick.0);
-    let lwp = |lwp| LwpActor { lwp, ..cast.lwps[2].clone() };
-    cast.lwps = lwps.into_iter().map(lwp).collect();
-    cast.cpus = cpus.into_iter().collect();
-    cast.clock.first = events[0].tick;
-    cast.event_types = trace.event_types().to_vec();
-    cast
+    let mut actors = crate::story::actors(events.last().unwrap().tick.0);
+    let lwp = |lwp| LwpActor { lwp, ..actors.lwps[2].clone() };
+    actors.lwps = lwps.into_iter().map(lwp).collect();
+    actors.cpus = cpus.into_iter().collect();
+    actors.clock.first = events[0].tick;
+    actors.event_types = trace.event_types().to_vec();
+    actors
 }
 
-fn tell(cast: &Cast, events: &[Event], sink: &mut dyn Sink) {
+fn emit(actors: &Actors, events: &[Event], sink: &mut dyn Sink) {
     for event in events {
-        let cpu = cast.cpus.iter().position(|cpu| Some(*cpu) == event.cpu);
-        let lwp = cast.lwps.iter().position(|actor| Some(actor.lwp) == event.lwp);
-        let happening = Happening {
-            kind: EventKind(event.kind),
+        let cpu = actors.cpus.iter().position(|cpu| Some(*cpu) == event.cpu);
+        let lwp = actors.lwps.iter().position(|actor| Some(actor.lwp) == event.lwp);
+        let recorded = RecordedEvent {
+            kind: EventTypeId(event.kind),
             cpu: cpu.map(|cpu| CpuId(cpu as u32)),
             lwp: lwp.map(|lwp| LwpId(lwp as u32)),
             thread: None,
@@ -75,19 +75,19 @@ fn tell(cast: &Cast, events: &[Event], sink: &mut dyn Sink) {
             cpu_seen: None,
             params: &event.params,
         };
-        sink.change(event.tick, &Change::Event(&happening)).unwrap();
+        sink.change(event.tick, &Change::Event(&recorded)).unwrap();
     }
     sink.finish().unwrap();
 }
 
-/// What an event does to the scheduler; interrupts are told by entries and exits here, by flags there.
+/// What an event does to the scheduler; interrupts are entries and exits here, flags there.
 fn scheduling(event: &Event) -> Option<Effect> {
     let is_interrupt = matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_));
     (!is_interrupt && event.effect != Effect::None).then_some(event.effect)
 }
 
 // A recording of the kernel by trace-cmd, as CTF under LTTng's names: read as a trace of LTTng's kernel tracer, every
-// event has the same tick, CPU and LWP, and does the same to who is on what.
+// event has the same tick, CPU and LWP, and the same effect on CPUs and LWPs.
 #[test]
 fn a_recording_of_the_kernel_means_the_same_under_the_names_of_lttng() {
     let path =
@@ -95,10 +95,10 @@ fn a_recording_of_the_kernel_means_the_same_under_the_names_of_lttng() {
     let recording = zstd::decode_all(std::fs::read(path).unwrap().as_slice()).unwrap();
     let recording = fkt_ingest::from_bytes("recording", recording).unwrap();
     let recorded = events(&*recording);
-    let cast = cast_of(&*recording, &recorded);
+    let actors = actors_of(&*recording, &recorded);
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let (_, summary) = write(&folder, &cast, |sink| tell(&cast, &recorded, sink));
+    let (_, summary) = write(&folder, &actors, |sink| emit(&actors, &recorded, sink));
     assert_eq!((summary.unplaced, summary.as_text, summary.names_left_out), (0, 0, 0));
 
     let trace = CtfTrace::open(&folder).unwrap();

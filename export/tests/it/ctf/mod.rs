@@ -1,53 +1,53 @@
-//! CTF: what babeltrace2 reads is what was told.
+//! CTF: babeltrace2 reads the emitted events.
 
 mod babeltrace;
+mod expected;
 mod generated;
 mod ingest;
-mod told;
 mod trace_compass;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use sigmund_export::ctf::{Ctf, Summary};
-use sigmund_export::timeline::{Cast, Change, CpuId, EventKind, Happening, Sink};
+use sigmund_export::sinks::ctf::{Ctf, Summary};
+use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, RecordedEvent, Sink};
 use sigmund_model::{Params, Ticks};
 
 use crate::cpu_time;
 use crate::story::{self, Random};
+use expected::{EmittedEvent, EventCollector};
 use generated::Dice;
-use told::{Listener, Told};
 
-/// Writes what a story tells into a folder.
-fn write(folder: &Path, cast: &Cast, tell: impl FnOnce(&mut dyn Sink)) -> (Vec<Told>, Summary) {
-    let mut ctf = Ctf::create(folder, Arc::new(cast.clone())).unwrap();
-    let mut listener = Listener { cast, told: Vec::new(), sink: &mut ctf };
-    tell(&mut listener);
-    let told = listener.told;
-    (told, ctf.summary())
+/// Writes a story to a folder.
+fn write(folder: &Path, actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> (Vec<EmittedEvent>, Summary) {
+    let mut ctf = Ctf::create(folder, Arc::new(actors.clone())).unwrap();
+    let mut listener = EventCollector { actors, emitted: Vec::new(), sink: &mut ctf };
+    emit(&mut listener);
+    let emitted = listener.emitted;
+    (emitted, ctf.summary())
 }
 
 /// Writes a story, reads it with babeltrace2, and compares event by event; returns how many fields were compared.
-fn compare(cast: &Cast, tell: impl FnOnce(&mut dyn Sink)) -> usize {
+fn compare(actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> usize {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let (told, summary) = write(&folder, cast, tell);
+    let (emitted, summary) = write(&folder, actors, emit);
     let lines = babeltrace::read(&folder);
-    assert_eq!((told.len(), told.len() as u64), (lines.len(), summary.events));
+    assert_eq!((emitted.len(), emitted.len() as u64), (lines.len(), summary.events));
     assert_eq!((summary.names_left_out, summary.as_text), (0, 0));
-    told.iter().zip(&lines).map(|(told, line)| told.assert_is(line)).sum()
+    emitted.iter().zip(&lines).map(|(emitted, line)| emitted.assert_is(line)).sum()
 }
 
-/// An event of the second kind, of nobody.
-fn on_the_first_cpu(params: &Params) -> Happening<'_> {
-    let (kind, cpu) = (EventKind(1), Some(CpuId(0)));
-    Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params }
+/// An event of the second kind, of no known actor.
+fn on_the_first_cpu(params: &Params) -> RecordedEvent<'_> {
+    let (kind, cpu) = (EventTypeId(1), Some(CpuId(0)));
+    RecordedEvent { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params }
 }
 
 #[test]
 fn babeltrace_reads_the_small_story() {
     if babeltrace::is_there() {
-        let fields = compare(&story::cast(11_000), |sink| story::small(sink).unwrap());
+        let fields = compare(&story::actors(11_000), |sink| story::small(sink).unwrap());
         assert_eq!(fields, 2);
     }
 }
@@ -60,7 +60,7 @@ fn babeltrace_reads_random_stories_with_hostile_names() {
     for seed in 1..6 {
         let random = Random::new(seed, 8000);
         // About every eighth change is an event, of two fields.
-        assert!(compare(&random.cast, |sink| random.tell(sink).unwrap()) > 1500);
+        assert!(compare(&random.actors, |sink| random.emit(sink).unwrap()) > 1500);
     }
 }
 
@@ -71,18 +71,19 @@ fn babeltrace_reads_every_field_of_hostile_declarations() {
         return;
     }
     for seed in 1..9 {
-        let cast = generated::cast(&mut Dice(seed), 3000);
+        let actors = generated::actors(&mut Dice(seed), 3000);
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("trace");
-        let tell = |sink: &mut dyn Sink| generated::tell(&mut Dice(seed + 100), &cast, 3000, sink).unwrap();
-        let (told, summary) = write(&folder, &cast, tell);
+        let emit = |sink: &mut dyn Sink| generated::emit(&mut Dice(seed + 100), &actors, 3000, sink).unwrap();
+        let (emitted, summary) = write(&folder, &actors, emit);
         let lines = babeltrace::read(&folder);
-        assert_eq!(told.len(), lines.len());
-        let is_placed = |told: &&Told| told.level == sigmund_model::Level::User || told.cpu.is_some();
-        assert_eq!(summary.unplaced as usize, told.len() - told.iter().filter(is_placed).count());
+        assert_eq!(emitted.len(), lines.len());
+        let is_placed =
+            |emitted: &&EmittedEvent| emitted.level == sigmund_model::Level::User || emitted.cpu.is_some();
+        assert_eq!(summary.unplaced as usize, emitted.len() - emitted.iter().filter(is_placed).count());
         assert!(summary.unplaced > 100);
         if summary.as_text == 0 {
-            told.iter().zip(&lines).for_each(|(told, line)| _ = told.assert_is(line));
+            emitted.iter().zip(&lines).for_each(|(emitted, line)| _ = emitted.assert_is(line));
         }
     }
 }
@@ -90,7 +91,7 @@ fn babeltrace_reads_every_field_of_hostile_declarations() {
 #[test]
 fn an_empty_story_is_a_valid_trace() {
     if babeltrace::is_there() {
-        assert_eq!(compare(&story::cast(11_000), |sink| sink.finish().unwrap()), 0);
+        assert_eq!(compare(&story::actors(11_000), |sink| sink.finish().unwrap()), 0);
     }
 }
 
@@ -100,9 +101,9 @@ fn streams_of_many_packets_keep_every_event_in_order() {
     if !babeltrace::is_there() {
         return;
     }
-    let cast = story::cast(200_000);
+    let actors = story::actors(200_000);
     let long = "x".repeat(1_000_000);
-    let fields = compare(&cast, |sink| {
+    let fields = compare(&actors, |sink| {
         let mut params = Params::default();
         for number in 0..60_000u64 {
             params.clear();
@@ -122,17 +123,17 @@ fn a_name_of_10_kb_survives_as_event_as_field_and_as_text() {
     if !babeltrace::is_there() {
         return;
     }
-    let mut cast = story::cast(11_000);
+    let mut actors = story::actors(11_000);
     let long = "a long \"näme\"\n".repeat(700);
-    cast.event_types[1].name = long.clone();
-    cast.event_types[1].fields[1].name = long.clone();
-    cast.name = long.clone();
-    let fields = compare(&cast, |sink| {
+    actors.event_types[1].name = long.clone();
+    actors.event_types[1].fields[1].name = long.clone();
+    actors.name = long.clone();
+    let fields = compare(&actors, |sink| {
         let mut params = Params::default();
         params.push_number(1);
         params.push_text(&long);
-        let event = Happening {
-            kind: EventKind(1),
+        let event = RecordedEvent {
+            kind: EventTypeId(1),
             cpu: None,
             lwp: None,
             thread: None,
@@ -147,19 +148,19 @@ fn a_name_of_10_kb_survives_as_event_as_field_and_as_text() {
 }
 
 // 5 fields in 3 forms are 243 combinations: the first 64 have classes of their own, the others are texts; one of these
-// was so told.
+// was emitted.
 #[test]
 fn events_of_too_many_forms_become_texts_and_are_counted() {
     if !babeltrace::is_there() {
         return;
     }
-    let mut cast = story::cast(11_000);
-    let field = cast.event_types[1].fields[0].clone();
-    cast.event_types[1].fields =
+    let mut actors = story::actors(11_000);
+    let field = actors.event_types[1].fields[0].clone();
+    actors.event_types[1].fields =
         (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let (told, summary) = write(&folder, &cast, |sink| {
+    let (emitted, summary) = write(&folder, &actors, |sink| {
         let mut params = Params::default();
         for number in 0..3u32.pow(5) {
             params.clear();
@@ -176,8 +177,8 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
         sink.finish().unwrap();
     });
     let lines = babeltrace::read(&folder);
-    assert_eq!((told.len(), lines.len(), summary.as_text), (243, 243, 243 - 64 - 1));
-    told[..64].iter().zip(&lines).for_each(|(told, line)| _ = told.assert_is(line));
+    assert_eq!((emitted.len(), lines.len(), summary.as_text), (243, 243, 243 - 64 - 1));
+    emitted[..64].iter().zip(&lines).for_each(|(emitted, line)| _ = emitted.assert_is(line));
     // 242 is 22222 in base 3: nothing was readable.
     let unknown = |name: &str| (name.to_owned(), babeltrace::Value::Text("?".into()));
     assert_eq!(lines[242].fields, ["f0", "f1", "f2", "f3", "f4"].map(unknown));
@@ -187,7 +188,7 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
 fn a_folder_that_holds_something_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("kernel_0"), "somebody else's").unwrap();
-    let error = Ctf::create(dir.path(), Arc::new(story::cast(11_000))).unwrap_err();
+    let error = Ctf::create(dir.path(), Arc::new(story::actors(11_000))).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
 }
 
@@ -197,7 +198,7 @@ fn an_export_can_be_repeated_to_the_byte() {
     let dir = tempfile::tempdir().unwrap();
     let random = Random::new(7, 5000);
     for name in ["a", "b"] {
-        write(&dir.path().join(name), &random.cast, |sink| random.tell(sink).unwrap());
+        write(&dir.path().join(name), &random.actors, |sink| random.emit(sink).unwrap());
     }
     for file in ["metadata", "user_0"] {
         let [a, b] = ["a", "b"].map(|name| std::fs::read(dir.path().join(name).join(file)).unwrap());
@@ -212,14 +213,14 @@ fn an_export_can_be_repeated_to_the_byte() {
 fn speed() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let random = Random::new(1, 10_000_000);
-    let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.cast.clone())).unwrap();
+    let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.actors.clone())).unwrap();
     let start = cpu_time::of_this_thread();
-    random.tell(&mut ctf).unwrap();
+    random.emit(&mut ctf).unwrap();
     eprintln!("random: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
     std::fs::remove_dir_all(dir.path().join("random")).unwrap();
 
-    let cast = story::cast(1000 + 100_000_000);
-    let mut ctf = Ctf::create(&dir.path().join("switches"), Arc::new(cast)).unwrap();
+    let actors = story::actors(1000 + 100_000_000);
+    let mut ctf = Ctf::create(&dir.path().join("switches"), Arc::new(actors)).unwrap();
     let mut params = Params::default();
     let start = cpu_time::of_this_thread();
     for number in 0..10_000_000 {
@@ -228,9 +229,16 @@ fn speed() {
         [70, 120, 256].into_iter().for_each(|number| params.push_number(number));
         params.push_text("kworker/0:1");
         [9, 120].into_iter().for_each(|number| params.push_number(number));
-        let (kind, cpu) = (EventKind(0), Some(CpuId(number % 2)));
-        let event =
-            Happening { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params: &params };
+        let (kind, cpu) = (EventTypeId(0), Some(CpuId(number % 2)));
+        let event = RecordedEvent {
+            kind,
+            cpu,
+            lwp: None,
+            thread: None,
+            context: None,
+            cpu_seen: None,
+            params: &params,
+        };
         ctf.change(Ticks(1000 + u64::from(number)), &Change::Event(&event)).unwrap();
     }
     ctf.finish().unwrap();

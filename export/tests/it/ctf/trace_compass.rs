@@ -3,19 +3,19 @@
 //! `SoftIrqEntryHandler`, `SysEntryHandler`, `ProcessForkHandler`, `SchedMigrateTaskHandler`) is compared with what
 //! babeltrace2 shows.
 
-use sigmund_export::timeline::{Change, CpuId, EventKind, Happening, LwpId, Sink};
+use sigmund_export::timeline::{Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink};
 use sigmund_model::{Context, EventType, Field, FieldType, Level, Params, Ticks};
 
 use super::babeltrace::{self, Line, Value};
 use super::write;
 use crate::story;
 
-/// A kernel event: its name; its fields, `t` behind texts; its values as they print.
+/// A kernel event: its name; its fields, `t` after texts; its values as printed.
 type Recorded = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// Tells one event of each, on CPU 3, and reads them.
 fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
-    let mut cast = story::cast(11_000);
+    let mut actors = story::actors(11_000);
     let field = |name: &&str| {
         let (name, ty) =
             name.strip_suffix(":t").map_or((*name, FieldType::I64), |name| (name, FieldType::Text));
@@ -29,12 +29,12 @@ fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
         fields: fields.iter().map(field).collect(),
         format: String::new(),
     };
-    cast.event_types = recorded.iter().map(ty).collect();
+    actors.event_types = recorded.iter().map(ty).collect();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    write(&folder, &cast, |sink| {
+    write(&folder, &actors, |sink| {
         for (index, (_, _, values)) in recorded.iter().enumerate() {
-            tell(sink, index as u32, values);
+            emit(sink, index as u32, values);
         }
         sink.finish().unwrap();
     });
@@ -42,7 +42,7 @@ fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
     (babeltrace::read(&folder), metadata)
 }
 
-fn tell(sink: &mut dyn Sink, index: u32, values: &[&str]) {
+fn emit(sink: &mut dyn Sink, index: u32, values: &[&str]) {
     let mut params = Params::default();
     for value in values {
         match (value.parse::<i64>(), value.split_once('=')) {
@@ -53,8 +53,8 @@ fn tell(sink: &mut dyn Sink, index: u32, values: &[&str]) {
         }
     }
     let (lwp, context) = (Some(LwpId(0)), Some(Context::Task));
-    let (kind, cpu) = (EventKind(index), Some(CpuId(1)));
-    let event = Happening { kind, cpu, lwp, thread: None, context, cpu_seen: None, params: &params };
+    let (kind, cpu) = (EventTypeId(index), Some(CpuId(1)));
+    let event = RecordedEvent { kind, cpu, lwp, thread: None, context, cpu_seen: None, params: &params };
     sink.change(Ticks(2000 + u64::from(index)), &Change::Event(&event)).unwrap();
 }
 
@@ -106,11 +106,11 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
         shown,
         [
             &format!(
-                r#"{switch} prev_state=1 next_comm="swapper/3" next_tid=0 next_prio=120 prev_state_told=1"#
+                r#"{switch} prev_state=1 next_comm="swapper/3" next_tid=0 next_prio=120 prev_state_recorded=1"#
             ),
             // Preempted: runnable for Trace Compass.
             &format!(
-                r#"{switch} prev_state=0 next_comm="bash" next_tid=9 next_prio=120 prev_state_told=256"#
+                r#"{switch} prev_state=0 next_comm="bash" next_tid=9 next_prio=120 prev_state_recorded=256"#
             ),
             r#"sched_wakeup comm="bash" tid=9 prio=120 target_cpu=3"#,
             r#"sched_waking comm="bash" tid=9 prio=120 target_cpu=3"#,

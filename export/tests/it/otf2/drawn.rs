@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
+use otf2_writer::Options;
 use sigmund_export::{
-    otf2::Options,
+    sinks::otf2::Otf2,
     timeline::{
-        Cast, Change, CpuId, EventKind, Happening, Hold, LwpId, Sink, Slice, SliceKind, Team, ThreadActor,
-        ThreadId, Track,
+        Actors, Change, CpuId, EventTypeId, Hold, LwpId, RecordedEvent, Sink, Slice, SliceKind, Team,
+        ThreadActor, ThreadId, Track,
     },
-    vampir::Otf2,
 };
 use sigmund_model::{Params, Thread, ThreadState, Ticks, WaitKind};
 
@@ -18,11 +18,11 @@ use super::{
 };
 use crate::story::{self, Random};
 
-/// What the readers say of the archive that is told.
-fn drawn(cast: &Cast, events: bool, tell: impl FnOnce(&mut dyn Sink)) -> Read {
+/// What the readers print of the archive of a story.
+fn drawn(actors: &Actors, events: bool, emit: impl FnOnce(&mut dyn Sink)) -> Read {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
-    tell(&mut Otf2::create(&folder, Arc::new(cast.clone())).unwrap());
+    emit(&mut Otf2::create(&folder, Arc::new(actors.clone())).unwrap());
     read(&folder, events)
 }
 
@@ -38,8 +38,8 @@ fn states_and_spans_of_a_thread_do_not_cut_each_other() {
     if !can_read() {
         return;
     }
-    let cast = story::cast(11000);
-    let read = drawn(&cast, true, |sink| story::small(sink).unwrap());
+    let actors = story::actors(11000);
+    let read = drawn(&actors, true, |sink| story::small(sink).unwrap());
     let main = [
         "1000 | ThreadCreate | 1",
         "1000 | ThreadCreate | 2",
@@ -65,9 +65,9 @@ fn what_the_small_story_says_is_read_back() {
     if !can_read() {
         return;
     }
-    let cast = story::cast(11000);
-    let read = drawn(&cast, true, |sink| story::small(sink).unwrap());
-    let mut truth = Truth::new(&cast);
+    let actors = story::actors(11000);
+    let read = drawn(&actors, true, |sink| story::small(sink).unwrap());
+    let mut truth = Truth::new(&actors);
     story::small(&mut truth).unwrap();
     truth.check(&read);
 
@@ -106,32 +106,32 @@ fn random_stories_with_hostile_names_are_read_back() {
     }
     for seed in 1..4 {
         let random = Random::new(seed, 10_000);
-        let read = drawn(&random.cast, false, |sink| random.tell(sink).unwrap());
-        let mut truth = Truth::new(&random.cast);
-        random.tell(&mut truth).unwrap();
+        let read = drawn(&random.actors, false, |sink| random.emit(sink).unwrap());
+        let mut truth = Truth::new(&random.actors);
+        random.emit(&mut truth).unwrap();
         truth.check(&read);
     }
 }
 
-// created     1100            2000                       born before, in and behind the export 1000..=5000
+// created     1100            2000                       born before, in and after the export 1000..=5000
 // thread 2       |--New--|       |  ended at 4000
 #[test]
 fn creations_and_ends_come_in_between_the_changes() {
     if !can_read() {
         return;
     }
-    let mut cast = story::cast(5000);
+    let mut actors = story::actors(5000);
     let thread = |thread, born, died: Option<u64>| ThreadActor {
         thread: Thread(thread),
         born: Ticks(born),
         died: died.map(Ticks),
-        ..cast.threads[2].clone()
+        ..actors.threads[2].clone()
     };
     let others = [thread(4, 999, Some(2000)), thread(5, 2000, Some(9000)), thread(6, 9000, None)];
-    cast.threads[1].born = Ticks(1100);
-    cast.threads[1].died = Some(Ticks(4000));
-    cast.threads[2].created_by = None;
-    cast.threads.extend(others);
+    actors.threads[1].born = Ticks(1100);
+    actors.threads[1].died = Some(Ticks(4000));
+    actors.threads[2].created_by = None;
+    actors.threads.extend(others);
     let state = |thread, state| Change::Thread {
         thread: ThreadId(thread),
         state,
@@ -140,7 +140,7 @@ fn creations_and_ends_come_in_between_the_changes() {
         blocked_on: Some(-7).filter(|_| state == Some(ThreadState::Blocked)),
         blocked_for: Some(WaitKind::Condvar),
     };
-    let read = drawn(&cast, true, |sink| {
+    let read = drawn(&actors, true, |sink| {
         sink.change(Ticks(1050), &state(0, Some(ThreadState::Ready))).unwrap();
         sink.change(Ticks(1100), &state(1, Some(ThreadState::New))).unwrap();
         sink.change(Ticks(2500), &state(0, Some(ThreadState::Blocked))).unwrap();
@@ -166,7 +166,7 @@ fn creations_and_ends_come_in_between_the_changes() {
     assert_eq!(of_location(&read, "thread 5"), ["2000 | ThreadBegin | 4"]);
 }
 
-// thread 1   |-- lock 0 --|      blocked until 2 ends |-- goes on
+// thread 1   |-- lock 0 --|      blocked until 2 ends |-- continues
 // thread 2      |-- lock 1 ---|  ends                         it is handed the LWP before 2 is gone
 // thread 3                       ends before anybody waits for it
 #[test]
@@ -174,9 +174,9 @@ fn locks_and_waits_for_ends_are_read_back() {
     if !can_read() {
         return;
     }
-    let mut cast = story::cast(5000);
+    let mut actors = story::actors(5000);
     let died = [None, Some(Ticks(3000)), Some(Ticks(1500))];
-    cast.threads.iter_mut().zip(died).for_each(|(thread, died)| thread.died = died);
+    actors.threads.iter_mut().zip(died).for_each(|(thread, died)| thread.died = died);
     let [main, work, _] = [0, 1, 2].map(ThreadId);
     let hold = |number, lock| Hold { number, lock, address: 0x1000, kind: WaitKind::Mutex };
     let state = |thread, state, joins: Option<i64>| {
@@ -184,7 +184,7 @@ fn locks_and_waits_for_ends_are_read_back() {
         Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: joins, blocked_for }
     };
     let (one, two) = (Track::Thread(main), Track::Thread(work));
-    let told = [
+    let emitted = [
         (1100, Change::Locked { by: one, hold: hold(1, 0) }),
         (1200, Change::Locked { by: two, hold: hold(2, 1) }),
         (1300, Change::Unlocked { by: one, hold: hold(1, 0) }),
@@ -195,8 +195,8 @@ fn locks_and_waits_for_ends_are_read_back() {
         (4000, state(main, Some(ThreadState::Blocked), Some(3))),
         (4500, state(main, None, None)),
     ];
-    let read = drawn(&cast, true, |sink| {
-        told.iter().for_each(|(tick, change)| sink.change(Ticks(*tick), change).unwrap());
+    let read = drawn(&actors, true, |sink| {
+        emitted.iter().for_each(|(tick, change)| sink.change(Ticks(*tick), change).unwrap());
         sink.finish().unwrap();
     });
     let main = [
@@ -237,20 +237,20 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
     if !can_read() {
         return;
     }
-    let mut cast = story::cast(5000);
+    let mut actors = story::actors(5000);
     let lives = [(1000, None), (1200, Some(3000)), (1400, Some(1600)), (1300, Some(4100))];
-    cast.threads.push(ThreadActor { thread: Thread(4), ..cast.threads[2].clone() });
-    for (thread, (born, died)) in cast.threads.iter_mut().zip(lives) {
+    actors.threads.push(ThreadActor { thread: Thread(4), ..actors.threads[2].clone() });
+    for (thread, (born, died)) in actors.threads.iter_mut().zip(lives) {
         (thread.born, thread.died, thread.created_by) = (Ticks(born), died.map(Ticks), None);
     }
     let [main, work, third, fourth] = [0, 1, 2, 3].map(ThreadId);
-    cast.teams = vec![
+    actors.teams = vec![
         Team { by: main, forked: Ticks(1100), joined: Ticks(4000), members: vec![work, fourth] },
         Team { by: work, forked: Ticks(1350), joined: Ticks(1650), members: vec![third] },
         Team { by: main, forked: Ticks(4500), joined: Ticks(4500), members: vec![] },
     ];
-    let read = drawn(&cast, true, |sink| sink.finish().unwrap());
-    let told = [
+    let read = drawn(&actors, true, |sink| sink.finish().unwrap());
+    let emitted = [
         (
             "1 main",
             vec![
@@ -287,7 +287,7 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
             vec!["1300 | ThreadTeamBegin | team of 1 main", "4000 | ThreadTeamEnd | team of 1 main"],
         ),
     ];
-    for (location, events) in told {
+    for (location, events) in emitted {
         assert_eq!(of_location(&read, location), events, "{location}");
     }
     let groups = [
@@ -300,15 +300,15 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
 }
 
 #[test]
-fn a_story_of_nothing_and_a_cast_of_nobody_are_archives() {
+fn a_story_without_changes_and_without_actors_is_an_archive() {
     if !can_read() {
         return;
     }
-    let cast = story::cast(1000);
-    let read = drawn(&Cast { threads: vec![], ..cast.clone() }, false, |sink| sink.finish().unwrap());
+    let actors = story::actors(1000);
+    let read = drawn(&Actors { threads: vec![], ..actors.clone() }, false, |sink| sink.finish().unwrap());
     assert_eq!((read.count[0].as_str(), read.locations.len()), ("0", 5));
 
-    let mut nobody = Cast { cpus: vec![], processes: vec![], lwps: vec![], threads: vec![], ..cast };
+    let mut nobody = Actors { cpus: vec![], processes: vec![], lwps: vec![], threads: vec![], ..actors };
     nobody.clock.rate = None;
     nobody.clock.realtime_at_first = None;
     let read = drawn(&nobody, false, |sink| sink.finish().unwrap());
@@ -322,10 +322,10 @@ fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
     if !can_read() {
         return;
     }
-    let cast = story::cast(2000);
+    let actors = story::actors(2000);
     let params = Params::default();
-    let happening = Happening {
-        kind: EventKind(0),
+    let event = RecordedEvent {
+        kind: EventTypeId(0),
         cpu: None,
         lwp: None,
         thread: None,
@@ -333,8 +333,8 @@ fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
         cpu_seen: None,
         params: &params,
     };
-    let read = drawn(&cast, true, |sink| {
-        sink.change(Ticks(1500), &Change::Event(&happening)).unwrap();
+    let read = drawn(&actors, true, |sink| {
+        sink.change(Ticks(1500), &Change::Event(&event)).unwrap();
         sink.finish().unwrap();
     });
     assert_eq!(
@@ -348,13 +348,13 @@ fn long_and_strange_names_survive_as_far_as_the_format_goes() {
     if !can_read() {
         return;
     }
-    let mut cast = story::cast(5000);
+    let mut actors = story::actors(5000);
     let long = "ü".repeat(5000);
-    cast.threads[0].name = Some(long.clone());
-    cast.processes[0].name = Some("a\0b".into());
+    actors.threads[0].name = Some(long.clone());
+    actors.processes[0].name = Some("a\0b".into());
     let too_long = "x".repeat(3 << 20);
     let track = Track::Thread(ThreadId(0));
-    let read = drawn(&cast, false, |sink| {
+    let read = drawn(&actors, false, |sink| {
         for name in [&long, "", "a\0b", &too_long] {
             let slice = Slice { kind: SliceKind::Span, name };
             sink.change(Ticks(2000), &Change::Enter(track, slice)).unwrap();
@@ -378,9 +378,9 @@ fn events_span_many_chunks() {
     if !can_read() {
         return;
     }
-    let cast = story::cast(1000 + 30_000 * 10);
+    let actors = story::actors(1000 + 30_000 * 10);
     let thread = ThreadId(0);
-    let tell = |sink: &mut dyn Sink| {
+    let emit = |sink: &mut dyn Sink| {
         for number in 0..30_000 {
             let state = (number < 29_999).then_some(ThreadState::ALL[number as usize % 9]);
             let (lwp, cpu, blocked_on) = (Some(LwpId(0)), Some(CpuId(1)), Some(i64::MAX));
@@ -393,10 +393,10 @@ fn events_span_many_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
     let options = Options { event_chunk: 256 << 10, ..Options::default() };
-    tell(&mut Otf2::with_options(&folder, Arc::new(cast.clone()), options).unwrap());
+    emit(&mut Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap());
     assert_eq!(chunks_are_numbered(&folder.join("traces/20.evt"), 256 << 10), 5);
-    let mut truth = Truth::new(&cast);
-    tell(&mut truth);
+    let mut truth = Truth::new(&actors);
+    emit(&mut truth);
     truth.check(&read(&folder, false));
 }
 
@@ -404,11 +404,11 @@ fn events_span_many_chunks() {
 fn when_a_file_is_written_does_not_show_in_it() {
     let random = Random::new(7, 200_000);
     let folder = tempfile::tempdir().unwrap();
-    let cast = Arc::new(random.cast.clone());
+    let actors = Arc::new(random.actors.clone());
     let [pieces, whole] = [(10_000, "pieces"), (1 << 30, "whole")].map(|(memory, name)| {
         let folder = folder.path().join(name);
         let options = Options { memory, ..Options::default() };
-        random.tell(&mut Otf2::with_options(&folder, cast.clone(), options).unwrap()).unwrap();
+        random.emit(&mut Otf2::with_options(&folder, actors.clone(), options).unwrap()).unwrap();
         folder
     });
     for entry in std::fs::read_dir(pieces.join("traces")).unwrap() {
@@ -436,13 +436,13 @@ fn many_locations_are_written_without_open_files() {
     if !can_read() {
         return;
     }
-    let mut cast = story::cast(1_000_000);
-    let thread = |number| ThreadActor { thread: Thread(number), ..cast.threads[2].clone() };
+    let mut actors = story::actors(1_000_000);
+    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
     let more: Vec<_> = (10..300).map(thread).collect();
-    cast.threads.extend(more);
-    let tell = |sink: &mut dyn Sink| {
+    actors.threads.extend(more);
+    let emit = |sink: &mut dyn Sink| {
         for round in 0..20u64 {
-            for thread in cast.thread_ids() {
+            for thread in actors.thread_ids() {
                 let tick = Ticks(1000 + round * 40_000 + u64::from(thread.0));
                 let state = if round == 19 { None } else { Some(ThreadState::ALL[round as usize % 9]) };
                 let (lwp, cpu) = (Some(LwpId(0)), Some(CpuId(1)));
@@ -457,14 +457,14 @@ fn many_locations_are_written_without_open_files() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
     let options = Options { memory: 30_000, ..Options::default() };
-    let mut sink = Otf2::with_options(&folder, Arc::new(cast.clone()), options).unwrap();
-    tell(&mut sink);
+    let mut sink = Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap();
+    emit(&mut sink);
     assert!(folder.join("traces/20.evt").exists());
     assert_eq!(open_files(&folder), 0);
     sink.finish().unwrap();
 
-    let mut truth = Truth::new(&cast);
-    tell(&mut truth);
+    let mut truth = Truth::new(&actors);
+    emit(&mut truth);
     truth.check(&read(&folder, false));
 }
 

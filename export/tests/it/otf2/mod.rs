@@ -1,8 +1,7 @@
-//! OTF2 archives, against libotf2's writer and its readers.
+//! OTF2 archives, against the readers of libotf2.
 
 mod drawn;
-mod library;
 mod read;
-mod reference;
 mod size;
+mod tables;
 mod truth;

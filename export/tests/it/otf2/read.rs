@@ -11,7 +11,7 @@ use crate::tools::{self, PYTHON};
 /// A region at a location, named by the location's number: enters, leaves, ticks between them.
 pub(crate) type RegionSums = BTreeMap<(u64, String), [u64; 3]>;
 
-/// What Python's reader says.
+/// The output of Python's reader.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) events: Vec<String>,

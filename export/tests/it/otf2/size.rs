@@ -3,8 +3,8 @@
 use std::{fs, sync::Arc, time::Instant};
 
 use sigmund_export::{
+    sinks::otf2::Otf2,
     timeline::{Change, Sink, ThreadActor, ThreadId},
-    vampir::Otf2,
 };
 use sigmund_model::{Thread, ThreadState, Ticks};
 
@@ -36,9 +36,9 @@ impl Sink for Nothing {
     }
 }
 
-fn measure(what: &str, changes: f64, tell: impl FnOnce()) {
+fn measure(what: &str, changes: f64, emit: impl FnOnce()) {
     let (before, wall) = (cpu_seconds(), Instant::now());
-    tell();
+    emit();
     let (cpu, wall) = (cpu_seconds() - before, wall.elapsed().as_secs_f64());
     println!(
         "{what}: {cpu:.2} s CPU, {wall:.2} s wall, {:.2} M changes/s of CPU, peak {} MiB",
@@ -51,24 +51,24 @@ fn measure(what: &str, changes: f64, tell: impl FnOnce()) {
 #[ignore = "measures"]
 fn ten_million_changes() {
     let random = Random::new(1, 10_000_000);
-    measure("telling alone", 1e7, || random.tell(&mut Nothing).unwrap());
+    measure("replay alone", 1e7, || random.emit(&mut Nothing).unwrap());
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = folder.path().join("archive");
     measure("10 million changes", 1e7, || {
-        random.tell(&mut Otf2::create(&folder, Arc::new(random.cast.clone())).unwrap()).unwrap();
+        random.emit(&mut Otf2::create(&folder, Arc::new(random.actors.clone())).unwrap()).unwrap();
     });
 }
 
 #[test]
 #[ignore = "measures"]
 fn a_hundred_thousand_threads() {
-    let mut cast = story::cast(1 << 40);
-    let thread = |number| ThreadActor { thread: Thread(number), ..cast.threads[2].clone() };
+    let mut actors = story::actors(1 << 40);
+    let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
     let more: Vec<_> = (10..100_000).map(thread).collect();
-    cast.threads.extend(more);
-    let threads = cast.threads.len() as u64;
+    actors.threads.extend(more);
+    let threads = actors.threads.len() as u64;
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let mut sink = Otf2::create(&folder.path().join("archive"), Arc::new(cast)).unwrap();
+    let mut sink = Otf2::create(&folder.path().join("archive"), Arc::new(actors)).unwrap();
     measure("10 million changes of 100,000 threads", 1e7, || {
         for number in 0..10_000_000u64 {
             let thread = ThreadId((number % threads) as u32);

@@ -1,11 +1,11 @@
-//! What the archive of a story has to say, by the numbers of its locations; and the same as the tally says it.
+//! The expected contents of a story's archive, by the ids of its locations.
 
 use std::{
     collections::{BTreeMap, HashMap},
     io,
 };
 
-use sigmund_export::timeline::{Cast, Change, Counter, Doing, Sink, Track};
+use sigmund_export::timeline::{Actors, Change, Counter, DetailedState, Sink, Track};
 use sigmund_model::Ticks;
 
 use super::read::{Read, RegionSums};
@@ -28,7 +28,7 @@ pub(crate) fn escape(name: &str) -> String {
 
 /// Adds up a story.
 pub(crate) struct Truth {
-    cast: Cast,
+    actors: Actors,
     pub(crate) tally: Tally,
     regions: RegionSums,
     metrics: HashMap<u64, [u64; 2]>,
@@ -39,10 +39,10 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    pub(crate) fn new(cast: &Cast) -> Truth {
-        let (cast, tally, regions) = (cast.clone(), Tally::default(), RegionSums::new());
+    pub(crate) fn new(actors: &Actors) -> Truth {
+        let (actors, tally, regions) = (actors.clone(), Tally::default(), RegionSums::new());
         Truth {
-            cast,
+            actors,
             tally,
             regions,
             metrics: HashMap::new(),
@@ -54,7 +54,7 @@ impl Truth {
 
     /// 4 × the number of the CPU, LWP or user thread, in this order.
     pub(crate) fn location(&self, track: Track) -> u64 {
-        let before = [0, self.cast.cpus.len(), self.cast.cpus.len() + self.cast.lwps.len()];
+        let before = [0, self.actors.cpus.len(), self.actors.cpus.len() + self.actors.lwps.len()];
         let index = match track {
             Track::Cpu(cpu) => before[0] + cpu.index(),
             Track::Lwp(lwp) => before[1] + lwp.index(),
@@ -74,7 +74,7 @@ impl Truth {
 
     /// The sums that all formats are compared with.
     fn check_tally(&self, read: &Read) {
-        for id in self.cast.thread_ids() {
+        for id in self.actors.thread_ids() {
             let track = Track::Thread(id);
             let of = |lane: u64| {
                 let location = self.location(track) + lane;
@@ -120,7 +120,8 @@ impl Truth {
     }
 
     fn flash(&mut self, track: Option<Track>, tick: Ticks, region: String) {
-        let nowhere = 4 * (self.cast.cpus.len() + self.cast.lwps.len() + self.cast.threads.len()) as u64;
+        let nowhere =
+            4 * (self.actors.cpus.len() + self.actors.lwps.len() + self.actors.threads.len()) as u64;
         let location = track.map_or(nowhere, |track| self.location(track) + 3);
         self.left(location, (region, tick), tick);
     }
@@ -131,15 +132,15 @@ impl Sink for Truth {
         self.tally.change(tick, change)?;
         match *change {
             Change::CpuLwp(cpu, lwp) => {
-                let region = lwp.map(|lwp| self.cast[lwp].label());
+                let region = lwp.map(|lwp| self.actors[lwp].label());
                 self.switch(self.location(Track::Cpu(cpu)), tick, region);
             }
             Change::CpuThread(cpu, thread) => {
-                let region = thread.map(|thread| self.cast[thread].label());
+                let region = thread.map(|thread| self.actors[thread].label());
                 self.switch(self.location(Track::Cpu(cpu)) + 1, tick, region);
             }
             Change::LwpThread(lwp, thread) => {
-                let region = thread.map(|thread| self.cast[thread].label());
+                let region = thread.map(|thread| self.actors[thread].label());
                 self.switch(self.location(Track::Lwp(lwp)) + 1, tick, region);
             }
             Change::Lwp { lwp, state, .. } => {
@@ -149,7 +150,7 @@ impl Sink for Truth {
                 self.switch(
                     self.location(Track::Thread(thread)),
                     tick,
-                    state.map(|state| Doing::new(state, blocked_for).name().into()),
+                    state.map(|state| DetailedState::new(state, blocked_for).name().into()),
                 );
             }
             Change::Enter(track, slice) => {
@@ -164,19 +165,19 @@ impl Sink for Truth {
             Change::Wakeup { of, .. } => self.flash(Some(of), tick, "wakeup".into()),
             Change::Migration { of, .. } => self.flash(Some(of), tick, "migration".into()),
             Change::Count(counter, value) => {
-                let actors = self.cast.cpus.len() + self.cast.lwps.len() + self.cast.threads.len();
+                let actors = self.actors.cpus.len() + self.actors.lwps.len() + self.actors.threads.len();
                 let queue = match counter {
                     Counter::ReadyQueue(process) => process.index(),
-                    Counter::RunQueue(cpu) => self.cast.processes.len() + cpu.index(),
+                    Counter::RunQueue(cpu) => self.actors.processes.len() + cpu.index(),
                 };
                 let metric = self.metrics.entry((4 * actors + 1 + queue) as u64).or_default();
                 *metric = [metric[0] + 1, value];
             }
             Change::Locked { by, .. } => self.locks.entry(self.location(by)).or_default()[0] += 1,
             Change::Unlocked { by, .. } => self.locks.entry(self.location(by)).or_default()[1] += 1,
-            Change::Event(happening) => {
-                let name = self.cast[happening.kind].name.clone();
-                self.flash(happening.track(), tick, name);
+            Change::Event(event) => {
+                let name = self.actors[event.kind].name.clone();
+                self.flash(event.track(), tick, name);
             }
         }
         Ok(())

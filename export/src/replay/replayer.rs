@@ -1,0 +1,325 @@
+//! Turns rows, which come in the order of time, into changes.
+
+use std::collections::HashMap;
+
+use sigmund_model::{Context, Cpu, Level, Lwp, LwpState, Params, Pid, Thread, ThreadState, Ticks, WaitKind};
+use sigmund_query::{EventRow, Filter};
+
+use super::{
+    Replayed,
+    actor_ids::ActorIds,
+    current_values::{CurrentValues, Slot},
+    declarations::Declarations,
+    interval_rows::{ActorNumber, CounterRow, HoldRow, QueueNumber, SliceRow, SliceTrack, WakeupRow},
+    open_intervals::{End, OpenIntervals},
+    state_rows::StateRow,
+};
+use crate::{
+    Error,
+    timeline::{
+        Actors, Change, Counter, CpuId, EventTypeId, Hold, LwpId, ProcessId, RecordedEvent, Sink, Slice,
+        ThreadId, Track,
+    },
+};
+
+/// Turns rows, which come in the order of time, into changes.
+pub(super) struct Replayer<'a> {
+    actors: &'a Actors,
+    ids: ActorIds,
+    declarations: Declarations<'a>,
+    processes: HashMap<Option<Pid>, ProcessId, foldhash::fast::FixedState>,
+    current: CurrentValues,
+    open: OpenIntervals,
+    /// Numbers of locks, by process and address.
+    locks: HashMap<(ProcessId, i64), u32, foldhash::fast::RandomState>,
+    /// The last place of each: CPUs of LWPs, LWPs of user threads.
+    lwp_was_on: Vec<Option<CpuId>>,
+    thread_was_on: Vec<Option<LwpId>>,
+    /// LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
+    only_threads: bool,
+    replayed: Replayed,
+    /// The tick of the last change.
+    reached: i64,
+    params: Params,
+    sink: &'a mut dyn Sink,
+}
+
+impl<'a> Replayer<'a> {
+    pub(super) fn new(filter: &Filter, actors: &'a Actors, sink: &'a mut dyn Sink) -> Replayer<'a> {
+        Replayer {
+            actors,
+            ids: ActorIds::of(actors),
+            declarations: Declarations::of(actors),
+            processes: actors.process_ids().map(|id| (actors[id].pid, id)).collect(),
+            current: CurrentValues::new(actors),
+            open: OpenIntervals::default(),
+            locks: HashMap::default(),
+            lwp_was_on: vec![None; actors.lwps.len()],
+            thread_was_on: vec![None; actors.threads.len()],
+            only_threads: !filter.threads.is_empty() || filter.level == Some(Level::User),
+            replayed: Replayed::default(),
+            reached: actors.clock.first.0 as i64,
+            params: Params::default(),
+            sink,
+        }
+    }
+
+    pub(super) fn replayed(&self) -> &Replayed {
+        &self.replayed
+    }
+
+    pub(super) fn reached(&self) -> Ticks {
+        Ticks(self.reached as u64)
+    }
+
+    /// An LWP begins a state.
+    pub(super) fn lwp_state(&mut self, row: &StateRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let state = LwpState::ALL[usize::from(row.state)];
+        let Some(lwp) = self.ids.lwp(Lwp(row.actor as u32), Ticks(row.from as u64)) else {
+            // Those that ended before the window are not among the actors.
+            self.replayed.unknown_actors += u64::from(state != LwpState::Exited);
+            return Ok(());
+        };
+        self.replayed.states += 1;
+        let cpu = self.cpu(row.cpu.into());
+        if state == LwpState::Exited {
+            return self.exited(row.from, Slot::Lwp(lwp));
+        }
+        self.current.hold(Slot::Lwp(lwp), row.state.into(), row.to);
+        self.change(row.from, &Change::Lwp { lwp, state: Some(state), cpu })?;
+        if let Some(cpu) = cpu.filter(|_| state == LwpState::Running) {
+            self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
+        }
+        Ok(())
+    }
+
+    /// A user thread begins a state.
+    pub(super) fn thread_state(&mut self, row: &StateRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let at = Ticks(row.from as u64);
+        let state = ThreadState::ALL[usize::from(row.state)];
+        let Some(thread) = self.ids.thread(Thread(row.actor as u64), at) else {
+            self.replayed.unknown_actors += u64::from(state != ThreadState::Exited);
+            return Ok(());
+        };
+        self.replayed.states += 1;
+        let cpu = self.cpu(row.cpu.into());
+        let lwp = u32::try_from(row.lwp).ok().and_then(|lwp| self.ids.lwp(Lwp(lwp), at));
+        if state == ThreadState::Exited {
+            return self.exited(row.from, Slot::Thread(thread));
+        }
+        self.current.hold(Slot::Thread(thread), row.state.into(), row.to);
+        let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
+        let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
+        self.change(row.from, &change)?;
+        if let Some(lwp) = lwp {
+            self.thread_on_lwp(row.from, lwp, thread, row.to)?;
+        }
+        if let Some(cpu) = cpu.filter(|_| state == ThreadState::Active) {
+            if let Some(lwp) = lwp.filter(|_| self.only_threads) {
+                self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
+            }
+            if self.current.hold(Slot::CpuThread(cpu), thread.0, row.to) != Some(thread.0) {
+                self.change(row.from, &Change::CpuThread(cpu, Some(thread)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replays an event.
+    pub(super) fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
+        let tick = row.tick.0 as i64;
+        self.advance(tick)?;
+        let Some(kind) = self.declarations.of_row(row) else {
+            self.replayed.unknown_actors += 1;
+            return Ok(());
+        };
+        self.replayed.events += 1;
+        self.params.clear();
+        for param in row.params() {
+            match (param.number, param.text) {
+                (Some(number), Some(name)) => self.params.push_named(number, name),
+                (Some(number), None) => self.params.push_number(number),
+                (None, Some(text)) => self.params.push_text(text),
+                (None, None) => self.params.push_unknown(),
+            }
+        }
+        // Taken out while it is borrowed.
+        let params = std::mem::take(&mut self.params);
+        let context = row.context.and_then(|word| Context::ALL.iter().copied().find(|c| c.name() == word));
+        let recorded = RecordedEvent {
+            kind: EventTypeId(kind as u32),
+            cpu: row.cpu.and_then(|cpu| self.ids.cpu(cpu)),
+            lwp: row.lwp.and_then(|lwp| self.ids.lwp(lwp, row.tick)),
+            thread: row.thread.and_then(|thread| self.ids.thread(thread, row.tick)),
+            context,
+            cpu_seen: row.cpu_seen,
+            params: &params,
+        };
+        let result = self.change(tick, &Change::Event(&recorded));
+        self.params = params;
+        result
+    }
+
+    /// A system call, an interrupt, a span or a function begins.
+    pub(super) fn slice(&mut self, row: &SliceRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let track = match row.track {
+            SliceTrack::Cpu(cpu) => self.cpu(cpu).map(Track::Cpu),
+            SliceTrack::Actor(actor) => self.track(actor, row.from),
+        };
+        let Some(track) = track else { return Ok(()) };
+        self.replayed.slices += 1;
+        self.replayed.slices_without_end += u64::from(!row.is_complete);
+        self.replayed.cut_slices += u64::from(self.open.begin_slice(track, row.kind, row.to));
+        self.change(row.from, &Change::Enter(track, Slice { kind: row.kind, name: &row.name }))
+    }
+
+    /// A hold of a lock begins.
+    pub(super) fn hold(&mut self, row: &HoldRow) -> Result<(), Error> {
+        self.advance(row.from)?;
+        let Some(kind) = WaitKind::from_number(row.kind.into()) else { return Ok(()) };
+        let Some(by) = self.track(row.owner, row.from) else { return Ok(()) };
+        let process = match by {
+            Track::Thread(thread) => self.actors[thread].process,
+            Track::Lwp(lwp) => self.actors[lwp].process,
+            Track::Cpu(_) => return Ok(()),
+        };
+        let next = self.locks.len() as u32;
+        let lock = *self.locks.entry((process, row.object)).or_insert(next);
+        self.replayed.holds += 1;
+        self.replayed.holds_without_end += u64::from(!row.is_complete);
+        let hold = Hold { number: self.replayed.holds, lock, address: row.object as u64, kind };
+        self.open.begin_hold(by, hold, row.to);
+        self.change(row.from, &Change::Locked { by, hold })
+    }
+
+    /// An LWP or a user thread is woken.
+    pub(super) fn wakeup(&mut self, row: &WakeupRow) -> Result<(), Error> {
+        self.advance(row.at)?;
+        let Some(of) = self.track(row.woken, row.at) else { return Ok(()) };
+        self.replayed.wakeups += 1;
+        let cpu = row.cpu.and_then(|cpu| self.cpu(cpu)).map(Track::Cpu);
+        let actor = |number: Option<ActorNumber>| number.and_then(|number| self.track(number, row.at));
+        let by = match cpu {
+            Some(cpu) if row.in_interrupt => Some(cpu),
+            cpu => actor(row.waker_thread.map(ActorNumber::Thread))
+                .or_else(|| actor(row.waker_lwp.map(ActorNumber::Lwp)))
+                .or(cpu),
+        };
+        self.change(row.at, &Change::Wakeup { by, of })
+    }
+
+    /// A counter has another value.
+    pub(super) fn counter(&mut self, row: &CounterRow) -> Result<(), Error> {
+        self.advance(row.at)?;
+        let counter = match row.queue {
+            QueueNumber::Run(cpu) => self.cpu(cpu).map(Counter::RunQueue),
+            QueueNumber::Ready(pid) => {
+                let pid = pid.and_then(|pid| u32::try_from(pid).ok()).map(Pid);
+                self.processes.get(&pid).copied().map(Counter::ReadyQueue)
+            }
+        };
+        match counter {
+            Some(counter) => self.change(row.at, &Change::Count(counter, row.value.max(0) as u64)),
+            None => Ok(()),
+        }
+    }
+
+    /// The track of an LWP or a user thread.
+    fn track(&self, number: ActorNumber, at: i64) -> Option<Track> {
+        let at = Ticks(at as u64);
+        match number {
+            ActorNumber::Thread(thread) => self.ids.thread(Thread(thread as u64), at).map(Track::Thread),
+            ActorNumber::Lwp(lwp) => {
+                let lwp = u32::try_from(lwp).ok()?;
+                self.ids.lwp(Lwp(lwp), at).map(Track::Lwp)
+            }
+        }
+    }
+
+    fn lwp_on_cpu(&mut self, tick: i64, cpu: CpuId, lwp: LwpId, to: i64) -> Result<(), Error> {
+        if let Some(from) = self.lwp_was_on[lwp.index()].replace(cpu).filter(|from| *from != cpu) {
+            let (from, to) = (Track::Cpu(from), Track::Cpu(cpu));
+            self.change(tick, &Change::Migration { of: Track::Lwp(lwp), from, to })?;
+        }
+        if self.current.hold(Slot::CpuLwp(cpu), lwp.0, to) != Some(lwp.0) {
+            self.change(tick, &Change::CpuLwp(cpu, Some(lwp)))?;
+        }
+        Ok(())
+    }
+
+    fn thread_on_lwp(&mut self, tick: i64, lwp: LwpId, thread: ThreadId, to: i64) -> Result<(), Error> {
+        if let Some(from) = self.thread_was_on[thread.index()].replace(lwp).filter(|from| *from != lwp) {
+            let (from, to) = (Track::Lwp(from), Track::Lwp(lwp));
+            self.change(tick, &Change::Migration { of: Track::Thread(thread), from, to })?;
+        }
+        if self.current.hold(Slot::LwpThread(lwp), thread.0, to) != Some(thread.0) {
+            self.change(tick, &Change::LwpThread(lwp, Some(thread)))?;
+        }
+        Ok(())
+    }
+
+    /// An LWP or a user thread has exited.
+    fn exited(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
+        if self.current.release(slot) { self.value_ends(tick, slot) } else { Ok(()) }
+    }
+
+    /// Advances to this tick: ends values that ended before it, and slices and holds that end up to it.
+    fn advance(&mut self, tick: i64) -> Result<(), Error> {
+        while let Some(at) = self.open.next_end().filter(|end| *end <= tick) {
+            self.end_values_before(at)?;
+            match self.open.end_next() {
+                Some(End::Slice(track, kind)) => self.change(at, &Change::Leave(track, kind))?,
+                Some(End::Hold(by, hold)) => self.change(at, &Change::Unlocked { by, hold })?,
+                None => {}
+            }
+        }
+        self.end_values_before(tick)
+    }
+
+    fn end_values_before(&mut self, tick: i64) -> Result<(), Error> {
+        while let Some((ended, slot)) = self.current.ended_before(tick) {
+            self.value_ends(ended, slot)?;
+        }
+        Ok(())
+    }
+
+    fn value_ends(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
+        self.change(
+            tick,
+            &match slot {
+                Slot::CpuLwp(cpu) => Change::CpuLwp(cpu, None),
+                Slot::CpuThread(cpu) => Change::CpuThread(cpu, None),
+                Slot::LwpThread(lwp) => Change::LwpThread(lwp, None),
+                Slot::Lwp(lwp) => Change::Lwp { lwp, state: None, cpu: None },
+                Slot::Thread(thread) => Change::Thread {
+                    thread,
+                    state: None,
+                    lwp: None,
+                    cpu: None,
+                    blocked_on: None,
+                    blocked_for: None,
+                },
+            },
+        )
+    }
+
+    /// Ends the replay. Intervals are cut to the window, so all have ended by then.
+    pub(super) fn finish(mut self) -> Result<Replayed, Error> {
+        self.advance(i64::MAX)?;
+        self.sink.finish()?;
+        Ok(self.replayed)
+    }
+
+    fn cpu(&self, cpu: i64) -> Option<CpuId> {
+        u32::try_from(cpu).ok().and_then(|cpu| self.ids.cpu(Cpu(cpu)))
+    }
+
+    fn change(&mut self, tick: i64, change: &Change<'_>) -> Result<(), Error> {
+        self.reached = tick.max(self.reached).min(self.actors.clock.last.0 as i64);
+        self.replayed.changes += 1;
+        Ok(self.sink.change(Ticks(self.reached as u64), change)?)
+    }
+}

@@ -1,0 +1,172 @@
+//! Rows of `lwp_states` and `thread_states`.
+
+use arrow::{
+    array::{AsArray, DictionaryArray, RecordBatch},
+    datatypes::{DataType, Int32Type},
+};
+use datafusion::{
+    logical_expr::{Expr, ident, lit},
+    scalar::ScalarValue,
+};
+use sigmund_model::{
+    LwpState, ThreadState, WaitKind,
+    tables::{LWP_STATES, THREAD_STATES, Table},
+};
+use sigmund_query::Window;
+use sigmund_sql::SuperTrace;
+
+use super::{
+    by_begin::{ByBegin, Row, RowReader, Selection, cut, has_column, number},
+    replayer::Replayer,
+};
+use crate::Error;
+
+/// "Unknown" in a column that is never negative.
+pub(super) const UNKNOWN: i32 = -1;
+
+/// The state of an LWP or of a user thread. The derived order is that of the replay: by begin, then by end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StateRow {
+    /// Its first tick, within the window.
+    pub(super) from: i64,
+    /// Its last tick, within the window.
+    pub(super) to: i64,
+    /// Whether it is the state of a user thread.
+    pub(super) of_thread: bool,
+    /// The LWP's or the user thread's number.
+    pub(super) actor: i64,
+    /// Index of its state in [`LwpState::ALL`] or [`ThreadState::ALL`].
+    pub(super) state: u8,
+    /// The LWP that a thread is mounted on, or [`UNKNOWN`].
+    pub(super) lwp: i32,
+    /// The CPU, or [`UNKNOWN`].
+    pub(super) cpu: i32,
+    /// The object it waits for.
+    pub(super) blocked_on: Option<i64>,
+    /// The number of the kind of wait; 0 if it is not known.
+    pub(super) blocked_for: u8,
+}
+
+impl Row for StateRow {
+    fn begin(&self) -> i64 {
+        self.from
+    }
+
+    fn replay(self, replayer: &mut Replayer<'_>) -> Result<(), Error> {
+        if self.of_thread { replayer.thread_state(&self) } else { replayer.lwp_state(&self) }
+    }
+}
+
+/// Reads states.
+pub(super) struct StateReader {
+    of_thread: bool,
+    states: Vec<&'static str>,
+    window: Window,
+}
+
+/// The states of LWPs.
+pub(super) async fn lwp_states(
+    trace: &SuperTrace,
+    conditions: Vec<Expr>,
+    window: &Window,
+    tracks: usize,
+) -> Result<ByBegin<StateReader>, Error> {
+    let states = LwpState::ALL.iter().map(|state| state.name()).collect();
+    let reader = StateReader { of_thread: false, states, window: *window };
+    ByBegin::open(trace, selection(&LWP_STATES, "lwp", conditions, window, tracks), reader).await
+}
+
+/// The states of user threads.
+pub(super) async fn thread_states(
+    trace: &SuperTrace,
+    conditions: Vec<Expr>,
+    window: &Window,
+    tracks: usize,
+) -> Result<ByBegin<StateReader>, Error> {
+    let states = ThreadState::ALL.iter().map(|state| state.name()).collect();
+    let reader = StateReader { of_thread: true, states, window: *window };
+    ByBegin::open(trace, selection(&THREAD_STATES, "thread", conditions, window, tracks), reader).await
+}
+
+/// Columns `actor, state, lwp, cpu, blocked_on, blocked_for`; NULL where the table has no such column.
+fn selection<'a>(
+    table: &'static Table,
+    actor: &str,
+    conditions: Vec<Expr>,
+    window: &'a Window,
+    tracks: usize,
+) -> Selection<'a> {
+    let or_null = |name: &str, null: ScalarValue| {
+        if actor != name && has_column(table, name) {
+            ident(name)
+        } else {
+            lit(null).alias(format!("no_{name}"))
+        }
+    };
+    let no_word = ScalarValue::Dictionary(Box::new(DataType::Int32), Box::new(ScalarValue::Utf8(None)));
+    Selection {
+        table,
+        conditions,
+        interval: (ident("ts_tick"), ident("dur_tick")),
+        columns: vec![
+            ident(actor),
+            ident("state"),
+            or_null("lwp", ScalarValue::Int32(None)),
+            or_null("cpu", ScalarValue::Int32(None)),
+            or_null("blocked_on", ScalarValue::Int64(None)),
+            or_null("blocked_for", no_word),
+        ],
+        window,
+        tracks,
+    }
+}
+
+impl RowReader for StateReader {
+    type Row = StateRow;
+
+    fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<StateRow>) {
+        let state_of = |word: &str| self.states.iter().position(|state| *state == word).map(|at| at as u8);
+        let states = Words::of(batch, 3, state_of);
+        let kinds = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
+        let or_unknown = |column, row| number(batch, column, row).map_or(UNKNOWN, |number| number as i32);
+        for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
+            let Some(begin) = number(batch, 0, row) else { continue };
+            let Some((from, to)) = cut(&self.window, begin, number(batch, 1, row)) else { continue };
+            let (Some(state), Some(actor)) = (states.value(row), number(batch, 2, row)) else { continue };
+            rows.push(StateRow {
+                from,
+                to,
+                of_thread: self.of_thread,
+                actor,
+                state,
+                lwp: or_unknown(4, row),
+                cpu: or_unknown(5, row),
+                blocked_on: number(batch, 6, row),
+                blocked_for: kinds.value(row).unwrap_or(0),
+            });
+        }
+    }
+}
+
+/// A column of words, as numbers.
+pub(super) struct Words<'b> {
+    words: &'b DictionaryArray<Int32Type>,
+    /// By key; `None` for unknown words.
+    numbers: Vec<Option<u8>>,
+}
+
+impl<'b> Words<'b> {
+    pub(super) fn of(
+        batch: &'b RecordBatch,
+        column: usize,
+        number: impl Fn(&str) -> Option<u8>,
+    ) -> Words<'b> {
+        let words = batch.column(column).as_dictionary::<Int32Type>();
+        let texts = words.values().as_string::<i32>();
+        Words { words, numbers: texts.iter().map(|word| number(word?)).collect() }
+    }
+
+    pub(super) fn value(&self, row: usize) -> Option<u8> {
+        self.words.key(row).and_then(|key| self.numbers[key])
+    }
+}

@@ -1,0 +1,79 @@
+//! Reads which user threads forked teams, their members, and when they were joined.
+//!
+//! A team has a unique number in its process. So one whose fork or join is missing cannot be confused with another, and is
+//! left out.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use sigmund_model::{Level, Thread, names};
+use sigmund_query::{EventRow, Filter, Instant, list_events};
+use sigmund_sql::SuperTrace;
+
+use super::actor_ids::ActorIds;
+use crate::{
+    Error,
+    timeline::{Actors, ProcessId, Team},
+};
+
+/// The teams that these actors forked and joined within their clock's window.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Team>, Error> {
+    let are_forked = trace.event_types().iter().any(|event| {
+        event.ty.level == Level::User && event.ty.name == names::USER_TEAM_FORK && event.events > 0
+    });
+    if !are_forked || actors.threads.is_empty() {
+        return Ok(Vec::new());
+    }
+    let filter = Filter {
+        events: vec!["^USER_TEAM_(FORK|MEMBER|JOIN)$".parse()?],
+        level: Some(Level::User),
+        from: Some(Instant::Tick(actors.clock.first)),
+        to: Some(Instant::Tick(actors.clock.last)),
+        ..Filter::default()
+    };
+    let mut rows = list_events(trace, &filter).await?;
+    let mut teams = Teams { actors, ids: ActorIds::of(actors), open: HashMap::default(), joined: Vec::new() };
+    while let Some(batch) = rows.next().await? {
+        for row in batch.rows() {
+            teams.event(&row);
+        }
+    }
+    teams.joined.sort_by_key(|team| team.forked);
+    Ok(teams.joined)
+}
+
+struct Teams<'c> {
+    actors: &'c Actors,
+    ids: ActorIds,
+    /// Those that are not joined yet, by process and number.
+    open: HashMap<(ProcessId, i64), Team, RandomState>,
+    joined: Vec<Team>,
+}
+
+impl Teams<'_> {
+    fn event(&mut self, row: &EventRow<'_>) {
+        let mut params = row.params().map(|param| param.number);
+        let Some(number) = params.next().flatten() else { return };
+        let is_member = row.name == names::USER_TEAM_MEMBER;
+        let thread = if is_member {
+            params.next().flatten().and_then(|thread| Thread::from_switch(thread as u64))
+        } else {
+            row.thread
+        };
+        let Some(thread) = thread.and_then(|thread| self.ids.thread(thread, row.tick)) else { return };
+        let team = (self.actors[thread].process, number);
+        if is_member {
+            if let Some(open) = self.open.get_mut(&team) {
+                open.members.push(thread);
+            }
+        } else if row.name == names::USER_TEAM_FORK {
+            let team_of_one = Team { by: thread, forked: row.tick, joined: row.tick, members: Vec::new() };
+            self.open.insert(team, team_of_one);
+        } else if let Some(open) = self.open.remove(&team).filter(|open| open.by == thread) {
+            self.joined.push(Team { joined: row.tick, ..open });
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The formats of viewers: each is a [`Sink`](crate::timeline::Sink) that writes a timeline.
+//!
+//! The head of each module describes what is drawn, how, what is lost, and what it costs; `docs/export.md` compares them.
+
+pub mod chrome;
+pub mod ctf;
+pub mod otf2;
+pub mod paje;
+pub mod perfetto;
+mod viewer;
+
+pub use viewer::{ViewerFormat, ViewerSink};

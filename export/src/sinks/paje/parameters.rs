@@ -1,0 +1,129 @@
+//! The parameters of an event as one text: `len=64, from=24(eth0)`.
+
+use std::io::Write;
+
+use sigmund_model::{EventType, FieldType, Param, Params};
+
+use super::{
+    digits::{Short, decimal},
+    name::{self, Commas},
+};
+
+/// The declared fields of an event.
+pub(super) struct Fields {
+    fields: Vec<Field>,
+}
+
+struct Field {
+    /// `, from=`; the first field has no comma.
+    label: Short,
+    ty: FieldType,
+}
+
+impl Fields {
+    pub(super) fn of(event: &EventType) -> Fields {
+        let field = |(index, field): (usize, &sigmund_model::Field)| {
+            let mut label = separator(index).to_vec();
+            name::write(&mut label, &field.name, Commas::Replaced);
+            label.push(b'=');
+            Field { label: Short::new(&label), ty: field.ty }
+        };
+        Fields { fields: event.fields.iter().enumerate().map(field).collect() }
+    }
+
+    /// Appends all parameters in their written form. The only commas are between two of them.
+    pub(super) fn write(&self, out: &mut Vec<u8>, params: &Params) {
+        for (index, param) in params.iter().enumerate() {
+            let Some(field) = self.fields.get(index) else {
+                out.extend_from_slice(separator(index));
+                value(out, FieldType::I64, param);
+                continue;
+            };
+            field.label.append_to(out);
+            value(out, field.ty, param);
+        }
+    }
+}
+
+fn separator(index: usize) -> &'static [u8] {
+    if index == 0 { b"" } else { b", " }
+}
+
+fn value(out: &mut Vec<u8>, ty: FieldType, param: Param<'_>) {
+    match (param.number, param.text) {
+        (Some(value), Some(text)) => {
+            number(out, ty, value);
+            out.push(b'(');
+            name::write(out, text, Commas::Replaced);
+            out.push(b')');
+        }
+        (Some(value), None) => number(out, ty, value),
+        (None, Some(text)) => name::write(out, text, Commas::Replaced),
+        (None, None) => out.push(b'?'),
+    }
+}
+
+fn number(out: &mut Vec<u8>, ty: FieldType, value: i64) {
+    let bits = value as u64;
+    let written = match ty {
+        FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 | FieldType::Thread => {
+            decimal(out, bits);
+            return;
+        }
+        FieldType::I64 | FieldType::Bool | FieldType::Text => {
+            if value < 0 {
+                out.push(b'-');
+            }
+            decimal(out, value.unsigned_abs());
+            return;
+        }
+        FieldType::F64 => write!(out, "{}", f64::from_bits(bits)),
+        FieldType::Pointer => write!(out, "{bits:#x}"),
+    };
+    written.expect("a Vec takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use sigmund_model::{Field, Level};
+
+    use super::*;
+
+    #[test]
+    fn each_type_prints_as_what_it_is() {
+        let types = [
+            ("len", FieldType::U64),
+            ("delta", FieldType::I64),
+            ("load", FieldType::F64),
+            ("at", FieldType::Pointer),
+            ("irq", FieldType::I64),
+            ("say", FieldType::Text),
+            ("gone", FieldType::Text),
+        ];
+        let fields = types.map(|(name, ty)| Field { name: name.into(), ty }).into();
+        let event = EventType {
+            level: Level::User,
+            code: None,
+            name: "all".into(),
+            key: 0,
+            fields,
+            format: String::new(),
+        };
+        let mut params = Params::default();
+        params.push_number(-1);
+        params.push_number(i64::MIN);
+        params.push_number(0.5_f64.to_bits() as i64);
+        params.push_number(0x7ffe);
+        params.push_named(24, "eth0");
+        params.push_text("a, \"b\"");
+        params.push_unknown();
+        params.push_number(7);
+        let mut out = Vec::new();
+        Fields::of(&event).write(&mut out, &params);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "len=18446744073709551615, delta=-9223372036854775808, load=0.5, at=0x7ffe, irq=24(eth0), \
+             say=a%2C %22b%22, gone=?, 7"
+        );
+    }
+}

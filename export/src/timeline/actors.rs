@@ -1,0 +1,196 @@
+//! The actors of a trace (CPUs, processes, LWPs, user threads) and its clock: known before the first change.
+//!
+//! The system reuses its numbers: two LWPs may have had the same tid. So each actor has an id, which is an index.
+
+use std::ops::Index;
+
+use sigmund_model::{Cpu, EventType, Hertz, Lwp, Nanos, Pid, Thread, Ticks};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $id:ident in $field:ident: $actor:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $id(pub u32);
+
+        impl $id {
+            /// As an index.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl Index<$id> for Actors {
+            type Output = $actor;
+
+            fn index(&self, id: $id) -> &$actor {
+                &self.$field[id.index()]
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of a CPU in [`Actors::cpus`].
+    CpuId in cpus: Cpu;
+    /// Index of a process in [`Actors::processes`].
+    ProcessId in processes: Process;
+    /// Index of an LWP in [`Actors::lwps`].
+    LwpId in lwps: LwpActor;
+    /// Index of a user thread in [`Actors::threads`].
+    ThreadId in threads: ThreadActor;
+    /// Index of a declared event in [`Actors::event_types`].
+    EventTypeId in event_types: EventType;
+}
+
+/// The actors, the clock and the declared events.
+#[derive(Clone, Debug)]
+pub struct Actors {
+    /// The clock of ticks.
+    pub clock: Clock,
+    /// The super-trace's name, for titles.
+    pub name: String,
+    /// The CPUs, sorted by number.
+    pub cpus: Vec<Cpu>,
+    /// The processes, sorted by pid; the last one has no pid, if the process of some LWPs is not known.
+    pub processes: Vec<Process>,
+    /// The LWPs, sorted by tid and birth.
+    pub lwps: Vec<LwpActor>,
+    /// The user threads, sorted by number and birth.
+    pub threads: Vec<ThreadActor>,
+    /// The teams of user threads that were forked and joined, sorted by fork.
+    pub teams: Vec<Team>,
+    /// The declared events of both sides.
+    pub event_types: Vec<EventType>,
+}
+
+/// The clock of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// The beginning of the export: time 0 of formats with relative times.
+    pub first: Ticks,
+    /// The end of the export.
+    pub last: Ticks,
+    /// Ticks per second, if known.
+    pub rate: Option<Hertz>,
+    /// Nanoseconds since 1970 at `first`, if known.
+    pub realtime_at_first: Option<i64>,
+}
+
+impl Clock {
+    /// Time since `first`, to the nearest nanosecond. Without a rate, a tick counts as a nanosecond.
+    pub fn nanos(&self, tick: Ticks) -> Nanos {
+        let ticks = tick.0.saturating_sub(self.first.0);
+        let Some(rate) = self.rate else { return Nanos(ticks) };
+        Nanos((ticks as f64 * (1e9 / rate.per_second())).round() as u64)
+    }
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number; `None` for all actors whose process is not known: kernel threads, and programs without user threads.
+    pub pid: Option<Pid>,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+/// An LWP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LwpActor {
+    /// Its tid.
+    pub lwp: Lwp,
+    /// Its command name.
+    pub name: Option<String>,
+    /// Its process.
+    pub process: ProcessId,
+    /// Its creation, or its first known instant.
+    pub born: Ticks,
+    /// Its end, if it ended.
+    pub died: Option<Ticks>,
+    /// Whether it carries user threads.
+    pub carries_threads: bool,
+}
+
+/// A user thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadActor {
+    /// Its number.
+    pub thread: Thread,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its process.
+    pub process: ProcessId,
+    /// Its creation, or its first known instant.
+    pub born: Ticks,
+    /// Its end, if it ended.
+    pub died: Option<Ticks>,
+    /// The user thread that created it, if it is one of the actors.
+    pub created_by: Option<ThreadId>,
+}
+
+/// User threads that were created for a scope of another thread, which continued when all had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// The thread that forked and joined it.
+    pub by: ThreadId,
+    /// When it was forked.
+    pub forked: Ticks,
+    /// When it was joined.
+    pub joined: Ticks,
+    /// The threads that were created for it and are actors, in the order of creation.
+    pub members: Vec<ThreadId>,
+}
+
+impl Actors {
+    /// The ids of all CPUs.
+    pub fn cpu_ids(&self) -> impl ExactSizeIterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u32).map(CpuId)
+    }
+
+    /// The ids of all processes.
+    pub fn process_ids(&self) -> impl ExactSizeIterator<Item = ProcessId> + use<> {
+        (0..self.processes.len() as u32).map(ProcessId)
+    }
+
+    /// The ids of all LWPs.
+    pub fn lwp_ids(&self) -> impl ExactSizeIterator<Item = LwpId> + use<> {
+        (0..self.lwps.len() as u32).map(LwpId)
+    }
+
+    /// The ids of all user threads.
+    pub fn thread_ids(&self) -> impl ExactSizeIterator<Item = ThreadId> + use<> {
+        (0..self.threads.len() as u32).map(ThreadId)
+    }
+}
+
+impl Process {
+    /// `sumtime (1234)`.
+    pub fn label(&self) -> String {
+        match (self.pid, &self.name) {
+            (Some(pid), Some(name)) => format!("{name} ({pid})"),
+            (Some(pid), None) => format!("process {pid}"),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "other LWPs".into(),
+        }
+    }
+}
+
+impl LwpActor {
+    /// `sumtime (1235)`.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({})", self.lwp),
+            None => format!("LWP {}", self.lwp),
+        }
+    }
+}
+
+impl ThreadActor {
+    /// `15 daemon`.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} {name}", self.thread),
+            None => format!("thread {}", self.thread),
+        }
+    }
+}
