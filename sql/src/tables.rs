@@ -66,7 +66,11 @@ pub(crate) async fn register_view(context: &SessionContext, table: &Table, info:
         return Ok(());
     }
     let mut columns: Vec<Expr> = table.columns.iter().map(|c| ident(c.name)).collect();
-    columns.extend(table.columns.iter().filter_map(|c| nanos::beside(c.name, info)));
+    // `clocks` has columns of its own for readings in nanoseconds.
+    let has = |name: &str| table.columns.iter().any(|column| column.name == name);
+    let in_nanos = |tick: &str| tick.strip_suffix("_tick").is_some_and(|stem| has(&format!("{stem}_ns")));
+    let ticks = table.columns.iter().filter(|column| !in_nanos(column.name));
+    columns.extend(ticks.filter_map(|column| nanos::beside(column.name, info)));
     let view = context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view();
     context.register_table(TableReference::bare(table.name), view)?;
     Ok(())
