@@ -147,7 +147,15 @@ pub fn merge(
     write_event_types(directory.table(&EVENT_TYPES)?, &kinds)?;
     write_losses(directory.table(&LOSSES)?, &summary.losses)?;
     write_clocks(directory.table(&CLOCKS)?, &clock)?;
-    write_info(directory.table(&INFO)?, &sources, &clock, &summary, witnesses, ordered.late)?;
+    write_info(
+        directory.table(&INFO)?,
+        &sources,
+        &clock,
+        &summary,
+        witnesses,
+        ordered.late,
+        &options.left_out_tables,
+    )?;
     directory.finish()?;
     Ok(summary)
 }

@@ -16,11 +16,15 @@ use std::{
 use async_trait::async_trait;
 use datafusion::{
     catalog::{SchemaProvider, TableProvider},
+    common::plan_err,
     datasource::{TableType, ViewTable},
     error::{DataFusionError, Result},
     logical_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit},
 };
-use sigmund_model::{EventType, tables::ALL};
+use sigmund_model::{
+    EventType,
+    tables::{ALL, OPTIONAL},
+};
 
 use crate::{
     DeclaredEvent, Info,
@@ -91,6 +95,12 @@ impl EventViews {
         Ok(ViewTable::new(plan, None))
     }
 
+    /// The table that the merge left out, if that is what this name means.
+    fn left_out(&self, name: &str) -> Option<&'static str> {
+        let table = OPTIONAL.iter().find(|table| table.name == name || raw_name(table) == name)?;
+        self.info.left_out_tables().any(|left_out| left_out == table.name).then_some(table.name)
+    }
+
     fn note(&self, view: &str, event: &str, columns: usize, left_out: usize) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() < MOST_NOTES {
@@ -114,7 +124,13 @@ impl SchemaProvider for EventViews {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.types.get(name) {
             Some(places) => Ok(Some(Arc::new(self.view(name, places)?))),
-            None => self.tables.table(name).await,
+            None if self.tables.table_exist(name) => self.tables.table(name).await,
+            None => match self.left_out(name) {
+                Some(table) => {
+                    plan_err!("the table {table} was left out when this super-trace was merged (--tables)")
+                }
+                None => Ok(None),
+            },
         }
     }
 

@@ -51,6 +51,12 @@ impl Info {
         number(&self.table, &self.facts, key)
     }
 
+    /// The names of the tables that the merge left out.
+    pub fn left_out_tables(&self) -> impl Iterator<Item = &str> {
+        let names = self.get(info_keys::LEFT_OUT_TABLES).unwrap_or_default();
+        names.split(',').map(str::trim).filter(|name| !name.is_empty())
+    }
+
     /// All facts, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.facts.iter().map(|(k, v)| (k.as_str(), v.as_str()))
@@ -78,7 +84,9 @@ fn check_version(table: &Path, facts: &BTreeMap<String, String>) -> Result<(), E
         Some(version) => format!("schema version {version}"),
         None => "no schema version".to_string(),
     };
-    let message = format!("{found}, but this program reads {SCHEMA_VERSION}");
+    let message = format!(
+        "{found}, but this program reads {SCHEMA_VERSION}: merge the recording again (sigmund merge)"
+    );
     Err(Error::at(ErrorKind::SchemaVersion, table, message))
 }
 

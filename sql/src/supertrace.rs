@@ -15,7 +15,7 @@ use datafusion::{
 };
 use sigmund_model::{
     Hertz, Ticks,
-    tables::{ALL, EVENTS, INFO, Table},
+    tables::{ALL, EVENTS, INFO, OPTIONAL, Table},
 };
 
 use crate::{
@@ -53,7 +53,11 @@ impl SuperTrace {
         let facts = facts(&context).await.map_err(in_path)?;
         let info = Info::new(&path.join(INFO.name), facts)?;
 
-        for table in ALL.iter().filter(|t| t.name != INFO.name) {
+        let left_out: Vec<&str> = info.left_out_tables().collect();
+        let is_left_out = |table: &Table| {
+            left_out.contains(&table.name) && OPTIONAL.iter().any(|optional| optional.name == table.name)
+        };
+        for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
             files::check_table(path, table)?;
             tables::register(&context, table).map_err(in_path)?;
             tables::register_view(&context, table, &info).await.map_err(in_path)?;

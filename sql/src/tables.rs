@@ -66,11 +66,14 @@ pub(crate) async fn register_view(context: &SessionContext, table: &Table, info:
         return Ok(());
     }
     let mut columns: Vec<Expr> = table.columns.iter().map(|c| ident(c.name)).collect();
-    // A table may have nanoseconds of its own: `clocks` has the readings of clocks that count them.
-    let has = |name: &str| table.columns.iter().any(|c| c.name == name);
-    let in_nanos = |name: &str| name.strip_suffix("_tick").map(|stem| format!("{stem}_ns"));
-    let without_nanos = table.columns.iter().filter(|c| !in_nanos(c.name).is_some_and(|name| has(&name)));
-    columns.extend(without_nanos.filter_map(|c| nanos::beside(c.name, info)));
+    // `clocks` has columns of its own for readings in nanoseconds.
+    let has = |name: &str| table.columns.iter().any(|column| column.name == name);
+    let in_nanos = |tick: &str| tick.strip_suffix("_tick").is_some_and(|stem| has(&format!("{stem}_ns")));
+    let ticks = table.columns.iter().filter(|column| !in_nanos(column.name));
+    columns.extend(ticks.filter_map(|column| nanos::beside(column.name, info)));
+    if table.name == SYSCALLS.name {
+        columns.push((ident("dur_tick") - ident("off_cpu_tick")).alias("on_cpu_tick"));
+    }
     let view = context.table(TableReference::bare(raw_name(table))).await?.select(columns)?.into_view();
     context.register_table(TableReference::bare(table.name), view)?;
     Ok(())

@@ -18,14 +18,14 @@ async fn refused(path: impl AsRef<std::path::Path>) -> (ErrorKind, String) {
 #[tokio::test]
 async fn a_super_trace_of_another_version_is_refused_by_its_number() {
     let mut little = Little::new();
-    little.clear("info").info("schema_version", 7);
+    little.clear("info").info("schema_version", 1);
     let (kind, message) = refused(little.write()).await;
     assert_eq!(kind, ErrorKind::SchemaVersion);
-    assert!(message.ends_with(".supertrace/info: schema version 7, but this program reads 1"), "{message}");
+    assert!(message.ends_with(".supertrace/info: schema version 1, but this program reads 2: merge the recording again (sigmund merge)"), "{message}");
 
     little.clear("info");
     let (_, message) = refused(little.write()).await;
-    assert!(message.ends_with("/info: no schema version, but this program reads 1"), "{message}");
+    assert!(message.contains("/info: no schema version, but this program reads 2"), "{message}");
 }
 
 #[tokio::test]
@@ -44,6 +44,23 @@ async fn a_missing_table_is_named() {
     let (kind, message) = refused(&path).await;
     assert_eq!(kind, ErrorKind::MissingTable);
     assert!(message.contains("T [1].supertrace/active: the table `active` is missing"), "{message}");
+}
+
+#[tokio::test]
+async fn a_table_that_was_left_out_is_named_by_the_query_that_wants_it() {
+    let mut little = Little::new();
+    little.info("left_out_tables", "syscalls,locks").left_out = vec!["syscalls", "locks"];
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    for table in ["syscalls", "raw_syscalls"] {
+        let error = trace.sql(&format!("SELECT * FROM {table}")).await.unwrap_err();
+        let expected = "the table syscalls was left out when this super-trace was merged (--tables)";
+        assert!(error.kind() == ErrorKind::Query && error.to_string().contains(expected), "{error}");
+    }
+    assert!(trace.sql("SELECT * FROM wakeups").await.is_ok());
+
+    // A folder that is missing without such a note is damage.
+    little.clear("info").info("schema_version", 2);
+    assert_eq!(refused(little.write()).await.0, ErrorKind::MissingTable);
 }
 
 #[tokio::test]

@@ -150,6 +150,7 @@ pub(crate) fn write_info(
     summary: &Summary,
     witnesses: Witnesses,
     late: u64,
+    left_out_tables: &[String],
 ) -> Result<(), Error> {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut fact = |key: &str, value: String| facts.push((key.into(), value));
@@ -169,6 +170,9 @@ pub(crate) fn write_info(
     fact(info_keys::WITNESS_DISAGREE, witnesses.disagree.to_string());
     fact(info_keys::WITNESS_SINGLE, witnesses.single.to_string());
     fact("late_events", late.to_string());
+    if !left_out_tables.is_empty() {
+        fact(info_keys::LEFT_OUT_TABLES, left_out_tables.join(","));
+    }
     for (number, source) in (1..).zip(sources) {
         fact(&format!("input_{number}"), source.path.display().to_string());
         source.facts.iter().for_each(|(key, value)| fact(key, value.clone()));

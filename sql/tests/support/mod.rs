@@ -12,7 +12,7 @@ use arrow::{
 };
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use serde_json::{Value, json};
-use sigmund_model::tables::{ALL, ColumnType, Table};
+use sigmund_model::tables::{ALL, ColumnType, SCHEMA_VERSION, Table};
 use tempfile::TempDir;
 
 /// A super-trace in the making. Its directory is removed with it.
@@ -25,6 +25,8 @@ pub struct Little {
     pub without_dictionaries: bool,
     /// This column is in no file.
     pub without: Option<&'static str>,
+    /// These tables have no folder.
+    pub left_out: Vec<&'static str>,
 }
 
 impl Little {
@@ -36,8 +38,9 @@ impl Little {
             rows_per_group: 1 << 20,
             without_dictionaries: false,
             without: None,
+            left_out: Vec::new(),
         };
-        little.row("info", json!({"key": "schema_version", "value": "1"}));
+        little.row("info", json!({"key": "schema_version", "value": SCHEMA_VERSION.to_string()}));
         little
     }
 
@@ -69,7 +72,7 @@ impl Little {
     pub fn write(&self) -> PathBuf {
         let path = self.path();
         let _ = fs::remove_dir_all(&path);
-        for (name, parts) in &self.parts {
+        for (name, parts) in self.parts.iter().filter(|(name, _)| !self.left_out.contains(name)) {
             let folder = path.join(name);
             fs::create_dir_all(&folder).unwrap();
             for (number, rows) in parts.iter().enumerate() {
