@@ -125,6 +125,9 @@ fn effect(row: &Row) -> Effect {
         (Level::Kern, names::IRQ_EXIT | "irq_handler_exit") => {
             Effect::InterruptExit(number(0, "irq").unwrap_or(-1))
         }
+        // Softirqs have the numbers −1, −2, …, as in CTF.
+        (Level::Kern, "softirq_entry") => Effect::InterruptEnter(!number(0, "vec").unwrap_or(0)),
+        (Level::Kern, "softirq_exit") => Effect::InterruptExit(!number(0, "vec").unwrap_or(0)),
         (Level::User, names::USER_CONTEXT_SWITCH) => Effect::UserSwitch {
             next: param(0, "next").and_then(thread_of),
             reason: number(1, "reason").map_or(LeaveReason::Unknown, |n| LeaveReason::from_number(n as u64)),
@@ -155,7 +158,7 @@ pub(super) struct ListingStream {
 
 impl ListingStream {
     pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
-        let is_exit = |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit");
+        let is_exit = |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit" | "softirq_exit");
         let shows_exits = rows.iter().any(is_exit);
         ListingStream { rows: rows.into_iter(), types, shows_exits }
     }
