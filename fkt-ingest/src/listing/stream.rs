@@ -125,7 +125,7 @@ fn effect(row: &Row) -> Effect {
         (Level::Kern, names::IRQ_EXIT | "irq_handler_exit") => {
             Effect::InterruptExit(number(0, "irq").unwrap_or(-1))
         }
-        // Softirqs have the numbers −1, −2, …, as in CTF.
+        // Softirqs have the numbers −1, −2, …
         (Level::Kern, "softirq_entry") => Effect::InterruptEnter(!number(0, "vec").unwrap_or(0)),
         (Level::Kern, "softirq_exit") => Effect::InterruptExit(!number(0, "vec").unwrap_or(0)),
         (Level::User, names::USER_CONTEXT_SWITCH) => Effect::UserSwitch {
@@ -158,7 +158,8 @@ pub(super) struct ListingStream {
 
 impl ListingStream {
     pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
-        let is_exit = |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit" | "softirq_exit");
+        let is_exit =
+            |row: &Row| matches!(row.name.as_str(), names::IRQ_EXIT | "irq_handler_exit" | "softirq_exit");
         let shows_exits = rows.iter().any(is_exit);
         ListingStream { rows: rows.into_iter(), types, shows_exits }
     }

@@ -71,10 +71,13 @@ fn readers_hold_a_lock_together_and_a_writer_alone() {
          USER 140 70 0 LOCK_RELEASE        64,3",
     );
     let writer = |holder| format!("121 12 7 7 70 64 rwlock-write {holder} ? true ? released");
-    assert_eq!(found[..2], [
-        "112 0 13 6 71 64 rwlock-read ? ? false ? released",
-        "110 0 20 5 70 64 rwlock-read ? ? false ? released",
-    ]);
+    assert_eq!(
+        found[..2],
+        [
+            "112 0 13 6 71 64 rwlock-read ? ? false ? released",
+            "110 0 20 5 70 64 rwlock-read ? ? false ? released",
+        ]
+    );
     // Two held it when the wait began: either is right.
     assert!(found[2..] == [writer(5)] || found[2..] == [writer(6)], "{found:?}");
 }
@@ -95,7 +98,8 @@ fn a_lock_that_another_takes_was_released_at_an_unobserved_time() {
          USER 130 71 1 LOCK_ACQUIRE 64,1
          USER 140 71 1 MESSAGE      1",
     );
-    let expected = ["110 0 ? 5 70 64 mutex ? ? false ? unseen", "130 0 10 6 71 64 mutex ? ? false ? trace-end"];
+    let expected =
+        ["110 0 ? 5 70 64 mutex ? ? false ? unseen", "130 0 10 6 71 64 mutex ? ? false ? trace-end"];
     assert_eq!(found, expected);
 }
 

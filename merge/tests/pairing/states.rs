@@ -63,6 +63,7 @@ fn stalls_are_preemptions_only_and_unknown_where_no_system_calls_are_traced() {
          KERN 141 0  0 sched_switch        prev_state=0,next_pid=70
          KERN 150 70 0 sched_switch        prev_state=0,next_pid=0";
     assert_eq!(rows(events, "threads", "thread stalls"), ["5 2"]);
-    let untraced: String = events.lines().filter(|line| !line.contains("sys_")).map(|l| format!("{l}\n")).collect();
+    let untraced: String =
+        events.lines().filter(|line| !line.contains("sys_")).map(|l| format!("{l}\n")).collect();
     assert_eq!(rows(&untraced, "threads", "thread stalls"), ["5 ?"]);
 }

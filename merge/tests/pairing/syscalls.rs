@@ -33,8 +33,7 @@ fn a_call_belongs_to_the_user_thread_that_was_mounted_at_its_entry() {
          KERN 130 70 0 sys_enter    id=202(futex)
          KERN 140 70 0 sys_exit     id=202,ret=-11",
     );
-    let expected =
-        ["110 5 70 5 1 write [1] 0 5 returned", "130 10 70 ? 202 futex [] -11 10 returned"];
+    let expected = ["110 5 70 5 1 write [1] 0 5 returned", "130 10 70 ? 202 futex [] -11 10 returned"];
     assert_eq!(found, expected);
 }
 

@@ -47,7 +47,7 @@ fn waking_what_is_awake_has_no_latency() {
          KERN 125 80 1 sched_wakeup pid=70,target_cpu=0
          KERN 130 99 0 sched_switch prev_state=1,next_pid=70",
     );
-    let expected = ["110 KERN task 80 ? 70 ? 1 0 ?", "125 KERN task 80 ? 70 ? 1 0 ?"];
+    let expected = ["110 KERN task 80 ? 70 ? 1 ? ?", "125 KERN task 80 ? 70 ? 1 ? ?"];
     assert_eq!(found, expected);
 }
 

@@ -13,6 +13,7 @@ use super::Table;
 /// A super-trace in a folder that goes with it.
 pub(crate) struct Merged {
     folder: TempDir,
+    #[allow(dead_code, reason = "each test binary uses a part")]
     pub(crate) summary: Summary,
 }
 

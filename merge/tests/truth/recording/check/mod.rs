@@ -4,6 +4,7 @@
 //! certain what it does. Nothing may be unknown but between a gap and the next settling event.
 
 mod events;
+mod intervals;
 mod known;
 mod lwps;
 mod rows;
@@ -68,6 +69,7 @@ pub(super) fn check(
     oracle.check_lwp_states(out, &mut told)?;
     oracle.check_thread_states(out, &mut told)?;
     oracle.check_active(out)?;
+    oracle.check_intervals(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }
