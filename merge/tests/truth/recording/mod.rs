@@ -146,6 +146,7 @@ pub(crate) struct Told {
     /// Rows of these tables.
     pub(crate) syscalls: usize,
     pub(crate) interrupts: usize,
+    pub(crate) spans: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -159,5 +160,6 @@ impl std::ops::AddAssign for Told {
         self.unknown_rows += other.unknown_rows;
         self.syscalls += other.syscalls;
         self.interrupts += other.interrupts;
+        self.spans += other.spans;
     }
 }

@@ -8,6 +8,7 @@ mod intervals;
 mod known;
 mod lwps;
 mod rows;
+mod spans;
 mod threads;
 
 use std::{
@@ -70,6 +71,7 @@ pub(super) fn check(
     oracle.check_thread_states(out, &mut told)?;
     oracle.check_active(out)?;
     oracle.check_intervals(out, &mut told)?;
+    oracle.check_spans(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }

@@ -47,7 +47,18 @@ impl World<'_> {
             37..=62 => self.user_switch(lwp),
             63..=68 => self.thread_new(lwp),
             69..=74 => self.thread_ready(lwp),
+            75..=86 if mounted => self.span(lwp),
             _ => What::Message,
+        }
+    }
+
+    /// Ends the innermost span of the thread that an LWP carries, or begins another.
+    fn span(&mut self, lwp: u32) -> What {
+        let lwp = &self.lwps[&lwp];
+        let spans = lwp.thread.and_then(|thread| self.processes[lwp.process].spans.get(&thread));
+        match spans.and_then(|open| open.last()) {
+            Some((code, _)) if self.chance.one_in(2) => What::SpanEnd(*code),
+            _ => What::SpanBegin(1 + self.chance.below(3)),
         }
     }
 

@@ -49,6 +49,8 @@ pub(in crate::recording) enum What {
     },
     ThreadNew(u64),
     ThreadReady(u64),
+    SpanBegin(u64),
+    SpanEnd(u64),
     Message,
 }
 
@@ -88,7 +90,7 @@ pub(in crate::recording) enum ThreadIs {
     Gone,
 }
 
-/// A system call, or an interrupt.
+/// A system call, an interrupt or a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::recording) struct Interval {
     /// The CPU of an interrupt.
@@ -98,11 +100,11 @@ pub(in crate::recording) struct Interval {
     pub(in crate::recording) start: u64,
     /// The exit; `None` if there is none.
     pub(in crate::recording) end: Option<u64>,
-    /// When the LWP has died in it.
+    /// When its LWP, of a span its user thread, has ended in it.
     pub(in crate::recording) died: Option<u64>,
     /// Of a system call.
     pub(in crate::recording) number: i64,
-    /// Of an interrupt: those around it.
+    /// Of an interrupt or a span: those around it.
     pub(in crate::recording) depth: usize,
 }
 
@@ -114,6 +116,7 @@ pub(in crate::recording) struct History {
     pub(in crate::recording) threads: BTreeMap<ThreadId, Vec<(u64, ThreadIs)>>,
     pub(in crate::recording) syscalls: Vec<Interval>,
     pub(in crate::recording) interrupts: Vec<Interval>,
+    pub(in crate::recording) spans: Vec<Interval>,
     /// The processes that LWPs of a number belonged to.
     pub(in crate::recording) owners: BTreeMap<u32, BTreeSet<usize>>,
 }

@@ -58,6 +58,8 @@ struct Process {
     free: Vec<u64>,
     mounted: Vec<u64>,
     unparked: BTreeSet<u64>,
+    /// Open spans of each thread: what they have in common with their end, and their places in the history.
+    spans: BTreeMap<u64, Vec<(u64, usize)>>,
     next: u64,
 }
 
@@ -177,6 +179,8 @@ impl World<'_> {
                 | What::UserSwitch { .. }
                 | What::ThreadNew(_)
                 | What::ThreadReady(_)
+                | What::SpanBegin(_)
+                | What::SpanEnd(_)
                 | What::Message
         );
         let target = match what {

@@ -60,6 +60,26 @@ impl World<'_> {
                 self.log_thread((process, thread), ThreadIs::New);
             }
             What::ThreadReady(thread) => self.make_ready(me, thread),
+            What::SpanBegin(code) => {
+                let thread = self.lwps.get(&me).and_then(|lwp| Some((lwp.process, lwp.thread?)));
+                let Some((process, thread)) = thread else { return };
+                let depth = self.processes[process].spans.get(&thread).map_or(0, Vec::len);
+                let span = self.interval(number, me, depth, code as i64);
+                self.processes[process]
+                    .spans
+                    .entry(thread)
+                    .or_default()
+                    .push((code, self.history.spans.len()));
+                self.history.spans.push(span);
+            }
+            What::SpanEnd(_) => {
+                let thread = self.lwps.get(&me).and_then(|lwp| Some((lwp.process, lwp.thread?)));
+                let Some((process, thread)) = thread else { return };
+                let open = self.processes[process].spans.get_mut(&thread).and_then(Vec::pop);
+                if let Some((_, place)) = open {
+                    self.history.spans[place].end = Some(self.tick);
+                }
+            }
             What::Quiet | What::Message => {}
         }
     }
@@ -120,7 +140,12 @@ impl World<'_> {
             };
             match is {
                 ThreadIs::Blocked(_) => of.blocked.push(before),
-                ThreadIs::Exited => of.free.push(before),
+                ThreadIs::Exited => {
+                    of.free.push(before);
+                    for (_, place) in of.spans.remove(&before).into_iter().flatten() {
+                        self.history.spans[place].died = Some(self.tick);
+                    }
+                }
                 _ => of.ready.push(before),
             }
             self.log_thread((process, before), is);
