@@ -93,7 +93,7 @@ impl Kinds {
 }
 
 impl Kind {
-    fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> Kind {
+    pub(crate) fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> Kind {
         let known = KnownEvent::of(event_type);
         let lwp_name_fields = known.and_then(|known| match known.meaning() {
             Meaning::Switch => known.field(Role::NextLwp).zip(known.field(Role::NextName)),

@@ -3,34 +3,7 @@
 
 mod supertrace;
 
-use std::fs;
-
-use sigmund_merge::{MergeOptions, Summary, merge};
-use tempfile::TempDir;
-
-use self::supertrace::Table;
-
-struct Merged {
-    folder: TempDir,
-    summary: Summary,
-}
-
-impl Merged {
-    fn of(drawn: &str) -> Merged {
-        let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join("\t").replace(',', " ");
-        let text: String = drawn.trim().lines().map(|line| cells(line) + "\n").collect();
-        let folder = tempfile::tempdir().unwrap();
-        let input = folder.path().join("drawn.tsv");
-        fs::write(&input, text).unwrap();
-        let out = folder.path().join("out.supertrace");
-        let summary = merge(&[input], &out, &MergeOptions::default(), |_| {}).unwrap();
-        Merged { folder, summary }
-    }
-
-    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
-    }
-}
+use self::supertrace::Merged;
 
 // LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 goes on as 70. Between that and the event, a wakeup is
 // recorded under the new number.

@@ -13,7 +13,7 @@ use datafusion::{
     object_store::local::LocalFileSystem,
     prelude::SessionContext,
 };
-use sigmund_model::tables::{EVENTS, Table};
+use sigmund_model::tables::{EVENTS, SYSCALLS, Table};
 use url::Url;
 
 use crate::{Info, nanos};

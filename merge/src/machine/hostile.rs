@@ -1,14 +1,16 @@
 //! Any sequence of events at all, as a trace that was scribbled over may have it: nothing panics, time does not go
 //! backward, and CPUs and LWPs agree about which LWP is on which CPU.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 use sigmund_model::{
-    Context, Cpu, Effect, Event, LeaveReason, Level, Loss, LossKind, Lwp, LwpState, Params, Pid, PrevState,
-    Reported, Thread, Ticks, Wait,
+    Context, Cpu, Effect, Event, EventType, Field, FieldType, Hertz, LeaveReason, Level, Loss, LossKind, Lwp,
+    LwpState, Params, Pid, PrevState, Reported, Thread, Ticks, Wait, WaitKind,
 };
 
 use super::{Begin, End, Intervals, Machine, lwp::Place};
-use crate::{merge::MergeOptions, source::Recorded, tables::Directory};
+use crate::{kinds::Kind, merge::MergeOptions, source::Recorded, tables::Directory};
 
 /// What happens, so many ticks after what happened before.
 #[derive(Clone, Debug)]
@@ -26,6 +28,14 @@ enum What {
         thread: Reported<Thread>,
         pid: u32,
         effect: Effect,
+    },
+    /// An event that is paired.
+    Pairs {
+        kind: usize,
+        cpu: Option<u32>,
+        lwp: Option<u32>,
+        context: Context,
+        numbers: [i64; 3],
     },
     Missing {
         level: Level,
@@ -52,6 +62,42 @@ enum What {
         new: u32,
         old: u32,
     },
+}
+
+/// Events that begin or end an interval.
+const PAIRED: [(Level, &str, &[&str]); 22] = [
+    (Level::Kern, "sys_enter", &["id", "args0", "args1"]),
+    (Level::Kern, "sys_exit", &["id", "ret"]),
+    (Level::Kern, "sys_enter_futex", &["__syscall_nr", "uaddr", "op"]),
+    (Level::Kern, "sys_exit_futex", &["__syscall_nr", "ret"]),
+    (Level::Kern, "sys_enter_sched_yield", &["__syscall_nr"]),
+    (Level::Kern, "sys_enter_exit_group", &["__syscall_nr", "error_code"]),
+    (Level::Kern, "syscall_entry_exit", &["error_code"]),
+    (Level::Kern, "irq_handler_entry", &["irq"]),
+    (Level::Kern, "irq_handler_exit", &["irq"]),
+    (Level::Kern, "softirq_entry", &["vec"]),
+    (Level::Kern, "softirq_exit", &["vec"]),
+    (Level::Kern, "local_timer_entry", &["vector"]),
+    (Level::Kern, "local_timer_exit", &["vector"]),
+    (Level::Kern, "nmi_handler", &["delta_ns"]),
+    (Level::User, "LOCK_ACQUIRE", &["lock", "kind"]),
+    (Level::User, "LOCK_RELEASE", &["lock", "kind"]),
+    (Level::User, "SPAN_BEGIN", &["code"]),
+    (Level::User, "SPAN_END", &["code"]),
+    (Level::User, "FUNC_ENTER", &["code"]),
+    (Level::User, "FUNC_EXIT", &["code"]),
+    (Level::User, "PROF_IN", &["code"]),
+    (Level::User, "PROF_OUT", &["code"]),
+];
+
+fn kinds() -> Vec<Kind> {
+    let kind = |(level, name, fields): &(Level, &str, &[&str])| {
+        let field = |name: &&str| Field { name: (*name).into(), ty: FieldType::I64 };
+        let (name, fields) = ((*name).into(), fields.iter().map(field).collect());
+        let event_type = EventType { level: *level, code: None, name, key: 0, fields, format: String::new() };
+        Kind::new(&event_type, Path::new("drawn"), None)
+    };
+    PAIRED.iter().map(kind).collect()
 }
 
 fn lwps() -> impl Strategy<Value = Lwp> {
@@ -88,7 +134,7 @@ fn effects() -> impl Strategy<Value = Effect> {
         3 => Just(Effect::None),
         4 => switch.prop_map(|(prev, prev_state, next)| Effect::KernelSwitch { prev, prev_state, next }),
         4 => (proptest::option::of(threads()), reasons)
-            .prop_map(|(next, reason)| Effect::UserSwitch { next, reason, wait: Wait::default() }),
+            .prop_map(|(next, reason)| Effect::UserSwitch { next, reason, wait: lock() }),
         1 => states().prop_map(|state| Effect::LwpLeave { state }),
         1 => Just(Effect::LwpArrive),
         1 => lwps().prop_map(Effect::LwpWaking),
@@ -103,6 +149,21 @@ fn effects() -> impl Strategy<Value = Effect> {
         1 => Just(Effect::InterruptEnter(1)),
         1 => Just(Effect::InterruptExit(1)),
     ]
+}
+
+/// The lock that the paired events have, too.
+fn lock() -> Wait {
+    Wait { kind: Some(WaitKind::Mutex), on: Some(1) }
+}
+
+fn paired() -> impl Strategy<Value = What> {
+    let (cpu, lwp) = (proptest::option::of(0..3_u32), proptest::option::of(0..4_u32));
+    let contexts =
+        prop_oneof![4 => Just(Context::Task), 1 => Just(Context::Irq), 1 => Just(Context::Softirq)];
+    let number = || prop_oneof![20 => -1..4_i64, 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
+    let numbers = [number(), number(), number()];
+    (0..PAIRED.len(), cpu, lwp, contexts, numbers)
+        .prop_map(|(kind, cpu, lwp, context, numbers)| What::Pairs { kind, cpu, lwp, context, numbers })
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -126,11 +187,11 @@ fn steps() -> impl Strategy<Value = Step> {
     let is_of = (0..4_u32, 0..4_u32).prop_map(|(lwp, pid)| What::IsOf { lwp, pid });
     let executes = (proptest::option::of(0..3_u32), 0..4_u32, 0..4_u32)
         .prop_map(|(cpu, new, old)| What::Executes { cpu, new, old });
-    (after, prop_oneof![24 => event, 2 => missing, 1 => is_of, 1 => executes, 1 => begins, 1 => ends])
+    (after, prop_oneof![24 => event, 16 => paired(), 2 => missing, 1 => is_of, 1 => executes, 1 => begins, 1 => ends])
         .prop_map(|(after, what)| Step { after, what })
 }
 
-fn take(machine: &mut Machine, step: &Step, now: Ticks) {
+fn take(machine: &mut Machine, kinds: &[Kind], step: &Step, now: Ticks) {
     match step.what.clone() {
         What::Event { level, cpu, lwp, thread, pid, effect } => {
             let event = Event {
@@ -145,6 +206,17 @@ fn take(machine: &mut Machine, step: &Step, now: Ticks) {
             };
             let pid = Some(Pid(pid)).filter(|_| level == Level::User);
             machine.take(level, pid, &event, None).unwrap();
+        }
+        What::Pairs { kind: number, cpu, lwp, context, numbers } => {
+            let kind = &kinds[number];
+            let mut params = Params::default();
+            let fields = kind.event_type.fields.len();
+            numbers[..fields].iter().for_each(|number| params.push_number(*number));
+            let (cpu, lwp) = (cpu.map(Cpu), lwp.map(Lwp));
+            let event = Event { tick: now, cpu, lwp, context, params, ..Event::default() };
+            let pid = Some(Pid(1)).filter(|_| kind.level == Level::User);
+            let placed = machine.take(kind.level, pid, &event, None).unwrap();
+            machine.pair(kind, number, &event, &placed).unwrap();
         }
         What::IsOf { lwp, pid } => machine.is_of(Lwp(lwp), Pid(pid)),
         What::Executes { cpu, new, old } => {
@@ -213,10 +285,12 @@ proptest! {
         for lwp in (1..3).map(Lwp) {
             machine.expect(&Recorded { lwp, pid: Pid(1), last: Ticks(50), several: false });
         }
+        machine.tick_hz = Hertz::new(1e9);
+        let kinds = kinds();
         let mut now = Ticks(1);
         for step in &steps {
             now = Ticks(now.0.saturating_add(step.after));
-            take(&mut machine, step, now);
+            take(&mut machine, &kinds, step, now);
             agree(&machine);
         }
         machine.finish(now).unwrap();

@@ -420,7 +420,8 @@ impl Machine {
             lwp: Some(lwp),
             thread: entry.mounted.thread(),
             cpu: placed.cpu,
-            target_cpu,
+            // What is awake is put into no run queue.
+            target_cpu: target_cpu.filter(|_| !is_awake),
         };
         if is_awake {
             return self.intervals.pairing.wakeups.write(&wakeup, None);

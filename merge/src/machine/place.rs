@@ -317,6 +317,7 @@ impl Machine {
     pub(super) fn wake(&mut self, lwp: Lwp, cpu: Option<Cpu>, tick: Ticks) -> Result<(), Error> {
         if let Some(cpu) = cpu {
             self.lwp(lwp, tick).queue = Some(cpu);
+            self.count_runnable(lwp, tick)?;
         }
         // One that is on its way to sleep is woken on the CPU that it is still on.
         let may_be_on = cpu.is_some_and(|cpu| self.cpus.get(cpu).is_none_or(|c| c.current.is_none()));
@@ -431,7 +432,8 @@ impl Machine {
             let state = place.thread_state();
             match reason {
                 EndReason::Preempted if was_on => thread.stalls = thread.stalls.map(|stalls| stalls + 1),
-                EndReason::Runnable if was_on => thread.stalls = None,
+                // It may have been preempted, or not.
+                EndReason::Runnable | EndReason::KernelSwitch if was_on => thread.stalls = None,
                 _ => {}
             }
             self.intervals.enter_thread_state(thread, state, Some(entry), tick, reason)?;

@@ -5,7 +5,7 @@ use sigmund_model::{EndReason, Event, LeaveReason, Lwp, Pid, Thread, ThreadState
 use super::{Machine, Placed, contradictions::Contradiction, lwp::Mounted};
 use crate::{
     error::Error,
-    pairing::{Queue, Wakeup},
+    pairing::{Owner, Queue, Wakeup},
 };
 
 /// A user thread of which something is known.
@@ -183,6 +183,11 @@ impl Machine {
         self.intervals.enter_thread_state(entry, state, None, tick, left.reason)?;
         if state == ThreadState::Blocked {
             entry.wait = left.wait;
+        }
+        if state == ThreadState::Unknown && self.gaps.hide_threads(entry.pid) {
+            // It may go on unseen in the open gap, and end what it has begun.
+            let wakeup = entry.wakeup.take();
+            self.intervals.pairing.lose_thread(Owner::Thread(thread), wakeup, tick)?;
         }
         self.pair_departure(thread, left.state, left.wait, state, tick)?;
         if state == ThreadState::Exited {

@@ -1,5 +1,7 @@
 //! Reads the tables of a super-trace back, for tests: as numbers, or as lines to compare with lines.
 
+mod merged;
+
 use std::{fs::File, path::Path};
 
 use arrow::{
@@ -9,6 +11,9 @@ use arrow::{
     util::display::{ArrayFormatter, FormatOptions},
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+#[allow(unused_imports, reason = "not every test merges a listing")]
+pub(crate) use self::merged::{Merged, tsv};
 
 /// A whole table.
 pub(crate) struct Table(RecordBatch);

@@ -25,7 +25,8 @@ pub(crate) struct ThreadAnswer {
     pub(crate) states: BTreeMap<String, u64>,
     pub(crate) dispatches: u64,
     pub(crate) migrations: u64,
-    pub(crate) stalls: u64,
+    /// `None`: its LWP left a CPU runnable, and no system calls are traced.
+    pub(crate) stalls: Option<u64>,
 }
 
 impl ThreadAnswer {
@@ -54,7 +55,7 @@ impl Answer {
             states: BTreeMap::new(),
             dispatches: 0,
             migrations: 0,
-            stalls: 0,
+            stalls: Some(0),
         })
     }
 

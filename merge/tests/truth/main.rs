@@ -126,6 +126,7 @@ fn every_row_of_a_whole_recording_is_true_and_nothing_is_unknown() {
 fn with_pages_and_packets_missing_every_row_is_true_and_little_is_unknown() {
     let told = recordings(seeds(SEEDS), Sides::Both, true, small);
     assert!(told.kernel_gaps > 0 && told.user_gaps > 0);
+    assert!(told.syscalls > 0 && told.interrupts > 0 && told.spans > 0);
 }
 
 // CPU 0   |==X==|====L====|   the switch from X to L is not traced; L's own events show that it is there
@@ -301,7 +302,7 @@ fn check_threads(trace: &Path, answer: &Answer) -> Result<(), String> {
     let row = |(n, t): (&u64, &ThreadAnswer)| {
         let life = t.end.map_or("?".into(), |end| (end - t.first).to_string());
         let ThreadAnswer { first, dispatches, migrations, stalls, .. } = t;
-        let active = t.active_time();
+        let (active, stalls) = (t.active_time(), stalls.map_or("?".into(), |stalls| stalls.to_string()));
         format!("{n} work/{n} {first} {life} {active} {dispatches} {migrations} {stalls}")
     };
     let mut expected: Vec<String> = answer.threads.iter().map(row).collect();

@@ -296,7 +296,10 @@ impl Machine {
                 if let Some(lwp) = self.lwps.get_mut(&cpu.lwp) {
                     (lwp.cpu, lwp.off) = (None, left);
                     if let Some(thread) = lwp.thread {
-                        answer.thread(thread, tick).stalls += 1;
+                        // No system calls are traced, so that it may have been preempted or not.
+                        if !self.detail.kernel_states || left == Off::Runnable {
+                            answer.thread(thread, tick).stalls = None;
+                        }
                     }
                 }
                 if let Some(lwp) = self.lwps.get_mut(&next) {

@@ -17,7 +17,7 @@ pub(crate) struct Page {
 
 /// Name, fields behind the common ones (name, size): each field begins at a multiple of its size.
 type Format = (&'static str, &'static [(&'static str, usize)]);
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 10] = [
     ("sched_switch", &[("prev_pid", 4), ("prev_state", 8), ("next_pid", 4)]),
     ("sched_wakeup", &[("pid", 4), ("target_cpu", 4)]),
     ("sched_wakeup_new", &[("pid", 4), ("target_cpu", 4)]),
@@ -26,6 +26,8 @@ const FORMATS: [Format; 8] = [
     ("irq_handler_entry", &[("irq", 4)]),
     ("irq_handler_exit", &[("irq", 4)]),
     ("sys_enter", &[("id", 8)]),
+    ("sys_exit", &[("id", 8), ("ret", 8)]),
+    ("softirq_raise", &[("vec", 4)]),
 ];
 const FIRST_ID: usize = 300;
 
@@ -42,7 +44,9 @@ fn kind(what: What) -> usize {
         What::Exit => 4,
         What::IrqEntry => 5,
         What::IrqExit => 6,
-        _ => 7,
+        What::SyscallEnter(_) => 7,
+        What::SyscallExit(_) => 8,
+        _ => 9,
     }
 }
 
@@ -101,7 +105,9 @@ fn record(event: &Event) -> Vec<u8> {
         What::Fork(child) => vec![event.lwp.into(), child.into()],
         What::Exit => vec![event.lwp.into()],
         What::IrqEntry | What::IrqExit => vec![24],
-        _ => vec![142_u64],
+        What::SyscallEnter(number) => vec![number as u64],
+        What::SyscallExit(number) => vec![number as u64, returned(number)],
+        _ => vec![3_u64],
     };
     for ((_, size), value) in FORMATS[kind].1.iter().zip(values) {
         data.resize(data.len().next_multiple_of(*size), 0);
@@ -109,6 +115,11 @@ fn record(event: &Event) -> Vec<u8> {
     }
     data.resize(data.len().next_multiple_of(4), 0);
     data
+}
+
+/// What a system call returns.
+pub(super) fn returned(number: i64) -> u64 {
+    number as u64 + 1000
 }
 
 fn prev_state(left: LwpIs) -> u64 {

@@ -143,6 +143,10 @@ pub(crate) struct Told {
     pub(crate) known_rows: usize,
     /// Those that say that it is not known.
     pub(crate) unknown_rows: usize,
+    /// Rows of these tables.
+    pub(crate) syscalls: usize,
+    pub(crate) interrupts: usize,
+    pub(crate) spans: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -154,5 +158,8 @@ impl std::ops::AddAssign for Told {
         self.user_gaps += other.user_gaps;
         self.known_rows += other.known_rows;
         self.unknown_rows += other.unknown_rows;
+        self.syscalls += other.syscalls;
+        self.interrupts += other.interrupts;
+        self.spans += other.spans;
     }
 }

@@ -26,13 +26,15 @@ pub(crate) struct Packet {
     pub(crate) is_end: bool,
 }
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "USER_CONTEXT_SWITCH",
     "USER_THREAD_NEW",
     "USER_THREAD_READY",
     "LWP_ATTACH",
     "LWP_DETACH",
     "received_msg",
+    "SPAN_BEGIN",
+    "SPAN_END",
 ];
 
 /// The name of a user event.
@@ -47,6 +49,8 @@ fn kind(what: What) -> usize {
         What::ThreadReady(_) => 2,
         What::Attach => 3,
         What::Detach => 4,
+        What::SpanBegin(_) => 6,
+        What::SpanEnd(_) => 7,
         _ => 5,
     }
 }
@@ -59,6 +63,7 @@ impl Packet {
             let words = match event.what {
                 What::UserSwitch { next, reason, waits } => vec![next, reason, waits.on, waits.kind],
                 What::ThreadNew(thread) | What::ThreadReady(thread) => vec![thread],
+                What::SpanBegin(code) | What::SpanEnd(code) => vec![code],
                 What::Message => vec![8],
                 _ => vec![],
             };
@@ -123,6 +128,7 @@ fn declarations() -> Vec<u8> {
             ],
             1 | 2 => vec![field("thread", FieldType::Thread)],
             5 => vec![field("len", FieldType::U64)],
+            6 | 7 => vec![field("code", FieldType::Pointer)],
             _ => vec![],
         };
         let event = EventType {

@@ -4,9 +4,11 @@
 //! certain what it does. Nothing may be unknown but between a gap and the next settling event.
 
 mod events;
+mod intervals;
 mod known;
 mod lwps;
 mod rows;
+mod spans;
 mod threads;
 
 use std::{
@@ -68,6 +70,8 @@ pub(super) fn check(
     oracle.check_lwp_states(out, &mut told)?;
     oracle.check_thread_states(out, &mut told)?;
     oracle.check_active(out)?;
+    oracle.check_intervals(out, &mut told)?;
+    oracle.check_spans(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }

@@ -5,7 +5,7 @@ use crate::recording::Sides;
 
 impl World<'_> {
     pub(super) fn choose(&mut self, cpu: u32) -> What {
-        let Cpu { lwp, interrupts } = &self.cpus[cpu as usize];
+        let Cpu { lwp, interrupts, .. } = &self.cpus[cpu as usize];
         let (lwp, depth) = (*lwp, interrupts.len());
         let roll = self.chance.below(100);
         if depth > 0 {
@@ -13,7 +13,7 @@ impl World<'_> {
                 0..=39 => What::IrqExit,
                 40..=54 => self.irq(cpu),
                 55..=69 => self.wakeup(),
-                _ => What::SystemCall,
+                _ => What::Quiet,
             };
         }
         let Some(me) = self.lwps.get(&lwp) else {
@@ -21,7 +21,7 @@ impl World<'_> {
                 0..=54 => self.switch(cpu),
                 55..=69 => self.irq(cpu),
                 70..=79 => self.wakeup(),
-                _ => What::SystemCall,
+                _ => What::Quiet,
             };
         };
         let (carrier, attached, exiting, mounted) =
@@ -36,20 +36,35 @@ impl World<'_> {
             20..=25 => self.wakeup(),
             26..=28 => self.fork(),
             29 if !exiting && (!attached || self.sides != Sides::User) => What::Exit,
-            30..=36 => What::SystemCall,
+            30..=31 => What::Quiet,
+            32..=36 if self.sides != Sides::User => match self.lwps[&lwp].call {
+                Some(call) => What::SyscallExit(call.number),
+                None => What::SyscallEnter(self.chance.below(3) as i64),
+            },
             _ if exiting || !carrier => self.switch(cpu),
             _ if !attached => What::Attach,
             37..=38 if !mounted => What::Detach,
             37..=62 => self.user_switch(lwp),
             63..=68 => self.thread_new(lwp),
             69..=74 => self.thread_ready(lwp),
+            75..=86 if mounted => self.span(lwp),
             _ => What::Message,
+        }
+    }
+
+    /// Ends the innermost span of the thread that an LWP carries, or begins another.
+    fn span(&mut self, lwp: u32) -> What {
+        let lwp = &self.lwps[&lwp];
+        let spans = lwp.thread.and_then(|thread| self.processes[lwp.process].spans.get(&thread));
+        match spans.and_then(|open| open.last()) {
+            Some((code, _)) if self.chance.one_in(2) => What::SpanEnd(*code),
+            _ => What::SpanBegin(1 + self.chance.below(3)),
         }
     }
 
     fn irq(&mut self, cpu: u32) -> What {
         match self.cpus[cpu as usize].interrupts.last() {
-            Some(3) => What::SystemCall,
+            Some(3) => What::Quiet,
             _ => What::IrqEntry,
         }
     }
@@ -71,7 +86,7 @@ impl World<'_> {
             _ => LwpIs::DiskSleep,
         };
         match next {
-            None if before == 0 => What::SystemCall,
+            None if before == 0 => What::Quiet,
             next => What::Switch { left, next: next.unwrap_or(0) },
         }
     }
@@ -81,16 +96,16 @@ impl World<'_> {
         if self.chance.one_in(6) {
             let cpu = self.chance.below(self.size.cpus.into()) as u32;
             let lwp = self.cpus[cpu as usize].lwp;
-            return if lwp == 0 { What::SystemCall } else { What::Wakeup { lwp, cpu } };
+            return if lwp == 0 { What::Quiet } else { What::Wakeup { lwp, cpu } };
         }
         match self.chance.pick(&self.asleep) {
-            None => What::SystemCall,
+            None => What::Quiet,
             Some(lwp) => What::Wakeup { lwp, cpu: self.lwps[&lwp].last_cpu },
         }
     }
 
     fn fork(&mut self) -> What {
-        if self.lwps.len() >= self.size.lwps { What::SystemCall } else { What::Fork(self.birth()) }
+        if self.lwps.len() >= self.size.lwps { What::Quiet } else { What::Fork(self.birth()) }
     }
 
     pub(super) fn birth(&mut self) -> u32 {
@@ -128,6 +143,7 @@ impl World<'_> {
             attached: false,
             exiting: false,
             thread: None,
+            call: None,
         };
         self.lwps.insert(number, lwp);
         number

@@ -24,18 +24,33 @@ pub(in crate::recording) struct Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::recording) enum What {
-    Switch { left: LwpIs, next: u32 },
-    Wakeup { lwp: u32, cpu: u32 },
+    Switch {
+        left: LwpIs,
+        next: u32,
+    },
+    Wakeup {
+        lwp: u32,
+        cpu: u32,
+    },
     Fork(u32),
     Exit,
     IrqEntry,
     IrqExit,
-    SystemCall,
+    SyscallEnter(i64),
+    SyscallExit(i64),
+    /// A kernel event that changes nothing.
+    Quiet,
     Attach,
     Detach,
-    UserSwitch { next: u64, reason: u64, waits: Waits },
+    UserSwitch {
+        next: u64,
+        reason: u64,
+        waits: Waits,
+    },
     ThreadNew(u64),
     ThreadReady(u64),
+    SpanBegin(u64),
+    SpanEnd(u64),
     Message,
 }
 
@@ -75,12 +90,33 @@ pub(in crate::recording) enum ThreadIs {
     Gone,
 }
 
+/// A system call, an interrupt or a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::recording) struct Interval {
+    /// The CPU of an interrupt.
+    pub(in crate::recording) cpu: u32,
+    pub(in crate::recording) lwp: u32,
+    pub(in crate::recording) thread: Option<ThreadId>,
+    pub(in crate::recording) start: u64,
+    /// The exit; `None` if there is none.
+    pub(in crate::recording) end: Option<u64>,
+    /// When its LWP, of a span its user thread, has ended in it.
+    pub(in crate::recording) died: Option<u64>,
+    /// Of a system call.
+    pub(in crate::recording) number: i64,
+    /// Of an interrupt or a span: those around it.
+    pub(in crate::recording) depth: usize,
+}
+
 /// What really happened.
 #[derive(Debug, Default)]
 pub(in crate::recording) struct History {
     pub(in crate::recording) events: Vec<Event>,
     pub(in crate::recording) lwps: BTreeMap<u32, Vec<(u64, LwpIs)>>,
     pub(in crate::recording) threads: BTreeMap<ThreadId, Vec<(u64, ThreadIs)>>,
+    pub(in crate::recording) syscalls: Vec<Interval>,
+    pub(in crate::recording) interrupts: Vec<Interval>,
+    pub(in crate::recording) spans: Vec<Interval>,
     /// The processes that LWPs of a number belonged to.
     pub(in crate::recording) owners: BTreeMap<u32, BTreeSet<usize>>,
 }

@@ -9,7 +9,7 @@ mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use self::history::{Event, History, LwpIs, ThreadId, ThreadIs, Waits, What};
+pub(super) use self::history::{Event, History, Interval, LwpIs, ThreadId, ThreadIs, Waits, What};
 use super::Sides;
 use crate::chance::Chance;
 
@@ -39,6 +39,15 @@ struct Lwp {
     attached: bool,
     exiting: bool,
     thread: Option<u64>,
+    call: Option<Call>,
+}
+
+/// The system call that an LWP is in.
+#[derive(Clone, Copy)]
+struct Call {
+    number: i64,
+    /// Its place in the history, if it began after the recording.
+    place: Option<usize>,
 }
 
 #[derive(Default)]
@@ -49,6 +58,8 @@ struct Process {
     free: Vec<u64>,
     mounted: Vec<u64>,
     unparked: BTreeSet<u64>,
+    /// Open spans of each thread: what they have in common with their end, and their places in the history.
+    spans: BTreeMap<u64, Vec<(u64, usize)>>,
     next: u64,
 }
 
@@ -57,6 +68,8 @@ struct Cpu {
     lwp: u32,
     /// Interrupts it is in: 1 softirq, 2 irq, 3 nmi; each in a lower one.
     interrupts: Vec<usize>,
+    /// Their places in the history.
+    places: Vec<usize>,
 }
 
 struct World<'c> {
@@ -100,6 +113,11 @@ pub(super) fn run(chance: &mut Chance, size: Size, losing: bool, sides: Sides) -
     for _ in 0..size.lwps.div_ceil(2) {
         let lwp = world.birth();
         world.set(lwp, LwpIs::Runnable);
+        if world.chance.one_in(3) {
+            // Its entry is not recorded.
+            let call = Some(Call { number: world.chance.below(3) as i64, place: None });
+            world.lwps.entry(lwp).and_modify(|lwp| lwp.call = call);
+        }
     }
     for cpu in 0..size.cpus {
         if world.chance.one_in(2)
@@ -135,7 +153,7 @@ impl World<'_> {
         if self.chance.one_in(5) {
             let other = self.chance.below(self.size.cpus.into()) as u32;
             if !self.busy_now.contains(&other) {
-                self.emit(other, What::SystemCall);
+                self.emit(other, What::Quiet);
             }
         }
     }
@@ -161,6 +179,8 @@ impl World<'_> {
                 | What::UserSwitch { .. }
                 | What::ThreadNew(_)
                 | What::ThreadReady(_)
+                | What::SpanBegin(_)
+                | What::SpanEnd(_)
                 | What::Message
         );
         let target = match what {

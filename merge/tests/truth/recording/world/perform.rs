@@ -1,6 +1,6 @@
 //! What becomes of a world by an event.
 
-use super::{Lwp, LwpIs, ThreadId, ThreadIs, Waits, What, World};
+use super::{Call, Interval, Lwp, LwpIs, ThreadId, ThreadIs, Waits, What, World};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, number: u32, what: What) {
@@ -22,10 +22,32 @@ impl World<'_> {
             }
             What::Fork(lwp) => self.set(lwp, LwpIs::Fresh),
             What::IrqEntry => {
-                let interrupts = &mut self.cpus[number as usize].interrupts;
-                interrupts.push(interrupts.last().copied().unwrap_or(0) + 1);
+                let depth = self.cpus[number as usize].interrupts.len();
+                let interrupt = self.interval(number, me, depth, 24);
+                let cpu = &mut self.cpus[number as usize];
+                cpu.interrupts.push(cpu.interrupts.last().copied().unwrap_or(0) + 1);
+                cpu.places.push(self.history.interrupts.len());
+                self.history.interrupts.push(interrupt);
             }
-            What::IrqExit => drop(self.cpus[number as usize].interrupts.pop()),
+            What::IrqExit => {
+                let cpu = &mut self.cpus[number as usize];
+                cpu.interrupts.pop();
+                if let Some(place) = cpu.places.pop() {
+                    self.history.interrupts[place].end = Some(self.tick);
+                }
+            }
+            What::SyscallEnter(call) => {
+                let entered = self.interval(number, me, 0, call);
+                let place = Some(self.history.syscalls.len());
+                self.history.syscalls.push(entered);
+                self.with(me, |lwp| lwp.call = Some(Call { number: call, place }));
+            }
+            What::SyscallExit(_) => {
+                let call = self.lwps.get_mut(&me).and_then(|lwp| lwp.call.take());
+                if let Some(place) = call.and_then(|call| call.place) {
+                    self.history.syscalls[place].end = Some(self.tick);
+                }
+            }
             What::Exit => self.with(me, |lwp| lwp.exiting = true),
             What::Attach => self.with(me, |lwp| lwp.attached = true),
             What::Detach => self.with(me, |lwp| (lwp.attached, lwp.carrier) = (false, false)),
@@ -38,8 +60,34 @@ impl World<'_> {
                 self.log_thread((process, thread), ThreadIs::New);
             }
             What::ThreadReady(thread) => self.make_ready(me, thread),
-            What::SystemCall | What::Message => {}
+            What::SpanBegin(code) => {
+                let thread = self.lwps.get(&me).and_then(|lwp| Some((lwp.process, lwp.thread?)));
+                let Some((process, thread)) = thread else { return };
+                let depth = self.processes[process].spans.get(&thread).map_or(0, Vec::len);
+                let span = self.interval(number, me, depth, code as i64);
+                self.processes[process]
+                    .spans
+                    .entry(thread)
+                    .or_default()
+                    .push((code, self.history.spans.len()));
+                self.history.spans.push(span);
+            }
+            What::SpanEnd(_) => {
+                let thread = self.lwps.get(&me).and_then(|lwp| Some((lwp.process, lwp.thread?)));
+                let Some((process, thread)) = thread else { return };
+                let open = self.processes[process].spans.get_mut(&thread).and_then(Vec::pop);
+                if let Some((_, place)) = open {
+                    self.history.spans[place].end = Some(self.tick);
+                }
+            }
+            What::Quiet | What::Message => {}
         }
+    }
+
+    /// What begins now.
+    fn interval(&self, cpu: u32, lwp: u32, depth: usize, number: i64) -> Interval {
+        let thread = self.lwps.get(&lwp).and_then(|lwp| Some((lwp.process, lwp.thread?)));
+        Interval { cpu, lwp, thread, start: self.tick, end: None, died: None, number, depth }
     }
 
     fn with(&mut self, lwp: u32, change: impl FnOnce(&mut Lwp)) {
@@ -58,7 +106,11 @@ impl World<'_> {
             LwpIs::Sleeping | LwpIs::DiskSleep | LwpIs::Fresh => self.asleep.push(number),
             LwpIs::On(cpu) => self.with(number, |lwp| lwp.last_cpu = cpu),
             LwpIs::Dead => {
-                if let Some(lwp) = self.lwps.remove(&number)
+                let lwp = self.lwps.remove(&number);
+                if let Some(place) = lwp.as_ref().and_then(|lwp| lwp.call?.place) {
+                    self.history.syscalls[place].died = Some(self.tick);
+                }
+                if let Some(lwp) = lwp
                     && let Some(thread) = lwp.thread
                 {
                     self.processes[lwp.process].mounted.retain(|other| *other != thread);
@@ -88,7 +140,12 @@ impl World<'_> {
             };
             match is {
                 ThreadIs::Blocked(_) => of.blocked.push(before),
-                ThreadIs::Exited => of.free.push(before),
+                ThreadIs::Exited => {
+                    of.free.push(before);
+                    for (_, place) in of.spans.remove(&before).into_iter().flatten() {
+                        self.history.spans[place].died = Some(self.tick);
+                    }
+                }
                 _ => of.ready.push(before),
             }
             self.log_thread((process, before), is);

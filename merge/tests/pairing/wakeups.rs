@@ -1,0 +1,118 @@
+//! Wakeups: from who woke an LWP or a user thread to its next dispatch.
+
+use crate::rows;
+
+fn wakeups(events: &str) -> Vec<String> {
+    let head = "KERN 100 0  0 sched_switch prev_state=0,next_pid=70
+                KERN 100 0  1 sched_switch prev_state=0,next_pid=80\n";
+    let columns = "ts_tick level context waker_lwp waker_thread lwp thread cpu target_cpu latency_tick";
+    rows(&format!("{head}{events}"), "wakeups", columns)
+}
+
+// CPU 0   |=70=|        |=70=|
+// CPU 1   |==80==w==========|      w: sched_waking at 120; sched_wakeup follows at 125
+#[test]
+fn the_latency_of_a_wakeup_begins_with_the_waking() {
+    let found = wakeups(
+        "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 120 80 1 sched_waking pid=70
+         KERN 125 0  0 sched_wakeup pid=70,target_cpu=0
+         KERN 130 0  0 sched_switch prev_state=0,next_pid=70",
+    );
+    assert_eq!(found, ["120 KERN task 80 ? 70 ? 1 0 10"]);
+}
+
+#[test]
+fn a_waking_alone_and_a_wakeup_alone_are_wakeups() {
+    let waking = wakeups(
+        "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 120 80 1 sched_waking pid=70
+         KERN 130 0  0 sched_switch prev_state=0,next_pid=70",
+    );
+    assert_eq!(waking, ["120 KERN task 80 ? 70 ? 1 ? 10"]);
+    let wakeup = wakeups(
+        "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 120 80 1 sched_wakeup pid=70,target_cpu=0
+         KERN 130 0  0 sched_switch prev_state=0,next_pid=70",
+    );
+    assert_eq!(wakeup, ["120 KERN task 80 ? 70 ? 1 0 10"]);
+}
+
+#[test]
+fn waking_what_is_awake_has_no_latency() {
+    let found = wakeups(
+        "KERN 110 80 1 sched_waking pid=70
+         KERN 111 70 0 sched_wakeup pid=70,target_cpu=0
+         KERN 120 70 0 sched_switch prev_state=0,next_pid=99
+         KERN 125 80 1 sched_wakeup pid=70,target_cpu=0
+         KERN 130 99 0 sched_switch prev_state=1,next_pid=70",
+    );
+    let expected = ["110 KERN task 80 ? 70 ? 1 ? ?", "125 KERN task 80 ? 70 ? 1 ? ?"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn an_interrupt_that_wakes_names_the_lwp_it_interrupted_and_no_user_thread() {
+    let found = wakeups(
+        "USER 105 80 1 USER_CONTEXT_SWITCH 5
+         KERN 110 70 0 sched_switch        prev_state=1,next_pid=0
+         KERN 119 80 1 irq_handler_entry   irq=24,name=eth0
+         KERN 120 80 1 sched_waking        pid=70
+         KERN 121 80 1 irq_handler_exit    irq=24
+         KERN 130 0  0 sched_switch        prev_state=0,next_pid=70
+         KERN 140 70 0 sched_switch        prev_state=1,next_pid=0
+         KERN 150 80 1 sched_waking        pid=70
+         KERN 155 0  0 sched_switch        prev_state=0,next_pid=70",
+    );
+    assert_eq!(found, ["120 KERN irq 80 ? 70 ? 1 ? 10", "150 KERN task 80 5 70 ? 1 ? 5"]);
+}
+
+#[test]
+fn the_wakeup_of_an_lwp_names_the_user_thread_that_it_carries() {
+    let found = wakeups(
+        "USER 105 70 0 USER_CONTEXT_SWITCH 5
+         KERN 110 70 0 sched_switch        prev_state=1,next_pid=0
+         KERN 120 80 1 sched_waking        pid=70
+         KERN 130 0  0 sched_switch        prev_state=0,next_pid=70",
+    );
+    assert_eq!(found, ["120 KERN task 80 ? 70 5 1 ? 10"]);
+}
+
+#[test]
+fn what_is_woken_and_never_dispatched_has_no_latency() {
+    let found = wakeups(
+        "KERN 110 70 0 sched_switch prev_state=1,next_pid=0
+         KERN 120 80 1 sched_waking pid=70
+         KERN 140 80 1 cpu_frequency _",
+    );
+    assert_eq!(found, ["120 KERN task 80 ? 70 ? 1 ? ?"]);
+}
+
+// 5   |A|wait····|r|A|       unparked at 120, dispatched at 130
+#[test]
+fn an_unpark_is_a_wakeup_of_a_user_thread() {
+    let found = wakeups(
+        "USER 105 70 0 USER_CONTEXT_SWITCH 5
+         USER 105 80 1 USER_CONTEXT_SWITCH 6
+         USER 110 70 0 USER_CONTEXT_SWITCH 0,3
+         USER 120 80 1 USER_THREAD_READY   5
+         USER 130 70 0 USER_CONTEXT_SWITCH 5",
+    );
+    assert_eq!(found, ["120 USER task 80 6 ? 5 1 ? 10"]);
+}
+
+// Unparked at 120 while it is mounted: blocking at 125 (reason 3) makes it ready; yielding (reason 1) had no need of it.
+#[test]
+fn the_unpark_of_a_mounted_thread_counts_if_it_blocks_then() {
+    let unparked = |reason| {
+        wakeups(&format!(
+            "USER 105 70 0 USER_CONTEXT_SWITCH 5
+             USER 105 80 1 USER_CONTEXT_SWITCH 6
+             USER 120 80 1 USER_THREAD_READY   5
+             USER 125 70 0 USER_CONTEXT_SWITCH 0,{reason}
+             USER 130 70 0 USER_CONTEXT_SWITCH 5"
+        ))
+    };
+    assert_eq!(unparked(3), ["120 USER task 80 6 ? 5 1 ? 10"]);
+    assert_eq!(unparked(1), ["120 USER task 80 6 ? 5 1 ? ?"]);
+}
