@@ -5,8 +5,8 @@ mod merged;
 use std::{fs::File, path::Path};
 
 use arrow::{
-    array::{Array, RecordBatch},
-    compute::{cast, concat_batches},
+    array::{ArrayRef, RecordBatch},
+    compute::{cast, concat_batches, kernels::numeric::sub},
     datatypes::{DataType, Int64Type},
     util::display::{ArrayFormatter, FormatOptions},
 };
@@ -30,21 +30,28 @@ impl Table {
 
     /// The numbers of a column; NULL is `None`.
     pub(crate) fn numbers(&self, column: &str) -> Vec<Option<i64>> {
-        let wide = cast(self.column(column), &DataType::Int64).unwrap();
+        let wide = cast(&self.column(column), &DataType::Int64).unwrap();
         arrow::array::AsArray::as_primitive::<Int64Type>(&wide).iter().collect()
     }
 
     /// Its rows, with a blank between the cells of these columns; NULL is `?`, an empty text `""`.
     pub(crate) fn lines(&self, columns: &[&str]) -> Vec<String> {
         let options = FormatOptions::default().with_null("?");
-        let cells = |name: &&str| ArrayFormatter::try_new(self.column(name), &options).unwrap();
-        let columns: Vec<_> = columns.iter().map(cells).collect();
+        let arrays: Vec<ArrayRef> = columns.iter().map(|name| self.column(name)).collect();
+        let columns: Vec<_> =
+            arrays.iter().map(|array| ArrayFormatter::try_new(array.as_ref(), &options).unwrap()).collect();
         let cell = |text: String| if text.is_empty() { "\"\"".to_string() } else { text };
         let line = |row| columns.iter().map(|c| cell(c.value(row).to_string())).collect::<Vec<_>>().join(" ");
         (0..self.0.num_rows()).map(line).collect()
     }
 
-    fn column(&self, name: &str) -> &dyn Array {
-        self.0.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"))
+    /// The time on CPUs of a system call is stored as the time off them, which is mostly 0.
+    fn column(&self, name: &str) -> ArrayRef {
+        let stored = |name: &str| self.0.column_by_name(name).cloned();
+        let on_cpu = || {
+            let (length, off_cpu) = (stored("dur_tick")?, stored("off_cpu_tick")?);
+            sub(&length, &off_cpu).ok().filter(|_| name == "on_cpu_tick")
+        };
+        stored(name).or_else(on_cpu).unwrap_or_else(|| panic!("no column {name}"))
     }
 }
