@@ -17,7 +17,7 @@
 //! least CPU time of six runs in turns on one CPU of an AMD EPYC that others used too:
 //!
 //! ```text
-//!   here, all fields read      read_speed FOLDER 1                               0.09 s   20 M events/s
+//!   here, all fields read      read_speed FOLDER 1                               0.10 s   18 M events/s
 //!   libbabeltrace2             babeltrace2 FOLDER -c sink.utils.dummy            0.73 s   2.5 M events/s
 //!   and counting messages      babeltrace2 FOLDER -c sink.utils.counter          0.76 s   2.4 M events/s
 //!   one stream of 0.95 M       read_speed FOLDER 1                               0.06 s   16 M events/s
@@ -25,7 +25,7 @@
 //!                              --component=sink:sink.utils.dummy --connect=src:sink   0.41 s   2.3 M events/s
 //! ```
 //!
-//! So own code is 7 to 8 times as fast, reads hostile files without a C library, and keeps what follows damage.
+//! So our own code is 7 times as fast. It also needs no C library for files of unknown origin.
 //!
 //! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
 //! name an event's process, for which [`Event`](sigmund_model::Event) has no field: `vpid` is a parameter.
