@@ -40,14 +40,18 @@ impl Machine {
         match meaning {
             Some(Meaning::SyscallEnter) => self.pair_syscall_enter(kind, number, event, placed),
             Some(Meaning::SyscallExit) => self.pair_syscall_exit(kind, number, event, placed),
-            Some(Meaning::InterruptEnter(_) | Meaning::InterruptExit(_) | Meaning::NmiHandled) | None => {
+            Some(Meaning::InterruptEnter(_) | Meaning::InterruptExit(_) | Meaning::NmiHandled) => {
                 self.pair_interrupt(kind, event, placed)
             }
             Some(
                 Meaning::SpanBegin | Meaning::SpanEnd | Meaning::FunctionEnter(_) | Meaning::FunctionExit(_),
             ) => self.pair_span(kind, event, placed),
             Some(Meaning::LockAcquire | Meaning::LockRelease) => self.pair_lock(kind, event, placed),
-            Some(_) => Ok(()),
+            // Sources whose interrupts have no event of a known name.
+            _ if matches!(event.effect, Effect::InterruptEnter(_) | Effect::InterruptExit(_)) => {
+                self.pair_interrupt(kind, event, placed)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -182,10 +186,10 @@ impl Machine {
                     (since, tick),
                 )
             }
-            (None, Effect::InterruptEnter(number)) => {
+            (_, Effect::InterruptEnter(number)) => {
                 interrupts.enter(cpu, of_effect(number), interrupted, tick)
             }
-            (None, Effect::InterruptExit(number)) => interrupts.exit(cpu, of_effect(number), tick),
+            (_, Effect::InterruptExit(number)) => interrupts.exit(cpu, of_effect(number), tick),
             _ => Ok(()),
         }
     }
