@@ -453,7 +453,7 @@ fn without_the_kernel_side_threads_are_mounted_and_nobody_says_they_were_active(
     let (sigmund, said) = recorded_by_an_ordinary_user(&["--user-only"]);
     let told: Vec<&str> = said.stderr.lines().filter(|line| line.contains("kernel: ")).collect();
     assert_eq!(told.len(), 1, "{said:?}");
-    assert!(told[0].contains("nothing") && told[0].contains("--user-only"), "{told:?}");
+    assert!(told[0].contains("not recorded") && told[0].contains("--user-only"), "{told:?}");
     said.found();
     let states = sigmund.counts(TRACE, "SELECT state, count(*) FROM thread_states GROUP BY state");
     assert!(states["mounted"] >= 127, "{states:?}");
