@@ -27,7 +27,16 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Found> {
     let MergeArgs { force, clock, hz: tick_hz, align_cpus, .. } = *args;
     let names = args.event_names.as_deref().map(EventNames::read).transpose()?;
     let event_names = names.unwrap_or_default();
-    let options = MergeOptions { force, clock, tick_hz, align_cpus, event_names, ..MergeOptions::default() };
+    let left_out_tables = args.tables.clone().unwrap_or_default().0;
+    let options = MergeOptions {
+        force,
+        clock,
+        tick_hz,
+        align_cpus,
+        event_names,
+        left_out_tables,
+        ..MergeOptions::default()
+    };
     let summary = merge(&args.inputs, &args.output, &options)?;
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }

@@ -31,6 +31,7 @@ use crate::{
     field_columns::{self, MOST_COLUMNS},
     nanos, perfetto,
     tables::raw_name,
+    views,
 };
 
 /// Notes that are kept.
@@ -115,9 +116,18 @@ impl EventViews {
 
 #[async_trait]
 impl SchemaProvider for EventViews {
+    /// Tables, then our views, then the tables as they are stored, then the views of events that occur; each by name. A declared
+    /// event that does not occur has a view, too, which is empty.
     fn table_names(&self) -> Vec<String> {
+        let group = |name: &str| match name {
+            _ if ALL.iter().any(|table| table.name == name) => 0,
+            _ if name.starts_with("raw_") => 2,
+            _ => 1,
+        };
         let mut names = self.tables.table_names();
-        names.extend(self.views.values().cloned());
+        names.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| one.cmp(other)));
+        let occurs = |view: &&String| self.types[*view].iter().any(|place| self.declared[*place].events > 0);
+        names.extend(self.views.values().filter(occurs).cloned());
         names
     }
 
@@ -150,6 +160,7 @@ impl SchemaProvider for EventViews {
 fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut taken: BTreeSet<String> = ALL.iter().flat_map(|t| [t.name.to_string(), raw_name(t)]).collect();
     taken.extend([perfetto::SCHED_SLICE, perfetto::THREAD_STATE].map(String::from));
+    taken.extend(views::names().map(String::from));
     let (displaced, free): (Vec<&str>, Vec<&str>) =
         events.partition(|name| name.is_empty() || taken.contains(*name));
     let mut views = BTreeMap::new();

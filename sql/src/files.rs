@@ -25,8 +25,7 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
     Err(Error::at(ErrorKind::NotASuperTrace, path, message))
 }
 
-/// Checks every file of one table: there, readable, with the columns of the model; those that were added later may be
-/// missing.
+/// Checks every file of one table: there, readable, with the columns of the model.
 pub(crate) fn check_table(super_trace: &Path, table: &Table) -> Result<(), Error> {
     for file in parts(super_trace, table)? {
         let schema = read_schema(&file)?;

@@ -39,6 +39,7 @@ mod result;
 mod supertrace;
 mod tables;
 mod threads;
+mod views;
 
 pub use declared::DeclaredEvent;
 pub use drawing::Drawn;

@@ -10,7 +10,7 @@ use datafusion::{
     logical_expr::{Expr, ident, lit, when},
     prelude::SessionContext,
 };
-use sigmund_model::{EndReason, LwpState, tables::LWP_STATES};
+use sigmund_model::{LwpState, tables::LWP_STATES};
 
 use crate::{Info, nanos, tables::raw_name};
 
@@ -34,20 +34,12 @@ pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Res
     let tail = || vec![ident("ts_tick"), ident("dur_tick"), ident("lwp")];
 
     let running = states.clone().filter(ident("state").eq(lit(LwpState::Running.name())))?;
-    let columns = [place(), vec![end_state()?.alias("end_state"), ident("end_reason")], tail()].concat();
+    let columns = [place(), vec![ident("end_state"), ident("end_reason")], tail()].concat();
     context.register_table(TableReference::bare(SCHED_SLICE), running.select(columns)?.into_view())?;
 
     let columns = [place(), vec![state()?.alias("state")], tail()].concat();
     context.register_table(TableReference::bare(THREAD_STATE), states.select(columns)?.into_view())?;
     Ok(())
-}
-
-/// `R+` preempted, `S` slept (interruptibly or not: the slice does not say), `X` exited, else NULL.
-fn end_state() -> Result<Expr> {
-    when(ident("end_reason").eq(lit(EndReason::Preempted.name())), lit("R+"))
-        .when(ident("end_reason").eq(lit(EndReason::Slept.name())), lit("S"))
-        .when(ident("end_reason").eq(lit(EndReason::Exit.name())), lit("X"))
-        .end()
 }
 
 /// The letters of Perfetto; NULL where the trace does not say why the LWP is off-CPU.
@@ -57,6 +49,7 @@ fn state() -> Result<Expr> {
         .when(is(LwpState::Runnable), lit("R"))
         .when(is(LwpState::Sleeping), lit("S"))
         .when(is(LwpState::DiskSleep), lit("D"))
+        .when(is(LwpState::Idle), lit("I"))
         .when(is(LwpState::Stopped), lit("T"))
         .when(is(LwpState::Exited), lit("X"))
         .end()

@@ -20,7 +20,7 @@ use sigmund_model::{
 
 use crate::{
     DeclaredEvent, Error, Info, QueryResult, ThreadNames, declared, event_views::EventViews, files,
-    functions, perfetto, tables,
+    functions, perfetto, tables, views,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -63,6 +63,7 @@ impl SuperTrace {
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
+        views::register(&context, &info).await.map_err(in_path)?;
         let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
         let threads = ThreadNames::read(&context).await.map_err(in_path)?;
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;

@@ -2,6 +2,7 @@
 
 mod export;
 mod record;
+mod tables;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -10,6 +11,7 @@ pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_user::Ids;
+pub(crate) use tables::LeftOutTables;
 
 /// What each exit status means, of all subcommands. Tested in `tests/it/failures.rs`.
 const EXIT_STATUS: &str = "\
@@ -188,6 +190,10 @@ pub(crate) struct MergeArgs {
     /// Correct offsets between the time-stamp counters of CPUs, estimated from LWPs that ran on several.
     #[arg(long)]
     pub(crate) align_cpus: bool,
+    /// Which of the tables wakeups, interrupts, syscalls, spans, locks, counters and processes to write, with commas between
+    /// them, or none; all if not given.
+    #[arg(long, value_name = "TABLES", value_parser = tables::left_out_tables)]
+    pub(crate) tables: Option<LeftOutTables>,
 }
 
 fn clock(text: &str) -> Result<sigmund_model::ClockDomain, String> {

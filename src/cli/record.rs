@@ -50,6 +50,10 @@ pub(crate) struct RecordArgs {
     /// Record only; `sigmund merge RUN` can follow later.
     #[arg(long)]
     pub(crate) no_merge: bool,
+    /// Which of the tables wakeups, interrupts, syscalls, spans, locks, counters and processes the merge writes, with commas
+    /// between them, or none; all if not given.
+    #[arg(long, value_name = "TABLES", value_parser = super::tables::left_out_tables)]
+    pub(crate) tables: Option<super::LeftOutTables>,
     /// Stop after this time (10s, 500ms, 2m). A program that was started is asked to end, as by Ctrl-C; one that has not
     /// ended 3 s later continues unrecorded.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -94,6 +98,7 @@ impl RecordArgs {
     /// A recording of this program with the default of every option.
     pub(crate) fn of(program: Vec<OsString>) -> RecordArgs {
         RecordArgs {
+            tables: None,
             output: None,
             force: false,
             no_merge: false,

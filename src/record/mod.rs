@@ -107,15 +107,15 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
             return Ok(if args.no_merge { Found::Something } else { Found::Damaged });
         }
     };
-    let summary = merge_run(&target)?;
+    let summary = merge_run(&target, args.tables.clone().unwrap_or_default().0)?;
     if summary.user_events == 0 && !args.all && args.pid.is_none() {
         report_user_side(user, &summary);
     }
     Ok(if summary.is_damaged() { Found::Damaged } else { Found::Something })
 }
 
-fn merge_run(target: &Target) -> Result<Summary> {
-    let options = MergeOptions { force: target.force, ..MergeOptions::default() };
+fn merge_run(target: &Target, left_out_tables: Vec<String>) -> Result<Summary> {
+    let options = MergeOptions { force: target.force, left_out_tables, ..MergeOptions::default() };
     merge::merge(std::slice::from_ref(&target.run), &target.supertrace, &options)
 }
 
@@ -435,6 +435,6 @@ pub(crate) fn record_and_merge(args: &RecordArgs) -> Result<(Target, Summary)> {
     if let Recorded::Stopped = record(args, &target, &signals).context("recording")? {
         bail!("{}: recorded, and not merged: stopped by a signal", target.run.display());
     }
-    let summary = merge_run(&target)?;
+    let summary = merge_run(&target, Vec::new())?;
     Ok((target, summary))
 }

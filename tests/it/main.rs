@@ -29,4 +29,5 @@ mod teams;
 mod tracing;
 mod twice;
 mod user;
+mod views;
 mod zoo;

@@ -1,0 +1,42 @@
+//! Views in SQL, a file each, whose first line says what a row is.
+
+use datafusion::{common::TableReference, error::Result, prelude::SessionContext};
+
+use crate::Info;
+
+macro_rules! views {
+    ($($name:literal,)*) => { &[$(($name, include_str!(concat!($name, ".sql"))),)*] };
+}
+
+/// Name and query of each view; latencies and locks by the names that the field has for them, then Perfetto's tables.
+const VIEWS: &[(&str, &str)] = views![
+    "wakeup_latency",
+    "run_queue_latency",
+    "ready_latency",
+    "off_cpu",
+    "lock_wait",
+    "lock_hold",
+    "thread",
+    "process",
+    "thread_track",
+    "slice",
+    "counter",
+];
+
+/// The names of the views.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    VIEWS.iter().map(|(name, _)| *name)
+}
+
+/// Registers the views. One that needs a table that the merge left out is not there.
+pub(crate) async fn register(context: &SessionContext, info: &Info) -> Result<()> {
+    for (name, query) in VIEWS {
+        let needs = |table: &str| query.split_whitespace().any(|word| word == table);
+        if info.left_out_tables().any(needs) {
+            continue;
+        }
+        let view = context.sql(query).await?.into_view();
+        context.register_table(TableReference::bare(*name), view)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+-- Perfetto's tracks of threads. An LWP's id is its tid; a user thread's, which Perfetto does not know, is its number and 2^32.
+SELECT CAST(lwp AS BIGINT) AS id, name, lwp AS utid, CAST(NULL AS BIGINT) AS thread
+FROM lwps
+UNION ALL
+SELECT thread + 4294967296 AS id, name, CAST(NULL AS INT) AS utid, thread
+FROM threads
