@@ -7,6 +7,7 @@ use crate::sigmund::Sigmund;
 // thread 5 is on LWP 70 from 105 on: blocked at 200 on mutex 0x1000, unparked at 220 by 6, dispatched at 230
 const LISTING: &str = "\
 # tick_hz=1000000000
+type date_tick pid cpu thr code name params
 KERN 100 0 0 ? - sched_switch prev_state=0 next_pid=70
 KERN 100 0 1 ? - sched_switch prev_state=0 next_pid=80
 USER 105 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
@@ -21,21 +22,17 @@ KERN 150 70 0 ? - sched_switch prev_state=0 next_pid=90
 KERN 170 90 0 ? - sched_switch prev_state=1 next_pid=70
 KERN 175 70 0 ? - irq_handler_entry irq=24 name=eth0
 KERN 180 70 0 ? - irq_handler_exit irq=24
-USER 200 70 0 ? - USER_CONTEXT_SWITCH next=0 reason=3 on=4096 blocked_for=1
-USER 220 80 1 ? - USER_THREAD_READY ready=5
+USER 200 70 0 5 - USER_CONTEXT_SWITCH next=0 reason=3 on=4096 blocked_for=1
+USER 220 80 1 6 - USER_THREAD_READY ready=5
 USER 230 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
 ";
 
 fn listing() -> String {
     let line = |line: &str| {
-        if line.starts_with('#') {
-            return line.to_string();
-        }
-        let mut cells = line.splitn(8, ' ');
-        let cells: Vec<&str> = cells.by_ref().collect();
-        cells.join("\t")
+        let cells: Vec<&str> = if line.starts_with('#') { vec![line] } else { line.splitn(8, ' ').collect() };
+        cells.join("\t") + "\n"
     };
-    LISTING.lines().map(|text| line(text) + "\n").collect()
+    LISTING.lines().map(line).collect()
 }
 
 fn asked(sigmund: &Sigmund, query: &str) -> String {
