@@ -8,6 +8,6 @@ SELECT ts_tick, ts_ns, CASE WHEN state = 'new' THEN 'creation' ELSE left_by END 
        CAST(NULL AS INT) AS waker_lwp, CAST(NULL AS BIGINT) AS waker_thread
 FROM (SELECT ts_tick, ts_ns, dur_tick, dur_ns, thread, CAST(state AS VARCHAR) AS state,
              CAST(end_reason AS VARCHAR) AS end_reason,
-             lag(CAST(end_reason AS VARCHAR)) OVER (PARTITION BY thread ORDER BY ts_tick) AS left_by
+             lag(CAST(end_reason AS VARCHAR)) OVER (PARTITION BY thread ORDER BY ts_tick, dur_tick) AS left_by
       FROM thread_states) AS states
 WHERE end_reason = 'dispatched' AND (state = 'new' OR (state = 'ready' AND left_by IN ('yield', 'quantum')))

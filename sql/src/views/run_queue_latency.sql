@@ -9,7 +9,7 @@ SELECT ts_tick, ts_ns,
        CAST(NULL AS INT) AS waker_lwp, CAST(NULL AS BIGINT) AS waker_thread
 FROM (SELECT ts_tick, ts_ns, dur_tick, dur_ns, lwp, cpu, CAST(state AS VARCHAR) AS state,
              CAST(end_reason AS VARCHAR) AS end_reason,
-             lag(CAST(state AS VARCHAR)) OVER (PARTITION BY lwp ORDER BY ts_tick) AS state_before,
-             lag(CAST(end_reason AS VARCHAR)) OVER (PARTITION BY lwp ORDER BY ts_tick) AS left_by
+             lag(CAST(state AS VARCHAR)) OVER (PARTITION BY lwp ORDER BY ts_tick, dur_tick) AS state_before,
+             lag(CAST(end_reason AS VARCHAR)) OVER (PARTITION BY lwp ORDER BY ts_tick, dur_tick) AS left_by
       FROM lwp_states) AS states
 WHERE state = 'runnable' AND state_before = 'running' AND end_reason = 'dispatched'
