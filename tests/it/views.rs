@@ -101,6 +101,8 @@ fn tables_that_nobody_asked_for_are_left_out_and_named() {
     assert!(!sigmund.path("t.supertrace/syscalls").exists());
     sigmund.run(["sql", "t.supertrace", "SELECT * FROM syscalls"]).complained(&["syscalls", "--tables"]);
     sigmund.run(["check", "t.supertrace"]).found();
+    sigmund.run(["info", "t.supertrace"]).found();
+    sigmund.run(["export", "t.supertrace", "--format", "paje", "-o", "t.trace"]).found();
     let wrong = sigmund.run(["merge", "t.tsv", "-o", "u.supertrace", "--tables", "calls"]);
     wrong.complained(&["calls", "syscalls"]);
 }

@@ -54,17 +54,24 @@ pub(super) async fn intervals(
     window: &Window,
 ) -> Result<Vec<Box<dyn Source>>, Error> {
     let tables = Tables { trace, filter, actors, window };
+    let left_out = super::left_out_tables(trace);
+    let is_there = |table: &Table| !left_out.iter().any(|left_out| left_out.name == table.name);
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    if filter.level != Some(Level::User) {
-        sources.push(tables.slices(&SYSCALLS).await?);
-        sources.push(tables.slices(&INTERRUPTS).await?);
+    let (kernel, user) = (filter.level != Some(Level::User), filter.level != Some(Level::Kern));
+    for (table, is_selected) in [(&SYSCALLS, kernel), (&INTERRUPTS, kernel), (&SPANS, user)] {
+        if is_selected && is_there(table) {
+            sources.push(tables.slices(table).await?);
+        }
     }
-    if filter.level != Some(Level::Kern) {
-        sources.push(tables.slices(&SPANS).await?);
+    if user && is_there(&LOCKS) {
         sources.push(tables.holds().await?);
     }
-    sources.push(tables.wakeups().await?);
-    sources.push(tables.counters().await?);
+    if is_there(&WAKEUPS) {
+        sources.push(tables.wakeups().await?);
+    }
+    if is_there(&COUNTERS) {
+        sources.push(tables.counters().await?);
+    }
     Ok(sources)
 }
 

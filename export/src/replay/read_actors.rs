@@ -207,6 +207,9 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
 
 /// Names of processes, by pid.
 async fn process_names(trace: &SuperTrace) -> Result<HashMap<u32, String>, Error> {
+    if trace.info().left_out_tables().any(|name| name == PROCESSES.name) {
+        return Ok(HashMap::new());
+    }
     let rows = read(trace, &PROCESSES, Vec::new(), &["pid", "name"]).await?;
     let names = rows.iter().flat_map(|rows| {
         (0..rows.num_rows()).filter_map(|row| {
