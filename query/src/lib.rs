@@ -19,7 +19,7 @@
 //! | [`active_time`] | how long each user thread really executed |
 //! | [`reactivity`] | how long from an event to its treatment |
 //! | [`tracing_cost`] | what recording the program's own events cost it |
-//! | [`check`] | whether the super-trace holds what it promises |
+//! | [`check`] | whether the invariants of the super-trace hold |
 //!
 //! Values of users reach a plan as literals, never as SQL text. The library prints nothing.
 

@@ -53,7 +53,7 @@ fn table(trace: &SuperTrace, report: &Report, part: CheckPart) -> Table {
         CheckPart::Losses => tables::losses(trace, &report.losses),
         CheckPart::Gaps => tables::gaps(trace, &report.gaps),
         CheckPart::CpuTimes => tables::cpu_times(trace, &report.cpu_times),
-        CheckPart::Clocks => tables::clocks(trace, &report.clocks),
+        CheckPart::Clocks => tables::clocks(&report.clocks),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn print_excerpt(trace: &SuperTrace, report: &Report) -> Result<()> {
 }
 
 fn print_item(item: &Item) -> io::Result<()> {
-    line(format_args!("{:<15} {}", item.verdict, item.promise))?;
+    line(format_args!("{:<15} {}", item.verdict, item.invariant))?;
     let figures: Vec<String> = item.figures.iter().map(figure).collect();
     let detail = Some(item.detail.clone()).filter(|detail| !detail.is_empty());
     let more: Vec<String> =

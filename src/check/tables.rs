@@ -17,7 +17,7 @@ pub(super) fn invariants(items: &[Item]) -> Table {
         vec![
             item.name.into(),
             item.verdict.name().into(),
-            item.promise.into(),
+            item.invariant.into(),
             figures.join(", ").as_str().into(),
             item.detail.as_str().into(),
         ]
@@ -150,15 +150,17 @@ pub(super) fn cpu_times(trace: &SuperTrace, all: &[LwpTime]) -> Table {
     })
 }
 
-pub(super) fn clocks(trace: &SuperTrace, all: &[Clock]) -> Table {
-    let columns = ["clock", "snapshots", "span_us", "bracket_ns", "residual_ns"];
-    Table::new("Other clocks, relative to the main clock", &columns, all, |one| {
+pub(super) fn clocks(all: &[Clock]) -> Table {
+    let columns = ["clock", "against", "snapshots", "span_us", "bracket_ns", "residual_ns", "residual_tick"];
+    Table::new("Clocks, each relative to the one it was compared with", &columns, all, |one| {
         vec![
             one.domain.as_str().into(),
+            one.against.as_str().into(),
             one.snapshots.into(),
-            micros(trace, one.span.0 as f64),
+            one.span_ns.map_or(Cell::Nothing, |ns| Cell::Fraction(ns.round() / 1e3)),
             one.bracket_ns.map_or(Cell::Nothing, Cell::Fraction),
             one.residual_ns.map_or(Cell::Nothing, Cell::Fraction),
+            one.residual_tick.map_or(Cell::Nothing, Cell::Fraction),
         ]
     })
 }

@@ -89,19 +89,38 @@ impl Process {
         self.0
     }
 
-    /// Waits until it has used so much CPU time (to 10 ms: `utime` and `stime` of proc_pid_stat(5)), or has ended.
-    pub(crate) fn wait_for_cpu_time(&self, enough: Duration) {
+    /// Waits until it has more than so many LWPs, or has ended. A large program takes a while, and CPU time, to begin.
+    pub(crate) fn wait_for_more_lwps_than(&self, number: usize) {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(20) {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
-            // The name may have anything in it. After it, from the state on, these are the 12th and 13th.
-            let Some((_, rest)) = stat.rsplit_once(')') else { return };
-            let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
-            if Duration::from_millis(10 * ticks.sum::<u64>()) >= enough {
+            let Ok(lwps) = fs::read_dir(format!("/proc/{}/task", self.0)) else { return };
+            if lwps.count() > number {
                 return;
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Waits until it has used so much CPU time (to 10 ms: `utime` and `stime` of proc_pid_stat(5)) from now on, or has
+    /// ended.
+    pub(crate) fn wait_for_cpu_time(&self, enough: Duration) {
+        let Some(before) = self.cpu_time() else { return };
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(20) {
+            if self.cpu_time().is_none_or(|now| now - before >= enough) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// `None` if it has ended.
+    fn cpu_time(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
+        // The name may have anything in it. After it, from the state on, these are the 12th and 13th.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok());
+        Some(Duration::from_millis(10 * ticks.sum::<u64>()))
     }
 
     pub(crate) fn kill(&self) {

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
     path::Path,
     process::Command,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -219,6 +219,15 @@ fn what_holds_nothing_is_an_error_that_says_what_was_looked_for() {
     assert!(!sigmund.path("out.supertrace").exists());
 }
 
+/// A recorder writes the events of an LWP when they fill a packet of 64 KiB: of a killed one, the rest is lost.
+fn wait_for_a_packet(user_trace: &Path) {
+    let start = Instant::now();
+    let size = || fs::metadata(user_trace).map_or(0, |file| file.len());
+    while size() < 65_536 && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 #[test]
 fn a_run_whose_recorder_was_killed_is_finished_by_merge_and_says_so() {
     let Some(_alone) = kernel::as_root() else { return };
@@ -229,7 +238,7 @@ fn a_run_whose_recorder_was_killed_is_finished_by_merge_and_says_so() {
             sigmund.start(["record", "--force", "-o", "RUN", "--", program(), "sumtime", "14", "4", "60000"]);
         let program = kernel::program_of(recorder.pid(), "sumtime");
         std::thread::sleep(Duration::from_millis(250 + (kill * 370) % 600));
-        program.wait_for_cpu_time(Duration::from_millis(100));
+        wait_for_a_packet(&sigmund.path(&format!("RUN/user-{}.fut", program.number())));
         let during = soon(&sigmund, &["merge", "RUN", "-o", "during.supertrace"]);
         during.complained(&["RUN", "is being recorded"]);
         kernel::send(recorder.pid(), rustix::process::Signal::KILL);

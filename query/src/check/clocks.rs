@@ -1,30 +1,32 @@
-//! How well each other clock fits the main one: the rows of `clocks`, by clock.
+//! How well clocks fit each other: the rows of `clocks`, for each pair of clocks that was compared.
 
-use sigmund_model::Ticks;
 use sigmund_sql::SuperTrace;
 
 use super::{Figure, Item, Verdict, rows};
 use crate::Error;
 
-/// A snapshot may lie so far beside its clock's line, and as far as its own bracket is wide. More than that, and times of
+/// A snapshot may be as far from its clock's line as this, plus the width of its bracket. With a larger distance, times of
 /// this clock can be on the wrong side of an event of another.
 const MOST_NS: f64 = 10_000.0;
 
-/// One clock that was compared with the main one.
+/// One clock that was compared with another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {
     /// Its name.
     pub domain: String,
+    /// The name of the other.
+    pub against: String,
     /// How often both were read.
     pub snapshots: u64,
-    /// From the first snapshot to the last.
-    pub span: Ticks,
-    /// The widest bracket: how long the main clock went on while the other was read.
-    pub bracket: Ticks,
-    /// The same in nanoseconds, if somebody knows how long a tick is.
+    /// From the first snapshot to the last, in nanoseconds; `None` if the other counts ticks of an unknown rate.
+    pub span_ns: Option<f64>,
+    /// The widest bracket, in nanoseconds: how long the other went on while this one was read. `None` as for `span_ns`.
     pub bracket_ns: Option<f64>,
-    /// The largest distance of a snapshot from the line, in nanoseconds; `None` where no line could be drawn.
+    /// The largest distance of a snapshot from the line, in nanoseconds; `None` where there is no line, or if this clock
+    /// counts ticks of an unknown rate.
     pub residual_ns: Option<f64>,
+    /// The largest distance of a snapshot from the line, in ticks, if this clock counts ticks.
+    pub residual_tick: Option<f64>,
 }
 
 impl Clock {
@@ -34,24 +36,38 @@ impl Clock {
     }
 }
 
-const BY_CLOCK: &str = "
-    SELECT CAST(domain AS VARCHAR) AS domain, count(*) AS snapshots,
-           max(coalesce(after_tick, after_ns)) - min(coalesce(before_tick, before_ns)) AS span_tick,
-           max(coalesce(after_tick - before_tick, after_ns - before_ns)) AS bracket_tick, max(abs(residual_ns)) AS residual_ns
-    FROM raw_clocks GROUP BY domain ORDER BY domain";
+const BY_CLOCKS: &str = "
+    SELECT CAST(domain AS VARCHAR) AS domain, CAST(against AS VARCHAR) AS against, count(*) AS snapshots,
+           max(after_tick) - min(before_tick) AS span_tick, max(after_ns) - min(before_ns) AS span_ns,
+           max(after_tick - before_tick) AS bracket_tick, max(after_ns - before_ns) AS bracket_ns,
+           max(abs(residual_ns)) AS residual_ns, max(abs(residual_tick)) AS residual_tick
+    FROM raw_clocks GROUP BY domain, against ORDER BY domain, against";
 
-/// All clocks of which there are snapshots, by name.
+/// All pairs of clocks that were compared, by name.
 pub(super) async fn of(trace: &SuperTrace) -> Result<Vec<Clock>, Error> {
-    let batches = trace.sql(BY_CLOCK).await?.collect().await?;
+    let batches = trace.sql(BY_CLOCKS).await?.collect().await?;
+    // The rate that is known is that of the main clock.
+    let main = trace.info().get("main_clock");
+    let in_ns = |ticks: f64, clock: &str| {
+        let hz = trace.tick_hz().filter(|_| main.is_none_or(|main| main == clock));
+        hz.map(|hz| ticks * 1e9 / hz.per_second())
+    };
     let clock = |row: rows::Row<'_>| {
-        let bracket = Ticks(row.count(3));
+        let (domain, against) = (row.text(0).to_string(), row.text(1).to_string());
+        let length = |ticks: usize, ns: usize| match row.number(ns) {
+            Some(ns) => Some(ns as f64),
+            None => in_ns(row.number(ticks)? as f64, &against),
+        };
+        let residual_tick = row.fraction(8);
+        let residual_ns = row.fraction(7).or_else(|| in_ns(residual_tick?, &domain));
         Clock {
-            domain: row.text(0).to_string(),
-            snapshots: row.count(1),
-            span: Ticks(row.count(2)),
-            bracket,
-            bracket_ns: trace.tick_hz().map(|hz| bracket.0 as f64 * 1e9 / hz.per_second()),
-            residual_ns: row.fraction(4),
+            snapshots: row.count(2),
+            span_ns: length(3, 4),
+            bracket_ns: length(5, 6),
+            residual_ns,
+            residual_tick,
+            domain,
+            against,
         }
     };
     Ok(rows::of(&batches).map(clock).collect())
@@ -59,22 +75,26 @@ pub(super) async fn of(trace: &SuperTrace) -> Result<Vec<Clock>, Error> {
 
 /// Whether they fit.
 pub(super) fn check(clocks: &[Clock]) -> Item {
-    let residuals = || clocks.iter().filter_map(|clock| clock.residual_ns);
     let mut figures = vec![Figure::new("clocks", clocks.len() as f64)];
-    if residuals().next().is_some() {
-        figures.push(Figure::new("largest residual ns", residuals().fold(0.0, f64::max)));
-    }
-    let off: Vec<String> = clocks.iter().filter(|clock| !clock.fits()).map(told).collect();
-    let verdict = match (residuals().next(), off.as_slice()) {
+    let largest = |residuals: &mut dyn Iterator<Item = f64>| residuals.reduce(f64::max);
+    let in_ns = largest(&mut clocks.iter().filter_map(|clock| clock.residual_ns));
+    let mut only_in_ticks =
+        clocks.iter().filter(|clock| clock.residual_ns.is_none()).filter_map(|clock| clock.residual_tick);
+    figures.extend(in_ns.map(|residual| Figure::new("largest residual ns", residual)));
+    let in_ticks = largest(&mut only_in_ticks);
+    figures
+        .extend(in_ticks.map(|residual| Figure::new("largest residual in ticks of unknown rate", residual)));
+    let off: Vec<String> = clocks.iter().filter(|clock| !clock.fits()).map(misfit).collect();
+    let verdict = match (in_ns, off.as_slice()) {
         (None, _) => Verdict::NotApplicable,
         (_, []) => Verdict::Ok,
         _ => Verdict::Gaps,
     };
-    let promise = "Each clock that was compared with the main one runs straight beside it.";
-    Item { name: "clocks-fit", promise, verdict, figures, detail: off.join("; ") }
+    let invariant = "Each clock is linear in the clock that it was compared with.";
+    Item { name: "clocks-fit", invariant, verdict, figures, detail: off.join("; ") }
 }
 
-fn told(clock: &Clock) -> String {
+fn misfit(clock: &Clock) -> String {
     let residual = clock.residual_ns.unwrap_or_default() / 1e3;
-    format!("times of {} are only good to {residual:.1} us", clock.domain)
+    format!("times of {} are off by up to {residual:.1} us", clock.domain)
 }

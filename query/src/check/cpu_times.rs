@@ -1,4 +1,4 @@
-//! The third witness: how long the kernel itself says that each LWP was on CPUs, beside the sum of its running states.
+//! The on-CPU time of each LWP by the kernel's accounting, compared with the sum of its running states.
 //!
 //! Two sources, of which a trace may have none:
 //!
@@ -53,8 +53,8 @@ pub struct LwpTime {
 }
 
 impl LwpTime {
-    /// How far the running states are from the kernel's sum, beyond what may lie in the time that is unknown. Positive:
-    /// they say more.
+    /// How far the running states are from the kernel's sum, beyond what may lie in the time that is unknown.
+    /// Positive: their sum is larger.
     pub fn unexplained_ns(&self) -> f64 {
         let difference = self.on_cpu_ns - self.kernel_ns;
         if difference < 0.0 { (difference + self.unknown_ns).min(0.0) } else { difference }
@@ -97,7 +97,7 @@ const COMPARED: &str = "
     FROM kernel LEFT JOIN spent ON spent.lwp = kernel.lwp LEFT JOIN names ON names.lwp = kernel.lwp
     ORDER BY kernel.lwp";
 
-/// Compares them, as far as the trace says both.
+/// Compares them, as far as the trace has both.
 pub(super) async fn of(trace: &SuperTrace) -> Result<LwpTimes, Error> {
     let mut times = LwpTimes::default();
     if let Some(view) = trace.event_view(EVENT).filter(|_| declares_runtime(trace)) {
@@ -173,7 +173,7 @@ impl LwpTimes {
     }
 }
 
-/// Whether both say the same; `None` if the trace has no sum of the kernel's own.
+/// Whether both are the same; `None` if the trace has no sum of the kernel's own.
 pub(super) fn check(times: &LwpTimes) -> Option<Item> {
     if times.compared == 0 {
         return None;
@@ -185,7 +185,7 @@ pub(super) fn check(times: &LwpTimes) -> Option<Item> {
     let figures = vec![
         Figure::new("compared", times.compared as f64),
         Figure::new("differ", times.differ.len() as f64),
-        Figure::new("us more than the kernel's sum", sum(true)),
+        Figure::new("us more than the kernel's accounting", sum(true)),
         Figure::new("us less", sum(false)),
         Figure::new("us explained by unknown states", (times.explained_ns / 1e3).round()),
     ];
@@ -194,13 +194,14 @@ pub(super) fn check(times: &LwpTimes) -> Option<Item> {
         Some(first) => {
             let (on_cpu, kernel) = (first.on_cpu_ns / 1e3, first.kernel_ns / 1e3);
             let detail = format!(
-                "LWP {}: {on_cpu:.0} us by its states, {kernel:.0} us by the kernel, which leaves out stolen time and \
+                "LWP {}: {on_cpu:.0} us by its states, {kernel:.0} us by the kernel, which may leave out stolen time and \
                  interrupts",
                 first.lwp
             );
             (Verdict::Gaps, detail)
         }
     };
-    let promise = "An LWP's time on CPUs is what the kernel itself has summed.";
-    Some(Item { name: "cpu-times", promise, verdict, figures, detail })
+    let invariant =
+        "The on-CPU time of an LWP is the same by its running states and by the kernel's accounting.";
+    Some(Item { name: "cpu-times", invariant, verdict, figures, detail })
 }

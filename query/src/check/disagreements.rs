@@ -1,4 +1,4 @@
-//! User events on which the two witnesses of their CPU disagree, and why.
+//! User events whose CPU differs between the probe and sched_switch, and why.
 //!
 //! A probe reads the clock first and its CPU afterwards (`record_to` of `fut/src/probe/emit.rs`: `rdtsc`, then the
 //! `xadd` that reserves, then the load of `cpu_id` from the LWP's rseq area). What comes between the two separates the
@@ -16,7 +16,7 @@
 //! their CPU. An event of an LWP that sleeps by the switches, or waits for another CPU, is [`Cause::OffCpu`]: a switch or
 //! a wakeup is missing. What is neither has no explanation here.
 //!
-//! How often each was seen stands in ARCHITECTURE.md, "The two witnesses".
+//! How often each was seen is in ARCHITECTURE.md, "The two witnesses".
 
 use sigmund_model::{Cpu, Lwp, Thread, Ticks};
 use sigmund_sql::SuperTrace;
@@ -60,16 +60,14 @@ impl Cause {
     /// A sentence for people.
     pub fn sentence(self) -> &'static str {
         match self {
-            Cause::Moved => "moved to the other CPU between the stamp and the look at the CPU",
-            Cause::OffCpu => {
-                "asleep, or waiting for another CPU, by the switches: one of them is not in the trace"
-            }
-            Cause::OtherCpu => "on another CPU by the switches, and nothing explains it",
+            Cause::Moved => "migrated to the other CPU between reading the clock and reading the CPU",
+            Cause::OffCpu => "off-CPU by sched_switch: a switch or a wakeup is not in the trace",
+            Cause::OtherCpu => "on another CPU by sched_switch, for no known reason",
         }
     }
 }
 
-/// One user event on whose CPU the witnesses disagree.
+/// One user event whose CPU differs between the probe and sched_switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Disagreement {
     /// Its stamp.
@@ -80,9 +78,9 @@ pub struct Disagreement {
     pub lwp: Lwp,
     /// The user thread that was mounted.
     pub thread: Option<Thread>,
-    /// The CPU that the switches say; `None` if they say that the LWP was on none.
+    /// The CPU from sched_switch; `None` if the LWP was on none by it.
     pub cpu: Option<Cpu>,
-    /// The CPU that the probe saw.
+    /// The CPU from the probe.
     pub cpu_seen: Cpu,
     /// How long after the stamp the LWP left that CPU.
     pub left_after: Option<Ticks>,

@@ -1,4 +1,4 @@
-//! Gaps one by one: how long each is, and who was at work across it.
+//! Gaps one by one: how long each is, and the LWPs, user threads and CPUs in use across it.
 //!
 //! ```text
 //! CPU 1   |==70==|  |=====70=====|   |==81==|
@@ -12,7 +12,7 @@ use sigmund_sql::SuperTrace;
 use super::rows;
 use crate::Error;
 
-/// So many of those who were touched are named; all are counted.
+/// So many are named; all are counted.
 const NAMED: usize = 8;
 
 /// One gap.
@@ -28,15 +28,15 @@ pub struct Gap {
     pub cpu: Option<Cpu>,
     /// The user stream, if it is one.
     pub lwp: Option<Lwp>,
-    /// Last instant known to be before it.
+    /// Last instant known to be before the gap.
     pub from: Option<Ticks>,
-    /// First instant known to be behind it.
+    /// First instant known to be after the gap.
     pub to: Option<Ticks>,
     /// Events lost, where they were counted.
     pub events: Option<u64>,
-    /// What it says.
+    /// Details, as text.
     pub detail: String,
-    /// Who had an interval open across it, on its CPU or LWP.
+    /// LWPs with an interval open across it, on its CPU.
     pub lwps: Touched<Lwp>,
     /// User threads likewise.
     pub threads: Touched<Thread>,
@@ -51,7 +51,7 @@ impl Gap {
     }
 }
 
-/// Who was touched: some by name, and how many there are.
+/// What was in use across a gap: how many there are, and the numbers of some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched<T> {
     /// How many.
@@ -80,7 +80,7 @@ fn listed(limit: Option<usize>) -> String {
     )
 }
 
-/// Who had an interval of `table` open across a gap on the same `stream`.
+/// What had an interval of `table` open across a gap on the same `stream`.
 struct Touching {
     level: &'static str,
     stream: &'static str,
@@ -143,7 +143,7 @@ impl Touching {
     }
 }
 
-/// The first gaps, each with who was at work across it.
+/// The first gaps, each with what was in use across it.
 pub(super) async fn list(trace: &SuperTrace, limit: Option<usize>) -> Result<Vec<Gap>, Error> {
     if limit == Some(0) {
         return Ok(Vec::new());

@@ -31,7 +31,7 @@ pub struct LossSource {
     pub from: Option<Ticks>,
     /// Where the last ends.
     pub to: Option<Ticks>,
-    /// What one of them says.
+    /// The detail of one of them.
     pub example: String,
     /// What to do about it next time; may be empty.
     pub advice: String,
@@ -95,7 +95,7 @@ pub(super) fn check(losses: &[LossSource]) -> Item {
     };
     Item {
         name: "losses",
-        promise: "Nothing is missing that makes the answers doubtful.",
+        invariant: "No events are missing that analyses depend on.",
         verdict,
         figures,
         detail: details.join("; "),

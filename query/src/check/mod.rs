@@ -1,13 +1,14 @@
-//! Whether a super-trace holds what it promises, and where it is to be doubted.
+//! Whether the invariants of a super-trace hold, and which parts of it are in doubt.
 //!
 //! ```text
-//! promises.rs        a sentence and a query each: kept, or broken and where first
-//! witnesses.rs       the CPU that probes saw against the CPU that the switches say, per LWP
-//! disagreements.rs   each event on which the two differ, and why
+//! invariants.rs      invariants of states and times: a sentence and a query each
+//! pairing.rs         the same for intervals that the merge paired from events
+//! witnesses.rs       the CPU from the probe against the CPU from sched_switch, per LWP
+//! disagreements.rs   each event for which the two differ, and why
 //! neighbourhood.rs   what happened around one of them
 //! losses.rs          what is missing, by source
-//! gaps.rs            single gaps, and who was at work across them
-//! cpu_times.rs       the time of LWPs on CPUs against the kernel's own sum
+//! gaps.rs            single gaps, and the LWPs, threads and CPUs in use across them
+//! cpu_times.rs       the on-CPU time of LWPs against the kernel's accounting
 //! clocks.rs          how well other clocks fit the main one
 //! ```
 //!
@@ -17,9 +18,10 @@ mod clocks;
 mod cpu_times;
 mod disagreements;
 mod gaps;
+mod invariants;
 mod losses;
 mod neighbourhood;
-mod promises;
+mod pairing;
 mod rows;
 mod witnesses;
 
@@ -37,16 +39,17 @@ pub use neighbourhood::{Neighbour, Neighbourhood, Stay};
 pub use witnesses::LwpWitnesses;
 
 use crate::Error;
-use promises::{PROMISES, Promise};
+use invariants::{INVARIANTS, Invariant};
+use pairing::PAIRING_INVARIANTS;
 
-/// What became of one promise.
+/// The result of checking one invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds.
     Ok,
     /// It holds, but for gaps that are known: something is missing there, or not certain.
     Gaps,
-    /// It does not.
+    /// It does not hold.
     Broken,
     /// The trace has nothing to check it on.
     NotApplicable,
@@ -70,14 +73,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What all promises together come to.
+/// The verdict on the whole trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Every promise holds, and nothing is missing.
+    /// Every invariant holds, and nothing is missing.
     Sound,
-    /// Every promise holds outside of gaps that are known.
+    /// Every invariant holds outside of known gaps.
     SoundWithGaps,
-    /// A promise is broken.
+    /// An invariant is broken.
     Broken,
     /// There is no event, so nothing could be checked.
     Empty,
@@ -95,7 +98,7 @@ impl Trust {
     }
 }
 
-/// A number that a verdict stands on.
+/// A number that a verdict is based on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// What it counts.
@@ -110,25 +113,25 @@ impl Figure {
     }
 }
 
-/// One promise, and what became of it.
+/// One invariant, and the result of checking it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     /// A short name.
     pub name: &'static str,
-    /// What is promised.
-    pub promise: &'static str,
-    /// What became of it.
+    /// What holds if it is not broken.
+    pub invariant: &'static str,
+    /// The result.
     pub verdict: Verdict,
-    /// The numbers it stands on.
+    /// The numbers that the verdict is based on.
     pub figures: Vec<Figure>,
-    /// Where it is broken first, or what else there is to say; may be empty.
+    /// Where it is broken first, or what else is known; may be empty.
     pub detail: String,
 }
 
 /// How much is listed one by one. What is counted is counted of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Events on which the two witnesses disagree; `None` for all. Each costs some queries.
+    /// Events whose CPU differs between the probe and sched_switch; `None` for all. Each costs some queries.
     pub disagreements: Option<usize>,
     /// Gaps, the gravest and longest first; `None` for all. Each is compared with every interval on its CPU or LWP.
     pub gaps: Option<usize>,
@@ -144,20 +147,21 @@ impl Listed {
     pub const ALL: Listed = Listed { disagreements: None, gaps: None };
 }
 
-/// Every promise of a super-trace, and what became of it; and what speaks for and against it.
+/// Every invariant of a super-trace, with its result and the evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// In the order in which they are best read.
     pub items: Vec<Item>,
-    /// What the two witnesses said of each LWP that recorded user events; those who disagree most come first.
+    /// How often the CPU from the probe and from sched_switch agree, for each LWP that recorded user events; those with
+    /// most disagreements come first.
     pub lwps: Vec<LwpWitnesses>,
-    /// Events on which they disagree, in the order of time, as many as were asked for.
+    /// Events for which the two differ, sorted by time, as many as were asked for.
     pub disagreements: Vec<Disagreement>,
     /// What is missing, by kind and source.
     pub losses: Vec<LossSource>,
     /// Gaps one by one, as many as were asked for.
     pub gaps: Vec<Gap>,
-    /// LWPs whose time on CPUs is not the kernel's own sum, those that differ most first.
+    /// LWPs whose on-CPU time differs from the kernel's accounting, those that differ most first.
     pub cpu_times: Vec<LwpTime>,
     /// The clocks that were compared with the main one.
     pub clocks: Vec<Clock>,
@@ -166,12 +170,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether any promise is broken.
+    /// Whether any invariant is broken.
     pub fn is_broken(&self) -> bool {
         self.trust() == Trust::Broken
     }
 
-    /// What it comes to.
+    /// The verdict on the whole trace.
     pub fn trust(&self) -> Trust {
         let any = |verdict| self.items.iter().any(|item| item.verdict == verdict);
         if any(Verdict::Broken) {
@@ -194,12 +198,12 @@ impl Report {
 /// Checks everything.
 ///
 /// # Errors
-/// When the trace cannot be read. A broken promise is no error: it is in the report.
+/// When the trace cannot be read. A broken invariant is no error: it is in the report.
 pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> {
     let causes = disagreements::count(trace).await?;
     let mut items = vec![witnesses::check(trace, causes)?];
-    for promise in PROMISES {
-        items.push(verify(trace, promise).await?);
+    for invariant in INVARIANTS.iter().chain(PAIRING_INVARIANTS) {
+        items.push(verify(trace, invariant).await?);
     }
     let cpu_times = cpu_times::of(trace).await?;
     items.extend(cpu_times::check(&cpu_times));
@@ -221,19 +225,26 @@ pub async fn check(trace: &SuperTrace, listed: Listed) -> Result<Report, Error> 
     })
 }
 
-/// Runs the query of a promise. It gives one row: how many were checked, how many are broken, the first of them.
-async fn verify(trace: &SuperTrace, promise: &Promise) -> Result<Item, Error> {
-    let on_query = Error::on(trace, promise.name);
+/// Runs the query of an invariant. It gives one row: how many were checked, how many are broken, the first of them.
+async fn verify(trace: &SuperTrace, invariant: &Invariant) -> Result<Item, Error> {
+    let (name, sentence) = (invariant.name, invariant.sentence);
+    if let Some(table) =
+        trace.info().left_out_tables().find(|table| invariant.optional_tables.contains(table))
+    {
+        let (verdict, detail) = (Verdict::NotApplicable, format!("the table {table} was left out"));
+        return Ok(Item { name, invariant: sentence, verdict, figures: Vec::new(), detail });
+    }
+    let on_query = Error::on(trace, name);
     let last = trace.last_tick().map_or(0, |t| t.0 as i64);
-    let plan = trace.sql(promise.query).await?.into_frame();
+    let plan = trace.sql(invariant.query).await?.into_frame();
     let plan = plan.with_param_values(vec![("last_tick", ScalarValue::from(last))]).map_err(&on_query)?;
-    let plan = if promise.in_file_order { trace.in_file_order(plan) } else { plan };
+    let plan = if invariant.in_file_order { trace.in_file_order(plan) } else { plan };
     let batches = plan.collect().await.map_err(&on_query)?;
     let (mut checked, mut broken, mut detail) = (0, 0, String::new());
     for row in rows::of(&batches) {
         (checked, broken) = (row.count(0), row.count(1));
         if let Some(first) = row.number(2) {
-            detail = format!("first: {} {first}", promise.first_is);
+            detail = format!("first: {} {first}", invariant.first_is);
         }
     }
     let verdict = match (checked, broken) {
@@ -242,5 +253,5 @@ async fn verify(trace: &SuperTrace, promise: &Promise) -> Result<Item, Error> {
         _ => Verdict::Broken,
     };
     let figures = vec![Figure::new("checked", checked as f64), Figure::new("broken", broken as f64)];
-    Ok(Item { name: promise.name, promise: promise.sentence, verdict, figures, detail })
+    Ok(Item { name, invariant: sentence, verdict, figures, detail })
 }

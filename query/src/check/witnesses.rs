@@ -1,4 +1,4 @@
-//! The two witnesses: the CPU a probe saw, and the CPU that the kernel's switches say its LWP was on.
+//! The two sources of the CPU of a user event: the probe that recorded it, and the kernel's `sched_switch`.
 
 use sigmund_model::{
     Lwp,
@@ -16,10 +16,10 @@ use crate::Error;
 /// With fewer that agree, whatever the cause, the two sides are not of one recording or of one clock.
 const LEAST_PERCENT: f64 = 99.9;
 
-/// So many may be on another CPU than the switches say without a reason, of 100.
+/// So many of 100 may have different CPUs for no known reason.
 const MOST_UNEXPLAINED: f64 = 0.01;
 
-/// What the two witnesses say of the user events of one LWP.
+/// How often the CPU from the probe and from sched_switch agree for the user events of one LWP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LwpWitnesses {
     /// Which.
@@ -28,16 +28,16 @@ pub struct LwpWitnesses {
     pub name: Option<String>,
     /// User events that it recorded.
     pub events: u64,
-    /// Those on whose CPU both agree.
+    /// User events whose CPU is the same by the probe and by sched_switch.
     pub agree: u64,
-    /// Those on whose CPU they do not.
+    /// User events whose CPU differs.
     pub disagree: u64,
-    /// Those that have one witness only.
+    /// User events whose CPU is known from one of the two only.
     pub single: u64,
 }
 
 impl LwpWitnesses {
-    /// How many of those with two witnesses they agree on; `None` if there are none.
+    /// The percentage of agreement where both are known; `None` if there are none.
     pub fn percent(&self) -> Option<f64> {
         percent(self.agree, self.disagree)
     }
@@ -80,39 +80,39 @@ pub(super) fn check(trace: &SuperTrace, causes: Causes) -> Result<Item, Error> {
     let (agree, disagree, single) = (count(WITNESS_AGREE)?, count(WITNESS_DISAGREE)?, count(WITNESS_SINGLE)?);
     let figure = |name: &str, count: u64| Figure::new(name, count as f64);
     let mut figures =
-        vec![figure("agree", agree), figure("disagree", disagree), figure("one witness only", single)];
+        vec![figure("agree", agree), figure("disagree", disagree), figure("one source only", single)];
     if causes != Causes::default() {
         figures.push(figure("moved", causes.moved));
         figures.push(figure("off-cpu", causes.off_cpu));
         figures.push(figure("other-cpu", causes.other_cpu));
     }
     let (verdict, detail) = match percent(agree, disagree) {
-        // Both sides are there, and nothing shows that they are of one time, one clock, one boot.
+        // Both sides have events, and nothing shows that they are of one time, one clock, one boot.
         None if single > 0 && count("kernel_events")? > 0 => (
             Verdict::Gaps,
-            "no user event has two witnesses: the kernel's switches do not cover the time of the user events, or \
+            "no user event has a CPU from both: sched_switch events do not cover the time of the user events, or \
              are of another clock or boot"
                 .to_string(),
         ),
-        None => (Verdict::NotApplicable, "no user event has two witnesses".to_string()),
+        None => (Verdict::NotApplicable, "no user event has a CPU from both".to_string()),
         Some(percent) => {
             figures.push(Figure::new("percent", percent));
             match judge(percent, agree, disagree, causes) {
                 (Verdict::Ok, detail) if single > agree + disagree => (
                     Verdict::Gaps,
-                    format!("{detail}; most user events have one witness only: the kernel's switches do not cover them"),
+                    format!("{detail}; most user events have a CPU from one source only: no sched_switch events cover them"),
                 ),
                 judged => judged,
             }
         }
     };
-    let promise = "The CPU that a probe saw is the CPU that the kernel had its LWP on.";
-    Ok(Item { name: "two-witnesses", promise, verdict, figures, detail })
+    let invariant = "The CPU of a user event is the same from the probe and from sched_switch.";
+    Ok(Item { name: "two-witnesses", invariant, verdict, figures, detail })
 }
 
-/// What has no reason breaks the promise.
+/// Differences without a known reason break the invariant.
 fn judge(percent: f64, agree: u64, disagree: u64, causes: Causes) -> (Verdict, String) {
-    // What nobody looked at has no reason either.
+    // The reason of those that were not examined is not known either.
     let unexamined = disagree.saturating_sub(EXAMINED as u64);
     let unexplained = (causes.other_cpu + unexamined) as f64 * 100.0 / (agree + disagree) as f64;
     let detail = format!("{percent:.4} % agree, expected at least {LEAST_PERCENT} %");
@@ -120,11 +120,12 @@ fn judge(percent: f64, agree: u64, disagree: u64, causes: Causes) -> (Verdict, S
         (Verdict::Broken, detail)
     } else if unexplained > MOST_UNEXPLAINED {
         let more =
-            format!("{unexplained:.4} % disagree without a reason, expected at most {MOST_UNEXPLAINED} %");
+            format!("{unexplained:.4} % differ for no known reason, expected at most {MOST_UNEXPLAINED} %");
         (Verdict::Broken, format!("{detail}; {more}"))
     } else if causes.off_cpu > 0 {
         // The merge has a row in `losses` for them, which is the gap.
-        let more = format!("{} on no CPU by the switches: some are not in the trace", causes.off_cpu);
+        let more =
+            format!("{} on no CPU by sched_switch: some switches are not in the trace", causes.off_cpu);
         (Verdict::Ok, format!("{detail}; {more}"))
     } else {
         (Verdict::Ok, detail)

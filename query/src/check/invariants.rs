@@ -1,29 +1,32 @@
-//! What a super-trace promises: a sentence and a query each.
+//! The invariants of the tables of states and times: a sentence and a query each.
 //!
 //! Each query gives one row: `checked`, `broken`, and the `first` that is broken. `$last_tick` is the end of the
 //! trace, where intervals without an end are cut.
 //!
-//! The system reuses its numbers: two LWPs may have had one tid, one after the other. Sums are compared for all who had
-//! a number together.
+//! The system reuses its numbers: two LWPs may have had one tid, one after the other. Sums are compared for all that had
+//! the same number together.
 
-/// One promise.
-pub(crate) struct Promise {
+/// One invariant.
+pub(crate) struct Invariant {
     pub(crate) name: &'static str,
     pub(crate) sentence: &'static str,
     /// What the number in `first` is.
     pub(crate) first_is: &'static str,
-    /// Reads the rows one by one, as they lie in the files.
+    /// Reads the rows one by one, in the order of the files.
     pub(crate) in_file_order: bool,
+    /// Tables that it reads, and that a merge may leave out.
+    pub(crate) optional_tables: &'static [&'static str],
     pub(crate) query: &'static str,
 }
 
-/// All that are checked by a query.
-pub(crate) const PROMISES: &[Promise] = &[
-    Promise {
+/// Those of events, states, threads and LWPs.
+pub(crate) const INVARIANTS: &[Invariant] = &[
+    Invariant {
         name: "events-in-order",
-        sentence: "Events lie in the order of time.",
+        sentence: "Events are sorted by time.",
         first_is: "at tick",
         in_file_order: true,
+        optional_tables: &[],
         query: "
             WITH with_previous AS (
                 SELECT ts_tick,
@@ -34,11 +37,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(ts_tick) FILTER (WHERE ts_tick < previous) AS first
             FROM with_previous",
     },
-    Promise {
+    Invariant {
         name: "one-lwp-per-cpu",
         sentence: "No CPU runs two LWPs at once.",
         first_is: "at tick",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH running AS (
                 SELECT cpu, ts_tick, coalesce(ts_tick + dur_tick, $last_tick) AS end_tick
@@ -54,11 +58,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(ts_tick) FILTER (WHERE ts_tick < taken_until) AS first
             FROM with_previous",
     },
-    Promise {
+    Invariant {
         name: "one-cpu-per-lwp",
         sentence: "No LWP runs on two CPUs at once.",
         first_is: "at tick",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH running AS (
                 SELECT lwp, ts_tick, coalesce(ts_tick + dur_tick, $last_tick) AS end_tick
@@ -74,11 +79,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(ts_tick) FILTER (WHERE ts_tick < runs_until) AS first
             FROM with_previous",
     },
-    Promise {
+    Invariant {
         name: "one-place-per-thread",
         sentence: "No user thread is active in two places at once.",
         first_is: "at tick",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH with_previous AS (
                 SELECT ts_tick,
@@ -90,11 +96,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(ts_tick) FILTER (WHERE ts_tick < active_until) AS first
             FROM with_previous",
     },
-    Promise {
+    Invariant {
         name: "states-without-holes",
-        sentence: "Each state of a user thread begins where the one before ended.",
+        sentence: "Each state of a user thread begins when the previous one ends.",
         first_is: "at tick",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH with_previous AS (
                 SELECT ts_tick,
@@ -104,7 +111,7 @@ pub(crate) const PROMISES: &[Promise] = &[
                 FROM raw_thread_states
                 WINDOW in_time AS (PARTITION BY thread ORDER BY ts_tick, dur_tick NULLS LAST)),
             judged AS (
-                -- Behind an exit, another one has the number.
+                -- After an exit, the number belongs to another thread.
                 SELECT ts_tick, place > 1 AND previous_state <> 'exited'
                            AND previous_end IS DISTINCT FROM ts_tick AS is_broken
                 FROM with_previous)
@@ -113,11 +120,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(ts_tick) FILTER (WHERE is_broken) AS first
             FROM judged",
     },
-    Promise {
+    Invariant {
         name: "states-sum-to-life",
-        sentence: "The states of a user thread sum to its life.",
+        sentence: "The states of a user thread sum to its lifetime.",
         first_is: "thread",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH sums AS (
                 SELECT thread, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS ticks
@@ -136,11 +144,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(thread) FILTER (WHERE is_broken) AS first
             FROM judged",
     },
-    Promise {
+    Invariant {
         name: "active-is-active",
-        sentence: "A user thread's active intervals, its active states and its active time are the same sum.",
+        sentence: "The active intervals, the active states and the active time of a user thread have the same sum.",
         first_is: "thread",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH intervals AS (
                 SELECT thread, sum(dur_tick) AS ticks FROM raw_active GROUP BY thread),
@@ -163,11 +172,12 @@ pub(crate) const PROMISES: &[Promise] = &[
                    min(thread) FILTER (WHERE is_broken) AS first
             FROM judged",
     },
-    Promise {
+    Invariant {
         name: "lwp-time-is-spent",
-        sentence: "An LWP's time on CPUs is its time with a user thread mounted plus its time without one.",
+        sentence: "The on-CPU time of an LWP is the sum of its times with and without a mounted user thread.",
         first_is: "LWP",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             SELECT count(*) AS checked,
                    count(*) FILTER (WHERE on_cpu_tick <> active_tick + unmounted_tick) AS broken,
@@ -175,11 +185,12 @@ pub(crate) const PROMISES: &[Promise] = &[
             FROM raw_lwps
             WHERE carries_threads",
     },
-    Promise {
+    Invariant {
         name: "lwp-time-is-running",
-        sentence: "An LWP's time on CPUs is the sum of its running states.",
+        sentence: "The on-CPU time of an LWP is the sum of its running states.",
         first_is: "LWP",
         in_file_order: false,
+        optional_tables: &[],
         query: "
             WITH running AS (
                 SELECT lwp, sum(coalesce(dur_tick, $last_tick - ts_tick)) AS ticks
