@@ -1,0 +1,153 @@
+//! The answer of a measure: a table whose columns say what they hold.
+
+use std::borrow::Cow;
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name; ends in `_tick` if it holds lengths or instants in ticks.
+    pub name: Cow<'static, str>,
+    /// What it holds.
+    pub kind: Kind,
+    /// A sentence about it.
+    pub doc: &'static str,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number of things, or the number of a thing.
+    Count,
+    /// A length of time in ticks.
+    Length,
+    /// An instant in ticks of the main clock.
+    Instant,
+    /// A share in per cent.
+    Percent,
+    /// A figure of another kind.
+    Fraction,
+    /// A word or text.
+    Text,
+}
+
+impl Column {
+    /// Numbers of things.
+    pub const fn count(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Count, doc }
+    }
+
+    /// Lengths; the name ends in `_tick`.
+    pub const fn length(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Length, doc }
+    }
+
+    /// Instants; the name ends in `_tick`.
+    pub const fn instant(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Instant, doc }
+    }
+
+    /// Shares in per cent.
+    pub const fn percent(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Percent, doc }
+    }
+
+    /// Texts.
+    pub const fn text(name: &'static str, doc: &'static str) -> Column {
+        Column { name: Cow::Borrowed(name), kind: Kind::Text, doc }
+    }
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Not known, or none.
+    Null,
+    /// Of [`Kind::Count`], [`Kind::Length`] or [`Kind::Instant`].
+    Number(i64),
+    /// Of [`Kind::Percent`] or [`Kind::Fraction`].
+    Fraction(f64),
+    /// Of [`Kind::Text`].
+    Text(Cow<'static, str>),
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Number(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Number(number as i64)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Value {
+        Value::Number(number.into())
+    }
+}
+
+impl From<usize> for Value {
+    fn from(number: usize) -> Value {
+        Value::Number(number as i64)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Fraction(number)
+    }
+}
+
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, each with a cell for each column.
+    pub rows: Vec<Vec<Value>>,
+    /// What a reader must know to read it right, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    /// An empty table.
+    pub fn new(columns: Vec<Column>) -> Answer {
+        Answer { columns, ..Answer::default() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Vec<Value>) {
+        debug_assert_eq!(row.len(), self.columns.len(), "a cell for each column");
+        self.rows.push(row);
+    }
+
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// `part` of `whole` in per cent; 0 of nothing.
+pub fn percent(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

@@ -1,0 +1,88 @@
+//! What follows from the tables: who was on a CPU, what an LWP carried, the system call and the interrupt at an instant.
+
+use std::collections::HashMap;
+
+use sigmund_model::{LwpState, ThreadState};
+
+use super::{Interrupt, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay};
+use crate::Interval;
+
+/// Which LWP was on each CPU.
+pub(super) fn on_cpu(lwps: &SeriesBuilder<LwpStay>) -> Series<u32> {
+    let mut on_cpu = SeriesBuilder::default();
+    for (lwp, interval, stay) in lwps.rows() {
+        if let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) {
+            on_cpu.push(cpu.into(), interval, lwp as u32);
+        }
+    }
+    on_cpu.build()
+}
+
+/// Which user thread was mounted on each LWP.
+pub(super) fn mounted(threads: &SeriesBuilder<ThreadStay>) -> Series<u64> {
+    let mut mounted = SeriesBuilder::default();
+    for (thread, interval, stay) in threads.rows() {
+        let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+        if let (true, Some(lwp)) = (is_mounted, stay.lwp) {
+            mounted.push(lwp.into(), interval, thread);
+        }
+    }
+    mounted.build()
+}
+
+/// The system calls of each LWP, by their places. They do not overlap, but for an `execve` by an LWP that takes the number
+/// of its leader; the later one is left out.
+pub(super) fn calls(syscalls: &[Syscall]) -> Series<u32> {
+    let mut calls = SeriesBuilder::default();
+    let mut until: HashMap<u32, i64> = HashMap::new();
+    for (place, call) in syscalls.iter().enumerate() {
+        let until = until.entry(call.lwp).or_insert(i64::MIN);
+        if call.interval.from >= *until {
+            *until = call.interval.to;
+            calls.push(call.lwp.into(), call.interval, place as u32);
+        }
+    }
+    calls.build()
+}
+
+/// The innermost interrupt at each instant of each CPU, by its place: an interrupt without those that are inside of it.
+pub(super) fn innermost(interrupts: &[Interrupt]) -> Series<u32> {
+    let mut pieces = SeriesBuilder::default();
+    // Of each CPU those that are open, and from when on the innermost has no piece yet.
+    let mut open: HashMap<u32, (Vec<u32>, i64)> = HashMap::new();
+    for (place, interrupt) in interrupts.iter().enumerate() {
+        let (stack, since) = open.entry(interrupt.cpu).or_default();
+        close(&mut pieces, interrupts, interrupt.cpu, stack, since, interrupt.interval.from);
+        if let Some(around) = stack.last() {
+            push(&mut pieces, interrupt.cpu, *since, interrupt.interval.from, *around);
+        }
+        stack.push(place as u32);
+        *since = interrupt.interval.from;
+    }
+    for (cpu, (stack, since)) in &mut open {
+        close(&mut pieces, interrupts, *cpu, stack, since, i64::MAX);
+    }
+    pieces.build()
+}
+
+/// Ends those that have ended by `tick`.
+fn close(
+    pieces: &mut SeriesBuilder<u32>,
+    interrupts: &[Interrupt],
+    cpu: u32,
+    stack: &mut Vec<u32>,
+    since: &mut i64,
+    tick: i64,
+) {
+    while let Some(place) = stack.pop_if(|place| interrupts[*place as usize].interval.to <= tick) {
+        let end = interrupts[place as usize].interval.to;
+        push(pieces, cpu, *since, end, place);
+        *since = end.max(*since);
+    }
+}
+
+fn push(pieces: &mut SeriesBuilder<u32>, cpu: u32, from: i64, to: i64, place: u32) {
+    if from < to {
+        pieces.push(cpu.into(), Interval { from, to }, place);
+    }
+}

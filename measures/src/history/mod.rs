@@ -1,0 +1,115 @@
+//! What a super-trace says, in memory: what each user thread, LWP and CPU did, and when.
+//!
+//! A measure asks it; who reads the tables builds it ([`HistoryBuilder`]), with no more tables than the measure needs
+//! ([`Needs`]). What was not loaded is empty.
+
+mod derived;
+mod names;
+mod needs;
+mod rows;
+mod series;
+mod words;
+
+use crate::Interval;
+
+pub use names::{Life, Names};
+pub use needs::Needs;
+pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
+pub use series::{Series, SeriesBuilder, Track};
+pub use words::{Word, Words};
+
+/// What happened, as far as it was loaded.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// From the first event to the last.
+    pub extent: Option<Interval>,
+    /// What user threads did, by their numbers.
+    pub threads: Series<ThreadStay>,
+    /// What LWPs did, by their tids.
+    pub lwps: Series<LwpStay>,
+    /// Which LWP was on each CPU, by the CPU's number: from `lwps`.
+    pub on_cpu: Series<u32>,
+    /// Which user thread was mounted on each LWP, by its tid: from `threads`.
+    pub mounted: Series<u64>,
+    /// Wakeups, sorted by time.
+    pub wakeups: Vec<Wakeup>,
+    /// Interrupts, sorted by their begin; of equal begin the outer first.
+    pub interrupts: Vec<Interrupt>,
+    /// System calls, sorted by their begin.
+    pub syscalls: Vec<Syscall>,
+    /// The place in `syscalls` of the call that each LWP was in, by its tid.
+    pub calls: Series<u32>,
+    /// The place in `interrupts` of the innermost interrupt at each instant, by the CPU's number.
+    pub innermost: Series<u32>,
+    /// Spans and functions, sorted by their begin; of equal begin the outer first.
+    pub spans: Vec<Span>,
+    /// Requests for locks, sorted by time.
+    pub locks: Vec<LockRequest>,
+    /// Where events are missing, sorted by their begin.
+    pub gaps: Vec<Gap>,
+    /// Names and lives of user threads, LWPs and processes. Always loaded.
+    pub names: Names,
+    /// Names of other things.
+    pub words: Words,
+}
+
+/// Collects a [`History`]. Rows come in any order.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryBuilder {
+    history: History,
+    threads: SeriesBuilder<ThreadStay>,
+    lwps: SeriesBuilder<LwpStay>,
+}
+
+impl HistoryBuilder {
+    /// What is collected other than states, to add to.
+    pub fn history(&mut self) -> &mut History {
+        &mut self.history
+    }
+
+    /// A row of `thread_states`.
+    pub fn thread_state(&mut self, thread: u64, interval: Interval, stay: ThreadStay) {
+        self.threads.push(thread, interval, stay);
+    }
+
+    /// A row of `lwp_states`.
+    pub fn lwp_state(&mut self, lwp: u32, interval: Interval, stay: LwpStay) {
+        self.lwps.push(lwp.into(), interval, stay);
+    }
+
+    /// The history.
+    pub fn build(self) -> History {
+        let HistoryBuilder { mut history, threads, lwps } = self;
+        history.on_cpu = derived::on_cpu(&lwps);
+        history.mounted = derived::mounted(&threads);
+        history.threads = threads.build();
+        history.lwps = lwps.build();
+        history.wakeups.sort_by_key(|wakeup| wakeup.tick);
+        history.interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));
+        history.syscalls.sort_by_key(|call| call.interval.from);
+        history.spans.sort_by_key(|span| (span.interval.from, span.depth));
+        history.locks.sort_by_key(|request| request.tick);
+        history.gaps.sort_by_key(|gap| gap.interval);
+        history.calls = derived::calls(&history.syscalls);
+        history.innermost = derived::innermost(&history.interrupts);
+        history
+    }
+}
+
+impl History {
+    /// The user thread that an LWP carried just before a tick.
+    pub fn mounted_before(&self, lwp: u32, tick: i64) -> Option<u64> {
+        self.mounted.of(lwp.into()).before(tick).map(|(_, thread)| *thread)
+    }
+
+    /// The system call that an LWP was in at a tick.
+    pub fn call_at(&self, lwp: u32, tick: i64) -> Option<&Syscall> {
+        let (_, place) = self.calls.of(lwp.into()).at(tick)?;
+        self.syscalls.get(*place as usize)
+    }
+
+    /// The user thread that an LWP carried at a tick.
+    pub fn mounted_at(&self, lwp: u32, tick: i64) -> Option<u64> {
+        self.mounted.of(lwp.into()).at(tick).map(|(_, thread)| *thread)
+    }
+}

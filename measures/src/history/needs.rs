@@ -1,0 +1,38 @@
+//! Which tables a measure needs.
+
+/// Tables of a super-trace, to be loaded into a [`History`](crate::History).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// `thread_states`.
+    pub thread_states: bool,
+    /// `lwp_states`.
+    pub lwp_states: bool,
+    /// `wakeups`.
+    pub wakeups: bool,
+    /// `interrupts`.
+    pub interrupts: bool,
+    /// `syscalls`.
+    pub syscalls: bool,
+    /// `spans`.
+    pub spans: bool,
+    /// `locks`.
+    pub locks: bool,
+}
+
+impl Needs {
+    /// None.
+    pub const NONE: Needs = Needs {
+        thread_states: false,
+        lwp_states: false,
+        wakeups: false,
+        interrupts: false,
+        syscalls: false,
+        spans: false,
+        locks: false,
+    };
+    /// The states of both levels.
+    pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, ..Needs::NONE };
+    /// All of them.
+    pub const ALL: Needs =
+        Needs { wakeups: true, interrupts: true, syscalls: true, spans: true, locks: true, ..Needs::STATES };
+}

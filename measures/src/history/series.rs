@@ -1,0 +1,255 @@
+//! Intervals of many threads, LWPs or CPUs, found by number and time.
+
+use std::{collections::HashMap, iter, ops::Range};
+
+use crate::Interval;
+
+/// What each of many keys was doing, and when.
+///
+/// Of one key the intervals are sorted and do not overlap; between them nothing is known.
+#[derive(Clone, Debug)]
+pub struct Series<T> {
+    places: HashMap<u64, Range<usize>>,
+    from: Vec<i64>,
+    to: Vec<i64>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Series<T> {
+    fn default() -> Series<T> {
+        Series { places: HashMap::new(), from: Vec::new(), to: Vec::new(), values: Vec::new() }
+    }
+}
+
+/// Collects a [`Series`], row by row in any order.
+#[derive(Clone, Debug)]
+pub struct SeriesBuilder<T> {
+    keys: Vec<u64>,
+    intervals: Vec<Interval>,
+    values: Vec<T>,
+}
+
+impl<T> Default for SeriesBuilder<T> {
+    fn default() -> SeriesBuilder<T> {
+        SeriesBuilder { keys: Vec::new(), intervals: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Clone> SeriesBuilder<T> {
+    /// Adds a row.
+    pub fn push(&mut self, key: u64, interval: Interval, value: T) {
+        self.keys.push(key);
+        self.intervals.push(interval);
+        self.values.push(value);
+    }
+
+    /// The rows so far.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u64, Interval, &T)> {
+        let intervals = self.intervals.iter().copied();
+        self.keys.iter().copied().zip(intervals).zip(&self.values).map(|((key, at), value)| (key, at, value))
+    }
+
+    /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
+    pub fn build(self) -> Series<T> {
+        let SeriesBuilder { keys, intervals, values } = self;
+        let mut places: HashMap<u64, Range<usize>> = HashMap::new();
+        for key in &keys {
+            places.entry(*key).or_default().end += 1;
+        }
+        let mut next = 0;
+        for place in places.values_mut() {
+            let count = place.end;
+            *place = next..next;
+            next += count;
+        }
+        let mut order = vec![0; keys.len()];
+        for (row, key) in keys.iter().enumerate() {
+            if let Some(place) = places.get_mut(key) {
+                order[place.end] = row;
+                place.end += 1;
+            }
+        }
+        drop(keys);
+        for place in places.values() {
+            let rows = &mut order[place.clone()];
+            if !rows.is_sorted_by_key(|row| intervals[*row]) {
+                rows.sort_by_key(|row| intervals[*row]);
+            }
+        }
+        Series {
+            from: order.iter().map(|row| intervals[*row].from).collect(),
+            to: order.iter().map(|row| intervals[*row].to).collect(),
+            values: order.iter().map(|row| values[*row].clone()).collect(),
+            places,
+        }
+    }
+}
+
+impl<T> Series<T> {
+    /// The keys, in no order.
+    pub fn keys(&self) -> impl Iterator<Item = u64> {
+        self.places.keys().copied()
+    }
+
+    /// The intervals of one key; none if the key is not there.
+    pub fn of(&self, key: u64) -> Track<'_, T> {
+        let place = self.places.get(&key).cloned().unwrap_or_default();
+        Track { from: &self.from[place.clone()], to: &self.to[place.clone()], values: &self.values[place] }
+    }
+
+    /// All keys with their intervals, in no order of keys.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Track<'_, T>)> {
+        self.places.keys().map(|key| (*key, self.of(*key)))
+    }
+
+    /// How many intervals there are of all keys.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is no interval.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// The intervals of one key.
+#[derive(Debug)]
+pub struct Track<'s, T> {
+    from: &'s [i64],
+    to: &'s [i64],
+    values: &'s [T],
+}
+
+impl<T> Clone for Track<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Track<'_, T> {}
+
+impl<'s, T> Track<'s, T> {
+    /// How many intervals there are.
+    pub fn len(self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The interval at a place in the order of time.
+    pub fn get(self, place: usize) -> Option<(Interval, &'s T)> {
+        let value = self.values.get(place)?;
+        Some((Interval { from: self.from[place], to: self.to[place] }, value))
+    }
+
+    /// All intervals in the order of time.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = (Interval, &'s T)> {
+        (0..self.len()).filter_map(move |place| self.get(place))
+    }
+
+    /// The place of the interval that contains a tick.
+    pub fn place_at(self, tick: i64) -> Option<usize> {
+        let place = self.from.partition_point(|from| *from <= tick).checked_sub(1)?;
+        (tick < self.to[place]).then_some(place)
+    }
+
+    /// The place of the interval that contains the instant just before a tick: the one that ends there, or goes on.
+    pub fn place_before(self, tick: i64) -> Option<usize> {
+        let mut place = self.from.partition_point(|from| *from < tick).checked_sub(1)?;
+        // Intervals of length 0 contain no instant.
+        while place > 0 && self.to[place] == self.from[place] && self.to[place - 1] >= tick {
+            place -= 1;
+        }
+        (tick <= self.to[place]).then_some(place)
+    }
+
+    /// The interval that contains a tick.
+    pub fn at(self, tick: i64) -> Option<(Interval, &'s T)> {
+        self.get(self.place_at(tick)?)
+    }
+
+    /// The interval that contains the instant just before a tick.
+    pub fn before(self, tick: i64) -> Option<(Interval, &'s T)> {
+        self.get(self.place_before(tick)?)
+    }
+
+    /// The intervals that overlap `window`, clipped to it, in the order of time.
+    pub fn within(self, window: Interval) -> impl Iterator<Item = (Interval, &'s T)> {
+        let first = self.to.partition_point(|to| *to < window.from);
+        let rest = (first..self.len()).filter_map(move |place| self.get(place));
+        rest.take_while(move |(interval, _)| interval.from < window.to)
+            .filter_map(move |(interval, value)| Some((interval.clipped(window)?, value)))
+    }
+
+    /// Like [`within`](Self::within), but with the holes between the intervals as `None`, so that the parts sum to the
+    /// window.
+    pub fn partition(self, window: Interval) -> impl Iterator<Item = (Interval, Option<&'s T>)> {
+        let mut inside = self.within(window).peekable();
+        let mut at = window.from;
+        iter::from_fn(move || {
+            if at >= window.to {
+                return None;
+            }
+            // Of length 0: no part of the window.
+            while inside.next_if(|(interval, _)| interval.ticks() == 0).is_some() {}
+            let hole_ends = inside.peek().map_or(window.to, |(interval, _)| interval.from);
+            if at < hole_ends {
+                let hole = Interval::new(at, hole_ends);
+                at = hole_ends;
+                return Some((hole, None));
+            }
+            let (interval, value) = inside.next()?;
+            at = interval.to;
+            Some((interval, Some(value)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn() -> Series<char> {
+        let mut builder = SeriesBuilder::default();
+        for (key, from, to, value) in [(2, 5, 9, 'x'), (1, 10, 20, 'a'), (1, 30, 40, 'c'), (1, 20, 25, 'b')] {
+            builder.push(key, Interval::new(from, to), value);
+        }
+        builder.build()
+    }
+
+    // 1  |aaaaaaaaa|bbbb|    |ccccccccc|
+    //    10        20   25   30        40
+    #[test]
+    fn an_interval_is_found_by_a_tick_in_it_or_just_after_it() {
+        let series = drawn();
+        let one = series.of(1);
+        let at = |tick| one.at(tick).map(|(_, value)| *value);
+        let before = |tick| one.before(tick).map(|(_, value)| *value);
+        assert_eq!(
+            [9, 10, 19, 20, 25, 39, 40].map(at),
+            [None, Some('a'), Some('a'), Some('b'), None, Some('c'), None]
+        );
+        assert_eq!(
+            [10, 11, 20, 25, 26, 30, 40, 41].map(before),
+            [None, Some('a'), Some('a'), Some('b'), None, None, Some('c'), None]
+        );
+        assert_eq!(series.of(3).at(7), None);
+        assert_eq!(series.len(), 4);
+    }
+
+    #[test]
+    fn a_window_clips_and_its_partition_has_the_holes() {
+        let series = drawn();
+        let window = Interval::new(15, 35);
+        let clipped: Vec<_> = series.of(1).within(window).map(|(i, v)| (i.from, i.to, *v)).collect();
+        assert_eq!(clipped, [(15, 20, 'a'), (20, 25, 'b'), (30, 35, 'c')]);
+        let parts: Vec<_> = series.of(1).partition(window).map(|(i, v)| (i.from, i.to, v.copied())).collect();
+        assert_eq!(parts, [(15, 20, Some('a')), (20, 25, Some('b')), (25, 30, None), (30, 35, Some('c'))]);
+        let none: Vec<_> = series.of(7).partition(window).map(|(i, v)| (i, v.copied())).collect();
+        assert_eq!(none, [(window, None)]);
+    }
+}

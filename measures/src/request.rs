@@ -1,0 +1,203 @@
+//! What is asked: of whom, when, and how rows are grouped.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{Column, History, Interval, Value};
+
+/// What makes a row of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// A user thread.
+    Thread,
+    /// An LWP.
+    Lwp,
+    /// A process.
+    Process,
+    /// A name: all threads (or LWPs) of it together.
+    Name,
+    /// A name with its numbers left out: `worker/12` is one of `worker/*`.
+    Pattern,
+}
+
+/// The level that a measure is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// User threads on LWPs.
+    Threads,
+    /// LWPs on CPUs.
+    Lwps,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Only what is in it counts.
+    pub window: Interval,
+    /// These user threads; all if `None`.
+    pub threads: Option<BTreeSet<u64>>,
+    /// These LWPs, and what is on them; all if `None`.
+    pub lwps: Option<BTreeSet<u32>>,
+    /// What is on these CPUs; all if `None`.
+    pub cpus: Option<BTreeSet<u32>>,
+    /// What makes a row; if `None`, a user thread, or an LWP where the trace has no user threads.
+    pub by: Option<By>,
+    /// How many worst cases to list, for measures that list them.
+    pub worst: usize,
+    /// The name of a span or function, or the lock, that the question is about.
+    pub subject: Option<String>,
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request {
+            window: Interval::ALL,
+            threads: None,
+            lwps: None,
+            cpus: None,
+            by: None,
+            worst: 0,
+            subject: None,
+        }
+    }
+}
+
+impl Request {
+    /// What makes a row, decided.
+    pub fn by(&self, history: &History) -> By {
+        self.by.unwrap_or(match self.level(history) {
+            Level::Threads => By::Thread,
+            Level::Lwps => By::Lwp,
+        })
+    }
+
+    /// The level that is asked about: of LWPs if rows are LWPs, or only LWPs are selected, or there are no user threads.
+    pub fn level(&self, history: &History) -> Level {
+        let only_lwps = self.threads.is_none() && self.lwps.is_some() && self.by.is_none();
+        if self.by == Some(By::Lwp) || only_lwps || history.names.threads.is_empty() {
+            Level::Lwps
+        } else {
+            Level::Threads
+        }
+    }
+
+    /// The window, cut to the trace.
+    pub fn extent(&self, history: &History) -> Interval {
+        let all = history.extent.unwrap_or(Interval { from: 0, to: 0 });
+        Interval::new(self.window.from.max(all.from), self.window.to.min(all.to))
+    }
+
+    /// Whether a user thread is selected.
+    pub fn has_thread(&self, thread: u64) -> bool {
+        self.threads.as_ref().is_none_or(|threads| threads.contains(&thread))
+    }
+
+    /// Whether an LWP is selected.
+    pub fn has_lwp(&self, lwp: u32) -> bool {
+        self.lwps.as_ref().is_none_or(|lwps| lwps.contains(&lwp))
+    }
+
+    /// Whether a CPU is selected.
+    pub fn has_cpu(&self, cpu: u32) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// Whether the place of something is selected. What is nowhere is so only if no place is.
+    pub fn has_place(&self, lwp: Option<u32>, cpu: Option<u32>) -> bool {
+        (self.lwps.is_none() || lwp.is_some_and(|lwp| self.has_lwp(lwp)))
+            && (self.cpus.is_none() || cpu.is_some_and(|cpu| self.has_cpu(cpu)))
+    }
+}
+
+/// A row's place in an answer: which threads or LWPs it is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// One user thread.
+    Thread(u64),
+    /// One LWP.
+    Lwp(u32),
+    /// A process; `None` if it is not known.
+    Process(Option<u32>),
+    /// A name; `None` for those without one.
+    Name(Option<Arc<str>>),
+}
+
+impl Group {
+    /// The group of a user thread; by LWP it has none of its own.
+    pub fn of_thread(history: &History, by: By, thread: u64) -> Group {
+        let life = history.names.threads.get(&thread);
+        let name = || life.and_then(|life| life.name.clone());
+        match by {
+            By::Thread | By::Lwp => Group::Thread(thread),
+            By::Process => Group::Process(life.and_then(|life| life.pid)),
+            By::Name => Group::Name(name()),
+            By::Pattern => Group::Name(name().map(|name| pattern(&name))),
+        }
+    }
+
+    /// The group of an LWP.
+    pub fn of_lwp(history: &History, by: By, lwp: u32) -> Group {
+        let life = history.names.lwps.get(&lwp);
+        let name = || life.and_then(|life| life.name.clone());
+        match by {
+            By::Thread | By::Lwp => Group::Lwp(lwp),
+            By::Process => Group::Process(life.and_then(|life| life.pid)),
+            By::Name => Group::Name(name()),
+            By::Pattern => Group::Name(name().map(|name| pattern(&name))),
+        }
+    }
+
+    /// The first columns of an answer: who a row is of.
+    pub fn columns(by: By, level: Level) -> Vec<Column> {
+        let name = Column::text("name", "Its name.");
+        match (by, level) {
+            (By::Thread, Level::Threads) => vec![Column::count("thread", "The user thread."), name],
+            (By::Thread | By::Lwp, _) => vec![Column::count("lwp", "The LWP."), name],
+            (By::Process, _) => vec![Column::count("pid", "The process; NULL if it is not known."), name],
+            (By::Name | By::Pattern, _) => {
+                vec![Column::text("name", "The name; NULL for those without one.")]
+            }
+        }
+    }
+
+    /// A cell for each of [`columns`](Self::columns).
+    pub fn cells(&self, history: &History) -> Vec<Value> {
+        let text = |name: Option<Arc<str>>| Value::from(name.map(|name| name.to_string()));
+        let names = &history.names;
+        match self {
+            Group::Thread(thread) => {
+                vec![(*thread).into(), text(names.threads.get(thread).and_then(|life| life.name.clone()))]
+            }
+            Group::Lwp(lwp) => {
+                vec![(*lwp).into(), text(names.lwps.get(lwp).and_then(|life| life.name.clone()))]
+            }
+            Group::Process(pid) => {
+                vec![(*pid).into(), text(pid.and_then(|pid| names.process_name(pid)))]
+            }
+            Group::Name(name) => vec![text(name.clone())],
+        }
+    }
+}
+
+/// A name with each number in it as `*`.
+pub fn pattern(name: &str) -> Arc<str> {
+    let mut pattern = String::with_capacity(name.len());
+    for character in name.chars() {
+        if !character.is_ascii_digit() {
+            pattern.push(character);
+        } else if !pattern.ends_with('*') {
+            pattern.push('*');
+        }
+    }
+    pattern.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_are_one_pattern() {
+        let patterns = ["request", "worker/12", "a1b22c", "7", ""].map(pattern);
+        assert_eq!(patterns.each_ref().map(|p| &**p), ["request", "worker/*", "a*b*c", "*", ""]);
+    }
+}
