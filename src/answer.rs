@@ -13,6 +13,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FilterArgs, FormatArg, LevelArg, Question, Unit},
+    measured,
     output::{Cell, print_table},
     terminal,
 };
@@ -20,6 +21,10 @@ use crate::{
 pub(crate) async fn run(question: Question) -> Result<Found> {
     let trace = open(question.trace_file.as_deref()).await?;
     let filter = Filter::from(&question.filter);
+    if let Some(measure) = question.measure.measure {
+        return measured::run(&trace, measure, &filter, &question).await;
+    }
+    filter.check_known(&trace).await?;
     if question.active_time {
         return print_active_time(&trace, &filter, &question).await;
     }

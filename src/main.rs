@@ -12,6 +12,7 @@ mod ctl;
 mod demo;
 mod export;
 mod info;
+mod measured;
 mod merge;
 mod output;
 mod owner;
@@ -38,6 +39,8 @@ pub(crate) enum Found {
     Nothing,
     /// Not all: something is missing or damaged, and was reported. Status 2.
     Damaged,
+    /// Something, and events are missing in the time that was asked about, strictly. Status 3.
+    Gaps,
 }
 
 fn main() -> ExitCode {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Ok(Found::Something) => ExitCode::SUCCESS,
         Ok(Found::Nothing) => ExitCode::from(1),
         Ok(Found::Damaged) => ExitCode::from(2),
+        Ok(Found::Gaps) => ExitCode::from(3),
         // The reader of our output has closed it.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

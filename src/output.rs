@@ -44,6 +44,8 @@ pub(crate) enum Cell {
     Count(i64),
     Fraction(f64),
     Text(String),
+    /// A length with its unit, for people.
+    Length(String),
     Nothing,
 }
 
@@ -76,7 +78,7 @@ impl Cell {
         match self {
             Cell::Count(n) => n.to_string(),
             Cell::Fraction(x) => format!("{x}"),
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) | Cell::Length(text) => text.clone(),
             Cell::Nothing => String::new(),
         }
     }
@@ -85,7 +87,7 @@ impl Cell {
         match self {
             Cell::Count(n) => (*n).into(),
             Cell::Fraction(x) => (*x).into(),
-            Cell::Text(text) => text.as_str().into(),
+            Cell::Text(text) | Cell::Length(text) => text.as_str().into(),
             Cell::Nothing => Value::Null,
         }
     }

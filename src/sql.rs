@@ -1,6 +1,6 @@
 //! `sigmund sql`: any query on a super-trace, in any format.
 
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
 use anyhow::{Context, Result};
 use futures::StreamExt;
@@ -13,7 +13,8 @@ use crate::{
 };
 
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
-    let trace = answer::open(Some(&args.trace)).await?;
+    let trace = Arc::new(answer::open(Some(&args.trace)).await?);
+    sigmund_query::register_measures(&trace);
     let result = trace.sql(&args.query).await;
     // A name that is not found may be a field that was left out.
     trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));

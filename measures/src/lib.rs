@@ -23,5 +23,5 @@ pub use history::{
     SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
-pub use measure::{ALL, Measure, named};
+pub use measure::{ALL, Measure, Subject, named};
 pub use request::{By, Group, Level, Request, pattern};

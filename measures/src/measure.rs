@@ -2,6 +2,25 @@
 
 use crate::{Answer, History, Needs, Request, states};
 
+/// What a measure is about, other than threads and time: the placeholder of that in the command's help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Nothing else.
+    None,
+    /// Something that may be named.
+    Optional(&'static str),
+    /// Something that must be named.
+    Required(&'static str),
+}
+
+/// Headings of measures, in the order of the command's help.
+pub(crate) mod headings {
+    pub(crate) const TIME: &str = "Where the time went";
+    pub(crate) const LATE: &str = "Why it was late";
+    pub(crate) const WAY: &str = "What was in the way";
+    pub(crate) const SCHEDULING: &str = "How it schedules";
+}
+
 /// A question that can be asked of any trace.
 #[derive(Clone, Copy)]
 pub struct Measure {
@@ -9,6 +28,10 @@ pub struct Measure {
     pub name: &'static str,
     /// The question that it answers, in words of a person.
     pub question: &'static str,
+    /// What kind of question that is: a heading of the command's help.
+    pub heading: &'static str,
+    /// Whether it is about something that has to be named.
+    pub subject: Subject,
     /// Its exact definition.
     pub definition: &'static str,
     /// The tables that it needs.

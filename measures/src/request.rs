@@ -19,6 +19,27 @@ pub enum By {
     Pattern,
 }
 
+impl By {
+    /// All of them.
+    pub const ALL: [By; 5] = [By::Thread, By::Lwp, By::Process, By::Name, By::Pattern];
+
+    /// Its word: thread, lwp, process, name or pattern.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Thread => "thread",
+            By::Lwp => "lwp",
+            By::Process => "process",
+            By::Name => "name",
+            By::Pattern => "pattern",
+        }
+    }
+
+    /// By its word.
+    pub fn from_name(word: &str) -> Option<By> {
+        By::ALL.into_iter().find(|by| by.name() == word)
+    }
+}
+
 /// The level that a measure is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {

@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
-    Answer, By, Column, Culprit, Group, History, Interval, Level, Measure, Needs, Request, Value, percent,
-    who_had_cpu,
+    Answer, By, Column, Culprit, Group, History, Interval, Level, Measure, Needs, Request, Value,
+    measure::{Subject, headings},
+    percent, who_had_cpu,
 };
 
 /// How long each thread was in each state.
 pub(crate) const STATES: Measure = Measure {
     name: "states",
     question: "What did my thread do all the time?",
+    heading: headings::TIME,
+    subject: Subject::None,
     definition: "For each user thread (or LWP), the time in each state: active (on a CPU, without interrupts), interrupted (by \
         which interrupt), stalled (its LWP is runnable and off-CPU; who had the CPU), in-kernel (its LWP sleeps; in which \
         system call), blocked (for what kind of thing, and which), ready, and the other states of `thread_states`. LWPs: \
@@ -102,6 +105,18 @@ impl States<'_> {
         }
     }
 
+    /// Whether what is waited for is one object for all threads of a row: each joins another thread, or waits for a
+    /// descriptor of its own. A point in time is no object.
+    fn is_told(&self, waits_for: Option<WaitKind>) -> bool {
+        match waits_for {
+            Some(WaitKind::Sleep) => false,
+            Some(WaitKind::Join | WaitKind::Io | WaitKind::Scope | WaitKind::OnceCell) => {
+                self.by == By::Thread
+            }
+            _ => true,
+        }
+    }
+
     fn lwp(&mut self, group: &Group, lwp: u32, interval: Interval, stay: &crate::LwpStay) {
         let state = stay.state.name();
         match stay.state {
@@ -168,7 +183,7 @@ impl States<'_> {
             Column::text("reason", "What it waited for, the system call it slept in, or the interrupt."),
             Column::count(
                 "object",
-                "The address of the object it waited for, the user thread or the descriptor.",
+                "The object it waited for: the address of a lock; in rows of one thread also the user thread or the descriptor.",
             ),
             Column::text("culprit", "Who had the CPU while it was runnable."),
             Column::count("count", "How many times."),

@@ -19,6 +19,7 @@
 //! | [`active_time`] | how long each user thread really executed |
 //! | [`reactivity`] | how long from an event to its treatment |
 //! | [`tracing_cost`] | what recording the program's own events cost it |
+//! | [`measure`] | any measure of `sigmund-measures`; [`register_measures`] makes them table functions of SQL |
 //! | [`check`] | whether the invariants of the super-trace hold |
 //!
 //! Values of users reach a plan as literals, never as SQL text. The library prints nothing.
@@ -30,6 +31,7 @@ mod check;
 mod error;
 mod filter;
 mod listing;
+mod measured;
 mod reactivity;
 mod tracing_cost;
 
@@ -41,5 +43,6 @@ pub use check::{
 pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
+pub use measured::{MeasureOptions, Measured, measure, register_measures, to_batch};
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

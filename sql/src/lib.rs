@@ -33,6 +33,7 @@ mod field_columns;
 mod files;
 pub mod functions;
 mod info;
+mod named_arguments;
 mod nanos;
 mod perfetto;
 mod result;

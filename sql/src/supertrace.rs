@@ -20,7 +20,7 @@ use sigmund_model::{
 
 use crate::{
     DeclaredEvent, Error, Info, QueryResult, ThreadNames, declared, event_views::EventViews, files,
-    functions, perfetto, tables, views,
+    functions, named_arguments, perfetto, tables, views,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -148,7 +148,11 @@ impl SuperTrace {
     /// change anything (DDL, DML, COPY, SET).
     pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
         let state = self.context.state();
-        let plan = state.create_logical_plan(query).await.map_err(|e| Error::from_datafusion("query", e))?;
+        let dialect = state.config().options().sql_parser.dialect;
+        let in_query = |e| Error::from_datafusion("query", e);
+        let mut statement = state.sql_to_statement(query, &dialect).map_err(in_query)?;
+        named_arguments::by_place(&mut statement);
+        let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
         let read_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         if read_only.verify_plan(&plan).is_err() {

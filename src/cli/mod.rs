@@ -1,6 +1,7 @@
 //! The command line. Completions and the man page are generated from it.
 
 mod export;
+mod measures;
 mod record;
 mod tables;
 
@@ -8,6 +9,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use export::{ExportArgs, ExportKind};
+pub(crate) use measures::MeasureArgs;
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_user::Ids;
@@ -17,10 +19,11 @@ pub(crate) use tables::LeftOutTables;
 const EXIT_STATUS: &str = "\
 Exit status:
   0  Success. For queries: something matched. For `check`: sound, or sound with gaps.
-  1  Nothing matched: no event, thread or row. For `check`: an invariant is broken.
+  1  Nothing matched: no event or row. For `check`: an invariant is broken.
   2  An error, which is reported on stderr. Nothing was done: the command line is wrong,
      an input cannot be read. Or not all was done: part of an input is damaged, part of
      a recording is missing, a signal came. What was readable or recorded is kept.
+  3  With --strict: events are missing in the time that was asked about.
 
 `sigmund record --help` has more on 2.";
 
@@ -84,14 +87,16 @@ pub(crate) struct Question {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// List the events; with --reactivity, each pair.
-    #[arg(long, help_heading = "Measures")]
+    #[arg(long, help_heading = "What happened")]
     pub(crate) list_events: bool,
     /// Active time: how long the selected threads executed on a CPU.
-    #[arg(long, conflicts_with = "list_events", help_heading = "Measures")]
+    #[arg(long, conflicts_with = "list_events", help_heading = "Where the time went")]
     pub(crate) active_time: bool,
     /// Latency from FROM to TO: NAME, NAME(VALUE) or NAME(field=VALUE), optionally followed by @THREAD.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Measures")]
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "active_time", help_heading = "Why it was late")]
     pub(crate) reactivity: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
     /// Also show times in this unit.
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) unit: Option<Unit>,

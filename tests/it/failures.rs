@@ -140,7 +140,7 @@ fn the_exit_status_is_what_help_says() {
         let code = |line: &str| line.strip_prefix("  ")?.split_once("  ").map(|(code, _)| code.to_string());
         table.lines().filter_map(code).filter(|code| code.parse::<i32>().is_ok()).collect()
     };
-    assert_eq!(codes(&help), ["0", "1", "2"], "{help}");
+    assert_eq!(codes(&help), ["0", "1", "2", "3"], "{help}");
     assert_eq!(codes(&of_record), ["0", "2"], "{of_record}");
 
     let status = |words: &[&str]| sigmund.run(words).status;
@@ -149,7 +149,8 @@ fn the_exit_status_is_what_help_says() {
     assert_eq!(recorded(&sigmund, &["--user-only", "-o", "FALSE"], &["false"]).status, 0);
     assert_eq!(status(&["check", "RUN.supertrace"]), 0);
     assert_eq!(status(&["-f", "RUN.supertrace", "--event", "node_begin", "--list-events"]), 0);
-    assert_eq!(status(&["-f", "RUN.supertrace", "--event", "no_such_event", "--list-events"]), 1);
+    assert_eq!(status(&["-f", "RUN.supertrace", "--event", "node_begin", "--to", "0", "--list-events"]), 1);
+    assert_eq!(status(&["-f", "RUN.supertrace", "--event", "no_such_event", "--list-events"]), 2);
     assert_eq!(status(&["sql", "RUN.supertrace", "SELECT 1 WHERE false"]), 1);
     for wrong in [
         &["no-such-command"][..],

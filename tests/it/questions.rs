@@ -49,8 +49,6 @@ fn filters_hold_together_in_any_combination() {
         (&["--event", "IRQ", "--from", "7ms", "--to", "+7.2ms"], &[20_071_750]),
         (&["--from", "61ms"], &[172_881_710, 172_893_274, 172_907_374]),
         (&["--thread", "daemon", "--cpu", "3"], &[]),
-        (&["--thread", "nobody"], &[]),
-        (&["--event", "NO_SUCH"], &[]),
     ];
     for (filters, expected) in cases {
         let said = sigmund.run([&["--list-events", "--format", "csv"], *filters].concat());
@@ -119,7 +117,30 @@ fn active_time_is_one_figure_for_one_thread_and_a_row_each_for_more_or_for_all()
     // In a window, the part inside counts; on a CPU, the part there.
     assert_eq!(asked(&["--thread", "daemon", "--cpu", "2"]), "18940 cycles\n");
     assert_eq!(asked(&["--thread", "daemon", "--from", "5150163800", "--to", "5150163900"]), "100 cycles\n");
-    sigmund.run(["--active-time", "--thread", "nobody"]).found_nothing();
+}
+
+#[test]
+fn what_the_trace_does_not_have_is_refused_with_the_nearest_names() {
+    let sigmund = figure_3();
+    for measure in ["--list-events", "--active-time", "--states"] {
+        let refused = |flag: &str, found: &str, words: &[&str]| {
+            sigmund
+                .run([measure, flag, found])
+                .complained(&[&[flag, "expected", "found", found], words].concat());
+        };
+        refused("--thread", "deamon", &["a user thread of this trace", "nearest: daemon"]);
+        refused("--thread", "999", &["a user thread of this trace"]);
+        refused("--thread", "wrok/*", &["nearest: work/"]);
+        refused("--lwp", "2734", &["an LWP of this trace", "nearest: 2731, 2732, 2733"]);
+        refused("--cpu", "9", &["a CPU of this trace"]);
+    }
+    let events = sigmund.run(["--list-events", "--event", "CONTEXT_SWICH"]);
+    events.complained(&[
+        "--event: expected an event of this trace, found CONTEXT_SWICH",
+        "USER_CONTEXT_SWITCH",
+    ]);
+    let workers = sigmund.run(["--active-time", "--thread", "work/*", "--format", "csv"]).found();
+    assert_eq!(workers.lines().count(), 1 + 19, "{workers}");
 }
 
 #[test]

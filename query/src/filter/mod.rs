@@ -1,6 +1,7 @@
 //! Which events, and which time, a question is about. How that becomes a plan is in `plan`.
 
 mod instant;
+mod known;
 mod pattern;
 mod plan;
 mod thread;

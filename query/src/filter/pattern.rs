@@ -1,6 +1,6 @@
 //! How a user names events: part of a name, or a regular expression.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use regex::Regex;
 use sigmund_model::names;
@@ -26,6 +26,15 @@ impl EventPattern {
         names::synonyms(event).into_iter().any(|name| match &self.0 {
             Kind::Part(part) => name.contains(part.as_str()),
             Kind::Regex(regex) => regex.is_match(name),
+        })
+    }
+}
+
+impl fmt::Display for EventPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Kind::Part(part) => part,
+            Kind::Regex(regex) => regex.as_str(),
         })
     }
 }

@@ -16,7 +16,7 @@ const NAME: &str = "name:";
 pub enum ThreadRef {
     /// Its number.
     Number(Thread),
-    /// Its name, exactly. Several threads may have it.
+    /// Its name, exactly, and several threads may have it; or, if none has, a pattern in which `*` stands for any text.
     Name(String),
 }
 
@@ -25,7 +25,14 @@ impl ThreadRef {
     pub(crate) fn resolve(&self, threads: &ThreadNames) -> Vec<Thread> {
         match self {
             ThreadRef::Number(thread) => vec![*thread],
-            ThreadRef::Name(name) => threads.named(name),
+            ThreadRef::Name(name) => {
+                let named = threads.named(name);
+                if !named.is_empty() || !name.contains('*') {
+                    return named;
+                }
+                let fits = |thread_name: Option<&str>| thread_name.is_some_and(|other| fits(name, other));
+                threads.iter().filter(|(_, name)| fits(*name)).map(|(thread, _)| thread).collect()
+            }
         }
     }
 }
@@ -46,6 +53,19 @@ impl FromStr for ThreadRef {
             Err(_) => Ok(ThreadRef::Name(text.to_string())),
         }
     }
+}
+
+/// Whether a name is what a pattern says: each `*` in it stands for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut rest = rest;
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(place) = rest.find(part) else { return false };
+        rest = &rest[place + part.len()..];
+    }
+    rest.ends_with(last)
 }
 
 /// Threads separated by commas. A comma in a name is written `\,`, and a backslash before one `\\`.
@@ -103,6 +123,18 @@ mod tests {
             assert_eq!(thread.to_string().parse::<ThreadRef>().unwrap(), thread, "{thread}");
         }
         assert_eq!(ThreadRef::Name("daemon".into()).to_string(), "daemon");
+    }
+
+    #[test]
+    fn stars_in_a_pattern_stand_for_any_text() {
+        let names = ["work/1", "work/22", "worker", "rework/1", ""];
+        let fitting =
+            |pattern: &str| names.into_iter().filter(|name| fits(pattern, name)).collect::<Vec<_>>();
+        assert_eq!(fitting("work/*"), ["work/1", "work/22"]);
+        assert_eq!(fitting("*work*1"), ["work/1", "rework/1"]);
+        assert_eq!(fitting("*"), names);
+        assert_eq!(fitting("w*k*k*"), [""; 0]);
+        assert_eq!(fitting("work"), [""; 0]);
     }
 
     #[test]

@@ -1,0 +1,124 @@
+//! Whether the trace has what a filter names; the nearest names, if it has not.
+
+use sigmund_model::tables::{CPUS, LWPS, Table};
+use sigmund_sql::SuperTrace;
+
+use super::ThreadRef;
+use crate::{Error, Filter};
+
+/// So many names are suggested.
+const SUGGESTED: usize = 3;
+
+impl Filter {
+    /// Whether the trace has every thread, LWP, CPU and event that the filter names.
+    ///
+    /// # Errors
+    /// [`Argument`](crate::ErrorKind::Argument) when it has not, with the nearest names; when the trace cannot be read.
+    pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
+        for thread in &self.threads {
+            check_thread(trace, thread)?;
+        }
+        for pattern in &self.events {
+            let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
+            if !names.any(|name| pattern.fits(name)) {
+                let names = trace.event_types().iter().map(|event| event.ty.name.as_str());
+                return Err(unknown("--event", "an event of this trace", &pattern.to_string(), names));
+            }
+        }
+        check_numbers(trace, &LWPS, "lwp", self.lwps.iter().map(|lwp| lwp.0)).await?;
+        check_numbers(trace, &CPUS, "cpu", self.cpus.iter().map(|cpu| cpu.0)).await
+    }
+}
+
+fn check_thread(trace: &SuperTrace, thread: &ThreadRef) -> Result<(), Error> {
+    let found = thread.resolve(trace.threads());
+    if found.iter().any(|thread| trace.threads().contains(*thread)) {
+        return Ok(());
+    }
+    let expected = "a user thread of this trace";
+    if trace.threads().iter().next().is_none() {
+        let message = format!(
+            "--thread: expected {expected}, found {thread}: it has no user threads; --lwp selects LWPs"
+        );
+        return Err(Error::argument(message));
+    }
+    if let ThreadRef::Number(_) = thread {
+        let numbers: Vec<String> = trace.threads().iter().map(|(thread, _)| thread.to_string()).collect();
+        return Err(unknown("--thread", expected, &thread.to_string(), numbers.iter().map(String::as_str)));
+    }
+    Err(unknown(
+        "--thread",
+        expected,
+        &thread.to_string(),
+        trace.threads().iter().filter_map(|(_, name)| name),
+    ))
+}
+
+async fn check_numbers(
+    trace: &SuperTrace,
+    table: &Table,
+    column: &str,
+    numbers: impl Iterator<Item = u32>,
+) -> Result<(), Error> {
+    let mut wanted: Vec<u32> = numbers.collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let on_table = Error::on(trace, table.name);
+    let batches = trace.raw(table).await?.select_columns(&[column]).map_err(&on_table)?;
+    let batches = batches.collect().await.map_err(&on_table)?;
+    let known: Vec<u32> = batches
+        .iter()
+        .flat_map(|batch| {
+            use arrow::{array::AsArray, datatypes::Int32Type};
+            batch.column(0).as_primitive::<Int32Type>().values().to_vec()
+        })
+        .map(|number| number as u32)
+        .collect();
+    wanted.retain(|number| !known.contains(number));
+    let Some(first) = wanted.first() else { return Ok(()) };
+    let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+    let (flag, thing) =
+        if column == "lwp" { ("--lwp", "an LWP of this trace") } else { ("--cpu", "a CPU of this trace") };
+    Err(unknown(flag, thing, &first.to_string(), names.iter().map(String::as_str)))
+}
+
+/// `--thread: expected a user thread of this trace, found wrok: did you mean work/1, work/2?`
+pub(crate) fn unknown<'n>(
+    what: &str,
+    expected: &str,
+    found: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Error {
+    let near = nearest(found, names);
+    let hint = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
+    Error::argument(format!("{what}: expected {expected}, found {found}{hint}"))
+}
+
+/// The names that are most like `found`, the most alike first.
+pub(crate) fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for name in names {
+        let distance = strsim::osa_distance(found, name);
+        let is_far = near.len() == SUGGESTED && near.last().is_some_and(|(last, _)| distance >= *last);
+        if is_far || near.iter().any(|(_, other)| *other == name) {
+            continue;
+        }
+        let place = near.partition_point(|(other, _)| *other <= distance);
+        near.insert(place, (distance, name));
+        near.truncate(SUGGESTED);
+    }
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_names_come_first_and_none_twice() {
+        let names = ["work/1", "daemon", "word", "work/1", "work", "main"];
+        assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "main"]);
+        assert_eq!(nearest("x", [].into_iter()), [""; 0]);
+    }
+}

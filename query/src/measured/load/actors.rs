@@ -1,0 +1,69 @@
+//! Names and lives of user threads, LWPs and processes; where events are missing.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use sigmund_measures::{Gap, History, Interval, Life};
+use sigmund_model::tables::{LOSSES, LWPS, PROCESSES, THREADS};
+use sigmund_sql::SuperTrace;
+
+use super::cells::{Small, Texts, Wide, Words, interval, read};
+use crate::Error;
+
+/// Names, by what is loaded first: each is kept once.
+pub(super) async fn names(trace: &SuperTrace, last: i64, history: &mut History) -> Result<(), Error> {
+    let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
+    read(trace, &THREADS, &columns, None, |batch| {
+        let (thread, created_by) = (Wide::of(batch, 0), Wide::of(batch, 5));
+        for row in 0..batch.num_rows() {
+            let life = Life { created_by: created_by.thread(row), ..life(batch, row, last) };
+            history.names.threads.insert(thread.or_zero(row) as u64, life);
+        }
+    })
+    .await?;
+    let columns = ["lwp", "name", "pid", "ts_tick", "dur_tick"];
+    read(trace, &LWPS, &columns, None, |batch| {
+        let lwp = Small::of(batch, 0);
+        for row in 0..batch.num_rows() {
+            history.names.lwps.insert(lwp.or_zero(row), life(batch, row, last));
+        }
+    })
+    .await?;
+    if trace.info().left_out_tables().any(|table| table == PROCESSES.name) {
+        return Ok(());
+    }
+    read(trace, &PROCESSES, &["pid", "name"], None, |batch| {
+        let (pid, name) = (Small::of(batch, 0), Texts::of(batch, 1));
+        for row in 0..batch.num_rows() {
+            if let (Some(pid), Some(name)) = (pid.get(row), name.get(row)) {
+                history.names.processes.insert(pid, name.into());
+            }
+        }
+    })
+    .await
+}
+
+fn life(batch: &RecordBatch, row: usize, last: i64) -> Life {
+    let (from, length) = (Wide::of(batch, 3).or_zero(row), Wide::of(batch, 4).get(row));
+    Life {
+        name: Texts::of(batch, 1).get(row).map(Arc::from),
+        pid: Small::of(batch, 2).get(row),
+        interval: interval(from, length, last),
+        created_by: None,
+    }
+}
+
+/// Where events are missing that analyses depend on.
+pub(super) async fn gaps(trace: &SuperTrace, extent: Interval, history: &mut History) -> Result<(), Error> {
+    read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick"], None, |batch| {
+        let is_note = Words::of(batch, 0, |word| word == "note");
+        let (cpu, lwp) = (Small::of(batch, 1), Small::of(batch, 2));
+        let (from, to) = (Wide::of(batch, 3), Wide::of(batch, 4));
+        for row in (0..batch.num_rows()).filter(|row| is_note.get(*row) != Some(true)) {
+            let from = from.get(row).unwrap_or(extent.from);
+            let interval = Interval::new(from, to.get(row).unwrap_or(extent.to));
+            history.gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row) });
+        }
+    })
+    .await
+}

@@ -1,0 +1,60 @@
+//! Reads the tables of a super-trace into a history, as many as a measure needs.
+
+mod actors;
+mod cells;
+mod intervals;
+mod states;
+
+use sigmund_measures::{History, HistoryBuilder, Interval, Needs};
+use sigmund_model::tables::{INTERRUPTS, LOCKS, SPANS, SYSCALLS, Table, WAKEUPS};
+use sigmund_sql::SuperTrace;
+
+use crate::Error;
+
+/// What happened in the window, and the tables that would have been needed and were left out.
+pub(super) async fn history(
+    trace: &SuperTrace,
+    needs: Needs,
+    window: Interval,
+) -> Result<(History, Vec<&'static str>), Error> {
+    let mut builder = HistoryBuilder::default();
+    let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
+        return Ok((builder.build(), Vec::new()));
+    };
+    let extent = Interval::new(first.0 as i64, last.0 as i64);
+    let window = (window != Interval::ALL).then_some(window);
+    let mut left_out = Vec::new();
+    let mut wants = |is_needed: bool, table: &'static Table| {
+        let is_left_out = trace.info().left_out_tables().any(|name| name == table.name);
+        if is_needed && is_left_out {
+            left_out.push(table.name);
+        }
+        is_needed && !is_left_out
+    };
+    if needs.thread_states {
+        states::of_threads(trace, window, extent.to, &mut builder).await?;
+    }
+    if needs.lwp_states {
+        states::of_lwps(trace, window, extent.to, &mut builder).await?;
+    }
+    let history = builder.history();
+    history.extent = Some(extent);
+    actors::names(trace, extent.to, history).await?;
+    actors::gaps(trace, extent, history).await?;
+    if wants(needs.wakeups, &WAKEUPS) {
+        intervals::wakeups(trace, history).await?;
+    }
+    if wants(needs.interrupts, &INTERRUPTS) {
+        intervals::interrupts(trace, window, history).await?;
+    }
+    if wants(needs.syscalls, &SYSCALLS) {
+        intervals::syscalls(trace, window, history).await?;
+    }
+    if wants(needs.spans, &SPANS) {
+        intervals::spans(trace, window, history).await?;
+    }
+    if wants(needs.locks, &LOCKS) {
+        intervals::locks(trace, history).await?;
+    }
+    Ok((builder.build(), left_out))
+}

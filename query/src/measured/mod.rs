@@ -1,0 +1,91 @@
+//! The measures of `sigmund-measures`, asked of a super-trace: by filters, or as table functions of SQL.
+
+mod batch;
+mod load;
+mod table_function;
+
+use std::collections::BTreeSet;
+
+use sigmund_measures::{Answer, By, Interval, Measure, Request};
+use sigmund_sql::SuperTrace;
+
+use crate::{Error, Filter};
+
+pub use batch::to_batch;
+pub use table_function::register_measures;
+
+/// What a measure may be asked beside a filter.
+#[derive(Clone, Debug, Default)]
+pub struct MeasureOptions {
+    /// What makes a row.
+    pub by: Option<By>,
+    /// How many worst cases to list.
+    pub worst: usize,
+    /// The span, function or lock that the question is about.
+    pub subject: Option<String>,
+}
+
+/// An answer, and how far it can be trusted.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The answer.
+    pub answer: Answer,
+    /// How many gaps the window has: places where events are missing that analyses depend on.
+    pub gaps: usize,
+}
+
+/// Asks a measure.
+///
+/// # Errors
+/// When the filter selects events or a level, which measures of threads have not; when it names a thread, LWP or CPU that
+/// the trace does not have; when the measure refuses the request; when the trace cannot be read.
+pub async fn measure(
+    trace: &SuperTrace,
+    measure: &Measure,
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<Measured, Error> {
+    filter.check_known(trace).await?;
+    let request = request(trace, measure, filter, options)?;
+    let (history, left_out) = load::history(trace, measure.needs, request.window).await?;
+    let mut answer = (measure.answer)(&history, &request)
+        .map_err(|message| Error::argument(format!("{}: {message}", measure.name)))?;
+    for table in left_out {
+        answer.notes.push(format!(
+            "the table {table} was left out of this super-trace: what it would show is missing here"
+        ));
+    }
+    let extent = request.extent(&history);
+    let gaps = history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count();
+    Ok(Measured { answer, gaps })
+}
+
+fn request(
+    trace: &SuperTrace,
+    measure: &Measure,
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<Request, Error> {
+    if !filter.events.is_empty() || filter.level.is_some() {
+        let message = format!(
+            "{}: it is of threads, not of events: expected no event and no level filter",
+            measure.name
+        );
+        return Err(Error::argument(message));
+    }
+    let window = filter.window(trace)?;
+    let set = |numbers: Vec<u32>| (!numbers.is_empty()).then(|| BTreeSet::from_iter(numbers));
+    Ok(Request {
+        window: Interval::new(
+            window.from.unwrap_or(i64::MIN),
+            // The tick of the end is inside.
+            window.to.map_or(i64::MAX, |to| to.saturating_add(1)),
+        ),
+        threads: filter.thread_numbers(trace).map(|threads| threads.iter().map(|thread| thread.0).collect()),
+        lwps: set(filter.lwps.iter().map(|lwp| lwp.0).collect()),
+        cpus: set(filter.cpus.iter().map(|cpu| cpu.0).collect()),
+        by: options.by,
+        worst: options.worst,
+        subject: options.subject.clone(),
+    })
+}

@@ -1,0 +1,158 @@
+//! Measures in SQL: `SELECT * FROM states(thread => 15, "by" => 'name')`.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
+
+use arrow::datatypes::SchemaRef;
+use datafusion::{
+    catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider},
+    common::{Result, ScalarValue, plan_err},
+    error::DataFusionError,
+    logical_expr::{Expr, TableType},
+    physical_plan::ExecutionPlan,
+};
+use sigmund_measures::{ALL, By, History, Life, Measure};
+use sigmund_model::{Cpu, Lwp};
+use sigmund_sql::SuperTrace;
+
+use super::{MeasureOptions, batch::to_batch, measure, request};
+use crate::{Filter, ThreadList};
+
+/// Makes every measure a table function of the trace's session; `-` in its name is `_`.
+///
+/// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of` (the
+/// span, function or lock that the measure is about).
+pub fn register_measures(trace: &Arc<SuperTrace>) {
+    for measure in ALL {
+        let function = MeasureFunction { trace: Arc::downgrade(trace), measure };
+        trace.session().register_udtf(&measure.name.replace('-', "_"), Arc::new(function));
+    }
+}
+
+struct MeasureFunction {
+    /// The session of the trace has this function: a strong reference would keep both for ever.
+    trace: Weak<SuperTrace>,
+    measure: &'static Measure,
+}
+
+impl fmt::Debug for MeasureFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeasureFunction").field("measure", &self.measure.name).finish_non_exhaustive()
+    }
+}
+
+impl TableFunctionImpl for MeasureFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let (filter, options) = arguments(self.measure.name, args.exprs())?;
+        let trace = open(&self.trace)?;
+        let request = request(&trace, self.measure, &filter, &options).map_err(external)?;
+        // The columns are those of the answer about a trace in which nothing happened.
+        let mut nothing = History::default();
+        if trace.threads().iter().next().is_some() {
+            let life = Life {
+                name: None,
+                pid: None,
+                interval: sigmund_measures::Interval::new(0, 0),
+                created_by: None,
+            };
+            nothing.names.threads.insert(0, life);
+        }
+        let empty = (self.measure.answer)(&nothing, &request).map_err(DataFusionError::Plan)?;
+        let empty = sigmund_measures::Answer { rows: Vec::new(), ..empty };
+        let schema = to_batch(&empty, trace.tick_hz(), trace.first_tick())?.schema();
+        Ok(Arc::new(MeasureTable {
+            trace: self.trace.clone(),
+            measure: self.measure,
+            filter,
+            options,
+            schema,
+        }))
+    }
+}
+
+fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {
+    trace.upgrade().ok_or_else(|| DataFusionError::Execution("the super-trace has been closed".into()))
+}
+
+fn external(error: crate::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// Names and values in turns, as the session passes named arguments on.
+fn arguments(measure: &str, exprs: &[Expr]) -> Result<(Filter, MeasureOptions)> {
+    let (mut filter, mut options) = (Filter::default(), MeasureOptions::default());
+    for pair in exprs.chunks(2) {
+        let [Expr::Literal(ScalarValue::Utf8(Some(name)), _), Expr::Literal(value, _)] = pair else {
+            return plan_err!("{measure}: expected arguments with names and constants, as in thread => 15");
+        };
+        let text = value.to_string();
+        let wrong = |expected: &str| {
+            DataFusionError::Plan(format!("{measure}: {name}: expected {expected}, found {text}"))
+        };
+        let numbers = || -> Result<Vec<u32>> {
+            text.split(',').map(|n| n.trim().parse().map_err(|_| wrong("numbers"))).collect()
+        };
+        match name.as_str() {
+            "thread" => filter.threads = text.parse::<ThreadList>().map_err(external)?.0,
+            "lwp" => filter.lwps = numbers()?.into_iter().map(Lwp).collect(),
+            "cpu" => filter.cpus = numbers()?.into_iter().map(Cpu).collect(),
+            "from" => filter.from = Some(text.parse().map_err(external)?),
+            "to" => filter.to = Some(text.parse().map_err(external)?),
+            "by" => {
+                let by =
+                    By::from_name(&text).ok_or_else(|| wrong("thread, lwp, process, name or pattern"))?;
+                options.by = Some(by);
+            }
+            "worst" => options.worst = text.parse().map_err(|_| wrong("a number"))?,
+            "of" => options.subject = Some(text),
+            _ => {
+                return plan_err!(
+                    "{measure}: expected thread, lwp, cpu, from, to, by, worst or of, found {name}"
+                );
+            }
+        }
+    }
+    Ok((filter, options))
+}
+
+/// The answer of a measure; asked when the table is read.
+struct MeasureTable {
+    trace: Weak<SuperTrace>,
+    measure: &'static Measure,
+    filter: Filter,
+    options: MeasureOptions,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for MeasureTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeasureTable").field("measure", &self.measure.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for MeasureTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let trace = open(&self.trace)?;
+        let measured = measure(&trace, self.measure, &self.filter, &self.options).await.map_err(external)?;
+        let batch = to_batch(&measured.answer, trace.tick_hz(), trace.first_tick())?;
+        let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
+        rows.scan(state, projection, filters, limit).await
+    }
+}

@@ -1,0 +1,44 @@
+//! Arguments of table functions by name: `states(thread => 15)`.
+//!
+//! DataFusion passes arguments of table functions by place only. Each `name => value` becomes two of them, the name as a text
+//! and the value; the functions of this project take such pairs.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::{
+    parser::Statement,
+    sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, TableFactor, Value, VisitMut, VisitorMut},
+};
+
+/// Replaces named arguments in a statement.
+pub(crate) fn by_place(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => _ = statement.visit(&mut Arguments),
+        Statement::Explain(explain) => by_place(&mut explain.statement),
+        _ => {}
+    }
+}
+
+struct Arguments;
+
+impl VisitorMut for Arguments {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { args: Some(arguments), .. } = factor {
+            let pairs = std::mem::take(&mut arguments.args).into_iter().flat_map(pair);
+            arguments.args = pairs.collect();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn pair(argument: FunctionArg) -> Vec<FunctionArg> {
+    match argument {
+        FunctionArg::Named { name: Ident { value: name, .. }, arg, .. } => {
+            let name = Expr::Value(Value::SingleQuotedString(name).into());
+            vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(name)), FunctionArg::Unnamed(arg)]
+        }
+        other => vec![other],
+    }
+}

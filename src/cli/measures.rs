@@ -1,0 +1,94 @@
+//! The flags of the measures: one for each of `sigmund_measures::ALL`, grouped by the questions they answer.
+
+use clap::{
+    Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches,
+    builder::{PossibleValuesParser, TypedValueParser},
+    value_parser,
+};
+use sigmund_measures::{ALL, By, Measure, Subject};
+
+/// The measure that was asked for, and how.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MeasureArgs {
+    pub(crate) measure: Option<&'static Measure>,
+    /// The span, function or lock that it is about.
+    pub(crate) subject: Option<String>,
+    pub(crate) by: Option<By>,
+    pub(crate) worst: usize,
+    pub(crate) strict: bool,
+}
+
+const OPTIONS: &str = "How to answer";
+
+impl Args for MeasureArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = ALL.iter().fold(command, |command, measure| {
+            let flag = Arg::new(measure.name)
+                .long(measure.name)
+                .help(measure.question)
+                .help_heading(measure.heading);
+            let flag = flag.conflicts_with_all(["list_events", "active_time", "reactivity"]);
+            command.arg(match measure.subject {
+                Subject::None => flag.action(ArgAction::SetTrue),
+                Subject::Optional(name) => flag.num_args(0..=1).value_name(name).action(ArgAction::Set),
+                Subject::Required(name) => flag.value_name(name).action(ArgAction::Set),
+            })
+        });
+        let by = PossibleValuesParser::new(By::ALL.map(By::name)).map(|word| By::from_name(&word));
+        command
+            .group(ArgGroup::new("measure").args(ALL.iter().map(|measure| measure.name)).multiple(false))
+            .arg(
+                Arg::new("by")
+                    .long("by")
+                    .value_name("WHAT")
+                    .value_parser(by)
+                    .help_heading(OPTIONS)
+                    .requires("measure")
+                    .help("A row for each of these; by pattern, worker/1 and worker/2 are both worker/*"),
+            )
+            .arg(
+                Arg::new("worst")
+                    .long("worst")
+                    .value_name("N")
+                    .value_parser(value_parser!(u32))
+                    .help_heading(OPTIONS)
+                    .requires("measure")
+                    .help("List the N worst cases one by one, where the measure knows them"),
+            )
+            .arg(
+                Arg::new("strict")
+                    .long("strict")
+                    .action(ArgAction::SetTrue)
+                    .help_heading(OPTIONS)
+                    .requires("measure")
+                    .help("Exit with status 3 if events are missing in the time that was asked about"),
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        MeasureArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for MeasureArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<MeasureArgs, clap::Error> {
+        let is_asked = |measure: &&Measure| match measure.subject {
+            Subject::None => matches.get_flag(measure.name),
+            _ => matches.contains_id(measure.name),
+        };
+        let measure = ALL.iter().find(is_asked);
+        let subject = measure.filter(|measure| measure.subject != Subject::None);
+        Ok(MeasureArgs {
+            measure,
+            subject: subject.and_then(|measure| matches.get_one::<String>(measure.name).cloned()),
+            by: matches.get_one::<Option<By>>("by").copied().flatten(),
+            worst: matches.get_one::<u32>("worst").map_or(0, |worst| *worst as usize),
+            strict: matches.get_flag("strict"),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = MeasureArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
