@@ -9,7 +9,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FormatArg, Question, Unit},
-    output::{Cell, length, notice, print_table},
+    output::{Cell, counted, length, notice, print_table},
 };
 
 pub(crate) async fn run(
@@ -26,10 +26,8 @@ pub(crate) async fn run(
         notice(note);
     }
     if measured.gaps > 0 {
-        let gaps = measured.gaps;
-        notice(&format!(
-            "events are missing in this time ({gaps} gaps): `sigmund check --only gaps` lists them"
-        ));
+        let gaps = counted(measured.gaps as u64, "gap");
+        notice(&format!("events are missing in this time ({gaps}): `sigmund check --only gaps` lists them"));
     }
     Ok(match (measured.answer.rows.is_empty(), measured.gaps) {
         (_, 1..) if args.strict => Found::Gaps,

@@ -94,9 +94,7 @@ impl States<'_> {
             (ThreadState::InKernel, Some(lwp)) => self.asleep(group, state, lwp, interval),
             (ThreadState::Blocked, _) => {
                 let reason = stay.waits_for.map(|kind| kind.name().to_string());
-                // A point in time is no object.
-                let object =
-                    (stay.object != 0 && stay.waits_for != Some(WaitKind::Sleep)).then_some(stay.object);
+                let object = (stay.object != 0 && self.is_told(stay.waits_for)).then_some(stay.object);
                 self.add(group, Why { state, reason, object, culprit: None }, interval.ticks(), 1);
             }
             _ => {

@@ -14,6 +14,7 @@ mod hostile_names;
 mod info;
 mod kernel;
 mod limited;
+mod measures;
 mod odd_paths;
 mod paper;
 mod places;

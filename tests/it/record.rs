@@ -23,7 +23,7 @@ const HEIGHT: u32 = 10;
 const NODES: u64 = (2 << HEIGHT) - 1;
 
 /// Sumtime under the recorder, on more LWPs than this machine may have CPUs: `RUN` and `RUN.supertrace`.
-fn recorded() -> (Sigmund, Reported) {
+pub(crate) fn recorded() -> (Sigmund, Reported) {
     let sigmund = Sigmund::new();
     let said = record_sumtime(&sigmund);
     (sigmund, said)

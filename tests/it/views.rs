@@ -27,7 +27,7 @@ USER 220 80 1 6 - USER_THREAD_READY ready=5
 USER 230 70 0 ? - USER_CONTEXT_SWITCH next=5 reason=0 on=0 blocked_for=0
 ";
 
-fn listing() -> String {
+pub(crate) fn listing() -> String {
     let line = |line: &str| {
         let cells: Vec<&str> = if line.starts_with('#') { vec![line] } else { line.splitn(8, ' ').collect() };
         cells.join("\t") + "\n"

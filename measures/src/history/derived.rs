@@ -2,20 +2,41 @@
 
 use std::collections::HashMap;
 
-use sigmund_model::{LwpState, ThreadState};
+use sigmund_model::{EndReason, LwpState, ThreadState};
 
-use super::{Interrupt, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay};
+use super::{Gap, Interrupt, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay};
 use crate::Interval;
 
-/// Which LWP was on each CPU.
-pub(super) fn on_cpu(lwps: &SeriesBuilder<LwpStay>) -> Series<u32> {
+/// Which LWP was on each CPU; 0 is the idle task.
+///
+/// The tables have no rows of the idle task. It has a CPU from a switch that puts no other LWP on it to the next switch; or
+/// to where events of the CPU are missing: after that nobody knows.
+pub(super) fn on_cpu(lwps: &SeriesBuilder<LwpStay>, gaps: &[Gap], extent: Interval) -> Series<u32> {
     let mut on_cpu = SeriesBuilder::default();
     for (lwp, interval, stay) in lwps.rows() {
         if let (LwpState::Running, Some(cpu)) = (stay.state, stay.cpu) {
-            on_cpu.push(cpu.into(), interval, lwp as u32);
+            let is_left =
+                !matches!(stay.end, None | Some(EndReason::Lost | EndReason::Resync | EndReason::TraceEnd));
+            on_cpu.push(cpu.into(), interval, (lwp as u32, is_left));
         }
     }
-    on_cpu.build()
+    let on_cpu = on_cpu.build();
+    let mut with_idle = SeriesBuilder::default();
+    for (cpu, track) in on_cpu.iter() {
+        let of_cpu = gaps.iter().filter(|gap| gap.cpu.map(u64::from) == Some(cpu));
+        let missing: Vec<Interval> = of_cpu.map(|gap| gap.interval).collect();
+        for place in 0..track.len() {
+            let Some((interval, (lwp, is_left))) = track.get(place) else { continue };
+            with_idle.push(cpu, interval, *lwp);
+            let next = track.get(place + 1).map_or(extent.to, |(next, _)| next.from);
+            if *is_left && *lwp != 0 && interval.to < next {
+                let gap = missing.get(missing.partition_point(|gap| gap.to < interval.to));
+                let known = gap.map_or(next, |gap| gap.from.clamp(interval.to, next));
+                with_idle.push(cpu, Interval::new(interval.to, known), 0);
+            }
+        }
+    }
+    with_idle.build()
 }
 
 /// Which user thread was mounted on each LWP.

@@ -80,18 +80,19 @@ impl HistoryBuilder {
     /// The history.
     pub fn build(self) -> History {
         let HistoryBuilder { mut history, threads, lwps } = self;
-        history.on_cpu = derived::on_cpu(&lwps);
         history.mounted = derived::mounted(&threads);
         history.threads = threads.build();
-        history.lwps = lwps.build();
         history.wakeups.sort_by_key(|wakeup| wakeup.tick);
         history.interrupts.sort_by_key(|interrupt| (interrupt.interval.from, interrupt.depth));
         history.syscalls.sort_by_key(|call| call.interval.from);
         history.spans.sort_by_key(|span| (span.interval.from, span.depth));
         history.locks.sort_by_key(|request| request.tick);
         history.gaps.sort_by_key(|gap| gap.interval);
+        let extent = history.extent.unwrap_or(Interval::new(0, 0));
+        history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);
         history.calls = derived::calls(&history.syscalls);
         history.innermost = derived::innermost(&history.interrupts);
+        history.lwps = lwps.build();
         history
     }
 }

@@ -286,21 +286,20 @@ impl Machine {
         let ticks = std::mem::take(&mut self.ticks);
         let at = |tick: i64| &ticks[tick as usize];
         for lwp in 0..LWPS {
-            let stay = |tick| {
-                let now = at(tick).lwps[lwp];
-                LwpStay { state: now.state, cpu: Some(now.cpu as u32), end: Some(EndReason::TraceEnd) }
-            };
-            runs(stay, |interval, stay| self.builder.lwp_state(tid(lwp), interval, stay));
-        }
-        for cpu in 0..CPUS {
-            let idle = |tick: i64| at(tick).cpus[cpu].is_none();
-            let builder = &mut self.builder;
-            runs(idle, |interval, is_idle| {
-                if is_idle {
-                    let end = Some(EndReason::TraceEnd);
-                    let stay = LwpStay { state: LwpState::Running, cpu: Some(cpu as u32), end };
-                    builder.lwp_state(0, interval, stay);
-                }
+            let now = |tick| at(tick).lwps[lwp];
+            let stay = |tick| (now(tick).state, now(tick).cpu);
+            runs(stay, |interval, (state, cpu)| {
+                let end = match (state, interval.to < TICKS) {
+                    (_, false) => EndReason::TraceEnd,
+                    (LwpState::Running, _) if now(interval.to).state == LwpState::Sleeping => {
+                        EndReason::Slept
+                    }
+                    (LwpState::Running, _) => EndReason::Preempted,
+                    (LwpState::Runnable, _) => EndReason::Dispatched,
+                    _ => EndReason::Woken,
+                };
+                let stay = LwpStay { state, cpu: Some(cpu as u32), end: Some(end) };
+                self.builder.lwp_state(tid(lwp), interval, stay);
             });
         }
         for thread in 0..THREADS {

@@ -1,0 +1,126 @@
+//! Measures by the command and by SQL: of a trace drawn on paper, and of recordings.
+
+use std::collections::BTreeSet;
+
+use crate::{kernel, record::recorded, sigmund::Sigmund, views::listing};
+
+fn asked(sigmund: &Sigmund, words: &[&str]) -> String {
+    sigmund.run([words, &["--format", "csv"]].concat()).found()
+}
+
+// The picture is in views.rs: thread 5 on LWP 70.
+#[test]
+fn the_states_of_a_thread_have_their_reasons_and_culprits() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    let states = asked(&sigmund, &["--states", "--thread", "5"]);
+    assert_eq!(
+        states,
+        "\
+thread,name,state,reason,object,culprit,count,total_tick,percent
+5,,active,,,,3,50,40
+5,,blocked,mutex,4096,,1,20,16
+5,,stalled,,,LWP 90,1,20,16
+5,,in-kernel,read,,,1,15,12
+5,,ready,,,,1,10,8
+5,,interrupted,eth0,,,1,5,4
+5,,stalled,,,idle,1,5,4
+"
+    );
+    let of_lwp = asked(&sigmund, &["--states", "--lwp", "70", "--from", "110", "--to", "149"]);
+    assert_eq!(
+        of_lwp,
+        "\
+lwp,name,state,reason,object,culprit,count,total_tick,percent
+70,,running,,,,1,20,50
+70,,sleeping,read,,,1,15,37.5
+70,,runnable,,,idle,1,5,12.5
+"
+    );
+    let by_sql = asked(
+        &sigmund,
+        &[
+            "sql",
+            "t.supertrace",
+            "SELECT state, sum(total_ns) AS ns FROM states(thread => 5) GROUP BY state ORDER BY state",
+        ],
+    );
+    assert_eq!(
+        by_sql,
+        "state,ns\nactive,50\nblocked,20\nin-kernel,15\ninterrupted,5\nready,10\nstalled,25\n"
+    );
+    let for_people = sigmund.run(["--states", "--thread", "5"]).found();
+    assert!(for_people.lines().next().is_some_and(|head| head.contains(" total ")), "{for_people}");
+    assert!(for_people.contains("50 ns"), "{for_people}");
+    let in_unit = asked(&sigmund, &["--states", "--thread", "5", "--unit", "us"]);
+    assert!(in_unit.contains("total_tick,total_us,percent\n5,,active,,,,3,50,0.05,40\n"), "{in_unit}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_said() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    sigmund.run(["--states", "--event", "sched_switch"]).complained(&["states", "no event"]);
+    sigmund.run(["--states", "--active-time"]).complained(&["--active-time"]);
+    sigmund.run(["--by", "name"]).complained(&["required"]);
+    sigmund.run(["--states", "--by", "colour"]).complained(&["pattern"]);
+    let sql = |query: &str, words: &[&str]| sigmund.run(["sql", "t.supertrace", query]).complained(words);
+    sql("SELECT * FROM states(thred => 5)", &["expected thread", "found thred"]);
+    sql("SELECT * FROM states(5)", &["thread => 15"]);
+    sql("SELECT * FROM states(thread => 55)", &["a user thread of this trace"]);
+    sql("SELECT * FROM states(\"by\" => 'colour')", &["expected thread, lwp, process, name or pattern"]);
+}
+
+#[test]
+fn every_measure_answers_about_a_recording_on_both_levels_and_the_same_in_sql() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let (sigmund, _) = recorded();
+    for measure in sigmund_measures::ALL {
+        let flag = format!("--{}", measure.name);
+        let function = measure.name.replace('-', "_");
+        if measure.subject != sigmund_measures::Subject::None {
+            continue;
+        }
+        for by in sigmund_measures::By::ALL {
+            let query = format!("SELECT count(*) FROM {function}(\"by\" => '{}')", by.name());
+            let json = sigmund.run([&flag, "--by", by.name(), "--format", "json"]);
+            assert!(matches!(json.status, 0 | 1), "{json:?}");
+            let json: Vec<serde_json::Value> = serde_json::from_str(&json.stdout).unwrap();
+            assert_eq!(json.len() as i64, sigmund.number("RUN.supertrace", &query), "{query}");
+        }
+    }
+    // Sums to the life of each thread, exactly.
+    let wrong = "SELECT count(*) FROM (SELECT thread, sum(total_tick) AS sum FROM states() GROUP BY thread) s \
+        JOIN threads t ON t.thread = s.thread WHERE s.sum <> coalesce(t.dur_tick, s.sum)";
+    assert_eq!(sigmund.number("RUN.supertrace", wrong), 0);
+    let compared = "SELECT count(DISTINCT s.thread) FROM states() s JOIN threads t ON t.thread = s.thread WHERE t.dur_tick > 0";
+    assert!(sigmund.number("RUN.supertrace", compared) > 1000);
+    let active = "SELECT abs((SELECT sum(total_tick) FROM states() WHERE state IN ('active', 'interrupted')) \
+        - (SELECT sum(dur_tick) FROM active))";
+    assert_eq!(sigmund.number("RUN.supertrace", active), 0);
+}
+
+#[test]
+fn a_program_without_user_threads_is_asked_about_by_lwp() {
+    let Some(_alone) = kernel::as_root() else { return };
+    let sigmund = Sigmund::new();
+    sigmund.run(["record", "-o", "RUN", "--", "ls", "/"]).found();
+    let states = asked(&sigmund, &["--states"]);
+    let names: BTreeSet<&str> = states.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    assert!(states.starts_with("lwp,name,state,") && names.contains("ls"), "{states}");
+}
+
+#[test]
+fn strictly_missing_events_are_status_3() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    assert_eq!(sigmund.run(["--states", "--strict"]).status, 0);
+    // CPU 0 goes from 70 to 90 unseen: 90 is what leaves it at 170.
+    let unseen: String =
+        listing().lines().filter(|line| !line.contains("\t150\t")).map(|l| format!("{l}\n")).collect();
+    let sigmund = Sigmund::with_listing("t", &unseen);
+    let reported = sigmund.run(["--states", "--strict"]);
+    assert_eq!(reported.status, 3, "{reported:?}");
+    assert!(
+        reported.stderr.contains("events are missing") && reported.stdout.contains("mounted"),
+        "{reported:?}"
+    );
+    assert_eq!(sigmund.run(["--states"]).status, 0);
+}
