@@ -26,6 +26,7 @@ mod sigmund;
 mod skipped;
 mod soak;
 mod stops;
+mod tables_doc;
 mod teams;
 mod tracing;
 mod twice;
