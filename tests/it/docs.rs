@@ -23,6 +23,9 @@ use tempfile::TempDir;
 
 use crate::{kernel, sigmund::program};
 
+#[path = "../../examples/server/requests.rs"]
+mod requests;
+
 /// Languages of blocks that a reader runs or puts into a file.
 const EXECUTABLE: [&str; 6] = ["console", "sh", "c", "rust", "sql", "python"];
 
@@ -453,5 +456,9 @@ fn my_server() {
             }
         }
     };
-    runtime.run(|| fut::Builder::new().name("daemon").spawn(daemon).join().expect("the daemon panicked"));
+    runtime.run(|| {
+        let daemon = fut::Builder::new().name("daemon").spawn(daemon);
+        requests::serve(200);
+        daemon.join().expect("the daemon panicked");
+    });
 }

@@ -20,7 +20,11 @@ fn page() -> String {
     for table in ALL {
         let is_optional = OPTIONAL.iter().any(|optional| optional.name == table.name);
         let mark = if is_optional { " *(optional)*" } else { "" };
-        let _ = write!(page, "\n## {}\n\n{}{mark}\n\n| column | type | |\n|---|---|---|\n", table.name, table.doc);
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}{mark}\n\n| column | type | |\n|---|---|---|\n",
+            table.name, table.doc
+        );
         for column in table.columns {
             let nullable = if column.nullable { ", NULL" } else { "" };
             let ty = format!("{:?}", column.ty);
