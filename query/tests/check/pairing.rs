@@ -200,20 +200,32 @@ async fn each_fault_of_a_pair_is_found_with_its_place() {
         ("lwps-within-processes", "lwps", lwp(13, Some(71), 120, Some(130)), 13),
         ("lwps-within-processes", "lwps", lwp(13, Some(70), 140, None), 13),
     ];
-    for (name, table, row, first) in faults {
+    // Those of different tables do not touch each other: one of each table at a time.
+    let mut left = faults.to_vec();
+    while !left.is_empty() {
+        let mut planted: Vec<(&str, &str, Value, i64)> = Vec::new();
+        left.retain(|fault| {
+            let is_next = planted.iter().all(|(_, table, ..)| *table != fault.1);
+            if is_next {
+                planted.push(fault.clone());
+            }
+            !is_next
+        });
         let mut little = sound();
-        little.row(table, row.clone());
+        for (_, table, row, _) in &planted {
+            little.row(table, row.clone());
+        }
         let r = report(&little).await;
-        let item = r.item(name).unwrap();
-        assert_eq!(item.verdict, Verdict::Broken, "{row} {item:?}");
-        let what = if name == "lwps-within-processes" { "LWP" } else { "at tick" };
-        assert_eq!(
-            (item.figures[1].value, &*item.detail),
-            (1.0, &*format!("first: {what} {first}")),
-            "{row}"
-        );
-        let others = INVARIANTS.map(|(other, _)| other).into_iter().filter(|other| *other != name);
+        for (name, _, row, first) in &planted {
+            let item = r.item(name).unwrap();
+            assert_eq!(item.verdict, Verdict::Broken, "{row} {item:?}");
+            let what = if *name == "lwps-within-processes" { "LWP" } else { "at tick" };
+            let detail = format!("first: {what} {first}");
+            assert_eq!((item.figures[1].value, item.detail.as_str()), (1.0, detail.as_str()), "{row}");
+        }
+        let is_planted = |name: &&str| planted.iter().any(|(planted, ..)| planted == name);
+        let others = INVARIANTS.map(|(name, _)| name).into_iter().filter(|name| !is_planted(name));
         let broken: Vec<_> = others.filter(|other| verdict(&r, other) == Verdict::Broken).collect();
-        assert_eq!(broken, [""; 0], "{row}");
+        assert_eq!(broken, [""; 0], "{planted:?}");
     }
 }
