@@ -9,8 +9,10 @@
 mod answer;
 mod culprit;
 mod distribution;
+mod groups;
 mod history;
 mod interval;
+mod locks;
 mod measure;
 mod request;
 mod states;
