@@ -6,7 +6,7 @@ mod rows;
 
 use crate::{Answer, Column, Group, History, Measure, Needs, Request};
 
-pub(crate) use lock::{Locks, Selection};
+pub(crate) use lock::{Lock, Locks, Selection};
 
 /// Requests, waits and holds of each lock and call site, and convoys.
 pub(crate) const LOCKS: Measure = Measure {
