@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod breakdown;
 mod critical_sections;
 mod culprit;
 mod distribution;

@@ -1,7 +1,8 @@
 //! Histories drawn by hand, and the cells of answers.
 
 use sigmund_measures::{
-    Answer, History, HistoryBuilder, Interval, Life, LockRequest, LwpStay, Span, Syscall, ThreadStay, Value,
+    Answer, History, HistoryBuilder, Interrupt, Interval, Life, LockRequest, LwpStay, Span, Syscall,
+    ThreadStay, Value,
 };
 use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
@@ -55,6 +56,15 @@ impl Drawing {
         let (interval, name) = (Interval::new(from, to), history.words.intern(name));
         let (ret, off_cpu, end) = (Some(ret), None, EndReason::Returned);
         history.syscalls.push(Syscall { interval, lwp, thread, name, ret, off_cpu, end });
+    }
+
+    /// An interrupt of CPU 0, by its depth.
+    pub(crate) fn interrupt(&mut self, name: &str, (from, to): (i64, i64), depth: u32) {
+        let history = self.builder.history();
+        let (kind, name) = (history.words.intern("irq"), Some(history.words.intern(name)));
+        let (interval, number, end) = (Interval::new(from, to), Some(7), EndReason::Returned);
+        let (lwp, thread) = (None, None);
+        history.interrupts.push(Interrupt { interval, cpu: 0, kind, number, name, lwp, thread, depth, end });
     }
 
     /// A request for a mutex by a user thread: when, its wait and its hold.
