@@ -130,7 +130,8 @@ struct Expected {
     part: i64,
     total: i64,
     on_cpu: i64,
-    calls: BTreeMap<usize, i64>,
+    /// By its place, and which of the calls of a thread it is: one that goes on elsewhere meanwhile comes back to another.
+    calls: BTreeMap<(usize, usize), i64>,
 }
 
 #[test]
@@ -142,6 +143,7 @@ fn parts_are_those_of_counting_every_tick() {
         let by_lwp = seed % 4 >= 2;
         let mut rows: BTreeMap<(u64, &str, String), Expected> = BTreeMap::new();
         let mut life: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut last: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
         for tick in (0..TICKS).filter(|tick| window.contains(*tick)) {
             let now = &ticks[tick as usize];
             let of_threads = (0..THREADS).map(|thread| {
@@ -168,7 +170,11 @@ fn parts_are_those_of_counting_every_tick() {
                     let row = rows.entry((id, "syscall", text(history.syscalls[place].name))).or_default();
                     row.total += 1;
                     row.on_cpu += i64::from(is_on_cpu);
-                    *row.calls.entry(place).or_default() += 1;
+                    let (last, count) = last.entry(id).or_insert((place, 0));
+                    if *last != place {
+                        (*last, *count) = (place, *count + 1);
+                    }
+                    *row.calls.entry((place, *count)).or_default() += 1;
                 }
                 let key = match (interrupt, call) {
                     (Some(interrupt), _) => (id, "interrupt", text(interrupt.name.unwrap())),
@@ -198,7 +204,8 @@ fn parts_are_those_of_counting_every_tick() {
         let calls = calls.into_iter().filter(|row| row.contains("syscall"));
         let expected = rows.iter().filter(|((_, what, _), _)| *what == "syscall");
         let expected = expected.map(|((id, what, which), row)| {
-            let is_error = |place: &&usize| (-4095..0).contains(&history.syscalls[**place].ret.unwrap());
+            let is_error =
+                |(place, _): &&(usize, usize)| (-4095..0).contains(&history.syscalls[*place].ret.unwrap());
             let errors = row.calls.keys().filter(is_error).count();
             format!("{id} {what} {which} {} {} {errors}", row.calls.len(), row.calls.values().max().unwrap())
         });
