@@ -7,10 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod breakdown;
+mod critical_sections;
 mod culprit;
 mod distribution;
+mod groups;
 mod history;
 mod interval;
+mod locks;
 mod measure;
 mod request;
 mod states;

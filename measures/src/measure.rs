@@ -1,6 +1,6 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, states};
+use crate::{Answer, History, Needs, Request, breakdown, critical_sections, locks, states};
 
 /// What a measure is about, other than threads and time: the placeholder of that in the command's help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] = &[states::STATES];
+pub const ALL: &[Measure] =
+    &[states::STATES, locks::LOCKS, critical_sections::CRITICAL_SECTIONS, breakdown::BREAKDOWN];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {

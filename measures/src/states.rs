@@ -79,7 +79,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
 
 impl crate::ThreadStay {
     /// The CPU that its LWP was on, or left.
-    fn cpu(&self, history: &History, interval: Interval) -> Option<u32> {
+    pub(crate) fn cpu(&self, history: &History, interval: Interval) -> Option<u32> {
         history.lwps.of(self.lwp?.into()).at(interval.from)?.1.cpu
     }
 }

@@ -2,7 +2,9 @@
 
 #![allow(dead_code)]
 
-mod random;
+pub(crate) mod drawing;
+pub(crate) mod locks;
+pub(crate) mod random;
 
 use sigmund_measures::{
     Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, Syscall, ThreadStay, Wakeup,

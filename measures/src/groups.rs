@@ -1,0 +1,78 @@
+//! The groups of what is of a user thread or an LWP, as small numbers, so that rows need no texts.
+
+use std::collections::HashMap;
+
+use crate::{By, Group, History, Level, Request};
+
+/// Who something is of: a user thread, or an LWP that carries none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Owner {
+    Thread(u64),
+    Lwp(u32),
+}
+
+impl Owner {
+    /// `None` if neither is known.
+    pub(crate) fn new(thread: Option<u64>, lwp: Option<u32>) -> Option<Owner> {
+        thread.map(Owner::Thread).or(lwp.map(Owner::Lwp))
+    }
+
+    pub(crate) fn process(self, history: &History) -> Option<u32> {
+        match self {
+            Owner::Thread(thread) => history.names.threads.get(&thread)?.pid,
+            Owner::Lwp(lwp) => history.names.lwps.get(&lwp)?.pid,
+        }
+    }
+}
+
+/// The groups of an answer, numbered as they occur.
+#[derive(Debug)]
+pub(crate) struct Groups<'h> {
+    history: &'h History,
+    by: By,
+    level: Level,
+    numbers: HashMap<Group, u32>,
+    known: HashMap<(Option<u64>, Option<u32>), Option<u32>>,
+    groups: Vec<Group>,
+}
+
+impl<'h> Groups<'h> {
+    pub(crate) fn new(history: &'h History, request: &Request) -> Groups<'h> {
+        Groups {
+            history,
+            by: request.by(history),
+            level: request.level(history),
+            numbers: HashMap::new(),
+            known: HashMap::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    /// The group of what is of a user thread, or of an LWP without one. By user thread, what is of none has no group.
+    pub(crate) fn number(&mut self, thread: Option<u64>, lwp: Option<u32>) -> Option<u32> {
+        let lwp = lwp.filter(|_| self.level == Level::Lwps || thread.is_none());
+        if let Some(number) = self.known.get(&(thread, lwp)) {
+            return *number;
+        }
+        let (history, by) = (self.history, self.by);
+        let group = match (self.level, by, thread, lwp) {
+            (Level::Threads, _, Some(thread), _) => Some(Group::of_thread(history, by, thread)),
+            (Level::Threads, By::Thread, None, _) => None,
+            (_, _, _, lwp) => lwp.map(|lwp| Group::of_lwp(history, by, lwp)),
+        };
+        let number = group.map(|group| {
+            let next = self.groups.len() as u32;
+            *self.numbers.entry(group).or_insert_with_key(|group| {
+                self.groups.push(group.clone());
+                next
+            })
+        });
+        self.known.insert((thread, lwp), number);
+        number
+    }
+
+    /// The group of a number.
+    pub(crate) fn group(&self, number: u32) -> &Group {
+        &self.groups[number as usize]
+    }
+}

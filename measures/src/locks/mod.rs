@@ -1,0 +1,77 @@
+//! `--locks`: how often each lock was asked for, how long that took, and whether its holder ran meanwhile.
+
+mod convoy;
+mod lock;
+mod rows;
+
+use crate::{Answer, Column, Group, History, Measure, Needs, Request};
+
+pub(crate) use lock::{Lock, Locks, Selection};
+
+/// Requests, waits and holds of each lock and call site, and convoys.
+pub(crate) const LOCKS: Measure = Measure {
+    name: "locks",
+    question: "Which locks do my threads wait for, and did their holders run meanwhile?",
+    definition: "A row is a lock (its process, address and kind) and the call site of the request; with a grouping, also \
+        who asked. A wait is from the request to the acquisition (where holds are not recorded: to the unpark; a futex: \
+        from the entry of the system call to its exit), a hold from the acquisition to the release, or as far as it is \
+        known. Both are cut to the window; a request counts if any of it is in the window. Of waits that overlap, \
+        waited_tick counts each tick once; it is the sum, exactly, of holder_active_tick, convoy_tick, \
+        holder_unknown_tick and no_holder_tick. Who holds a lock is known from recorded holds of any thread, of all \
+        kinds of the same lock, selected or not: from the acquisition to the release. A hold whose release is missing, \
+        and the holder that was seen when a wait began, are not used, since nothing shows how long they lasted. Convoy: a \
+        holder is known, and it is certain that it was not active (interrupts are part of active). If several hold it \
+        (readers), all are known not to be active. Unknown: its state is unknown, as over gaps, or mounted. A holder's \
+        state is its own, wherever it migrates. Where no holder is known at any instant of the waits, these columns are \
+        NULL. Main state and culprit of the holder are those of the whole lock, over all selected waits: the state with \
+        most of its convoy, and of that state the culprit with the largest share (who had the CPU, the system call, or \
+        what the holder waited for itself); of several readers those of the first that acquired it.",
+    needs: Needs { locks: true, syscalls: true, ..Needs::STATES },
+    answer,
+};
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let mut columns = match request.by {
+        Some(by) => Group::columns(by, request.level(history)),
+        None => Vec::new(),
+    };
+    columns.extend([
+        Column::count("process", "The process of the lock; NULL if it is not known."),
+        Column::count("object", "The address of the lock."),
+        Column::text("kind", "What it was asked for: mutex, rwlock-read, rwlock-write or futex."),
+        Column::text("call_site", "The innermost span or function that the requests were made in."),
+        Column::count("requests", "Requests."),
+        Column::count("contended", "Those that had to wait."),
+        Column::length("wait_tick", "The sum of all waits."),
+        Column::length("longest_wait_tick", "The longest wait."),
+        Column::count("holds", "Requests whose hold was recorded."),
+        Column::length("hold_tick", "The sum of these holds; NULL if there are none."),
+        Column::length("longest_hold_tick", "The longest of them."),
+        Column::count(
+            "holders",
+            "Different threads that are known to have acquired it; NULL if there are none.",
+        ),
+        Column::length("waited_tick", "Time in which at least one waited."),
+        Column::length("holder_active_tick", "The part of it in which a holder was active."),
+        Column::length("convoy_tick", "The part of it in which the holder was known not to be active."),
+        Column::length("holder_unknown_tick", "The part of it in which it is not known what the holder did."),
+        Column::length(
+            "no_holder_tick",
+            "The part of it without a known holder: the lock was free, or nobody knows.",
+        ),
+        Column::length(
+            "lock_convoy_tick",
+            "The convoy of the whole lock: of all kinds, call sites and groups.",
+        ),
+        Column::text("holder_state", "What the holder did for most of that."),
+        Column::length("holder_state_tick", "For how long."),
+        Column::text(
+            "culprit",
+            "Why, for most of that: who had the CPU, the system call it slept in, or what it waited for.",
+        ),
+        Column::length("culprit_tick", "For how long."),
+    ]);
+    let mut answer = Answer::new(columns);
+    rows::collect(history, request).write(history, request, &mut answer);
+    Ok(answer)
+}
