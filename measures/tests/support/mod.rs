@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod drawn;
+pub(crate) mod ends;
 mod random;
 
 use sigmund_measures::{
@@ -290,7 +292,10 @@ impl Machine {
                 let now = at(tick).lwps[lwp];
                 LwpStay { state: now.state, cpu: Some(now.cpu as u32), end: Some(EndReason::TraceEnd) }
             };
-            runs(stay, |interval, stay| self.builder.lwp_state(tid(lwp), interval, stay));
+            runs(stay, |interval, mut stay| {
+                stay.end = Some(ends::lwp_end(&ticks, lwp, interval.to));
+                self.builder.lwp_state(tid(lwp), interval, stay);
+            });
         }
         for cpu in 0..CPUS {
             let idle = |tick: i64| at(tick).cpus[cpu].is_none();
@@ -308,7 +313,10 @@ impl Machine {
                 let ThreadNow { state, lwp, waits_for, object } = at(tick).threads[thread];
                 ThreadStay { state, lwp: lwp.map(tid), waits_for, object, end: Some(EndReason::TraceEnd) }
             };
-            runs(stay, |interval, stay| self.builder.thread_state(number(thread), interval, stay));
+            runs(stay, |interval, mut stay| {
+                stay.end = Some(ends::thread_end(&ticks, thread, interval.to));
+                self.builder.thread_state(number(thread), interval, stay);
+            });
         }
         let Machine { interrupts, syscalls, spans, wakeups, mut builder, .. } = self;
         let history = builder.history();
