@@ -1,6 +1,6 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, latency, states};
+use crate::{Answer, History, Needs, Request, interrupts, latency, quanta, states};
 
 /// A question that can be asked of any trace.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] = &[states::STATES, latency::LATENCY];
+pub const ALL: &[Measure] = &[states::STATES, latency::LATENCY, interrupts::INTERRUPTS, quanta::QUANTA];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {
