@@ -14,6 +14,8 @@ use crate::{
 pub(crate) const BREAKDOWN: Measure = Measure {
     name: "breakdown",
     question: "How much of its life does my program spend in its own code, in each system call, and waiting?",
+    heading: crate::measure::headings::TIME,
+    subject: crate::measure::Subject::None,
     definition: "The life of each user thread (or LWP) in the window, in disjoint parts: part_tick sums to it exactly, and to \
         that of all threads of a group. Of each instant the first of these that holds: unknown, if the state is; an \
         interrupt, if one has the CPU on which the thread is active; the system call that its LWP is in, whether it runs, \

@@ -15,6 +15,8 @@ use crate::{
 pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     name: "critical-sections",
     question: "How long are my critical sections, and how deeply do they nest?",
+    heading: crate::measure::headings::WAY,
+    subject: crate::measure::Subject::None,
     definition: "A critical section is a recorded hold of a lock: from the acquisition to the release, or as far as it is \
         known (events missing, end of the trace), wherever its thread migrates and whatever its state is. Its depth is the \
         number of locks that the same thread (or LWP without user threads) holds at the acquisition: acquired before, or \

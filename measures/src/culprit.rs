@@ -11,6 +11,8 @@ pub enum Culprit {
     Group(Group),
     /// The idle task: whoever waited had not been noticed yet.
     Idle,
+    /// LWPs that carried no user thread, in the state of this name.
+    Unmounted(&'static str),
     /// Nobody knows.
     Unknown,
 }
@@ -33,6 +35,7 @@ impl Culprit {
         let names = &history.names;
         match self {
             Culprit::Idle => "idle".into(),
+            Culprit::Unmounted(state) => format!("LWPs without a user thread, {state}"),
             Culprit::Unknown => "unknown".into(),
             Culprit::Group(Group::Thread(thread)) => names.thread_label(*thread),
             Culprit::Group(Group::Lwp(lwp)) => format!("LWP {}", names.lwp_label(*lwp)),
@@ -65,6 +68,24 @@ pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval
                 }
             }
             Some(lwp) => add(Culprit::of_lwp(history, by, *lwp, interval.from), interval),
+        }
+    }
+    shares
+}
+
+/// What these LWPs carried, for how many LWP-ticks of `window`. They sum to the window times the number of LWPs.
+pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> HashMap<Culprit, i64> {
+    let mut shares = HashMap::new();
+    let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();
+    for lwp in lwps {
+        for (part, thread) in history.mounted.of((*lwp).into()).partition(window) {
+            if let Some(thread) = thread {
+                add(Culprit::Group(Group::of_thread(history, by, *thread)), part);
+                continue;
+            }
+            for (part, stay) in history.lwps.of((*lwp).into()).partition(part) {
+                add(stay.map_or(Culprit::Unknown, |stay| Culprit::Unmounted(stay.state.name())), part);
+            }
         }
     }
     shares

@@ -13,14 +13,18 @@ mod culprit;
 mod distribution;
 mod groups;
 mod history;
+mod interrupts;
 mod interval;
+mod latency;
 mod locks;
 mod measure;
+mod quanta;
 mod request;
 mod states;
+mod tally;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
-pub use culprit::{Culprit, who_had_cpu};
+pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
 pub use history::{
     Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,

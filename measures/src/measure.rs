@@ -1,6 +1,8 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, breakdown, critical_sections, locks, states};
+use crate::{
+    Answer, History, Needs, Request, breakdown, critical_sections, interrupts, latency, locks, quanta, states,
+};
 
 /// What a measure is about, other than threads and time: the placeholder of that in the command's help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +49,15 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] =
-    &[states::STATES, locks::LOCKS, critical_sections::CRITICAL_SECTIONS, breakdown::BREAKDOWN];
+pub const ALL: &[Measure] = &[
+    states::STATES,
+    breakdown::BREAKDOWN,
+    latency::LATENCY,
+    locks::LOCKS,
+    critical_sections::CRITICAL_SECTIONS,
+    interrupts::INTERRUPTS,
+    quanta::QUANTA,
+];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {

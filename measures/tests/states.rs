@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use sigmund_measures::{Answer, By, Interval, Request, Value, named};
 use sigmund_model::{LwpState, ThreadState};
-use support::{CPUS, LWPS, Machine, Now, THREADS, number, tid};
+use support::{LWPS, Machine, Now, THREADS, number, tid};
 
 type Key = (i64, String, Option<String>, Option<i64>, Option<String>);
 
@@ -37,10 +37,8 @@ fn interrupted(now: &Now, cpu: usize, names: &[String]) -> Option<String> {
     now.interrupts[cpu].last().map(|place| names[*place].clone())
 }
 
-/// Before its first switch nobody knows who is on a CPU.
-fn had_cpu(now: &Now, cpu: usize, of_lwps: bool, is_known: [bool; CPUS]) -> String {
+fn had_cpu(now: &Now, cpu: usize, of_lwps: bool) -> String {
     match now.cpus[cpu] {
-        None if !is_known[cpu] => "unknown".into(),
         None => "idle".into(),
         Some(lwp) => match now.lwps[lwp].carries.filter(|_| !of_lwps) {
             Some(thread) => format!("{}(work/{thread})", number(thread)),
@@ -62,15 +60,11 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
         let calls: Vec<String> = names.1.iter().map(|name| history.words.text(*name).into()).collect();
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         let seen = ticks.iter().enumerate().take(support::TICKS as usize);
-        let seen: Vec<(usize, &Now)> = seen.filter(|(tick, _)| window.contains(*tick as i64)).collect();
-        let first =
-            |cpu: usize| ticks.iter().position(|now: &Now| now.cpus[cpu].is_some()).unwrap_or(usize::MAX);
-        let first: [usize; CPUS] = std::array::from_fn(first);
+        let seen = seen.filter(|(tick, _)| window.contains(*tick as i64)).map(|(_, now)| now);
 
         let mut threads: BTreeMap<Key, i64> = BTreeMap::new();
         let mut lwps: BTreeMap<Key, i64> = BTreeMap::new();
-        for (tick, now) in &seen {
-            let is_known = first.map(|first| first <= *tick);
+        for now in seen {
             for thread in 0..THREADS {
                 let stay = now.threads[thread];
                 let on = stay.lwp.map(|lwp| now.lwps[lwp]);
@@ -81,9 +75,7 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                             (state, reason) = ("interrupted", Some(name));
                         }
                     }
-                    (ThreadState::Stalled, Some(lwp)) => {
-                        culprit = Some(had_cpu(now, lwp.cpu, false, is_known))
-                    }
+                    (ThreadState::Stalled, Some(lwp)) => culprit = Some(had_cpu(now, lwp.cpu, false)),
                     (ThreadState::InKernel, Some(lwp)) => reason = lwp.call.map(|call| calls[call].clone()),
                     (ThreadState::Blocked, _) => {
                         reason = stay.waits_for.map(|kind| kind.name().into());
@@ -104,7 +96,7 @@ fn the_time_in_each_state_is_that_of_counting_every_tick() {
                             (state, reason) = ("interrupted", Some(name));
                         }
                     }
-                    LwpState::Runnable => culprit = Some(had_cpu(now, lwp.cpu, true, is_known)),
+                    LwpState::Runnable => culprit = Some(had_cpu(now, lwp.cpu, true)),
                     _ => reason = lwp.call.map(|call| calls[call].clone()),
                 }
                 *lwps.entry((i64::from(tid(place)), state.into(), reason, None, culprit)).or_default() += 1;

@@ -12,6 +12,8 @@ pub(crate) use lock::{Lock, Locks, Selection};
 pub(crate) const LOCKS: Measure = Measure {
     name: "locks",
     question: "Which locks do my threads wait for, and did their holders run meanwhile?",
+    heading: crate::measure::headings::WAY,
+    subject: crate::measure::Subject::None,
     definition: "A row is a lock (its process, address and kind) and the call site of the request; with a grouping, also \
         who asked. A wait is from the request to the acquisition (where holds are not recorded: to the unpark; a futex: \
         from the entry of the system call to its exit), a hold from the acquisition to the release, or as far as it is \

@@ -3,6 +3,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod drawing;
+pub(crate) mod drawn;
+pub(crate) mod ends;
 pub(crate) mod locks;
 pub(crate) mod random;
 
@@ -74,10 +76,12 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(seed: u64) -> Machine {
-        let lwp = |place| LwpNow { state: LwpState::Runnable, cpu: place % CPUS, carries: None, call: None };
+        // Each CPU has an LWP from the beginning: who has one before its first switch is not in a trace.
+        let state = |place| if place < CPUS { LwpState::Running } else { LwpState::Runnable };
+        let lwp = |place| LwpNow { state: state(place), cpu: place % CPUS, carries: None, call: None };
         let ready = ThreadNow { state: ThreadState::Ready, lwp: None, waits_for: None, object: 0 };
         let now = Now {
-            cpus: [None; CPUS],
+            cpus: std::array::from_fn(Some),
             lwps: std::array::from_fn(lwp),
             threads: [ready; THREADS],
             interrupts: Default::default(),
@@ -288,19 +292,12 @@ impl Machine {
         let ticks = std::mem::take(&mut self.ticks);
         let at = |tick: i64| &ticks[tick as usize];
         for lwp in 0..LWPS {
-            let now = |tick| at(tick).lwps[lwp];
-            let stay = |tick| (now(tick).state, now(tick).cpu);
-            runs(stay, |interval, (state, cpu)| {
-                let end = match (state, interval.to < TICKS) {
-                    (_, false) => EndReason::TraceEnd,
-                    (LwpState::Running, _) if now(interval.to).state == LwpState::Sleeping => {
-                        EndReason::Slept
-                    }
-                    (LwpState::Running, _) => EndReason::Preempted,
-                    (LwpState::Runnable, _) => EndReason::Dispatched,
-                    _ => EndReason::Woken,
-                };
-                let stay = LwpStay { state, cpu: Some(cpu as u32), end: Some(end) };
+            let stay = |tick| {
+                let now = at(tick).lwps[lwp];
+                LwpStay { state: now.state, cpu: Some(now.cpu as u32), end: Some(EndReason::TraceEnd) }
+            };
+            runs(stay, |interval, mut stay| {
+                stay.end = Some(ends::lwp_end(&ticks, lwp, interval.to));
                 self.builder.lwp_state(tid(lwp), interval, stay);
             });
         }
@@ -309,7 +306,10 @@ impl Machine {
                 let ThreadNow { state, lwp, waits_for, object } = at(tick).threads[thread];
                 ThreadStay { state, lwp: lwp.map(tid), waits_for, object, end: Some(EndReason::TraceEnd) }
             };
-            runs(stay, |interval, stay| self.builder.thread_state(number(thread), interval, stay));
+            runs(stay, |interval, mut stay| {
+                stay.end = Some(ends::thread_end(&ticks, thread, interval.to));
+                self.builder.thread_state(number(thread), interval, stay);
+            });
         }
         let Machine { interrupts, syscalls, spans, wakeups, mut builder, .. } = self;
         let history = builder.history();

@@ -1,0 +1,131 @@
+//! `--interrupts`: how long each interrupt took, and whom it hit.
+
+use std::collections::HashMap;
+
+use crate::{
+    Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Measure, Needs, Request, Value,
+    Word, percent,
+};
+
+/// How long each interrupt took, and whom it hit.
+pub(crate) const INTERRUPTS: Measure = Measure {
+    name: "interrupts",
+    question: "Which interrupts took how long, and whom did they hit?",
+    heading: crate::measure::headings::WAY,
+    subject: crate::measure::Subject::None,
+    definition: "For each kind, number and name of interrupt (softirqs are interrupts, too) how many there were, and the \
+        distribution of their own time: from entry to exit, without the interrupts that are inside of it. Both are cut to the \
+        window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One whose exit was not \
+        seen counts as long as it is known; unended says how many these are. Whom it hit is the user thread that was active \
+        (by LWP: the LWP on the CPU; idle for the idle task) and stays the same for all of its length; the row names who lost \
+        most. Only interrupts that hit the selected user threads, LWPs and CPUs count.",
+    needs: Needs { interrupts: true, ..Needs::NONE },
+    answer,
+};
+
+#[derive(Default)]
+struct Sum {
+    own: Vec<i64>,
+    wall: i64,
+    unended: u64,
+    hit: HashMap<Option<Victim>, i64>,
+}
+
+/// Who was interrupted, as the table says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Victim {
+    Thread(u64),
+    Lwp(u32),
+}
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let (by, own) = (request.by(history), own_times(history, request));
+    let mut sums: HashMap<(Word, Option<i64>, Option<Word>), Sum> = HashMap::new();
+    for (interrupt, own) in history.interrupts.iter().zip(own) {
+        let Some(part) = interrupt.interval.clipped(request.window) else { continue };
+        if !selects(request, interrupt) {
+            continue;
+        }
+        let sum = sums.entry((interrupt.kind, interrupt.number, interrupt.name)).or_default();
+        sum.own.push(own);
+        sum.wall += part.ticks();
+        sum.unended += u64::from(interrupt.end != sigmund_model::EndReason::Returned);
+        let thread = interrupt.thread.filter(|_| by != By::Lwp).map(Victim::Thread);
+        *sum.hit.entry(thread.or(interrupt.lwp.map(Victim::Lwp))).or_insert(0) += own;
+    }
+    let mut columns = vec![
+        Column::text("kind", "irq, softirq, timer, ipi, vector or nmi."),
+        Column::count("number", "Its number."),
+        Column::text("name", "Its handler, or the softirq."),
+    ];
+    columns.extend(Distribution::columns());
+    columns.extend([
+        Column::length("wall_tick", "Their sum with the interrupts that are inside of them."),
+        Column::count("unended", "Those whose exit was not seen; they count as long as they are known."),
+        Column::text("hit", "Who lost most to them."),
+        Column::length("hit_tick", "How much that was."),
+        Column::percent("hit_percent", "Its share of their own time."),
+    ]);
+    let mut answer = Answer::new(columns);
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    let text = |word: Word| history.words.text(word);
+    rows.sort_by_cached_key(|((kind, number, name), sum)| {
+        (-sum.own.iter().sum::<i64>(), text(*kind), *number, name.map(text))
+    });
+    for ((kind, number, name), sum) in rows {
+        let own: Distribution = sum.own.into_iter().collect();
+        let (victim, ticks) = most(history, by, sum.hit);
+        let mut row: Vec<Value> = vec![
+            text(kind).to_string().into(),
+            number.into(),
+            name.map(|name| text(name).to_string()).into(),
+        ];
+        row.extend(own.cells());
+        row.extend([
+            sum.wall.into(),
+            sum.unended.into(),
+            victim.label(history).into(),
+            ticks.into(),
+            Value::Fraction(percent(ticks, own.total())),
+        ]);
+        answer.push(row);
+    }
+    Ok(answer)
+}
+
+/// Of each interrupt the ticks inside the window in which it was the innermost of its CPU.
+fn own_times(history: &History, request: &Request) -> Vec<i64> {
+    let mut own = vec![0; history.interrupts.len()];
+    for (_, track) in history.innermost.iter() {
+        for (part, place) in track.within(request.window) {
+            if let Some(own) = own.get_mut(*place as usize) {
+                *own += part.ticks();
+            }
+        }
+    }
+    own
+}
+
+fn selects(request: &Request, interrupt: &Interrupt) -> bool {
+    let is_thread = match &request.threads {
+        None => true,
+        Some(threads) => interrupt.thread.is_some_and(|thread| threads.contains(&thread)),
+    };
+    is_thread && request.has_place(interrupt.lwp, Some(interrupt.cpu))
+}
+
+/// Who lost most, grouped as the request says.
+fn most(history: &History, by: By, hit: HashMap<Option<Victim>, i64>) -> (Culprit, i64) {
+    let mut groups: HashMap<Culprit, i64> = HashMap::new();
+    for (victim, ticks) in hit {
+        let culprit = match victim {
+            None => Culprit::Unknown,
+            Some(Victim::Lwp(0)) => Culprit::Idle,
+            Some(Victim::Lwp(lwp)) => Culprit::Group(Group::of_lwp(history, by, lwp)),
+            Some(Victim::Thread(thread)) => Culprit::Group(Group::of_thread(history, by, thread)),
+        };
+        *groups.entry(culprit).or_insert(0) += ticks;
+    }
+    let most = groups.into_iter().max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
+    most.unwrap_or((Culprit::Unknown, 0))
+}

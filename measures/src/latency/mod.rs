@@ -1,0 +1,104 @@
+//! `--latency`: how long LWPs waited for a CPU, and user threads for an LWP.
+
+mod waits;
+mod worst;
+
+use crate::{
+    Answer, Column, Distribution, Group, History, Level, Measure, Needs, Request, Series, SeriesBuilder,
+    tally::{self, Tally},
+};
+use waits::Wait;
+use worst::Worst;
+
+/// How long LWPs waited for a CPU, and user threads for an LWP.
+pub(crate) const LATENCY: Measure = Measure {
+    name: "latency",
+    question: "How long does my thread wait until it runs, and who had the CPU meanwhile?",
+    heading: crate::measure::headings::LATE,
+    subject: crate::measure::Subject::None,
+    definition: "LWPs: the run-queue latency, from the wakeup (sched_waking; sched_wakeup where only that is traced), or from \
+        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by sched_yield), \
+        involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that tell the two apart). \
+        User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, quantum, creation; an unpark before \
+        it had left its LWP counts from its leaving, one of a user thread that is new or ready counts for nothing. Waking what \
+        is awake has no latency. A latency counts whole, if its end is in the window, and by the LWP and CPU where it ends: \
+        one in a run queue may have been moved to another meanwhile. One whose begin or end is not known, because events are \
+        missing, is not counted; a note says how many. With --worst N, the N longest: by the CPU in whose run queue it was put \
+        (the one that it left, if that is not known), who had that CPU longest; for user threads what the LWPs of its process \
+        carried longest, in LWP-ticks.",
+    needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
+    answer,
+};
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let (by, level) = (request.by(history), request.level(history));
+    let wakes = wakes(history, level);
+    let mut tally = Tally::new();
+    let mut worst = Worst::new(request.worst);
+    let mut uncounted = 0;
+    let mut count = |group: Group, actor: Group, each: &mut dyn FnMut(&mut dyn FnMut(Option<Wait>, i64))| {
+        let kinds = tally.of(group);
+        each(&mut |wait, tick| match wait {
+            _ if !request.window.contains(tick) => {}
+            None => uncounted += 1,
+            Some(wait) if !request.has_place(wait.lwp, wait.cpu) => {}
+            Some(wait) => {
+                kinds.entry(wait.kind).or_insert_with(Vec::new).push(wait.to - wait.from);
+                worst.add(&actor, wait);
+            }
+        });
+    };
+    match level {
+        Level::Lwps => {
+            for lwp in history.names.lwps.keys().copied().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp)) {
+                let (track, wakes) = (history.lwps.of(lwp.into()), wakes.of(lwp.into()));
+                count(Group::of_lwp(history, by, lwp), Group::Lwp(lwp), &mut |each| {
+                    waits::of_lwp(history, lwp, track, wakes, each);
+                });
+            }
+        }
+        Level::Threads => {
+            for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
+                let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
+                count(Group::of_thread(history, by, thread), Group::Thread(thread), &mut |each| {
+                    waits::of_thread(history, track, wakes, each);
+                });
+            }
+        }
+    }
+    let mut answer = if request.worst > 0 {
+        worst.finish(history, by, level)
+    } else {
+        let mut columns = Group::columns(by, level);
+        columns.push(Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."));
+        columns.extend(Distribution::columns());
+        let mut answer = Answer::new(columns);
+        for (group, kind, lengths) in tally.finish() {
+            answer.push(tally::cells(history, &group, kind.name(), &lengths));
+        }
+        answer
+    };
+    if uncounted > 0 {
+        answer
+            .notes
+            .push(format!("{uncounted} waits are not counted: events are missing at their begin or end."));
+    }
+    Ok(answer)
+}
+
+/// The wakeups of each LWP or user thread that led to a dispatch, by their places, up to the dispatch.
+fn wakes(history: &History, level: Level) -> Series<u32> {
+    let mut wakes = SeriesBuilder::default();
+    for (place, wakeup) in history.wakeups.iter().enumerate() {
+        let woken = match (level, wakeup.is_unpark) {
+            (Level::Lwps, false) => wakeup.lwp.map(u64::from),
+            (Level::Threads, true) => wakeup.thread,
+            _ => None,
+        };
+        if let (Some(woken), Some(latency)) = (woken, wakeup.latency) {
+            let interval = crate::Interval::new(wakeup.tick, wakeup.tick.saturating_add(latency));
+            wakes.push(woken, interval, place as u32);
+        }
+    }
+    wakes.build()
+}

@@ -1,0 +1,205 @@
+//! The waits of one LWP or user thread, from its states and from the wakeups that led to its dispatches.
+
+use sigmund_model::{EndReason, LwpState, ThreadState};
+
+use crate::{History, LwpStay, ThreadStay, Track};
+
+/// What a wait began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Wakeup,
+    Voluntary,
+    Involuntary,
+    Unknown,
+    Unpark,
+    Yield,
+    Quantum,
+    Creation,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Wakeup => "wakeup",
+            Kind::Voluntary => "voluntary",
+            Kind::Involuntary => "involuntary",
+            Kind::Unknown => "unknown",
+            Kind::Unpark => "unpark",
+            Kind::Yield => "yield",
+            Kind::Quantum => "quantum",
+            Kind::Creation => "creation",
+        }
+    }
+}
+
+/// A wait that ended with a dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) from: i64,
+    /// The tick of the dispatch.
+    pub(super) to: i64,
+    pub(super) kind: Kind,
+    /// The place of the wakeup that it began with.
+    pub(super) wakeup: Option<u32>,
+    /// The LWP that was dispatched, or that a user thread was put on.
+    pub(super) lwp: Option<u32>,
+    /// Its CPU then.
+    pub(super) cpu: Option<u32>,
+    /// Of an LWP the CPU in whose run queue it was.
+    pub(super) queue: Option<u32>,
+}
+
+/// A stretch of waiting.
+struct Stretch {
+    from: i64,
+    to: i64,
+    /// `None` if it is not known what it began with.
+    kind: Option<Kind>,
+    cpu: Option<u32>,
+    is_over: bool,
+}
+
+/// Calls `each` with every wait of an LWP and the tick of its end; with `None` if it is not known when it began or ended.
+pub(super) fn of_lwp(
+    history: &History,
+    lwp: u32,
+    track: Track<'_, LwpStay>,
+    wakes: Track<'_, u32>,
+    each: &mut dyn FnMut(Option<Wait>, i64),
+) {
+    let mut wakes = Wakes { track: wakes, next: 0 };
+    let mut before: Option<(i64, EndReason)> = None;
+    let mut waiting: Option<Stretch> = None;
+    for (interval, stay) in track.iter() {
+        let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
+        let open = waiting.take().filter(|stretch| {
+            let is_adjacent = stretch.to == interval.from;
+            if !is_adjacent {
+                each(None, stretch.to);
+            }
+            is_adjacent
+        });
+        match stay.state {
+            LwpState::Runnable => {
+                let kind = match ended {
+                    Some(EndReason::Woken) => Some(Kind::Wakeup),
+                    Some(EndReason::SchedYield) => Some(Kind::Voluntary),
+                    Some(EndReason::Preempted) => Some(Kind::Involuntary),
+                    Some(EndReason::Runnable) => Some(Kind::Unknown),
+                    _ => None,
+                };
+                let begun =
+                    Stretch { from: interval.from, to: interval.to, kind, cpu: stay.cpu, is_over: false };
+                let stretch = open.unwrap_or(begun);
+                let is_over = stay.end == Some(EndReason::TraceEnd);
+                waiting = Some(Stretch { to: interval.to, is_over, ..stretch });
+            }
+            LwpState::Running => {
+                let wakeup = wakes.ending_at(interval.from);
+                let woken = wakeup.and_then(|(_, place)| history.wakeups.get(place as usize));
+                let queue = woken.and_then(|wakeup| wakeup.target_cpu);
+                let queue = queue.or(open.as_ref().and_then(|stretch| stretch.cpu)).or(stay.cpu);
+                let begun = match (wakeup, &open) {
+                    (Some((from, _)), _) => Some((from, Kind::Wakeup)),
+                    (None, Some(stretch)) => stretch.kind.map(|kind| (stretch.from, kind)),
+                    (None, None) => None,
+                };
+                let wakeup = wakeup.map(|(_, place)| place);
+                let (to, lwp, cpu) = (interval.from, Some(lwp), stay.cpu);
+                match begun {
+                    Some((from, kind)) => each(Some(Wait { from, to, kind, wakeup, lwp, cpu, queue }), to),
+                    None if open.is_some() => each(None, to),
+                    None => {}
+                }
+            }
+            _ => unseen_end(open, each),
+        }
+        before = stay.end.map(|end| (interval.to, end));
+    }
+    unseen_end(waiting, each);
+}
+
+/// Calls `each` with every wait of a user thread, as [`of_lwp`] does.
+pub(super) fn of_thread(
+    history: &History,
+    track: Track<'_, ThreadStay>,
+    wakes: Track<'_, u32>,
+    each: &mut dyn FnMut(Option<Wait>, i64),
+) {
+    let mut wakes = Wakes { track: wakes, next: 0 };
+    let mut before: Option<(i64, EndReason)> = None;
+    let mut waiting: Option<Stretch> = None;
+    for (interval, stay) in track.iter() {
+        let ended = before.filter(|(at, _)| *at == interval.from).map(|(_, end)| end);
+        let open = waiting.take().filter(|stretch| {
+            let is_adjacent = stretch.to == interval.from;
+            if !is_adjacent {
+                each(None, stretch.to);
+            }
+            is_adjacent
+        });
+        match (stay.state, stay.lwp) {
+            (ThreadState::New | ThreadState::Ready, _) => {
+                let kind = match ended {
+                    _ if stay.state == ThreadState::New => Some(Kind::Creation),
+                    // One that blocks and is ready at once was unparked before it had left.
+                    Some(EndReason::Woken | EndReason::Block) => Some(Kind::Unpark),
+                    Some(EndReason::Yield) => Some(Kind::Yield),
+                    Some(EndReason::Quantum) => Some(Kind::Quantum),
+                    _ => None,
+                };
+                let begun = Stretch { from: interval.from, to: interval.to, kind, cpu: None, is_over: false };
+                let stretch = open.unwrap_or(begun);
+                let is_over = stay.end == Some(EndReason::TraceEnd);
+                waiting = Some(Stretch { to: interval.to, is_over, ..stretch });
+            }
+            (state, Some(lwp)) if !matches!(state, ThreadState::Unknown | ThreadState::Exited) => {
+                let Some(stretch) = open else {
+                    before = stay.end.map(|end| (interval.to, end));
+                    continue;
+                };
+                let (from, to) = (stretch.from, interval.from);
+                let wakeup = wakes.ending_at(to);
+                // The first that is seen of it is its unpark.
+                let is_unparked = wakeup.is_some_and(|(tick, _)| tick == from);
+                let kind = stretch.kind.or(is_unparked.then_some(Kind::Unpark));
+                let wakeup = wakeup.map(|(_, place)| place).filter(|_| kind == Some(Kind::Unpark));
+                let cpu = history.lwps.of(lwp.into()).at(to).and_then(|(_, stay)| stay.cpu);
+                let lwp = Some(lwp);
+                each(kind.map(|kind| Wait { from, to, kind, wakeup, lwp, cpu, queue: None }), to);
+            }
+            _ => unseen_end(open, each),
+        }
+        before = stay.end.map(|end| (interval.to, end));
+    }
+    unseen_end(waiting, each);
+}
+
+/// A wait that no dispatch ended is not counted; one that the trace's end cut is none.
+fn unseen_end(waiting: Option<Stretch>, each: &mut dyn FnMut(Option<Wait>, i64)) {
+    if let Some(stretch) = waiting.filter(|stretch| !stretch.is_over) {
+        each(None, stretch.to);
+    }
+}
+
+/// The wakeups of one LWP or user thread, asked for in the order of time.
+struct Wakes<'w> {
+    track: Track<'w, u32>,
+    next: usize,
+}
+
+impl Wakes<'_> {
+    /// The begin and the place of the wakeup that ended with a dispatch at this tick.
+    fn ending_at(&mut self, tick: i64) -> Option<(i64, u32)> {
+        while let Some((interval, place)) = self.track.get(self.next) {
+            if interval.to > tick {
+                return None;
+            }
+            self.next += 1;
+            if interval.to == tick {
+                return Some((interval.from, *place));
+            }
+        }
+        None
+    }
+}

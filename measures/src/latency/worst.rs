@@ -1,0 +1,121 @@
+//! The longest waits, one row each, with who woke it and who had the CPU.
+
+use std::collections::HashMap;
+
+use super::waits::Wait;
+use crate::{
+    Answer, By, Column, Context, Culprit, Group, History, Interval, Level, Wakeup, who_had_cpu, who_had_lwps,
+};
+
+/// Keeps the N longest.
+pub(super) struct Worst {
+    limit: usize,
+    waits: Vec<(Group, Wait)>,
+}
+
+impl Worst {
+    pub(super) fn new(limit: usize) -> Worst {
+        Worst { limit, waits: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, actor: &Group, wait: Wait) {
+        if self.limit == 0 {
+            return;
+        }
+        self.waits.push((actor.clone(), wait));
+        // Sorted once in a while, so that an addition takes log N on average.
+        if self.waits.len() >= self.limit.saturating_mul(2).saturating_add(1000) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.waits.sort_by(|(a, wait_a), (b, wait_b)| {
+            let (length_a, length_b) = (wait_a.to - wait_a.from, wait_b.to - wait_b.from);
+            length_b.cmp(&length_a).then(wait_a.from.cmp(&wait_b.from)).then_with(|| a.cmp(b))
+        });
+        self.waits.truncate(self.limit);
+    }
+
+    pub(super) fn finish(mut self, history: &History, by: By, level: Level) -> Answer {
+        self.cut();
+        let of_actor = match level {
+            Level::Threads => By::Thread,
+            Level::Lwps => By::Lwp,
+        };
+        let mut columns = Group::columns(of_actor, level);
+        columns.extend([
+            Column::text("kind", "What it waited after: a wakeup, a yield, a preemption ..."),
+            Column::instant("ts_tick", "When it began to wait."),
+            Column::length("latency_tick", "How long it waited."),
+        ]);
+        match level {
+            Level::Threads => columns.push(Column::count("lwp", "The LWP that it was put on.")),
+            Level::Lwps => {
+                columns.push(Column::count("queue_cpu", "The CPU in whose run queue it was."));
+            }
+        }
+        columns.extend([
+            Column::count("cpu", "The CPU on which it, or its LWP, ran then; NULL if it was on none."),
+            Column::text("waker", "Who woke it: a user thread, an LWP, an interrupt."),
+            Column::text("culprit", "Who had that CPU, or the LWPs of its process, longest meanwhile."),
+            Column::length("culprit_tick", "For how long; of LWPs the sum."),
+        ]);
+        let carriers = carriers(history);
+        let mut answer = Answer::new(columns);
+        for (actor, wait) in self.waits {
+            let interval = Interval::new(wait.from, wait.to);
+            let shares = match &actor {
+                Group::Thread(thread) => {
+                    let pid = history.names.threads.get(thread).and_then(|life| life.pid);
+                    let lwps = carriers.get(&pid).map_or(&[][..], Vec::as_slice);
+                    who_had_lwps(history, by, lwps, interval)
+                }
+                _ => who_had_cpu(history, by, wait.queue, interval),
+            };
+            let longest = shares.into_iter().filter(|(_, ticks)| *ticks > 0);
+            let longest = longest.max_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then_with(|| b.cmp(a)));
+            let waker = wait.wakeup.and_then(|place| history.wakeups.get(place as usize));
+            let mut row = actor.cells(history);
+            row.extend([
+                wait.kind.name().into(),
+                wait.from.into(),
+                (wait.to - wait.from).into(),
+                if level == Level::Threads { wait.lwp } else { wait.queue }.into(),
+                wait.cpu.into(),
+                waker.map(|wakeup| waker_label(history, wakeup)).into(),
+                longest.as_ref().map(|(culprit, _)| culprit.label(history)).into(),
+                longest.map(|(_, ticks): (Culprit, i64)| ticks).into(),
+            ]);
+            answer.push(row);
+        }
+        answer
+    }
+}
+
+/// The LWPs of each process that ever carried a user thread.
+fn carriers(history: &History) -> HashMap<Option<u32>, Vec<u32>> {
+    let mut carriers: HashMap<_, Vec<u32>> = HashMap::new();
+    for (lwp, life) in &history.names.lwps {
+        if !history.mounted.of((*lwp).into()).is_empty() {
+            carriers.entry(life.pid).or_default().push(*lwp);
+        }
+    }
+    carriers
+}
+
+/// Who made a wakeup: `15(work/6)`, `LWP 812(cc1)`, the name of an interrupt, `idle`, `unknown`.
+fn waker_label(history: &History, wakeup: &Wakeup) -> String {
+    match (wakeup.context, wakeup.waker_thread, wakeup.waker_lwp) {
+        (Context::Irq | Context::Softirq | Context::Nmi, ..) => {
+            let inside = wakeup.cpu.and_then(|cpu| history.innermost.of(cpu.into()).at(wakeup.tick));
+            let interrupt = inside.and_then(|(_, place)| history.interrupts.get(*place as usize));
+            let name = interrupt.map(|interrupt| interrupt.name.unwrap_or(interrupt.kind));
+            name.map_or(wakeup.context.name(), |name| history.words.text(name)).to_string()
+        }
+        (_, Some(thread), _) => history.names.thread_label(thread),
+        (_, None, Some(0)) => "idle".to_string(),
+        (_, None, Some(lwp)) => format!("LWP {}", history.names.lwp_label(lwp)),
+        (_, None, None) => wakeup.context.name().to_string(),
+    }
+}

@@ -1,0 +1,45 @@
+//! Lengths by group, and within it by kind.
+
+use std::collections::HashMap;
+
+use crate::{Distribution, Group, History, Value};
+
+/// Collects lengths.
+pub(crate) struct Tally<K> {
+    groups: HashMap<Group, HashMap<K, Vec<i64>>>,
+}
+
+impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
+    pub(crate) fn new() -> Tally<K> {
+        Tally { groups: HashMap::new() }
+    }
+
+    /// The lengths of a group, to add to.
+    pub(crate) fn of(&mut self, group: Group) -> &mut HashMap<K, Vec<i64>> {
+        self.groups.entry(group).or_default()
+    }
+
+    /// The distribution of each group and kind, the longest sum first.
+    pub(crate) fn finish(self) -> Vec<(Group, K, Distribution)> {
+        let kinds = |(group, kinds): (Group, HashMap<K, Vec<i64>>)| {
+            kinds.into_iter().map(move |(kind, lengths)| (group.clone(), kind, lengths.into_iter().collect()))
+        };
+        let mut rows: Vec<(Group, K, Distribution)> = self.groups.into_iter().flat_map(kinds).collect();
+        rows.retain(|(_, _, lengths)| lengths.count() > 0);
+        rows.sort_by_cached_key(|(group, kind, lengths)| (-lengths.total(), group.clone(), *kind));
+        rows
+    }
+}
+
+/// The cells of a row: group, kind, distribution.
+pub(crate) fn cells(
+    history: &History,
+    group: &Group,
+    kind: &'static str,
+    lengths: &Distribution,
+) -> Vec<Value> {
+    let mut row = group.cells(history);
+    row.push(kind.into());
+    row.extend(lengths.cells());
+    row
+}
