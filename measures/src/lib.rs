@@ -14,6 +14,7 @@ mod interval;
 mod measure;
 mod request;
 mod states;
+mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
 pub use culprit::{Culprit, who_had_cpu};
@@ -25,3 +26,4 @@ pub use history::{
 pub use interval::Interval;
 pub use measure::{ALL, Measure, named};
 pub use request::{By, Group, Level, Request, pattern};
+pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
