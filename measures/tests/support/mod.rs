@@ -2,7 +2,9 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod drawing;
 mod random;
+pub(crate) mod slow_walk;
 
 use sigmund_measures::{
     Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, Syscall, ThreadStay, Wakeup,
