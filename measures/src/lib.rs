@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod critical_path;
 mod culprit;
 mod distribution;
 mod history;
+mod instances;
 mod interval;
 mod measure;
 mod request;
@@ -17,6 +19,7 @@ mod states;
 mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
+pub use critical_path::critical_path_chain;
 pub use culprit::{Culprit, who_had_cpu};
 pub use distribution::Distribution;
 pub use history::{
@@ -27,3 +30,6 @@ pub use interval::Interval;
 pub use measure::{ALL, Measure, named};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
+
+use instances::{Instance, instances};
+use walk::{Totals, each_piece, object_label};

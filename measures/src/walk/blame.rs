@@ -133,7 +133,7 @@ fn group(history: &History, by: By, actor: Actor) -> String {
 }
 
 /// `mutex 0x10`, `join 15(work/6)`, `io 7`, `sleep`.
-pub(super) fn object_label(history: &History, kind: Option<WaitKind>, object: i64) -> String {
+pub(crate) fn object_label(history: &History, kind: Option<WaitKind>, object: i64) -> String {
     let name = kind.map_or("object", WaitKind::name);
     match kind {
         _ if object == 0 => kind.map_or("unknown", WaitKind::name).into(),

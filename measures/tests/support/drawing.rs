@@ -105,6 +105,7 @@ impl Drawing {
     }
 
     pub(crate) fn build(&mut self) -> History {
+        self.0.history().extent = Some(at(0, 100));
         std::mem::take(&mut self.0).build()
     }
 }

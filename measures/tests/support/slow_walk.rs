@@ -219,6 +219,17 @@ impl Slow<'_> {
         self.ticks[tick as usize].threads.iter().position(on).map(|thread| Actor::Thread(number(thread)))
     }
 
+    /// Who had a CPU at a tick.
+    pub(crate) fn had_cpu(&self, cpu: usize, tick: i64) -> Blame {
+        let now = &self.ticks[tick as usize];
+        let runs = |lwp: &usize| now.lwps[*lwp].state == Running && now.lwps[*lwp].cpu == cpu;
+        match (0..LWPS).find(runs) {
+            Some(lwp) => Blame::Who(self.carried(lwp, tick).unwrap_or(Actor::Lwp(tid(lwp)))),
+            None if now.cpus[cpu].is_none() => Blame::Idle,
+            None => Blame::Unknown,
+        }
+    }
+
     /// LWPs that carry user threads at all.
     pub(crate) fn carriers(&self) -> impl Iterator<Item = usize> {
         (0..LWPS).filter(|lwp| (0..TICKS).any(|tick| self.carried(*lwp, tick).is_some()))
@@ -233,13 +244,7 @@ impl Slow<'_> {
         for tick in piece.interval.from..piece.interval.to {
             let now = &self.ticks[tick as usize];
             if piece.what == What::WaitingForCpu {
-                let cpu = piece.cpu.unwrap() as usize;
-                let runs = |lwp: &usize| now.lwps[*lwp].state == Running && now.lwps[*lwp].cpu == cpu;
-                let blame = match (0..LWPS).find(runs) {
-                    Some(lwp) => Blame::Who(self.carried(lwp, tick).unwrap_or(Actor::Lwp(tid(lwp)))),
-                    None if now.cpus[cpu].is_none() => Blame::Idle,
-                    None => Blame::Unknown,
-                };
+                let blame = self.had_cpu(piece.cpu.unwrap() as usize, tick);
                 *slow.entry(blame).or_default() += 1;
             } else if piece.what == What::WaitingForLwp {
                 for lwp in self.carriers() {
