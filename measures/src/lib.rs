@@ -10,6 +10,7 @@ mod answer;
 mod critical_path;
 mod culprit;
 mod distribution;
+mod explain;
 mod history;
 mod instances;
 mod interval;
@@ -32,4 +33,4 @@ pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use instances::{Instance, instances};
-use walk::{Totals, each_piece, object_label};
+use walk::{Key, Totals, each_piece, object_label};

@@ -4,11 +4,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Actor, By, Interval, Request, Span, Value, What, critical_path_chain, named};
-use sigmund_model::EndReason;
+use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chain, named};
 use support::{
     Machine, TICKS,
-    drawing::{at, two_levels},
+    drawing::{at, one_span},
     slow_walk::{Slow, damage, mix},
 };
 
@@ -24,25 +23,6 @@ fn ask(history: &sigmund_measures::History, request: &Request) -> Vec<(String, S
     let answer = (named("critical-path").unwrap().answer)(history, request).unwrap();
     let row = |row: &Vec<Value>| (text(&row[0]), text(&row[1]), int(&row[2]), int(&row[3]));
     answer.rows.iter().map(row).collect()
-}
-
-fn one_span(from: i64, to: i64) -> sigmund_measures::History {
-    let mut history = two_levels();
-    let name = history.words.intern("request");
-    for interval in [at(from, to), at(1, 3)] {
-        history.spans.push(Span {
-            interval,
-            thread: Some(1),
-            lwp: Some(100),
-            is_function: false,
-            name: Some(name),
-            depth: 0,
-            active: None,
-            source: None,
-            end: EndReason::Returned,
-        });
-    }
-    history
 }
 
 // `two_levels` of support/drawing.rs; thread 1 is in the span from 5 to 55:

@@ -33,7 +33,7 @@ use crate::{History, Interval};
 pub use blame::Blame;
 pub(crate) use blame::object_label;
 pub use piece::{Actor, Link, Piece, Source, What};
-pub(crate) use totals::Totals;
+pub(crate) use totals::{Key, Totals};
 
 /// So many jumps at one tick are believed.
 const MOST_JUMPS: u32 = 64;

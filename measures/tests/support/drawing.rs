@@ -1,7 +1,8 @@
 //! Histories drawn by hand.
 
 use sigmund_measures::{
-    Actor, Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Syscall, ThreadStay, Wakeup,
+    Actor, Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, Syscall, ThreadStay,
+    Wakeup,
 };
 use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
@@ -133,4 +134,24 @@ pub(crate) fn two_levels() -> History {
         .interrupt(12, 15, 1, "irq")
         .wakeup(40, 10, Context::Task, Y, X);
     drawing.build()
+}
+
+/// `two_levels`, in which thread 1 is in the span `request` then, and from 1 to 3.
+pub(crate) fn one_span(from: i64, to: i64) -> History {
+    let mut history = two_levels();
+    let name = history.words.intern("request");
+    for interval in [at(from, to), at(1, 3)] {
+        history.spans.push(Span {
+            interval,
+            thread: Some(1),
+            lwp: Some(100),
+            is_function: false,
+            name: Some(name),
+            depth: 0,
+            active: None,
+            source: None,
+            end: EndReason::Returned,
+        });
+    }
+    history
 }
