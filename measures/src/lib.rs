@@ -8,11 +8,14 @@
 
 mod answer;
 mod breakdown;
+mod critical_path;
 mod critical_sections;
 mod culprit;
 mod distribution;
+mod explain;
 mod groups;
 mod history;
+mod instances;
 mod interrupts;
 mod interval;
 mod latency;
@@ -25,6 +28,8 @@ mod tally;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
+mod walk;
+pub use critical_path::critical_path_chain;
 pub use distribution::Distribution;
 pub use history::{
     Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
@@ -33,3 +38,7 @@ pub use history::{
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
 pub use request::{By, Group, Level, Request, pattern};
+pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
+
+use instances::{Instance, instances};
+use walk::{Key, Totals, each_piece, object_label};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
-use super::{Gap, Interrupt, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay};
+use super::{Gap, Interrupt, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup};
 use crate::Interval;
 
 /// Which LWP was on each CPU; 0 is the idle task.
@@ -64,6 +64,32 @@ pub(super) fn calls(syscalls: &[Syscall]) -> Series<u32> {
         }
     }
     calls.build()
+}
+
+/// Unparks by user thread, and wakeups by LWP.
+pub(super) fn wakeups_by_target(wakeups: &[Wakeup]) -> (Series<u32>, Series<u32>) {
+    let (mut unparks, mut wakings) = (SeriesBuilder::default(), SeriesBuilder::default());
+    for (place, wakeup) in wakeups.iter().enumerate() {
+        let interval = Interval::new(wakeup.tick, wakeup.tick.saturating_add(wakeup.latency.unwrap_or(0)));
+        match (wakeup.is_unpark, wakeup.thread, wakeup.lwp) {
+            (true, Some(thread), _) => unparks.push(thread, interval, place as u32),
+            (false, _, Some(lwp)) => wakings.push(lwp.into(), interval, place as u32),
+            _ => {}
+        }
+    }
+    (unparks.build(), wakings.build())
+}
+
+/// Waits for locks, by user thread.
+pub(super) fn lock_waits(locks: &[LockRequest]) -> Series<u32> {
+    let mut waits = SeriesBuilder::default();
+    for (place, request) in locks.iter().enumerate() {
+        if let (Some(thread), true) = (request.thread, request.is_contended) {
+            let to = request.wait.map_or(i64::MAX, |wait| request.tick.saturating_add(wait));
+            waits.push(thread, Interval::new(request.tick, to), place as u32);
+        }
+    }
+    waits.build()
 }
 
 /// The innermost interrupt at each instant of each CPU, by its place: an interrupt without those that are inside of it.

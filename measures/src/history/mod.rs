@@ -33,6 +33,10 @@ pub struct History {
     pub mounted: Series<u64>,
     /// Wakeups, sorted by time.
     pub wakeups: Vec<Wakeup>,
+    /// The places in `wakeups` of the unparks of each user thread, each to the dispatch that it led to, if that is known.
+    pub unparks: Series<u32>,
+    /// The places in `wakeups` of the wakeups of each LWP, by its tid, as in `unparks`.
+    pub wakings: Series<u32>,
     /// Interrupts, sorted by their begin; of equal begin the outer first.
     pub interrupts: Vec<Interrupt>,
     /// System calls, sorted by their begin.
@@ -45,6 +49,8 @@ pub struct History {
     pub spans: Vec<Span>,
     /// Requests for locks, sorted by time.
     pub locks: Vec<LockRequest>,
+    /// The places in `locks` of the requests of each user thread that had to wait, each to its end as far as it is known.
+    pub lock_waits: Series<u32>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
@@ -91,6 +97,8 @@ impl HistoryBuilder {
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
         history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);
         history.calls = derived::calls(&history.syscalls);
+        (history.unparks, history.wakings) = derived::wakeups_by_target(&history.wakeups);
+        history.lock_waits = derived::lock_waits(&history.locks);
         history.innermost = derived::innermost(&history.interrupts);
         history.lwps = lwps.build();
         history

@@ -167,6 +167,17 @@ impl<'s, T> Track<'s, T> {
         (tick <= self.to[place]).then_some(place)
     }
 
+    /// How many intervals begin at a tick or before.
+    pub fn count_from(self, tick: i64) -> usize {
+        self.from.partition_point(|from| *from <= tick)
+    }
+
+    /// Where the hole begins that contains the instant just before a tick; `i64::MIN` if nothing is known before.
+    pub fn hole_before(self, tick: i64) -> i64 {
+        let place = self.from.partition_point(|from| *from < tick).checked_sub(1);
+        place.map_or(i64::MIN, |place| self.to[place])
+    }
+
     /// The interval that contains a tick.
     pub fn at(self, tick: i64) -> Option<(Interval, &'s T)> {
         self.get(self.place_at(tick)?)

@@ -15,6 +15,7 @@ pub(crate) fn lwp_end(ticks: &[Now], lwp: usize, tick: i64) -> EndReason {
         (LwpState::Running, LwpState::Runnable) => {
             [EndReason::Preempted, EndReason::SchedYield, EndReason::Runnable][(tick as usize + lwp) % 3]
         }
+        (_, LwpState::Unknown) => EndReason::Lost,
         (LwpState::Running, LwpState::Running) | (_, LwpState::Running) => EndReason::Dispatched,
         (LwpState::Running, _) => EndReason::Slept,
         _ => EndReason::Woken,

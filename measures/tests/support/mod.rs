@@ -7,6 +7,8 @@ pub(crate) mod drawn;
 pub(crate) mod ends;
 pub(crate) mod locks;
 pub(crate) mod random;
+pub(crate) mod sketch;
+pub(crate) mod slow_walk;
 
 use sigmund_measures::{
     Context, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, Syscall, ThreadStay, Wakeup,

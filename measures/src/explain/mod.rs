@@ -1,0 +1,204 @@
+//! `--explain`: why some instances of a span take longer than others.
+
+mod bands;
+mod means;
+
+use sigmund_model::EndReason;
+
+use crate::{
+    Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What, each_piece,
+    instances, percent,
+};
+
+use bands::Bands;
+
+/// Where the time of a span goes, by how long it takes.
+pub(crate) const EXPLAIN: Measure = Measure {
+    name: "explain",
+    question: "Why is my p99 slow?",
+    heading: crate::measure::headings::LATE,
+    subject: crate::measure::Subject::Required("SPAN"),
+    definition: "For each instance of a span or function that begins and ends in the window: the walk back from its end to its \
+        begin (see critical-path), summed by category. Categories of its own thread are `active`, `interrupted` (by which \
+        interrupt), `stalled` (who had the CPU), `ready` (what the LWPs carried), `waiting` (for which interrupt), `blocked` (on \
+        what, and who held it), `in-kernel` (in which call) and `mounted`; who is `itself`. Where it waited for somebody who \
+        woke it, the time is of what that one did: the same categories with who `another`. Instances are in bands by \
+        their length: 0-50 up to the median, 50-90 up to the 90th percentile, 99-100 from the 99th percentile on, 90-99 \
+        what is between (nearest rank; of instances of equal length the earlier counts as shorter), and the slowest ten once \
+        more (or as many as are asked for). mean_tick is the total divided by the instances of the band, rounded such that the \
+        rows of a band sum to its row `duration`. The first rows are the differences between 99-100 and 0-50: their \
+        mean_tick sums to the row `duration` among them, too. Counted apart, without categories: instances that touch a \
+        gap (a part of the walk is unknown, or the end is missing), and those cut off by the window or the end of the trace.",
+    needs: Needs::ALL,
+    answer,
+};
+
+/// The band of the differences.
+const DIFFERENCE: &str = "99-100 minus 0-50";
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let Some(subject) = &request.subject else {
+        return Err("expected the name of a span or function, found none".to_string());
+    };
+    let window = request.extent(history);
+    let (mut whole, mut gaps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+    for instance in instances(history, request, subject)? {
+        let Instance { interval, end, .. } = instance;
+        if interval.from < window.from || window.to < interval.to || end == EndReason::TraceEnd {
+            cut.push(interval.ticks());
+        } else if is_known(history, &instance) {
+            whole.push(instance);
+        } else {
+            gaps.push(interval.ticks());
+        }
+    }
+    whole.sort_by_key(|instance| (instance.interval.ticks(), instance.interval, instance.actor));
+    let slowest = if request.worst > 0 { request.worst } else { 10 };
+    let mut rows = Rows { answer: Answer::new(columns()) };
+    let bands = Bands::of(whole.len(), slowest);
+    let summed = bands.each().map(|(name, band)| (name, Band::new(history, request, &whole[band.clone()])));
+    let summed: Vec<_> = summed.collect();
+    if let [(_, median), _, _, (_, slow), ..] = summed.as_slice() {
+        rows.difference(slow, median);
+    }
+    for (name, band) in &summed {
+        rows.band(name, band);
+    }
+    rows.apart("touches a gap", &gaps);
+    rows.apart("cut off", &cut);
+    Ok(rows.answer)
+}
+
+/// Whether all of its time is known.
+fn is_known(history: &History, instance: &Instance) -> bool {
+    let mut is_known = matches!(instance.end, EndReason::Returned | EndReason::Exit);
+    if is_known {
+        each_piece(history, instance.actor, instance.interval, |piece| {
+            is_known &= piece.what != What::Unknown
+        });
+    }
+    is_known
+}
+
+/// A word for what the actor of a piece did.
+pub(crate) fn category(piece: &Piece) -> &'static str {
+    match piece.what {
+        What::Running => "active",
+        What::Interrupt(_) => "interrupted",
+        What::WaitingForCpu => "stalled",
+        What::WaitingForLwp => "ready",
+        What::WaitingFor(_) => "waiting",
+        What::BlockedOn { .. } => "blocked",
+        What::InSystemCall(_) => "in-kernel",
+        What::Mounted => "mounted",
+        What::Unknown => "unknown",
+    }
+}
+
+/// Instances of similar length.
+struct Band {
+    instances: usize,
+    duration: i64,
+    sums: Vec<(Key, i64)>,
+}
+
+impl Band {
+    fn new(history: &History, request: &Request, instances: &[Instance]) -> Band {
+        let by = request.by(history);
+        let mut totals = Totals::new(history, by);
+        for instance in instances {
+            let origin = Some(instance.actor);
+            each_piece(history, instance.actor, instance.interval, |piece| {
+                totals.add(category(&piece), &piece, origin);
+            });
+        }
+        let duration = instances.iter().map(|instance| instance.interval.ticks()).sum();
+        let sums = totals.finish().into_iter().map(|(key, sum)| (key, sum.ticks)).collect();
+        Band { instances: instances.len(), duration, sums }
+    }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("band", "Which instances, by their length."),
+        Column::text("category", "What took the time; `duration` is all of it."),
+        Column::text(
+            "who",
+            "Whether that was done by its own thread (itself) or by one that it waited for (another).",
+        ),
+        Column::text("culprit", "Who or what took the time; NULL for itself, and for differences."),
+        Column::count("instances", "How many instances are in the band."),
+        Column::length("total_tick", "The time in all instances of the band; NULL for differences."),
+        Column::length(
+            "mean_tick",
+            "The time in one instance, rounded: the rows of a band sum to its duration.",
+        ),
+        Column::percent("percent", "Of the duration of the band."),
+    ]
+}
+
+struct Rows {
+    answer: Answer,
+}
+
+impl Rows {
+    fn push(&mut self, band: &str, category: &'static str, who: Option<&'static str>, rest: [Value; 5]) {
+        let mut row = vec![Value::from(band.to_string()), category.into(), who.into()];
+        row.extend(rest);
+        self.answer.push(row);
+    }
+
+    fn band(&mut self, name: &str, band: &Band) {
+        if band.instances == 0 {
+            return;
+        }
+        let totals: Vec<i128> = band.sums.iter().map(|(_, ticks)| i128::from(*ticks)).collect();
+        let means = means::divided(&totals, band.instances as i128);
+        let mut row = |category, who, culprit: Option<String>, total: i64, mean: i64| {
+            let share = Value::Fraction(percent(total, band.duration));
+            let rest = [culprit.into(), band.instances.into(), total.into(), mean.into(), share];
+            self.push(name, category, who, rest);
+        };
+        row("duration", None, None, band.duration, means.iter().sum());
+        for ((key, total), mean) in band.sums.iter().zip(means) {
+            row(key.cause, Some(who(key.is_own)), key.culprit.clone(), *total, mean);
+        }
+    }
+
+    /// How much longer each category takes in the slow band than in the other.
+    fn difference(&mut self, slow: &Band, other: &Band) {
+        if slow.instances == 0 || other.instances == 0 {
+            return;
+        }
+        let differences = means::differences(slow, other);
+        let duration: i64 = differences.iter().map(|(_, ticks)| ticks).sum();
+        let instances = slow.instances;
+        let mut row = |category, who, ticks: i64| {
+            let share = Value::Fraction(percent(ticks, duration));
+            let rest = [Value::Null, instances.into(), Value::Null, ticks.into(), share];
+            self.push(DIFFERENCE, category, who, rest);
+        };
+        row("duration", None, duration);
+        for ((cause, is_own), ticks) in differences {
+            row(cause, Some(who(is_own)), ticks);
+        }
+    }
+
+    fn apart(&mut self, name: &str, lengths: &[i64]) {
+        if lengths.is_empty() {
+            return;
+        }
+        let (count, total) = (lengths.len(), lengths.iter().sum::<i64>());
+        let mean = total / count as i64;
+        self.push(
+            name,
+            "duration",
+            None,
+            [Value::Null, count.into(), total.into(), mean.into(), Value::Fraction(100.0)],
+        );
+    }
+}
+
+fn who(is_own: bool) -> &'static str {
+    if is_own { "itself" } else { "another" }
+}

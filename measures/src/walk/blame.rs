@@ -1,0 +1,145 @@
+//! Who or what a piece is to be blamed on.
+
+use sigmund_model::WaitKind;
+
+use super::{Actor, Piece, Source, What, carried, coverage::Coverage};
+use crate::{By, Context, Culprit, Group, History, Word};
+
+/// Who or what took the time of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Blame {
+    /// Nobody else: it was the time of the actor that the question is about.
+    Itself,
+    /// A user thread, or an LWP without one: it ran, or had the CPU or the LWP.
+    Who(Actor),
+    /// The idle task: nobody had noticed yet that somebody waited.
+    Idle,
+    /// An LWP that carried no user thread, and slept.
+    LwpAsleep,
+    /// An LWP that carried no user thread, and waited for a CPU.
+    LwpStalled,
+    /// An LWP on a CPU that carried no user thread: the runtime itself.
+    LwpWithoutThread,
+    /// An interrupt, by its kind, number and handler.
+    Interrupt(Word, Option<i64>, Option<Word>),
+    /// An interrupt of which only this is known.
+    Context(&'static str),
+    /// An object, and who held it when the wait began, if known.
+    Object(Option<WaitKind>, i64, Option<Actor>),
+    /// A system call.
+    Call(Word),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Blame {
+    /// Of a piece other than a wait for a CPU or an LWP, which have many culprits.
+    pub(super) fn of(history: &History, piece: &Piece, is_own: bool) -> Option<Blame> {
+        Some(match piece.what {
+            What::WaitingForCpu | What::WaitingForLwp => return None,
+            What::Running | What::Mounted if is_own => Blame::Itself,
+            What::Running | What::Mounted => Blame::Who(piece.actor),
+            What::Interrupt(place) | What::WaitingFor(Source::Interrupt(place)) => {
+                let interrupt = &history.interrupts[place as usize];
+                Blame::Interrupt(interrupt.kind, interrupt.number, interrupt.name)
+            }
+            What::WaitingFor(Source::Context(context)) => Blame::Context(Context::name(context)),
+            What::BlockedOn { kind, object } => {
+                // A point in time is no object.
+                let object = if kind == Some(WaitKind::Sleep) { 0 } else { object };
+                Blame::Object(kind, object, holder(history, piece, object))
+            }
+            What::InSystemCall(Some(call)) => Blame::Call(call),
+            What::InSystemCall(None) | What::Unknown => Blame::Unknown,
+        })
+    }
+
+    /// For people: `15(work/6)`, `idle`, `irq 24(virtio0-input.0)`, `mutex 0x10 held by 15(work/6)`, `futex`; `None` for
+    /// itself. Threads and LWPs are grouped.
+    pub fn label(self, history: &History, by: By) -> Option<String> {
+        Some(match self {
+            Blame::Itself => return None,
+            Blame::Who(actor) => group(history, by, actor),
+            Blame::Idle => Culprit::Idle.label(history),
+            Blame::LwpAsleep => "LWP asleep".into(),
+            Blame::LwpStalled => "LWP stalled".into(),
+            Blame::LwpWithoutThread => "LWP without a thread".into(),
+            Blame::Interrupt(kind, number, name) => {
+                let kind = history.words.text(kind);
+                let name = name.map(|name| history.words.text(name));
+                match (number, name) {
+                    (Some(number), Some(name)) => format!("{kind} {number}({name})"),
+                    (Some(number), None) => format!("{kind} {number}"),
+                    (None, Some(name)) => format!("{kind} {name}"),
+                    (None, None) => kind.to_string(),
+                }
+            }
+            Blame::Context(context) => context.into(),
+            Blame::Object(kind, object, holder) => {
+                let mut text = object_label(history, kind, object);
+                if let Some(holder) = holder {
+                    text.push_str(" held by ");
+                    text.push_str(&group(history, by, holder));
+                }
+                text
+            }
+            Blame::Call(call) => history.words.text(call).to_string(),
+            Blame::Unknown => "unknown".into(),
+        })
+    }
+}
+
+impl Piece {
+    /// Who or what took its time, the most first; the ticks sum to its length.
+    pub fn blames(&self, history: &History, by: By) -> Vec<(Blame, i64)> {
+        if let Some(blame) = Blame::of(history, self, false) {
+            return vec![(blame, self.interval.ticks())];
+        }
+        let waits = Coverage::new(vec![self.interval]);
+        let shares = match self.what {
+            What::WaitingForCpu => carried::of_cpu(history, by == By::Lwp, self.cpu, &waits),
+            _ => carried::of_lwps(history, self.pid(history), &waits),
+        };
+        let mut blames: Vec<_> = shares.into_iter().map(|(blame, sum)| (blame, sum.ticks)).collect();
+        blames.retain(|(_, ticks)| *ticks > 0);
+        blames.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        blames
+    }
+
+    /// The process of its actor.
+    pub(super) fn pid(&self, history: &History) -> Option<u32> {
+        match self.actor {
+            Actor::Thread(thread) => history.names.threads.get(&thread)?.pid,
+            Actor::Lwp(lwp) => history.names.lwps.get(&lwp)?.pid,
+        }
+    }
+}
+
+/// Who held the object that a thread waited for, when that wait began.
+fn holder(history: &History, piece: &Piece, object: i64) -> Option<Actor> {
+    let Actor::Thread(thread) = piece.actor else { return None };
+    let waits = history.lock_waits.of(thread);
+    let (_, place) = waits.before(piece.interval.to)?;
+    let request = history.locks.get(*place as usize).filter(|request| request.object == object)?;
+    request.holder.map(Actor::Thread).or(request.holder_lwp.map(Actor::Lwp))
+}
+
+fn group(history: &History, by: By, actor: Actor) -> String {
+    let group = match actor {
+        Actor::Thread(thread) => Group::of_thread(history, by, thread),
+        Actor::Lwp(lwp) => Group::of_lwp(history, by, lwp),
+    };
+    Culprit::Group(group).label(history)
+}
+
+/// `mutex 0x10`, `join 15(work/6)`, `io 7`, `sleep`.
+pub(crate) fn object_label(history: &History, kind: Option<WaitKind>, object: i64) -> String {
+    let name = kind.map_or("object", WaitKind::name);
+    match kind {
+        _ if object == 0 => kind.map_or("unknown", WaitKind::name).into(),
+        Some(WaitKind::Join) => format!("{name} {}", history.names.thread_label(object as u64)),
+        Some(WaitKind::Io) => format!("{name} {object}"),
+        Some(WaitKind::Sleep) => name.into(),
+        _ => format!("{name} {object:#x}"),
+    }
+}

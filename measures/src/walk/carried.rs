@@ -1,0 +1,103 @@
+//! Who had what others waited for: the CPUs of LWPs that are runnable, the LWPs of threads that are ready.
+
+use std::collections::HashMap;
+
+use sigmund_model::LwpState;
+
+use super::{Actor, Blame, coverage::Coverage};
+use crate::{History, Interval};
+
+/// How often, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) count: u64,
+    pub(crate) ticks: i64,
+}
+
+pub(super) type Shares = HashMap<Blame, Sum>;
+
+fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
+    let sum = shares.entry(blame).or_default();
+    sum.count += count;
+    sum.ticks += ticks;
+}
+
+/// Who had a CPU during waits for it. The ticks sum to the waits; a wait counts for each stretch of a culprit in it.
+pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: &Coverage) -> Shares {
+    let mut shares = Shares::new();
+    for run in waits.runs() {
+        let mut had = |blame, interval: Interval| {
+            add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+        };
+        let Some(cpu) = cpu else {
+            had(Blame::Unknown, *run);
+            continue;
+        };
+        for (interval, lwp) in history.on_cpu.of(cpu.into()).partition(*run) {
+            match lwp {
+                None => had(Blame::Unknown, interval),
+                Some(0) => had(Blame::Idle, interval),
+                Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
+                Some(lwp) => {
+                    for (part, thread) in history.mounted.of((*lwp).into()).partition(interval) {
+                        let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
+                        had(Blame::Who(actor), part);
+                    }
+                }
+            }
+        }
+    }
+    shares
+}
+
+/// What the LWPs of a process carried while threads of it were ready, each LWP alike for as long as it is known to live.
+/// The ticks sum to the waits: those of all LWPs are scaled to that, and what rounding leaves goes to the largest
+/// remainders.
+pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> Shares {
+    let mut shares = Shares::new();
+    let lives = history.names.lwps.iter().filter(|(_, life)| pid.is_some() && life.pid == pid);
+    for (lwp, _) in lives.filter(|(lwp, _)| !history.mounted.of((**lwp).into()).is_empty()) {
+        for run in waits.runs() {
+            for (interval, thread) in history.mounted.of((*lwp).into()).partition(*run) {
+                if let Some(thread) = thread {
+                    let blame = Blame::Who(Actor::Thread(*thread));
+                    add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+                    continue;
+                }
+                for (part, stay) in history.lwps.of((*lwp).into()).partition(interval) {
+                    let blame = match stay.map(|stay| stay.state) {
+                        None | Some(LwpState::Exited) => continue,
+                        Some(LwpState::Running) => Blame::LwpWithoutThread,
+                        Some(LwpState::Runnable) => Blame::LwpStalled,
+                        Some(LwpState::OffCpu | LwpState::Unknown) => Blame::Unknown,
+                        Some(_) => Blame::LwpAsleep,
+                    };
+                    add(&mut shares, blame, waits.count(part), waits.ticks(part));
+                }
+            }
+        }
+    }
+    scale(&mut shares, waits.total());
+    shares
+}
+
+/// Makes the ticks sum to `total`.
+fn scale(shares: &mut Shares, total: i64) {
+    let sum: i128 = shares.values().map(|share| i128::from(share.ticks)).sum();
+    if sum == 0 {
+        shares.clear();
+        return add(shares, Blame::Unknown, 1, total);
+    }
+    let mut order: Vec<(i128, Blame)> = Vec::with_capacity(shares.len());
+    let mut rest = total;
+    for (blame, share) in shares.iter_mut() {
+        let scaled = i128::from(share.ticks) * i128::from(total);
+        share.ticks = (scaled / sum) as i64;
+        rest -= share.ticks;
+        order.push((scaled % sum, *blame));
+    }
+    order.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (_, blame) in order.into_iter().take(rest.max(0) as usize) {
+        add(shares, blame, 0, 1);
+    }
+}

@@ -1,0 +1,52 @@
+//! The walk back: what the time before an instant was spent on, across both levels.
+//!
+//! From a user thread or LWP X at t1 back to t0, the pieces partition [t0, t1) exactly. At (X, t), with the state of X just
+//! before t:
+//!
+//! 1. On a CPU: pieces of running and of interrupts, back to the start of the state.
+//! 2. Runnable (stalled, ready, new): a piece of waiting for a CPU or for an LWP, back to the start of the state.
+//! 3. A wait (blocked, in-kernel, asleep, stopped) that a wakeup ended at t: from the waking to the wakeup, where these
+//!    differ, a piece of waiting for a CPU. At the waking:
+//!    * by a user thread or an LWP Y: goes on at (Y, waking); the wait itself is no piece. An LWP stands for what it carried
+//!      at that tick;
+//!    * by an interrupt: a piece of waiting for that, back to the start of the wait; goes on with X. If no handler of that
+//!      kind is known to have been open there, it is named by the context;
+//!    * by nobody who is known (an idle task, X itself): a piece of being blocked, back to the start of the wait.
+//! 4. A wait that no wakeup is known to have ended, or in the middle of which t lies: a piece of being blocked.
+//! 5. Anything else is a piece that is unknown: a state that does not say what X did, and where there is no state.
+//! 6. At the creation of X, if its creator is known: goes on with that at the same tick.
+//!
+//! A wakeup ended the wait [s, e) of its target if it was in [s, e], if the dispatch that it led to was not before e, and if
+//! the target was runnable or ran from e on. Of several the last counts; those whose dispatch is known go first.
+//! Jumps keep the tick. After [`MOST_JUMPS`] at one tick the rest of the window is unknown: the trace contradicts itself.
+
+mod blame;
+mod carried;
+mod coverage;
+mod piece;
+mod step;
+mod totals;
+mod wait;
+
+use crate::{History, Interval};
+
+pub use blame::Blame;
+pub(crate) use blame::object_label;
+pub use piece::{Actor, Link, Piece, Source, What};
+pub(crate) use totals::{Key, Totals};
+
+/// So many jumps at one tick are believed.
+const MOST_JUMPS: u32 = 64;
+
+/// The pieces of the walk from `window.to` back to `window.from`, in the order of time.
+pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    each_piece(history, actor, window, |piece| pieces.push(piece));
+    pieces.reverse();
+    pieces
+}
+
+/// Calls `each` with every piece, the last one first.
+pub(crate) fn each_piece(history: &History, actor: Actor, window: Interval, each: impl FnMut(Piece)) {
+    step::Walk::new(history, actor, window, each).run();
+}

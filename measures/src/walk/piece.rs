@@ -1,0 +1,111 @@
+//! What a walk consists of.
+
+use sigmund_model::WaitKind;
+
+use crate::{Context, History, Interval, Word};
+
+/// Who does something: a user thread or an LWP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Actor {
+    /// A user thread.
+    Thread(u64),
+    /// An LWP.
+    Lwp(u32),
+}
+
+impl Actor {
+    /// For people: `15(work/6)`, `LWP 812(cc1)`.
+    pub fn label(self, history: &History) -> String {
+        match self {
+            Actor::Thread(thread) => history.names.thread_label(thread),
+            Actor::Lwp(lwp) => format!("LWP {}", history.names.lwp_label(lwp)),
+        }
+    }
+}
+
+/// A part of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// When. Never of length 0.
+    pub interval: Interval,
+    /// Whose time it is.
+    pub actor: Actor,
+    /// The LWP that the actor was on, or is.
+    pub lwp: Option<u32>,
+    /// The CPU that it was on, or waited for.
+    pub cpu: Option<u32>,
+    /// What it did.
+    pub what: What,
+    /// How the walk came to this actor; `None` for the one that it began with.
+    pub link: Option<Link>,
+}
+
+/// What an actor did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// It was on a CPU.
+    Running,
+    /// It was on a CPU that handled an interrupt: its place in the history.
+    Interrupt(u32),
+    /// It, or its LWP, was runnable.
+    WaitingForCpu,
+    /// It was ready.
+    WaitingForLwp,
+    /// It waited until an interrupt woke it: a timer or a device.
+    WaitingFor(Source),
+    /// It waited for an object, and nobody is known to have ended that.
+    BlockedOn {
+        /// Of what kind, if the runtime said.
+        kind: Option<WaitKind>,
+        /// Which; 0 if the runtime did not say.
+        object: i64,
+    },
+    /// It, or its LWP, slept in a system call, and nobody is known to have ended that. `None` if the call is not known.
+    InSystemCall(Option<Word>),
+    /// It was on an LWP of which nothing is known: there is no kernel side.
+    Mounted,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl What {
+    /// For people, without the culprit.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Running => "running",
+            What::Interrupt(_) => "interrupt",
+            What::WaitingForCpu => "waiting for a CPU",
+            What::WaitingForLwp => "waiting for an LWP",
+            What::WaitingFor(_) => "waiting for an interrupt",
+            What::BlockedOn { .. } => "blocked",
+            What::InSystemCall(_) => "in system call",
+            What::Mounted => "mounted",
+            What::Unknown => "unknown",
+        }
+    }
+}
+
+/// Which interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Its place in the history.
+    Interrupt(u32),
+    /// Its entry was not traced.
+    Context(Context),
+}
+
+/// A jump of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Link {
+    /// It ended a wait.
+    Woke {
+        /// Who had waited.
+        woken: Actor,
+        /// When the wait began.
+        since: i64,
+        /// For what: [`What::BlockedOn`] or [`What::InSystemCall`].
+        wait: What,
+    },
+    /// It created this one.
+    Created(Actor),
+}

@@ -1,0 +1,71 @@
+//! Which wakeup ended a wait, and who that was.
+
+use super::{Actor, Source};
+use crate::{Context, History, Interval, Wakeup};
+
+/// Who woke somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waker {
+    Actor(Actor),
+    Interrupt(Source),
+    Nobody,
+}
+
+/// The wakeup that ended a wait.
+pub(super) fn ended_by<'h>(history: &'h History, target: Actor, wait: Interval) -> Option<&'h Wakeup> {
+    let of_target = match target {
+        Actor::Thread(thread) => history.unparks.of(thread),
+        Actor::Lwp(lwp) => history.wakings.of(lwp.into()),
+    };
+    let mut last = None;
+    let mut place = of_target.count_from(wait.to);
+    while let Some((interval, row)) = place.checked_sub(1).and_then(|place| of_target.get(place)) {
+        let Some(wakeup) = history.wakeups.get(*row as usize).filter(|_| interval.from >= wait.from) else {
+            break;
+        };
+        match wakeup.latency {
+            Some(_) if interval.to >= wait.to => return Some(wakeup),
+            None if interval.from > wait.from => last = last.or(Some(wakeup)),
+            _ => {}
+        }
+        place -= 1;
+    }
+    last
+}
+
+/// Who made a wakeup of `target`.
+pub(super) fn waker(history: &History, target: Actor, wakeup: &Wakeup) -> Waker {
+    match wakeup.context {
+        Context::Irq | Context::Softirq | Context::Nmi => Waker::Interrupt(source(history, wakeup)),
+        Context::Idle => Waker::Nobody,
+        Context::Task | Context::Unknown => {
+            let of_lwp = |lwp| match history.mounted_at(lwp, wakeup.tick) {
+                Some(thread) => Actor::Thread(thread),
+                None => Actor::Lwp(lwp),
+            };
+            let lwp = wakeup.waker_lwp.filter(|lwp| *lwp != 0).map(of_lwp);
+            match wakeup.waker_thread.map(Actor::Thread).or(lwp) {
+                Some(actor) if actor != target => Waker::Actor(actor),
+                _ => Waker::Nobody,
+            }
+        }
+    }
+}
+
+/// The interrupt that made a wakeup.
+fn source(history: &History, wakeup: &Wakeup) -> Source {
+    let innermost = wakeup.cpu.and_then(|cpu| history.innermost.of(cpu.into()).at(wakeup.tick));
+    match innermost {
+        Some((_, place)) if context(history, *place) == wakeup.context => Source::Interrupt(*place),
+        _ => Source::Context(wakeup.context),
+    }
+}
+
+/// The context in which a handler runs.
+pub(super) fn context(history: &History, place: u32) -> Context {
+    match history.words.text(history.interrupts[place as usize].kind) {
+        "softirq" => Context::Softirq,
+        "nmi" => Context::Nmi,
+        _ => Context::Irq,
+    }
+}
