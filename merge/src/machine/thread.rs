@@ -216,7 +216,9 @@ impl Machine {
         entry.mounted_since = since;
         entry.may_be_mounted = false;
         if let Some(wakeup) = entry.wakeup.take() {
-            self.intervals.pairing.wakeups.write(&wakeup, Some(tick))?;
+            // It may have been dispatched before, and not have been seen.
+            let is_first = !wakeup.in_gap && entry.state != ThreadState::Unknown;
+            self.intervals.pairing.wakeups.write(&wakeup, Some(tick).filter(|_| is_first))?;
         }
         self.intervals.enter_thread_state(entry, state, Some(carrier), tick, EndReason::Dispatched)
     }

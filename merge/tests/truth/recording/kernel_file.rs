@@ -17,7 +17,7 @@ pub(crate) struct Page {
 
 /// Name, fields behind the common ones (name, size): each field begins at a multiple of its size.
 type Format = (&'static str, &'static [(&'static str, usize)]);
-const FORMATS: [Format; 10] = [
+const FORMATS: [Format; 13] = [
     ("sched_switch", &[("prev_pid", 4), ("prev_state", 8), ("next_pid", 4)]),
     ("sched_wakeup", &[("pid", 4), ("target_cpu", 4)]),
     ("sched_wakeup_new", &[("pid", 4), ("target_cpu", 4)]),
@@ -25,9 +25,12 @@ const FORMATS: [Format; 10] = [
     ("sched_process_exit", &[("pid", 4)]),
     ("irq_handler_entry", &[("irq", 4)]),
     ("irq_handler_exit", &[("irq", 4)]),
-    ("sys_enter", &[("id", 8)]),
+    ("sys_enter", &[("id", 8), ("args0", 8), ("args1", 8)]),
     ("sys_exit", &[("id", 8), ("ret", 8)]),
     ("softirq_raise", &[("vec", 4)]),
+    ("sched_waking", &[("pid", 4), ("target_cpu", 4)]),
+    ("sched_migrate_task", &[("pid", 4), ("dest_cpu", 4)]),
+    ("task_newtask", &[("pid", 4), ("clone_flags", 8)]),
 ];
 const FIRST_ID: usize = 300;
 
@@ -44,8 +47,11 @@ fn kind(what: What) -> usize {
         What::Exit => 4,
         What::IrqEntry => 5,
         What::IrqExit => 6,
-        What::SyscallEnter(_) => 7,
+        What::SyscallEnter { .. } => 7,
         What::SyscallExit(_) => 8,
+        What::Waking(_) => 10,
+        What::Migrate { .. } => 11,
+        What::NewTask { .. } => 12,
         _ => 9,
     }
 }
@@ -105,7 +111,10 @@ fn record(event: &Event) -> Vec<u8> {
         What::Fork(child) => vec![event.lwp.into(), child.into()],
         What::Exit => vec![event.lwp.into()],
         What::IrqEntry | What::IrqExit => vec![24],
-        What::SyscallEnter(number) => vec![number as u64],
+        What::Waking(lwp) => vec![lwp.into(), 0],
+        What::Migrate { lwp, cpu } => vec![lwp.into(), cpu.into()],
+        What::NewTask { lwp, in_own_process } => vec![lwp.into(), if in_own_process { 0x1_0000 } else { 17 }],
+        What::SyscallEnter { number, args } => vec![number as u64, args[0], args[1]],
         What::SyscallExit(number) => vec![number as u64, returned(number)],
         _ => vec![3_u64],
     };

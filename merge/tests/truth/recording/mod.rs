@@ -147,6 +147,9 @@ pub(crate) struct Told {
     pub(crate) syscalls: usize,
     pub(crate) interrupts: usize,
     pub(crate) spans: usize,
+    pub(crate) wakeups: usize,
+    /// Wakeups with a latency.
+    pub(crate) latencies: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -161,5 +164,7 @@ impl std::ops::AddAssign for Told {
         self.syscalls += other.syscalls;
         self.interrupts += other.interrupts;
         self.spans += other.spans;
+        self.wakeups += other.wakeups;
+        self.latencies += other.latencies;
     }
 }
