@@ -258,7 +258,18 @@ impl Machine {
             return pairing.locks.releases(owner, lock, wait_kind, tick);
         }
         let call_site = pairing.spans.innermost(owner);
+        let in_gap = self.gaps.hide_threads(pid);
+        // How long an LWP has waited that carries no user threads, its system calls know.
+        let may_go_on = match owner {
+            Owner::Thread(thread) => {
+                self.threads.get_mut(thread).is_none_or(|entry| std::mem::take(&mut entry.may_request))
+            }
+            Owner::Lwp(_) => true,
+        };
+        let pairing = &mut self.intervals.pairing;
         pairing.locks.takes(LockRequest {
+            may_go_on,
+            in_gap,
             owner,
             lwp: placed.lwp,
             lock,
@@ -294,11 +305,25 @@ impl Machine {
                     return Ok(());
                 }
                 let call_site = pairing.spans.innermost(owner);
-                let lock = (pid, on);
-                pairing.locks.blocks(LockRequest { owner, lwp, lock, kind, since: tick, call_site })?;
+                let (lock, since, in_gap) = ((pid, on), tick, self.gaps.hide_threads(pid));
+                let may_go_on = std::mem::take(&mut entry.may_request);
+                pairing.locks.blocks(LockRequest {
+                    owner,
+                    lwp,
+                    lock,
+                    kind,
+                    since,
+                    call_site,
+                    may_go_on,
+                    in_gap,
+                })?;
                 if state == ThreadState::Ready { pairing.locks.wakes(owner, tick) } else { Ok(()) }
             }
-            _ if left_in == ThreadState::Blocked => pairing.locks.blocks_elsewhere(owner, tick),
+            _ if left_in == ThreadState::Blocked => {
+                // Of a lock, if it is not known how long: it may have been unparked before.
+                entry.may_request = lock.is_some();
+                pairing.locks.blocks_elsewhere(owner, tick)
+            }
             _ => Ok(()),
         }
     }

@@ -308,7 +308,7 @@ impl Machine {
         };
         let entry = self.lwp(lwp, tick);
         entry.left_in = left.reported;
-        entry.call.leaves_cpu(state != LwpState::Runnable, tick);
+        entry.call.leaves_cpu(!matches!(state, LwpState::Runnable | LwpState::Exited), tick);
         self.place(lwp, Place::Off(state), tick, reason)?;
         if ends { self.lwp_gone(lwp, tick) } else { Ok(()) }
     }

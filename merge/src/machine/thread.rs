@@ -39,6 +39,8 @@ pub(super) struct ThreadEntry {
     pub(super) wakeup: Option<Wakeup>,
     /// The ready queue that it is counted in.
     pub(super) queue: Option<Queue>,
+    /// Whether it may have been requesting a lock since before it was known what it does.
+    pub(super) may_request: bool,
     /// How often it was not known whether it was active.
     pub(super) doubts: u32,
 }
@@ -66,6 +68,7 @@ impl ThreadEntry {
             stalls: Some(0),
             wakeup: None,
             queue: None,
+            may_request: state != ThreadState::New,
             doubts: u32::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted)),
         }
     }

@@ -277,6 +277,7 @@ impl Machine {
         self.lose_mounted(lwp)?;
         self.intervals.pairing.lose_thread(Owner::Lwp(lwp), None, self.now)?;
         self.gaps.open_lwp(lwp, pid, to);
+        self.intervals.pairing.locks.gap_opens(pid, self.now);
         for thread in self.gaps.take_unmounted(pid) {
             let Some(entry) = self.threads.get_mut(thread) else { continue };
             entry.is_listed = false;
