@@ -150,6 +150,10 @@ pub(crate) struct Told {
     pub(crate) wakeups: usize,
     /// Wakeups with a latency.
     pub(crate) latencies: usize,
+    pub(crate) locks: usize,
+    /// Requests of which nothing is missing.
+    pub(crate) exact_locks: usize,
+    pub(crate) futexes: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -166,5 +170,8 @@ impl std::ops::AddAssign for Told {
         self.spans += other.spans;
         self.wakeups += other.wakeups;
         self.latencies += other.latencies;
+        self.locks += other.locks;
+        self.exact_locks += other.exact_locks;
+        self.futexes += other.futexes;
     }
 }

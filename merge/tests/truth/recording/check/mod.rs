@@ -6,6 +6,7 @@
 mod events;
 mod intervals;
 mod known;
+mod locks;
 mod lwps;
 mod rows;
 mod spans;
@@ -78,6 +79,7 @@ pub(super) fn check(
     oracle.check_intervals(out, &mut told)?;
     oracle.check_spans(out, &mut told)?;
     oracle.check_wakeups(out, &mut told)?;
+    oracle.check_locks(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }

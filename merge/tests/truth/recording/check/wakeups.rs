@@ -105,7 +105,7 @@ impl Oracle<'_> {
         }
         // A wakeup whose waking was forgotten at a gap is one of its own.
         rows.retain(|(tick, woken, lwp, cpu), row| {
-            let second = self.there().find(|event| {
+            let second = self.between(*tick, *tick + 1).find(|event| {
                 (event.tick, event.lwp, i64::from(event.cpu)) == (*tick, *lwp, *cpu)
                     && matches!(event.what, What::Wakeup { lwp, .. } if Woken::Lwp(lwp) == *woken)
             });
@@ -122,6 +122,14 @@ impl Oracle<'_> {
 
     pub(super) fn there(&self) -> impl Iterator<Item = &Event> {
         self.history.events.iter().zip(&self.recording.is_there).filter(|(_, there)| **there).map(|(e, _)| e)
+    }
+
+    /// The events between two ticks that there are.
+    fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Event> {
+        let place = |tick: u64| self.history.events.partition_point(|event| event.tick < tick);
+        let range = place(from)..place(to.max(from));
+        let there = self.recording.is_there[range.clone()].iter();
+        self.history.events[range].iter().zip(there).filter(|(_, there)| **there).map(|(event, _)| event)
     }
 
     /// Each waking that there is, with its wakeup; and each wakeup without one.
@@ -273,12 +281,13 @@ impl Oracle<'_> {
                 && (mounted..left).contains(&other.tick)
                 && Some(other.what) == Some(event.what)
         };
-        let first = self.there().filter(of_stay).map(|event| event.tick).next();
+        let first = self.between(mounted, left).filter(of_stay).map(|event| event.tick).next();
         let blocks = |other: &Event| {
             other.tick == left
                 && other.thread == Some(thread)
                 && matches!(other.what, What::UserSwitch { reason: 3, .. })
         };
-        (first == Some(event.tick) && self.history.events.iter().any(blocks)).then_some(latency)
+        (first == Some(event.tick) && self.between(left, left + 1).any(|event| blocks(event)))
+            .then_some(latency)
     }
 }

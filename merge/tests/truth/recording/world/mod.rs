@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(super) use self::history::{
     Event, History, Interval, LwpIs, ProcessLife, Request, ThreadId, ThreadIs, Waits, What,
 };
+pub(super) use self::{choose::FUTEX, locks::FIRST_LOCK, processes::EXIT_GROUP};
 use super::Sides;
 use crate::chance::Chance;
 

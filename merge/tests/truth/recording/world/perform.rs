@@ -133,7 +133,7 @@ impl World<'_> {
                     self.log_thread((lwp.process, thread), ThreadIs::Gone);
                 }
                 match kernel_process {
-                    Some(process) => self.plain_ends(number, process),
+                    Some(process) => self.plain_ends(process),
                     None => self.free.push(number),
                 }
             }

@@ -3,7 +3,7 @@
 use super::{Lwp, LwpIs, ProcessLife, What, World, pid};
 
 /// The number of `exit_group` on x86-64.
-const EXIT_GROUP: i64 = 231;
+pub(in crate::recording) const EXIT_GROUP: i64 = 231;
 
 impl World<'_> {
     /// Of every second LWP that is created the kernel reports the process: its number, and whether it is its maker's.
@@ -88,7 +88,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn plain_ends(&mut self, number: u32, process: usize) {
+    pub(super) fn plain_ends(&mut self, process: usize) {
         let process = &mut self.history.processes[process];
         process.lwps -= 1;
         if process.lwps == 0 {
@@ -96,6 +96,5 @@ impl World<'_> {
             // Its number may be that of another process from now on.
             self.free_plain.push(process.pid);
         }
-        let _ = number;
     }
 }
