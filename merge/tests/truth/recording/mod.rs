@@ -154,6 +154,10 @@ pub(crate) struct Told {
     /// Requests of which nothing is missing.
     pub(crate) exact_locks: usize,
     pub(crate) futexes: usize,
+    pub(crate) counters: usize,
+    /// Values of which all is known that could be.
+    pub(crate) exact_counts: usize,
+    pub(crate) processes: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -173,5 +177,8 @@ impl std::ops::AddAssign for Told {
         self.locks += other.locks;
         self.exact_locks += other.exact_locks;
         self.futexes += other.futexes;
+        self.counters += other.counters;
+        self.exact_counts += other.exact_counts;
+        self.processes += other.processes;
     }
 }

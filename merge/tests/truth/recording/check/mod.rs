@@ -3,11 +3,13 @@
 //! *Settling* events of an LWP are those after which it is certain where it is; of a thread, those after which it is
 //! certain what it does. Nothing may be unknown but between a gap and the next settling event.
 
+mod counters;
 mod events;
 mod intervals;
 mod known;
 mod locks;
 mod lwps;
+mod processes;
 mod rows;
 mod spans;
 mod threads;
@@ -80,6 +82,8 @@ pub(super) fn check(
     oracle.check_spans(out, &mut told)?;
     oracle.check_wakeups(out, &mut told)?;
     oracle.check_locks(out, &mut told)?;
+    oracle.check_counters(out, &mut told)?;
+    oracle.check_processes(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }
