@@ -118,7 +118,8 @@ fn delays_of_table(merged: &Merged) -> Delays {
     delays
 }
 
-/// LWPs whose creation and end lie in the recording.
+/// LWPs whose creation and end lie in the recording, and of which all switches were traced: some guests' kernels leave some
+/// out, and perf takes the next one for it.
 fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
     let events = merged.read("events");
     let created = events.lines(&["name"]).into_iter().zip(events.numbers("target_lwp"));
@@ -127,7 +128,12 @@ fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
     let lwps = merged.read("lwps");
     let ended =
         lwps.numbers("lwp").into_iter().zip(lwps.numbers("dur_tick")).filter(|(_, life)| life.is_some());
-    ended.filter_map(|(lwp, _)| lwp).filter(|lwp| created.contains(lwp)).collect()
+    let states = merged.read("lwp_states");
+    let states = states.numbers("lwp").into_iter().zip(states.lines(&["state"]));
+    let unknown: BTreeSet<i64> =
+        states.filter(|(_, state)| state == "unknown").filter_map(|(lwp, _)| lwp).collect();
+    let lived = ended.filter_map(|(lwp, _)| lwp);
+    lived.filter(|lwp| created.contains(lwp) && !unknown.contains(lwp)).collect()
 }
 
 #[test]
