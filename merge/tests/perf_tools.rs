@@ -133,7 +133,15 @@ fn created_and_ended(merged: &Merged) -> BTreeSet<i64> {
     let unknown: BTreeSet<i64> =
         states.filter(|(_, state)| state == "unknown").filter_map(|(lwp, _)| lwp).collect();
     let lived = ended.filter_map(|(lwp, _)| lwp);
-    lived.filter(|lwp| created.contains(lwp) && !unknown.contains(lwp)).collect()
+    // perf writes some samples twice, and counts both.
+    let places = events.numbers("lwp").into_iter().zip(events.numbers("ts_tick"));
+    let (mut seen, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    for (what, (lwp, tick)) in events.lines(&["name"]).into_iter().zip(places) {
+        let is_new = !what.starts_with("sys_") || seen.insert((what, lwp, tick));
+        twice.extend(lwp.filter(|_| !is_new));
+    }
+    let is_whole = |lwp: &i64| created.contains(lwp) && !unknown.contains(lwp) && !twice.contains(lwp);
+    lived.filter(is_whole).collect()
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Machine {
         let syscalls = &mut self.intervals.pairing.syscalls;
         let call = call_event(kind, number, event);
         if let Call::Inside(open) = &entry.call {
-            if syscalls.is_same_entry(open, &call) {
+            if syscalls.is_same_entry(open, &call, event.tick) {
                 return Ok(());
             }
             let end = CallEnd { at: open.known_until(), ret: None, on_cpu: None, reason: EndReason::Unseen };

@@ -115,6 +115,11 @@ impl Gaps {
         }
     }
 
+    /// Whether user events were missing, or are.
+    pub(super) fn have_hidden_threads(&self) -> bool {
+        !self.lwps.is_empty() || !self.closed.is_empty()
+    }
+
     fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>, to: Ticks) {
         let processes = &mut self.processes;
         let (_, until) = self.lwps.entry(lwp).or_insert_with(|| {
