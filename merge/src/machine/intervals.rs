@@ -147,6 +147,7 @@ impl Intervals {
         entry.state = state;
         entry.state_since = tick;
         entry.doubts += u32::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted));
+        entry.may_request |= state == ThreadState::Unknown;
         self.count_ready(entry, tick)?;
         entry.wait = Wait::default();
         entry.lwp = carrier.map(|c| c.lwp);

@@ -67,7 +67,7 @@ impl Machine {
         let syscalls = &mut self.intervals.pairing.syscalls;
         let call = call_event(kind, number, event);
         if let Call::Inside(open) = &entry.call {
-            if syscalls.is_same_entry(open, &call) {
+            if syscalls.is_same_entry(open, &call, event.tick) {
                 return Ok(());
             }
             let end = CallEnd { at: open.known_until(), ret: None, on_cpu: None, reason: EndReason::Unseen };
@@ -258,7 +258,18 @@ impl Machine {
             return pairing.locks.releases(owner, lock, wait_kind, tick);
         }
         let call_site = pairing.spans.innermost(owner);
+        let in_gap = self.gaps.hide_threads(pid);
+        // How long an LWP has waited that carries no user threads, its system calls know.
+        let may_go_on = match owner {
+            Owner::Thread(thread) => {
+                self.threads.get_mut(thread).is_none_or(|entry| std::mem::take(&mut entry.may_request))
+            }
+            Owner::Lwp(_) => true,
+        };
+        let pairing = &mut self.intervals.pairing;
         pairing.locks.takes(LockRequest {
+            may_go_on,
+            in_gap,
             owner,
             lwp: placed.lwp,
             lock,
@@ -294,11 +305,25 @@ impl Machine {
                     return Ok(());
                 }
                 let call_site = pairing.spans.innermost(owner);
-                let lock = (pid, on);
-                pairing.locks.blocks(LockRequest { owner, lwp, lock, kind, since: tick, call_site })?;
+                let (lock, since, in_gap) = ((pid, on), tick, self.gaps.hide_threads(pid));
+                let may_go_on = std::mem::take(&mut entry.may_request);
+                pairing.locks.blocks(LockRequest {
+                    owner,
+                    lwp,
+                    lock,
+                    kind,
+                    since,
+                    call_site,
+                    may_go_on,
+                    in_gap,
+                })?;
                 if state == ThreadState::Ready { pairing.locks.wakes(owner, tick) } else { Ok(()) }
             }
-            _ if left_in == ThreadState::Blocked => pairing.locks.blocks_elsewhere(owner, tick),
+            _ if left_in == ThreadState::Blocked => {
+                // Of a lock, if it is not known how long: it may have been unparked before.
+                entry.may_request = lock.is_some();
+                pairing.locks.blocks_elsewhere(owner, tick)
+            }
             _ => Ok(()),
         }
     }
@@ -339,7 +364,7 @@ impl Machine {
     pub(super) fn pair_place(
         &mut self,
         lwp: Lwp,
-        place: Place,
+        (before, place): (Place, Place),
         reason: EndReason,
         tick: Ticks,
     ) -> Result<(), Error> {
@@ -348,7 +373,8 @@ impl Machine {
             Place::On(..) => {
                 entry.is_waking = false;
                 if let Some(wakeup) = entry.wakeup.take() {
-                    self.intervals.pairing.wakeups.write(&wakeup, Some(tick))?;
+                    let is_first = matches!(before, Place::Off(_)) && !wakeup.in_gap;
+                    self.intervals.pairing.wakeups.write(&wakeup, Some(tick).filter(|_| is_first))?;
                 }
             }
             Place::Lost => {
@@ -360,6 +386,12 @@ impl Machine {
                 }
                 if reason != EndReason::Resync {
                     self.lose_call(lwp, tick)?;
+                }
+            }
+            // It leaves a CPU that nobody knew it to be on: it was awake when it was woken.
+            Place::Off(_) if reason != EndReason::Woken => {
+                if let Some(wakeup) = entry.wakeup.take() {
+                    self.intervals.pairing.wakeups.write(&wakeup, None)?;
                 }
             }
             Place::Off(_) | Place::Unknown => {}
@@ -400,8 +432,12 @@ impl Machine {
         if !std::mem::take(&mut entry.is_waking) {
             return self.wakes(lwp, cpu, placed, tick);
         }
-        if let Some(wakeup) = &mut entry.wakeup {
-            wakeup.target_cpu = cpu;
+        let opened = self.gaps.cpu_opened;
+        if let Some(wakeup) = &mut self.lwp(lwp, tick).wakeup {
+            // What was lost since may be the rest of that wakeup, and the waking of this one.
+            wakeup.in_gap |= opened.is_some_and(|opened| opened >= wakeup.at);
+            // One that waits for its dispatch already may be woken again, and has been moved perhaps.
+            wakeup.target_cpu = wakeup.target_cpu.or(cpu).filter(|_| !wakeup.in_gap);
         }
         Ok(())
     }
@@ -413,6 +449,7 @@ impl Machine {
         placed: &Placed,
         tick: Ticks,
     ) -> Result<(), Error> {
+        let in_gap = self.gaps.hide_lwps(tick);
         let entry = self.lwp(lwp, tick);
         let is_awake = matches!(entry.place, Place::On(..) | Place::Off(LwpState::Runnable));
         let wakeup = Wakeup {
@@ -426,6 +463,7 @@ impl Machine {
             cpu: placed.cpu,
             // What is awake is put into no run queue.
             target_cpu: target_cpu.filter(|_| !is_awake),
+            in_gap,
         };
         if is_awake {
             return self.intervals.pairing.wakeups.write(&wakeup, None);
@@ -450,6 +488,7 @@ impl Machine {
             thread: Some(thread),
             cpu: placed.cpu,
             target_cpu: None,
+            in_gap: entry.lwp.is_none() && entry.state == ThreadState::Unknown,
         };
         if entry.lwp.is_none() {
             pairing.locks.wakes(Owner::Thread(thread), tick)?;

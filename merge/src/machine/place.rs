@@ -308,7 +308,7 @@ impl Machine {
         };
         let entry = self.lwp(lwp, tick);
         entry.left_in = left.reported;
-        entry.call.leaves_cpu(state != LwpState::Runnable, tick);
+        entry.call.leaves_cpu(!matches!(state, LwpState::Runnable | LwpState::Exited), tick);
         self.place(lwp, Place::Off(state), tick, reason)?;
         if ends { self.lwp_gone(lwp, tick) } else { Ok(()) }
     }
@@ -420,7 +420,7 @@ impl Machine {
         {
             cpu.left_by(lwp, tick);
         }
-        entry.place = place;
+        let before = std::mem::replace(&mut entry.place, place);
         entry.place_since = tick;
         entry.unconfirmed = 0;
         if let Place::On(cpu, _) = place {
@@ -438,7 +438,7 @@ impl Machine {
             }
             self.intervals.enter_thread_state(thread, state, Some(entry), tick, reason)?;
         }
-        self.pair_place(lwp, place, reason, tick)?;
+        self.pair_place(lwp, (before, place), reason, tick)?;
         match place {
             Place::Off(_) => self.list_off_cpu(lwp),
             Place::Lost if !is_doubted => self.lose_mounted_of_ended(lwp)?,

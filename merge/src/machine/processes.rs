@@ -129,7 +129,10 @@ impl Machine {
     }
 
     fn process_by_kernel_or_user(&self, lwp: Lwp) -> Option<Pid> {
-        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid)
+        // Of a number that LWPs of several processes have had, one may have ended unseen.
+        let is_shared = self.carriers.get(&lwp).is_some_and(|carrier| carrier.pid.is_none());
+        let is_certain = !is_shared || self.gaps.cpu_opened.is_none();
+        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid.filter(|_| is_certain))
     }
 
     /// One that had the number before is gone; what the kernel reported last is about the new one.

@@ -39,6 +39,8 @@ pub(super) struct ThreadEntry {
     pub(super) wakeup: Option<Wakeup>,
     /// The ready queue that it is counted in.
     pub(super) queue: Option<Queue>,
+    /// Whether it may have been requesting a lock since before it was known what it does.
+    pub(super) may_request: bool,
     /// How often it was not known whether it was active.
     pub(super) doubts: u32,
 }
@@ -66,6 +68,7 @@ impl ThreadEntry {
             stalls: Some(0),
             wakeup: None,
             queue: None,
+            may_request: state == ThreadState::Unknown,
             doubts: u32::from(matches!(state, ThreadState::Unknown | ThreadState::Mounted)),
         }
     }
@@ -208,7 +211,11 @@ impl Machine {
     fn mounted(&mut self, thread: Thread, lwp: Lwp, since: Ticks, tick: Ticks) -> Result<(), Error> {
         let Some(carrier) = self.lwps.get(lwp) else { return Ok(()) };
         let state = carrier.place.thread_state();
-        let entry = self.threads.entry(thread, || ThreadEntry::new(thread, state, tick));
+        // One that was there before the recording is not known to be in a request; one that began in a gap may be.
+        let may_request = self.gaps.have_hidden_threads();
+        let entry = self
+            .threads
+            .entry(thread, || ThreadEntry { may_request, ..ThreadEntry::new(thread, state, tick) });
         entry.pid = entry.pid.or(carrier.pid);
         entry.dispatches += 1;
         entry.migrations += u64::from(entry.last_lwp.is_some_and(|last| last != lwp));
@@ -216,7 +223,9 @@ impl Machine {
         entry.mounted_since = since;
         entry.may_be_mounted = false;
         if let Some(wakeup) = entry.wakeup.take() {
-            self.intervals.pairing.wakeups.write(&wakeup, Some(tick))?;
+            // It may have been dispatched before, and not have been seen.
+            let is_first = !wakeup.in_gap && entry.state != ThreadState::Unknown;
+            self.intervals.pairing.wakeups.write(&wakeup, Some(tick).filter(|_| is_first))?;
         }
         self.intervals.enter_thread_state(entry, state, Some(carrier), tick, EndReason::Dispatched)
     }
@@ -250,7 +259,8 @@ impl Machine {
         let pid = by.and_then(|lwp| self.lwps.get(lwp)?.pid);
         let is_hidden = self.gaps.hide_threads(pid);
         let state = if is_hidden { ThreadState::Unknown } else { ThreadState::Ready };
-        let new = || ThreadEntry { pid, ..ThreadEntry::new(thread, state, tick) };
+        let may_request = self.gaps.have_hidden_threads();
+        let new = || ThreadEntry { pid, may_request, ..ThreadEntry::new(thread, state, tick) };
         let entry = self.threads.entry(thread, new);
         if entry.lwp.is_some() {
             entry.unparked = true;

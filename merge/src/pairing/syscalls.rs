@@ -191,9 +191,9 @@ impl Syscalls {
         call
     }
 
-    /// Whether an entry reports the call that is open already, by another event.
-    pub(crate) fn is_same_entry(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
-        open.event_kind != event.event_kind
+    /// Whether an entry reports the call that is open already, by another event, or twice: perf writes some samples twice.
+    pub(crate) fn is_same_entry(&mut self, open: &OpenCall, event: &CallEvent<'_>, tick: Ticks) -> bool {
+        (open.event_kind != event.event_kind || open.since == tick)
             && open.known_until == open.since
             && self.is_same_call(open, event)
     }

@@ -1,7 +1,8 @@
 //! Wakeups: from who woke an LWP or a user thread to its next dispatch.
 //!
 //! A wakeup of an LWP begins at `sched_waking`; `sched_wakeup` adds the run queue it is put in, or is the begin where no
-//! waking is traced. Waking what is awake has no latency.
+//! waking is traced. Waking what is awake has no latency. Nor has the wakeup of what may have been awake, or may have been
+//! dispatched and have slept again, because it was not known where it was: the next dispatch may be another's.
 
 use sigmund_model::{Context, Cpu, Level, Lwp, Thread, Ticks};
 
@@ -19,6 +20,8 @@ pub(crate) struct Wakeup {
     pub(crate) thread: Option<Thread>,
     pub(crate) cpu: Option<Cpu>,
     pub(crate) target_cpu: Option<Cpu>,
+    /// Whether what was woken may have been dispatched before, unseen: events are missing.
+    pub(crate) in_gap: bool,
 }
 
 /// The table.

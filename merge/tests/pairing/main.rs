@@ -5,6 +5,7 @@
 mod counters;
 mod interrupts;
 mod locks;
+mod lost;
 mod processes;
 mod spans;
 mod states;

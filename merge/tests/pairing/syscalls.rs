@@ -89,6 +89,19 @@ fn one_call_reported_by_two_events_is_one_row() {
     assert_eq!(found, ["110 8 70 ? 0 read [3] 9 8 returned"]);
 }
 
+// perf writes some samples twice, at one tick.
+#[test]
+fn a_call_that_is_recorded_twice_at_one_tick_is_one_row() {
+    let found = syscalls(
+        "KERN 100 0  0 KERN_CONTEXT_SWITCH 70
+         KERN 110 70 0 sys_enter id=3(close),args0=3
+         KERN 110 70 0 sys_enter id=3(close),args0=3
+         KERN 118 70 0 sys_exit  id=3,ret=0
+         KERN 118 70 0 sys_exit  id=3,ret=0",
+    );
+    assert_eq!(found, ["110 8 70 ? 3 close [3] 0 8 returned"]);
+}
+
 // CPU 0   |=70=[exit--x   the last switch of the LWP ends the call that it dies in
 #[test]
 fn the_call_in_which_an_lwp_ends_ends_with_it() {

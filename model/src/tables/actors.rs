@@ -27,7 +27,7 @@ pub const THREADS: Table = Table {
         maybe(
             "stalls",
             Int64,
-            "Times its LWP was preempted while it was mounted; NULL if its LWP left a CPU runnable and no system calls are traced that tell a preemption from sched_yield.",
+            "Times its LWP was preempted while it was mounted; NULL if its LWP left a CPU in an unknown state, or runnable where no system calls are traced.",
         ),
     ],
 };

@@ -112,7 +112,11 @@ pub const LOCKS: Table = Table {
     doc: "One row is a request for a lock: waiting for it, if it was contended, and holding it, where that was recorded. Futexes of threads are in it by their system calls.",
     columns: &[
         known("ts_tick", Int64, "The request."),
-        maybe("wait_tick", Int64, "How long it waited; 0 if it was not contended."),
+        maybe(
+            "wait_tick",
+            Int64,
+            "How long it waited, as far as it is known: see end_reason; 0 if it was not contended, NULL if it may have begun before the request that was seen.",
+        ),
         maybe(
             "hold_tick",
             Int64,
@@ -122,9 +126,13 @@ pub const LOCKS: Table = Table {
         maybe("lwp", Int32, "The LWP that it was on at the request."),
         known("object", Int64, "The lock's address."),
         known("kind", Word, "mutex, rwlock-read, rwlock-write or futex."),
-        maybe("holder", Int64, "The user thread that held it when the wait began."),
+        maybe("holder", Int64, "The user thread that held it when the wait began; NULL if it is not known."),
         maybe("holder_lwp", Int32, "The LWP that held it then, if that carries no user threads."),
-        known("contended", Bool, "Whether it had to wait."),
+        known(
+            "contended",
+            Bool,
+            "Whether it is known that it had to wait; false also where wait_tick is NULL.",
+        ),
         maybe("call_site", Text, "The innermost span or function that the request was made in."),
         known(
             "end_reason",

@@ -115,6 +115,11 @@ impl Gaps {
         }
     }
 
+    /// Whether user events were missing, or are.
+    pub(super) fn have_hidden_threads(&self) -> bool {
+        !self.lwps.is_empty() || !self.closed.is_empty()
+    }
+
     fn open_lwp(&mut self, lwp: Lwp, pid: Option<Pid>, to: Ticks) {
         let processes = &mut self.processes;
         let (_, until) = self.lwps.entry(lwp).or_insert_with(|| {
@@ -277,6 +282,7 @@ impl Machine {
         self.lose_mounted(lwp)?;
         self.intervals.pairing.lose_thread(Owner::Lwp(lwp), None, self.now)?;
         self.gaps.open_lwp(lwp, pid, to);
+        self.intervals.pairing.locks.gap_opens(pid, self.now);
         for thread in self.gaps.take_unmounted(pid) {
             let Some(entry) = self.threads.get_mut(thread) else { continue };
             entry.is_listed = false;

@@ -1,6 +1,6 @@
 //! A trace.dat of version 6, as trace-cmd writes it, with the events that the world knows.
 
-use super::world::{Event, LwpIs, What};
+use super::world::{EXIT_GROUP, Event, FUTEX, LwpIs, What};
 
 const PAGE: usize = 4096;
 
@@ -17,7 +17,7 @@ pub(crate) struct Page {
 
 /// Name, fields behind the common ones (name, size): each field begins at a multiple of its size.
 type Format = (&'static str, &'static [(&'static str, usize)]);
-const FORMATS: [Format; 10] = [
+const FORMATS: [Format; 16] = [
     ("sched_switch", &[("prev_pid", 4), ("prev_state", 8), ("next_pid", 4)]),
     ("sched_wakeup", &[("pid", 4), ("target_cpu", 4)]),
     ("sched_wakeup_new", &[("pid", 4), ("target_cpu", 4)]),
@@ -25,9 +25,16 @@ const FORMATS: [Format; 10] = [
     ("sched_process_exit", &[("pid", 4)]),
     ("irq_handler_entry", &[("irq", 4)]),
     ("irq_handler_exit", &[("irq", 4)]),
-    ("sys_enter", &[("id", 8)]),
+    ("sys_enter", &[("id", 8), ("args0", 8), ("args1", 8)]),
     ("sys_exit", &[("id", 8), ("ret", 8)]),
     ("softirq_raise", &[("vec", 4)]),
+    ("sched_waking", &[("pid", 4), ("target_cpu", 4)]),
+    ("sched_migrate_task", &[("pid", 4), ("dest_cpu", 4)]),
+    ("task_newtask", &[("pid", 4), ("clone_flags", 8)]),
+    // Calls whose names say more.
+    ("sys_enter_futex", &[("__syscall_nr", 8), ("uaddr", 8), ("op", 8)]),
+    ("sys_exit_futex", &[("__syscall_nr", 8), ("ret", 8)]),
+    ("sys_enter_exit_group", &[("__syscall_nr", 8), ("error_code", 8)]),
 ];
 const FIRST_ID: usize = 300;
 
@@ -44,8 +51,14 @@ fn kind(what: What) -> usize {
         What::Exit => 4,
         What::IrqEntry => 5,
         What::IrqExit => 6,
-        What::SyscallEnter(_) => 7,
+        What::SyscallEnter { number: FUTEX, .. } => 13,
+        What::SyscallExit(FUTEX) => 14,
+        What::SyscallEnter { number: EXIT_GROUP, .. } => 15,
+        What::SyscallEnter { .. } => 7,
         What::SyscallExit(_) => 8,
+        What::Waking(_) => 10,
+        What::Migrate { .. } => 11,
+        What::NewTask { .. } => 12,
         _ => 9,
     }
 }
@@ -105,7 +118,10 @@ fn record(event: &Event) -> Vec<u8> {
         What::Fork(child) => vec![event.lwp.into(), child.into()],
         What::Exit => vec![event.lwp.into()],
         What::IrqEntry | What::IrqExit => vec![24],
-        What::SyscallEnter(number) => vec![number as u64],
+        What::Waking(lwp) => vec![lwp.into(), 0],
+        What::Migrate { lwp, cpu } => vec![lwp.into(), cpu.into()],
+        What::NewTask { lwp, in_own_process } => vec![lwp.into(), if in_own_process { 0x1_0000 } else { 17 }],
+        What::SyscallEnter { number, args } => vec![number as u64, args[0], args[1]],
         What::SyscallExit(number) => vec![number as u64, returned(number)],
         _ => vec![3_u64],
     };

@@ -147,6 +147,17 @@ pub(crate) struct Told {
     pub(crate) syscalls: usize,
     pub(crate) interrupts: usize,
     pub(crate) spans: usize,
+    pub(crate) wakeups: usize,
+    /// Wakeups with a latency.
+    pub(crate) latencies: usize,
+    pub(crate) locks: usize,
+    /// Requests of which nothing is missing.
+    pub(crate) exact_locks: usize,
+    pub(crate) futexes: usize,
+    pub(crate) counters: usize,
+    /// Values of which all is known that could be.
+    pub(crate) exact_counts: usize,
+    pub(crate) processes: usize,
 }
 
 impl std::ops::AddAssign for Told {
@@ -161,5 +172,13 @@ impl std::ops::AddAssign for Told {
         self.syscalls += other.syscalls;
         self.interrupts += other.interrupts;
         self.spans += other.spans;
+        self.wakeups += other.wakeups;
+        self.latencies += other.latencies;
+        self.locks += other.locks;
+        self.exact_locks += other.exact_locks;
+        self.futexes += other.futexes;
+        self.counters += other.counters;
+        self.exact_counts += other.exact_counts;
+        self.processes += other.processes;
     }
 }

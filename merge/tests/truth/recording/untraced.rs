@@ -105,7 +105,10 @@ fn shown_by(history: &History, place: usize, traced: &BTreeMap<u32, Traced>) -> 
     let (shown_by, _) = behind().find(|(_, event)| event.cpu == cpu)?;
     // Whoever meets one of the two before would be told something wrong of it.
     let concerns = |event: &Event| match event.what {
-        What::Switch { next: lwp, .. } | What::Wakeup { lwp, .. } => lwp == before || lwp == next,
+        What::Switch { next: lwp, .. }
+        | What::Wakeup { lwp, .. }
+        | What::Waking(lwp)
+        | What::Migrate { lwp, .. } => lwp == before || lwp == next,
         _ => false,
     };
     let is_first = !behind().take_while(|(place, _)| *place < shown_by).any(|(_, event)| concerns(event));
@@ -125,6 +128,11 @@ fn follow(traced: &mut BTreeMap<u32, Traced>, event: &Event, is_untraced: bool) 
         }
         What::Wakeup { lwp, cpu } => {
             if let Some(is) = traced.get_mut(&lwp).filter(|is| !matches!(is, Traced::On(_))) {
+                *is = Traced::RunnableOn(cpu);
+            }
+        }
+        What::Migrate { lwp, cpu } => {
+            if let Some(is) = traced.get_mut(&lwp).filter(|is| matches!(is, Traced::RunnableOn(_))) {
                 *is = Traced::RunnableOn(cpu);
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct Packet {
     pub(crate) is_end: bool,
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "USER_CONTEXT_SWITCH",
     "USER_THREAD_NEW",
     "USER_THREAD_READY",
@@ -35,6 +35,8 @@ const NAMES: [&str; 8] = [
     "received_msg",
     "SPAN_BEGIN",
     "SPAN_END",
+    "LOCK_ACQUIRE",
+    "LOCK_RELEASE",
 ];
 
 /// The name of a user event.
@@ -51,6 +53,8 @@ fn kind(what: What) -> usize {
         What::Detach => 4,
         What::SpanBegin(_) => 6,
         What::SpanEnd(_) => 7,
+        What::LockAcquire(_) => 8,
+        What::LockRelease(_) => 9,
         _ => 5,
     }
 }
@@ -64,6 +68,7 @@ impl Packet {
                 What::UserSwitch { next, reason, waits } => vec![next, reason, waits.on, waits.kind],
                 What::ThreadNew(thread) | What::ThreadReady(thread) => vec![thread],
                 What::SpanBegin(code) | What::SpanEnd(code) => vec![code],
+                What::LockAcquire(lock) | What::LockRelease(lock) => vec![lock.on, lock.kind],
                 What::Message => vec![8],
                 _ => vec![],
             };
@@ -129,6 +134,7 @@ fn declarations() -> Vec<u8> {
             1 | 2 => vec![field("thread", FieldType::Thread)],
             5 => vec![field("len", FieldType::U64)],
             6 | 7 => vec![field("code", FieldType::Pointer)],
+            8 | 9 => vec![field("lock", FieldType::Pointer), field("kind", FieldType::U8)],
             _ => vec![],
         };
         let event = EventType {

@@ -98,7 +98,7 @@ impl Oracle<'_> {
     }
 
     /// Whether an interval must be in the table: no gap of a CPU that could concern it is open at its start.
-    fn is_seen(&self, interval: &Interval, is_call: bool) -> bool {
+    pub(super) fn is_seen(&self, interval: &Interval, is_call: bool) -> bool {
         let concerns = |of: u32| is_call || of == interval.cpu;
         let gaps = &self.recording.cpu_gaps;
         self.recording.has_kernel

@@ -4,6 +4,8 @@ use super::{
     Oracle,
     rows::{at, during},
 };
+use std::collections::BTreeMap;
+
 use crate::recording::{
     losses::Gap,
     world::{Event, LwpIs, ThreadIs, What},
@@ -48,6 +50,38 @@ impl Oracle<'_> {
         for lwp in settles.into_iter().filter(|lwp| *lwp != 0) {
             self.places.entry(lwp).or_default().insert(event.tick);
         }
+    }
+
+    pub(super) fn find_wakings(&mut self) {
+        let mut waking = BTreeMap::new();
+        let history = self.history;
+        let there = history.events.iter().zip(&self.recording.is_there).filter(|(_, there)| **there);
+        for (event, _) in there {
+            match event.what {
+                What::Waking(lwp) => {
+                    self.wakings.entry(lwp).or_default().insert(event.tick);
+                    let is = at(&history.lwps[&lwp], event.tick);
+                    let is_known = self.knows_place(lwp, event.tick);
+                    let sleeps = matches!(is, Some(LwpIs::Sleeping | LwpIs::DiskSleep));
+                    waking.insert(lwp, sleeps && is_known);
+                }
+                What::Wakeup { lwp, .. } if waking.remove(&lwp) == Some(true) => {
+                    self.first_followed = self.first_followed.min(event.tick);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether an LWP that sleeps from `start` to `end` may be said to be runnable: it is about to be woken.
+    pub(super) fn may_be_woken(&self, lwp: u32, start: u64, end: u64) -> bool {
+        let slept =
+            self.history.lwps[&lwp].iter().map(|(tick, _)| *tick).take_while(|tick| *tick <= start).last();
+        let wakings = self.wakings.get(&lwp);
+        let woken = wakings.is_some_and(|ticks| ticks.range(slept.unwrap_or(0)..=start).next().is_some());
+        // Where parts are missing, the first that is known to be followed may come later.
+        let is_certain = self.is_whole() && self.recording.untraced.is_empty();
+        woken && (!is_certain || end <= self.first_followed)
     }
 
     /// Gaps that may hide what a process's threads do. Whose LWP it is, is not known of a number that several had.

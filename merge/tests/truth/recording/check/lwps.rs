@@ -10,7 +10,7 @@ use crate::{
     equal,
     recording::{
         Claimed, Told,
-        world::{LwpIs, What},
+        world::{Event, LwpIs, What},
     },
 };
 
@@ -45,9 +45,11 @@ impl Oracle<'_> {
                     }
                     continue;
                 };
+                let woken = self.may_be_woken(*lwp as u32, row.start, end);
                 let fits = |is: Option<LwpIs>| match is {
                     Some(LwpIs::On(cpu)) => row.state == "running" && row.cpu == Some(cpu.into()),
                     Some(LwpIs::Runnable) => row.state == "runnable",
+                    Some(LwpIs::Sleeping | LwpIs::DiskSleep) if woken && row.state == "runnable" => true,
                     Some(LwpIs::Sleeping) => row.state == "sleeping",
                     Some(LwpIs::DiskSleep) => row.state == "disk-sleep",
                     Some(LwpIs::Fresh | LwpIs::Dead) | None => false,
@@ -65,7 +67,11 @@ impl Oracle<'_> {
         let is_settled = self.places.get(&lwp).is_some_and(|ticks| ticks.range(..tick).next_back().is_some());
         let at = self.history.events.partition_point(|event| event.tick < tick);
         let mut then = self.history.events[at..].iter().take_while(|event| event.tick == tick);
-        !is_settled && then.any(|event| matches!(event.what, What::Wakeup { lwp: woken, .. } if woken == lwp))
+        let wakes = |event: &Event| match event.what {
+            What::Wakeup { lwp: woken, .. } | What::Waking(woken) => woken == lwp,
+            _ => false,
+        };
+        !is_settled && then.any(wakes)
     }
 
     /// That no row says what was not, where switches are missing that nothing tells of.
@@ -79,7 +85,9 @@ impl Oracle<'_> {
                     continue;
                 }
                 claimed.known += end - row.start;
+                let woken = self.may_be_woken(*lwp as u32, row.start, end);
                 let fits = |is: Option<LwpIs>| match (is, row.state.as_str()) {
+                    (Some(LwpIs::Sleeping | LwpIs::DiskSleep), "runnable") => woken,
                     (Some(LwpIs::On(cpu)), state) => state == "running" && row.cpu == Some(cpu.into()),
                     (Some(LwpIs::Runnable), "runnable" | "off-cpu") => true,
                     (Some(LwpIs::Sleeping), "sleeping" | "off-cpu") => true,

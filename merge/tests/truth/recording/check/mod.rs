@@ -3,13 +3,17 @@
 //! *Settling* events of an LWP are those after which it is certain where it is; of a thread, those after which it is
 //! certain what it does. Nothing may be unknown but between a gap and the next settling event.
 
+mod counters;
 mod events;
 mod intervals;
 mod known;
+mod locks;
 mod lwps;
+mod processes;
 mod rows;
 mod spans;
 mod threads;
+mod wakeups;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,6 +42,10 @@ struct Oracle<'h> {
     user_ends: BTreeMap<(usize, u32), u64>,
     /// The first switch of each CPU that there is: before it, only its events tell who is on it.
     first_switches: BTreeMap<u32, u64>,
+    /// Wakings of LWPs that there are, and when one was first followed by its wakeup: up to then a waking may be taken to be
+    /// the wakeup.
+    wakings: BTreeMap<u32, BTreeSet<u64>>,
+    first_followed: u64,
     end: u64,
 }
 
@@ -72,6 +80,10 @@ pub(super) fn check(
     oracle.check_active(out)?;
     oracle.check_intervals(out, &mut told)?;
     oracle.check_spans(out, &mut told)?;
+    oracle.check_wakeups(out, &mut told)?;
+    oracle.check_locks(out, &mut told)?;
+    oracle.check_counters(out, &mut told)?;
+    oracle.check_processes(out, &mut told)?;
     equal("witnesses that disagree", &0, &summary.witness_disagree)?;
     Ok(told)
 }
@@ -133,12 +145,15 @@ impl<'h> Oracle<'h> {
             threads: BTreeMap::new(),
             user_ends: BTreeMap::new(),
             first_switches: BTreeMap::new(),
+            wakings: BTreeMap::new(),
+            first_followed: u64::MAX,
             end: there().next_back().map_or(0, |event| event.tick),
         };
         for event in there().filter(|event| matches!(event.what, What::Switch { .. })) {
             oracle.first_switches.entry(event.cpu).or_insert(event.tick);
         }
         there().for_each(|event| oracle.settle(event));
+        oracle.find_wakings();
         for packet in &recording.packets {
             let end = oracle.user_ends.entry((packet.process, packet.lwp)).or_default();
             *end = packet.last.max(*end);

@@ -136,6 +136,9 @@ impl Oracle<'_> {
             Some(LwpIs::On(cpu)) => row.state == "active" && row.cpu == Some(cpu.into()),
             Some(_) if is_untraced && row.state == "off-cpu" => true,
             Some(LwpIs::Runnable) => row.state == "stalled",
+            Some(LwpIs::Sleeping | LwpIs::DiskSleep) if row.state == "stalled" => {
+                self.may_be_woken(lwp, start, end)
+            }
             Some(LwpIs::Sleeping | LwpIs::DiskSleep) => row.state == "in-kernel",
             _ => false,
         })

@@ -3,6 +3,9 @@
 use super::{Cpu, Lwp, LwpIs, Waits, What, World};
 use crate::recording::Sides;
 
+/// The number of `futex` on x86-64.
+pub(in crate::recording) const FUTEX: i64 = 202;
+
 impl World<'_> {
     pub(super) fn choose(&mut self, cpu: u32) -> What {
         let Cpu { lwp, interrupts, .. } = &self.cpus[cpu as usize];
@@ -12,7 +15,7 @@ impl World<'_> {
             return match roll {
                 0..=39 => What::IrqExit,
                 40..=54 => self.irq(cpu),
-                55..=69 => self.wakeup(),
+                55..=69 => self.wakeup(cpu),
                 _ => What::Quiet,
             };
         }
@@ -20,7 +23,7 @@ impl World<'_> {
             return match roll {
                 0..=54 => self.switch(cpu),
                 55..=69 => self.irq(cpu),
-                70..=79 => self.wakeup(),
+                70..=79 => self.wakeup(cpu),
                 _ => What::Quiet,
             };
         };
@@ -33,13 +36,14 @@ impl World<'_> {
         match roll {
             0..=13 => self.switch(cpu),
             14..=19 => self.irq(cpu),
-            20..=25 => self.wakeup(),
-            26..=28 => self.fork(),
-            29 if !exiting && (!attached || self.sides != Sides::User) => What::Exit,
-            30..=31 => What::Quiet,
+            20..=25 => self.wakeup(cpu),
+            26..=28 => self.fork(cpu),
+            29 if !exiting && (!attached || self.sides != Sides::User) => self.exit(cpu),
+            30 => self.migrate(),
+            31 => What::Quiet,
             32..=36 if self.sides != Sides::User => match self.lwps[&lwp].call {
                 Some(call) => What::SyscallExit(call.number),
-                None => What::SyscallEnter(self.chance.below(3) as i64),
+                None => self.syscall(),
             },
             _ if exiting || !carrier => self.switch(cpu),
             _ if !attached => What::Attach,
@@ -47,7 +51,8 @@ impl World<'_> {
             37..=62 => self.user_switch(lwp),
             63..=68 => self.thread_new(lwp),
             69..=74 => self.thread_ready(lwp),
-            75..=86 if mounted => self.span(lwp),
+            75..=83 if mounted => self.span(lwp),
+            84..=95 if mounted => self.lock(lwp),
             _ => What::Message,
         }
     }
@@ -91,21 +96,67 @@ impl World<'_> {
         }
     }
 
-    /// Wakes one that sleeps; or one that runs, which is on its way to sleep.
-    fn wakeup(&mut self) -> What {
+    /// Wakes one that sleeps, in two steps if wakings are traced; or one that has not stopped running.
+    fn wakeup(&mut self, by: u32) -> What {
         if self.chance.one_in(6) {
             let cpu = self.chance.below(self.size.cpus.into()) as u32;
-            let lwp = self.cpus[cpu as usize].lwp;
-            return if lwp == 0 { What::Quiet } else { What::Wakeup { lwp, cpu } };
+            let lwp = if self.chance.one_in(3) {
+                let place = self.chance.below(self.runnable.len().max(1) as u64) as usize;
+                self.runnable.get(place).copied().unwrap_or(0)
+            } else {
+                self.cpus[cpu as usize].lwp
+            };
+            let Some(entry) = self.lwps.get(&lwp) else { return What::Quiet };
+            // It can neither leave nor come meanwhile: its run queue is locked.
+            let wakeup = What::Wakeup { lwp, cpu: entry.last_cpu };
+            return self.with_waking(by, lwp, wakeup);
         }
-        match self.chance.pick(&self.asleep) {
-            None => What::Quiet,
-            Some(lwp) => What::Wakeup { lwp, cpu: self.lwps[&lwp].last_cpu },
+        let Some(lwp) = self.chance.pick(&self.asleep) else { return What::Quiet };
+        let entry = &self.lwps[&lwp];
+        let cpu = match self.chance.one_in(4) {
+            true => self.chance.below(self.size.cpus.into()) as u32,
+            false => entry.last_cpu,
+        };
+        if self.has_wakings && !entry.waking && entry.is != LwpIs::Fresh {
+            return What::Waking(lwp);
         }
+        What::Wakeup { lwp, cpu }
     }
 
-    fn fork(&mut self) -> What {
-        if self.lwps.len() >= self.size.lwps { What::Quiet } else { What::Fork(self.birth()) }
+    fn with_waking(&mut self, by: u32, lwp: u32, wakeup: What) -> What {
+        if !self.has_wakings {
+            return wakeup;
+        }
+        self.queued.push_back((by, wakeup));
+        What::Waking(lwp)
+    }
+
+    fn migrate(&mut self) -> What {
+        let place = self.chance.below(self.runnable.len().max(1) as u64) as usize;
+        let cpu = self.chance.below(self.size.cpus.into()) as u32;
+        self.runnable.get(place).map_or(What::Quiet, |lwp| What::Migrate { lwp: *lwp, cpu })
+    }
+
+    /// A system call; one in three waits for a futex, or wakes who waits for one.
+    fn syscall(&mut self) -> What {
+        let number = if self.chance.one_in(3) { FUTEX } else { self.chance.below(3) as i64 };
+        // FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE.
+        let args = if number == FUTEX { [4096, 128 + self.chance.below(2)] } else { [0, 0] };
+        What::SyscallEnter { number, args }
+    }
+
+    fn fork(&mut self, cpu: u32) -> What {
+        if self.lwps.len() >= self.size.lwps {
+            return What::Quiet;
+        }
+        let maker = self.cpus[cpu as usize].lwp;
+        match self.plain_birth(maker) {
+            None => What::Fork(self.birth()),
+            Some((lwp, in_own_process)) => {
+                self.queued.push_back((cpu, What::Fork(lwp)));
+                What::NewTask { lwp, in_own_process }
+            }
+        }
     }
 
     pub(super) fn birth(&mut self) -> u32 {
@@ -139,6 +190,8 @@ impl World<'_> {
             life,
             is: LwpIs::Fresh,
             last_cpu: self.chance.below(self.size.cpus.into()) as u32,
+            waking: false,
+            kernel_process: None,
             carrier,
             attached: false,
             exiting: false,
@@ -153,7 +206,8 @@ impl World<'_> {
         let process = self.lwps[&lwp].process;
         let before = self.lwps[&lwp].thread;
         // Any will do. Of the kinds, 14 and 15 have no meaning yet.
-        let waits = Waits { on: self.chance.below(4), kind: self.chance.below(16) };
+        let any = Waits { on: self.chance.below(4), kind: self.chance.below(16) };
+        let waits = before.and_then(|thread| self.lock_to_wait_for(process, thread)).unwrap_or(any);
         let ready = &mut self.processes[process].ready;
         let next = match self.chance.below(12) {
             0 | 1 => None,

@@ -32,11 +32,26 @@ pub(in crate::recording) enum What {
         lwp: u32,
         cpu: u32,
     },
+    /// It is about to be woken.
+    Waking(u32),
+    /// It is moved to another run queue.
+    Migrate {
+        lwp: u32,
+        cpu: u32,
+    },
+    /// An LWP is about to be created: in the process of its creator, or for a new one.
+    NewTask {
+        lwp: u32,
+        in_own_process: bool,
+    },
     Fork(u32),
     Exit,
     IrqEntry,
     IrqExit,
-    SyscallEnter(i64),
+    SyscallEnter {
+        number: i64,
+        args: [u64; 2],
+    },
     SyscallExit(i64),
     /// A kernel event that changes nothing.
     Quiet,
@@ -51,6 +66,8 @@ pub(in crate::recording) enum What {
     ThreadReady(u64),
     SpanBegin(u64),
     SpanEnd(u64),
+    LockAcquire(Waits),
+    LockRelease(Waits),
     Message,
 }
 
@@ -104,8 +121,39 @@ pub(in crate::recording) struct Interval {
     pub(in crate::recording) died: Option<u64>,
     /// Of a system call.
     pub(in crate::recording) number: i64,
+    pub(in crate::recording) args: [u64; 2],
     /// Of an interrupt or a span: those around it.
     pub(in crate::recording) depth: usize,
+}
+
+/// A request for a lock.
+#[derive(Clone, Debug)]
+pub(in crate::recording) struct Request {
+    pub(in crate::recording) thread: ThreadId,
+    pub(in crate::recording) lwp: u32,
+    pub(in crate::recording) lock: u64,
+    pub(in crate::recording) kind: u64,
+    pub(in crate::recording) since: u64,
+    /// Who held it when the wait began.
+    pub(in crate::recording) holders: Vec<ThreadId>,
+    /// When it blocked, and when it was made ready after that; empty if it was not contended.
+    pub(in crate::recording) stretches: Vec<(u64, Option<u64>)>,
+    pub(in crate::recording) taken: Option<u64>,
+    pub(in crate::recording) released: Option<u64>,
+    /// It did something else before it had the lock.
+    pub(in crate::recording) is_given_up: bool,
+}
+
+/// A process that the kernel reports.
+#[derive(Clone, Debug)]
+pub(in crate::recording) struct ProcessLife {
+    pub(in crate::recording) pid: u32,
+    pub(in crate::recording) parent: Option<u32>,
+    pub(in crate::recording) created: u64,
+    pub(in crate::recording) ended: Option<u64>,
+    pub(in crate::recording) exit_code: Option<u64>,
+    /// How many of its LWPs live.
+    pub(in crate::recording) lwps: usize,
 }
 
 /// What really happened.
@@ -117,6 +165,12 @@ pub(in crate::recording) struct History {
     pub(in crate::recording) syscalls: Vec<Interval>,
     pub(in crate::recording) interrupts: Vec<Interval>,
     pub(in crate::recording) spans: Vec<Interval>,
+    /// Requests for locks.
+    pub(in crate::recording) requests: Vec<Request>,
+    /// The processes that the kernel reports.
+    pub(in crate::recording) processes: Vec<ProcessLife>,
+    /// When an LWP was put into the run queue of a CPU.
+    pub(in crate::recording) queues: BTreeMap<u32, Vec<(u64, u32)>>,
     /// The processes that LWPs of a number belonged to.
     pub(in crate::recording) owners: BTreeMap<u32, BTreeSet<usize>>,
 }

@@ -5,11 +5,16 @@
 
 mod choose;
 mod history;
+mod locks;
 mod perform;
+mod processes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub(super) use self::history::{Event, History, Interval, LwpIs, ThreadId, ThreadIs, Waits, What};
+pub(super) use self::history::{
+    Event, History, Interval, LwpIs, ProcessLife, Request, ThreadId, ThreadIs, Waits, What,
+};
+pub(super) use self::{choose::FUTEX, locks::FIRST_LOCK, processes::EXIT_GROUP};
 use super::Sides;
 use crate::chance::Chance;
 
@@ -35,6 +40,10 @@ struct Lwp {
     life: usize,
     is: LwpIs,
     last_cpu: u32,
+    /// Somebody is about to wake it.
+    waking: bool,
+    /// Of one that carries no user threads and whose process the kernel reports: its place in the history.
+    kernel_process: Option<usize>,
     carrier: bool,
     attached: bool,
     exiting: bool,
@@ -61,6 +70,10 @@ struct Process {
     /// Open spans of each thread: what they have in common with their end, and their places in the history.
     spans: BTreeMap<u64, Vec<(u64, usize)>>,
     next: u64,
+    /// Locks whose holds are recorded, by their addresses.
+    locks: BTreeMap<u64, locks::Lock>,
+    /// The request of each thread that has not the lock yet, by its place in the history.
+    requests: BTreeMap<u64, usize>,
 }
 
 #[derive(Default)]
@@ -78,6 +91,12 @@ struct World<'c> {
     sides: Sides,
     /// Whether parts will be lost: then a number is not used twice in one process, which the format cannot tell apart.
     losing: bool,
+    /// Whether wakings are traced beside wakeups.
+    has_wakings: bool,
+    /// What must come next, on which CPU.
+    queued: VecDeque<(u32, What)>,
+    next_plain: u32,
+    free_plain: Vec<u32>,
     tick: u64,
     /// CPUs with an event at this tick.
     busy_now: BTreeSet<u32>,
@@ -93,11 +112,16 @@ struct World<'c> {
 
 /// Runs a world for as many events as `size` says.
 pub(super) fn run(chance: &mut Chance, size: Size, losing: bool, sides: Sides) -> History {
+    let has_wakings = !chance.one_in(3);
     let mut world = World {
         chance,
         size,
         sides,
         losing,
+        has_wakings,
+        queued: VecDeque::new(),
+        next_plain: 20_000,
+        free_plain: Vec::new(),
         tick: 1000,
         busy_now: BTreeSet::new(),
         cpus: (0..size.cpus).map(|_| Cpu::default()).collect(),
@@ -112,6 +136,8 @@ pub(super) fn run(chance: &mut Chance, size: Size, losing: bool, sides: Sides) -
     // Half of the LWPs are there before the recording begins, some of them on CPUs.
     for _ in 0..size.lwps.div_ceil(2) {
         let lwp = world.birth();
+        let queue = world.lwps[&lwp].last_cpu;
+        world.queue_on(lwp, queue);
         world.set(lwp, LwpIs::Runnable);
         if world.chance.one_in(3) {
             // Its entry is not recorded.
@@ -128,9 +154,8 @@ pub(super) fn run(chance: &mut Chance, size: Size, losing: bool, sides: Sides) -
         }
     }
     while world.history.events.len() < size.events {
-        let cpu = world.chance.below(size.cpus.into()) as u32;
         world.pass_time();
-        world.step(cpu);
+        world.step();
     }
     world.history
 }
@@ -145,8 +170,11 @@ impl World<'_> {
         self.busy_now.clear();
     }
 
-    fn step(&mut self, cpu: u32) {
-        let what = self.choose(cpu);
+    fn step(&mut self) {
+        let (cpu, what) = self.queued.pop_front().unwrap_or_else(|| {
+            let cpu = self.chance.below(self.size.cpus.into()) as u32;
+            (cpu, self.choose(cpu))
+        });
         self.emit(cpu, what);
         self.perform(cpu, what);
         // Sometimes another CPU does something at the same tick, that concerns nobody else.
@@ -181,13 +209,16 @@ impl World<'_> {
                 | What::ThreadReady(_)
                 | What::SpanBegin(_)
                 | What::SpanEnd(_)
+                | What::LockAcquire(_)
+                | What::LockRelease(_)
                 | What::Message
         );
         let target = match what {
             What::Switch { next: 0, .. } => None,
-            What::Switch { next: lwp, .. } | What::Wakeup { lwp, .. } => {
-                Some((lwp, self.lwps.get(&lwp).and_then(carried)))
-            }
+            What::Switch { next: lwp, .. }
+            | What::Wakeup { lwp, .. }
+            | What::Waking(lwp)
+            | What::Migrate { lwp, .. } => Some((lwp, self.lwps.get(&lwp).and_then(carried))),
             What::Fork(lwp) => Some((lwp, None)),
             _ => None,
         };

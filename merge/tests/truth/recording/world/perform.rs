@@ -8,6 +8,7 @@ impl World<'_> {
         match what {
             What::Switch { left, next } => {
                 if me != 0 {
+                    self.queue_on(me, number);
                     self.set(me, left);
                 }
                 self.cpus[number as usize].lwp = next;
@@ -15,12 +16,23 @@ impl World<'_> {
                     self.set(next, LwpIs::On(number));
                 }
             }
-            What::Wakeup { lwp, .. } => {
-                if !matches!(self.lwps[&lwp].is, LwpIs::On(_)) {
+            What::Waking(lwp) => {
+                let is_asleep = matches!(self.lwps[&lwp].is, LwpIs::Sleeping | LwpIs::DiskSleep);
+                self.with(lwp, |lwp| lwp.waking = is_asleep);
+            }
+            What::Wakeup { lwp, cpu } => {
+                self.queue_on(lwp, cpu);
+                self.with(lwp, |lwp| lwp.waking = false);
+                if !matches!(self.lwps[&lwp].is, LwpIs::On(_) | LwpIs::Runnable) {
                     self.set(lwp, LwpIs::Runnable);
                 }
             }
-            What::Fork(lwp) => self.set(lwp, LwpIs::Fresh),
+            What::Migrate { lwp, cpu } => self.queue_on(lwp, cpu),
+            What::NewTask { lwp, in_own_process } => self.make_plain(me, lwp, in_own_process),
+            What::Fork(lwp) => {
+                self.plain_is_born(lwp);
+                self.set(lwp, LwpIs::Fresh);
+            }
             What::IrqEntry => {
                 let depth = self.cpus[number as usize].interrupts.len();
                 let interrupt = self.interval(number, me, depth, 24);
@@ -36,8 +48,9 @@ impl World<'_> {
                     self.history.interrupts[place].end = Some(self.tick);
                 }
             }
-            What::SyscallEnter(call) => {
-                let entered = self.interval(number, me, 0, call);
+            What::SyscallEnter { number: call, args } => {
+                let entered = Interval { args, ..self.interval(number, me, 0, call) };
+                self.may_give_exit_code(me, call, args[0]);
                 let place = Some(self.history.syscalls.len());
                 self.history.syscalls.push(entered);
                 self.with(me, |lwp| lwp.call = Some(Call { number: call, place }));
@@ -60,6 +73,8 @@ impl World<'_> {
                 self.log_thread((process, thread), ThreadIs::New);
             }
             What::ThreadReady(thread) => self.make_ready(me, thread),
+            What::LockAcquire(lock) => self.acquire(me, lock),
+            What::LockRelease(lock) => self.release(me, lock),
             What::SpanBegin(code) => {
                 let thread = self.lwps.get(&me).and_then(|lwp| Some((lwp.process, lwp.thread?)));
                 let Some((process, thread)) = thread else { return };
@@ -87,7 +102,7 @@ impl World<'_> {
     /// What begins now.
     fn interval(&self, cpu: u32, lwp: u32, depth: usize, number: i64) -> Interval {
         let thread = self.lwps.get(&lwp).and_then(|lwp| Some((lwp.process, lwp.thread?)));
-        Interval { cpu, lwp, thread, start: self.tick, end: None, died: None, number, depth }
+        Interval { cpu, lwp, thread, start: self.tick, end: None, died: None, number, args: [0, 0], depth }
     }
 
     fn with(&mut self, lwp: u32, change: impl FnOnce(&mut Lwp)) {
@@ -104,9 +119,10 @@ impl World<'_> {
         match is {
             LwpIs::Runnable => self.runnable.push(number),
             LwpIs::Sleeping | LwpIs::DiskSleep | LwpIs::Fresh => self.asleep.push(number),
-            LwpIs::On(cpu) => self.with(number, |lwp| lwp.last_cpu = cpu),
+            LwpIs::On(cpu) => self.queue_on(number, cpu),
             LwpIs::Dead => {
                 let lwp = self.lwps.remove(&number);
+                let kernel_process = lwp.as_ref().and_then(|lwp| lwp.kernel_process);
                 if let Some(place) = lwp.as_ref().and_then(|lwp| lwp.call?.place) {
                     self.history.syscalls[place].died = Some(self.tick);
                 }
@@ -116,10 +132,19 @@ impl World<'_> {
                     self.processes[lwp.process].mounted.retain(|other| *other != thread);
                     self.log_thread((lwp.process, thread), ThreadIs::Gone);
                 }
-                self.free.push(number);
+                match kernel_process {
+                    Some(process) => self.plain_ends(process),
+                    None => self.free.push(number),
+                }
             }
         }
         self.with(number, |lwp| lwp.is = is);
+    }
+
+    /// Puts an LWP into the run queue of a CPU, where it waits if it is runnable.
+    pub(super) fn queue_on(&mut self, number: u32, cpu: u32) {
+        self.with(number, |lwp| lwp.last_cpu = cpu);
+        self.history.queues.entry(number).or_default().push((self.tick, cpu));
     }
 
     fn switch_threads(&mut self, number: u32, next: Option<u64>, reason: u64, waits: Waits) {
@@ -128,6 +153,9 @@ impl World<'_> {
         let before = std::mem::replace(&mut lwp.thread, next);
         if before == next {
             return;
+        }
+        if let Some(before) = before {
+            self.leave_by_lock((process, before), number, reason, waits);
         }
         let of = &mut self.processes[process];
         if let Some(before) = before {
@@ -141,7 +169,9 @@ impl World<'_> {
             match is {
                 ThreadIs::Blocked(_) => of.blocked.push(before),
                 ThreadIs::Exited => {
-                    of.free.push(before);
+                    if !of.locks.values().any(|lock| lock.is_held_by(before)) {
+                        of.free.push(before);
+                    }
                     for (_, place) in of.spans.remove(&before).into_iter().flatten() {
                         self.history.spans[place].died = Some(self.tick);
                     }
@@ -165,6 +195,7 @@ impl World<'_> {
         }
         of.ready.push(thread);
         self.log_thread((process, thread), ThreadIs::Ready);
+        self.wakes_request((process, thread));
     }
 
     fn log_thread(&mut self, thread: ThreadId, is: ThreadIs) {

@@ -1,0 +1,72 @@
+//! Wakeups and counters across events that were lost on a CPU: ftrace's text says so, with a line between two events.
+
+use crate::supertrace::Merged;
+
+/// Merges lines `CPU TICK LWP EVENT`; `CPU lost` is a gap of a CPU before its next line.
+fn merged(drawn: &str) -> Merged {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.txt");
+    let mut text = "# tracer: nop\n".to_string();
+    for line in drawn.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        text += &match words[..] {
+            [cpu, "lost"] => format!("CPU:{cpu} [LOST 5 EVENTS]\n"),
+            [cpu, tick, lwp, event] => format!(" p-{lwp} [00{cpu}] d..2. {tick}: {event}\n"),
+            _ => panic!("{line}"),
+        };
+    }
+    std::fs::write(&path, text).unwrap();
+    Merged::of_files_in(folder, &[path]).unwrap()
+}
+
+fn switch(prev: u32, state: &str, next: u32) -> String {
+    format!(
+        "sched_switch: prev_comm=p prev_pid={prev} prev_prio=120 prev_state={state} ==> next_comm=p next_pid={next} next_prio=120"
+    )
+}
+
+fn waking(event: &str, lwp: u32) -> String {
+    format!("{event}: comm=p pid={lwp} prio=120 target_cpu=000")
+}
+
+/// LWP 70 sleeps from 1200 on; CPU 1 has LWP 80. What comes then.
+fn wakeups(then: &[(u32, u64, u32, String)], gap_of_cpu_0_before: Option<u64>) -> (Vec<String>, Vec<String>) {
+    let mut drawn = format!(
+        "0 1000 0 {}\n1 1100 0 {}\n0 1200 70 {}\n",
+        switch(0, "R", 70),
+        switch(0, "R", 80),
+        switch(70, "S", 0)
+    );
+    for (cpu, tick, lwp, event) in then {
+        if gap_of_cpu_0_before == Some(*tick) {
+            drawn += "0 lost\n";
+        }
+        drawn += &format!("{cpu} {tick} {lwp} {event}\n");
+    }
+    let merged = merged(&drawn);
+    let wakeups = merged.table("wakeups", &["ts_tick", "lwp", "target_cpu", "latency_tick"]);
+    (wakeups, merged.table("counters", &["ts_tick", "cpu", "value"]))
+}
+
+// CPU 0   |=70=|idle  ···  |=70=     the dispatch that is seen may be a second one, after a first in the gap
+// CPU 1   |==80==w===========
+#[test]
+fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has() {
+    let then = [
+        (1, 1300, 80, waking("sched_waking", 70)),
+        (1, 1310, 80, waking("sched_wakeup", 70)),
+        (0, 1400, 0, switch(0, "R", 70)),
+        (0, 1500, 70, switch(70, "S", 0)),
+        (1, 1600, 80, waking("sched_waking", 70)),
+        (1, 1610, 80, waking("sched_wakeup", 70)),
+        (0, 1650, 0, switch(0, "R", 70)),
+        (0, 1700, 70, switch(70, "S", 0)),
+    ];
+    let (whole, counters) = wakeups(&then, None);
+    assert_eq!(whole, ["1300 70 0 100", "1600 70 0 50"]);
+    assert_eq!(counters, ["1310 0 1", "1400 0 0", "1610 0 1", "1650 0 0"]);
+    let (lossy, counters) = wakeups(&then, Some(1400));
+    assert_eq!(lossy, ["1300 70 ? ?", "1600 70 0 50"]);
+    // It was lost before it was seen to be in the queue; the second wait is counted.
+    assert_eq!(counters, ["1610 0 1", "1650 0 0"]);
+}
