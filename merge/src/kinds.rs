@@ -27,6 +27,9 @@ pub(crate) struct Kind {
     pub(crate) events: u64,
     /// What it means, if that is known.
     pub(crate) known: Option<KnownEvent>,
+    pub(crate) meaning: Option<Meaning>,
+    /// What its name names: `read` of `sys_enter_read`.
+    pub(crate) named: Option<Box<str>>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
@@ -109,6 +112,8 @@ impl Kind {
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
             lwp_name_fields,
             about_processes: known.as_ref().and_then(AboutProcesses::of),
+            meaning: known.map(|known| known.meaning()),
+            named: known.and_then(|known| known.named_by(&event_type.name).map(Box::from)),
             known,
         }
     }

@@ -19,6 +19,8 @@ const NULL: u64 = 1;
 const VALUE: u64 = 2;
 /// Bits of these.
 const ELEMENT_BITS: u32 = 2;
+/// The level of a value, in all places of a word.
+const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
 /// Elements whose levels are put down together.
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
@@ -62,6 +64,21 @@ impl Levels {
         }
         list.definition |= (NULL + u64::from(has_value)) << (ELEMENT_BITS * list.elements);
         list.elements += 1;
+    }
+
+    /// A list of so many elements, which all have a value.
+    #[inline]
+    pub(crate) fn push_full_list(&mut self, elements: usize) {
+        let mut list = Stretch::default();
+        let mut left = elements;
+        while left > STRETCH as usize {
+            (list.definition, list.elements) = (ALL_VALUES, STRETCH);
+            self.put_down(&mut list);
+            left -= STRETCH as usize;
+        }
+        list.elements = left as u32;
+        list.definition = ALL_VALUES & !u64::MAX.checked_shl(ELEMENT_BITS * list.elements).unwrap_or(0);
+        self.end_list(list);
     }
 
     /// The list has no more elements: it is a row.

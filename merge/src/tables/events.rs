@@ -95,7 +95,7 @@ impl EventRows {
 
     #[inline]
     fn params(&mut self, params: &Params) {
-        self.args.push_list(params.iter().map(|param| param.number));
+        self.args.push_list(params.numbers());
         self.texts.push_list(params.iter().take(params.texts()).map(|param| param.text));
     }
 
