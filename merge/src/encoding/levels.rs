@@ -131,3 +131,27 @@ fn with_length(page: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let length = (page.len() - at - 4) as u32;
     page[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Up to more elements than levels that are put down together.
+    #[test]
+    fn a_full_list_has_the_levels_of_its_elements() {
+        for elements in [0, 1, 2, 31, 32, 33, 64, 65, 100] {
+            let (mut one_by_one, mut full) = (Levels::default(), Levels::default());
+            for _ in 0..3 {
+                let mut list = Stretch::default();
+                (0..elements).for_each(|_| one_by_one.push_element(&mut list, true));
+                one_by_one.end_list(list);
+                full.push_full_list(elements);
+            }
+            let words = |bits: &Bits| bits.words(ELEMENT_BITS as usize).collect::<Vec<_>>();
+            assert_eq!(words(&full.definition), words(&one_by_one.definition), "{elements} elements");
+            let bits = |bits: &Bits| (bits.len(), bits.words(1).collect::<Vec<_>>());
+            assert_eq!(bits(&full.repetition), bits(&one_by_one.repetition), "{elements} elements");
+            assert_eq!((full.rows(), full.len()), (one_by_one.rows(), one_by_one.len()));
+        }
+    }
+}
