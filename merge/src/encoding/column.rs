@@ -107,9 +107,9 @@ impl<V: Append> Filled<V> {
 impl Filled<Vec<i64>> {
     /// Adds a list of numbers that are all there.
     #[inline]
-    pub(crate) fn push_numbers(&mut self, numbers: &[i64]) {
+    pub(crate) fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
         self.levels.push_full_list(numbers.len());
-        self.values.extend_from_slice(numbers);
+        self.values.extend(numbers);
     }
 }
 

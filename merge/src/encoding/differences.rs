@@ -21,6 +21,7 @@ use super::{
     chunk::{Chunk, EncodedChunk, Ending},
     column::Filled,
     packing::{aligned, pack},
+    value_index::Plain,
     varint::{varint, zigzag},
 };
 
@@ -60,8 +61,7 @@ impl DifferenceChunk {
     pub(super) fn page(&mut self, rows: &Filled<Vec<i64>>) -> Result<(), ParquetError> {
         let ticks = &rows.values;
         let count = rows.levels.rows();
-        let least_and_most = ticks.iter().min().copied().zip(ticks.iter().max().copied());
-        self.pages.push(PageRange { nulls: (count - ticks.len()) as i64, range: least_and_most });
+        self.pages.push(PageRange { nulls: (count - ticks.len()) as i64, range: ticks.range() });
         let mut page = self.chunk.begin(&rows.levels)?;
         if self.is_split {
             split_bytes(ticks, &mut page);
@@ -102,7 +102,12 @@ impl DifferenceChunk {
 fn split_bytes(values: &[i64], out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + size_of_val(values), 0);
+    let all = values.iter().fold(0, |all, value| all | value);
     for (byte, stream) in out[from..].chunks_exact_mut(values.len().max(1)).enumerate() {
+        // The others are zero already.
+        if all >> (8 * byte) == 0 {
+            break;
+        }
         for (value, out) in values.iter().zip(stream) {
             *out = (value >> (8 * byte)) as u8;
         }

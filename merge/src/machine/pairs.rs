@@ -74,7 +74,7 @@ impl Machine {
             end_call(entry, pairing, end)?;
         }
         let first = first_argument(kind, &call);
-        let args = event.params.numbers().skip(first).map(|number| number.unwrap_or(0));
+        let args = event.params.numbers_from(first).map(|number| number.unwrap_or(0));
         let at_entry = (entry.mounted.thread(), time_on_cpu(entry, event.tick));
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);
@@ -96,7 +96,10 @@ impl Machine {
             entry.call.leave();
             return Ok(());
         };
-        if !pairing.syscalls.is_exit_of(open, &call_event(kind, number, event)) {
+        let call_number = kind.known.and_then(|known| event.params.number(known.field(Role::Number)?));
+        let is_exit = (call_number.is_some() && call_number == open.number())
+            || pairing.syscalls.is_exit_of(open, &call_event(kind, number, event));
+        if !is_exit {
             return Ok(());
         }
         let ret = kind.known.and_then(|known| event.params.number(known.field(Role::Return)?));
@@ -507,7 +510,7 @@ fn owner_of(placed: &Placed) -> Option<Owner> {
     placed.thread.map(Owner::Thread).or(placed.lwp.map(Owner::Lwp))
 }
 
-#[inline]
+#[inline(always)]
 fn call_event<'e>(kind: &'e Kind, number: usize, event: &'e Event) -> CallEvent<'e> {
     let field = kind.known.and_then(|known| event.params.get(known.field(Role::Number)?));
     CallEvent {

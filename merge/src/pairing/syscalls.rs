@@ -108,6 +108,10 @@ impl OpenCall {
         self.since
     }
 
+    pub(crate) fn number(&self) -> Option<i64> {
+        self.number
+    }
+
     pub(crate) fn thread(&self) -> Option<Thread> {
         self.thread
     }
@@ -206,13 +210,14 @@ impl Syscalls {
         open.on_cpu_before = on_cpu;
         open.known_until = tick;
         (open.slept, open.yields) = (false, false);
-        open.args_len = 0;
-        for (index, (slot, arg)) in open.args.iter_mut().zip(args).enumerate() {
+        let mut len = 0;
+        for (slot, arg) in open.args.iter_mut().zip(args) {
             *slot = arg;
-            if arg != 0 {
-                open.args_len = index as u8 + 1;
-            }
+            len += 1;
         }
+        // Those behind the last that is not 0 are left out.
+        let given = open.args[..len].iter().rposition(|arg| *arg != 0);
+        open.args_len = given.map_or(0, |last| last as u8 + 1);
         name?;
         open.yields = name == self.sched_yield;
         let exits = name == self.exit || name == self.exit_group;
