@@ -49,6 +49,10 @@ impl Rows {
         self.rows.len()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The row that was added last, which now waits for nothing.
     pub(crate) fn settle_last(&mut self) -> Option<&mut Loss> {
         self.open = self.rows.len();

@@ -27,6 +27,9 @@ pub(crate) struct Kind {
     pub(crate) events: u64,
     /// What it means, if that is known.
     pub(crate) known: Option<KnownEvent>,
+    pub(crate) meaning: Option<Meaning>,
+    /// What its name names: `read` of `sys_enter_read`.
+    pub(crate) named: Option<Box<str>>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
@@ -62,6 +65,34 @@ impl AboutProcesses {
             }
             Meaning::Exec => Some(AboutProcesses::Executes { new: lwp, old: known.field(Role::OldLwp)? }),
             _ => None,
+        }
+    }
+
+    fn tell(self, event: &Event, machine: &mut Machine) -> Result<(), Error> {
+        let number = |index: usize| event.params.number(index);
+        let lwp = |index| {
+            number(index).and_then(|n| u32::try_from(n).ok()).map(Lwp).filter(|lwp| *lwp != Lwp::IDLE)
+        };
+        match self {
+            AboutProcesses::Of { lwp: of, pid, parent } => {
+                if let (Some(of), Some(Lwp(pid))) = (lwp(of), lwp(pid)) {
+                    machine.is_of(of, Pid(pid));
+                    if let Some(Lwp(parent)) = parent.and_then(lwp).filter(|_| of.0 == pid) {
+                        machine.has_parent(Pid(pid), Pid(parent));
+                    }
+                }
+                Ok(())
+            }
+            AboutProcesses::Makes { child, flags } => {
+                if let (Some(child), Some(flags)) = (lwp(child), number(flags)) {
+                    machine.makes(event, child, flags & CLONE_THREAD != 0);
+                }
+                Ok(())
+            }
+            AboutProcesses::Executes { new, old } => match (lwp(new), lwp(old)) {
+                (Some(new), Some(old)) => machine.executes(event, new, old),
+                _ => Ok(()),
+            },
         }
     }
 }
@@ -109,6 +140,8 @@ impl Kind {
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
             lwp_name_fields,
             about_processes: known.as_ref().and_then(AboutProcesses::of),
+            meaning: known.map(|known| known.meaning()),
+            named: known.and_then(|known| known.named_by(&event_type.name).map(Box::from)),
             known,
         }
     }
@@ -120,39 +153,16 @@ impl Kind {
     }
 
     /// Tells the machine what an event reports about processes, before the event itself.
+    #[inline]
     pub(crate) fn tell_processes(&self, event: &Event, machine: &mut Machine) -> Result<(), Error> {
-        let Some(about) = self.about_processes else { return Ok(()) };
-        let number = |index: usize| event.params.get(index).and_then(|param| param.number);
-        let lwp = |index| {
-            number(index).and_then(|n| u32::try_from(n).ok()).map(Lwp).filter(|lwp| *lwp != Lwp::IDLE)
-        };
-        match about {
-            AboutProcesses::Of { lwp: of, pid, parent } => {
-                if let (Some(of), Some(Lwp(pid))) = (lwp(of), lwp(pid)) {
-                    machine.is_of(of, Pid(pid));
-                    if let Some(Lwp(parent)) = parent.and_then(lwp).filter(|_| of.0 == pid) {
-                        machine.has_parent(Pid(pid), Pid(parent));
-                    }
-                }
-                Ok(())
-            }
-            AboutProcesses::Makes { child, flags } => {
-                if let (Some(child), Some(flags)) = (lwp(child), number(flags)) {
-                    machine.makes(event, child, flags & CLONE_THREAD != 0);
-                }
-                Ok(())
-            }
-            AboutProcesses::Executes { new, old } => match (lwp(new), lwp(old)) {
-                (Some(new), Some(old)) => machine.executes(event, new, old),
-                _ => Ok(()),
-            },
-        }
+        self.about_processes.map_or(Ok(()), |about| about.tell(event, machine))
     }
 
     /// Tells the machine the names of LWPs that an event carries.
+    #[inline]
     pub(crate) fn name_lwps(&self, event: &Event, machine: &mut Machine) {
         let Some((lwp, name)) = self.lwp_name_fields else { return };
-        let lwp = event.params.get(lwp).and_then(|p| p.number).and_then(|n| u32::try_from(n).ok()).map(Lwp);
+        let lwp = event.params.number(lwp).and_then(|n| u32::try_from(n).ok()).map(Lwp);
         let name = event.params.get(name).and_then(|p| p.text);
         if let (Some(lwp), Some(name)) = (lwp.filter(|lwp| *lwp != Lwp::IDLE), name) {
             machine.name_lwp(lwp, name);

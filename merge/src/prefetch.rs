@@ -211,8 +211,8 @@ impl Reader {
             && let Some(event) = batch.events.get_mut(batch.len)
         {
             let read = self.stream.next_into(event);
-            let found = self.stream.take_losses();
-            if !found.is_empty() {
+            if self.stream.may_have_losses() {
+                let found = self.stream.take_losses();
                 batch.losses.extend(found.into_iter().map(|loss| (batch.len, loss)));
             }
             match read {

@@ -258,4 +258,10 @@ pub trait EventStream {
 
     /// What was found missing since this was last asked. Ask until the stream has ended.
     fn take_losses(&mut self) -> Vec<Loss>;
+
+    /// Whether [`take_losses`](Self::take_losses) would give any, which most streams know at less cost. `true` if that is
+    /// not known.
+    fn may_have_losses(&self) -> bool {
+        true
+    }
 }

@@ -154,6 +154,20 @@ impl Params {
         self.slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
     }
 
+    /// The numbers alone, from this index on.
+    #[inline]
+    pub fn numbers_from(&self, index: usize) -> impl ExactSizeIterator<Item = Option<i64>> {
+        let slots = self.slots.get(index..).unwrap_or_default();
+        slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
+    }
+
+    /// The numbers alone, in order, if every field has one.
+    #[inline]
+    pub fn all_numbers(&self) -> Option<impl ExactSizeIterator<Item = i64>> {
+        let kinds = self.slots.iter().fold(HAS_NUMBER, |kinds, slot| kinds & slot.len_and_kind);
+        (kinds & HAS_NUMBER != 0).then(|| self.slots.iter().map(|slot| slot.number))
+    }
+
     #[inline]
     fn param(&self, slot: &Slot) -> Param<'_> {
         let has = |kind: u32| slot.len_and_kind & kind != 0;
@@ -221,6 +235,19 @@ mod tests {
         params.push_named(24, "eth0");
         let printed: Vec<String> = params.iter().map(|p| p.to_string()).collect();
         assert_eq!(printed, ["15", "received_msg", "24(eth0)"]);
+    }
+
+    #[test]
+    fn numbers_alone_are_all_there_or_have_holes() {
+        let mut params = Params::default();
+        assert_eq!(params.all_numbers().map(|numbers| numbers.len()), Some(0));
+        params.push_named(24, "eth0");
+        params.push_number(-1);
+        assert_eq!(params.all_numbers().map(Iterator::collect::<Vec<_>>), Some(vec![24, -1]));
+        params.push_text("text");
+        assert!(params.all_numbers().is_none());
+        assert_eq!(params.numbers_from(1).collect::<Vec<_>>(), [Some(-1), None]);
+        assert_eq!(params.numbers_from(4).len(), 0);
     }
 
     #[test]

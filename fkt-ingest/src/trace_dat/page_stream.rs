@@ -361,4 +361,10 @@ impl EventStream for KernelStream {
         self.damaged = 0;
         self.losses.take()
     }
+
+    // Each place that is damaged is a row, or one more of `unlisted`.
+    #[inline]
+    fn may_have_losses(&self) -> bool {
+        !self.losses.is_empty() || self.straightened > 0 || self.unlisted > 0
+    }
 }

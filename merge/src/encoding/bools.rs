@@ -15,16 +15,16 @@ pub(super) struct BoolChunk {
 
 impl BoolChunk {
     pub(super) fn new(column: ColumnDescPtr) -> Result<BoolChunk, ParquetError> {
-        Ok(BoolChunk { chunk: Chunk::new(column)? })
+        Ok(BoolChunk { chunk: Chunk::new(column) })
     }
 
     /// Encodes some rows as a page.
     pub(super) fn page(&mut self, rows: &Bits) -> Result<(), ParquetError> {
-        let mut page = self.chunk.begin(&Levels::all(rows.len()));
+        let mut page = self.chunk.begin(&Levels::all(rows.len()))?;
         let values = page.len();
         rows.words(1).for_each(|word| page.extend(word.to_le_bytes()));
         page.truncate(values + rows.len().div_ceil(8));
-        self.chunk.page(&page, rows.len(), rows.len(), Encoding::PLAIN)
+        self.chunk.page(page, rows.len(), rows.len(), Encoding::PLAIN)
     }
 
     pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {

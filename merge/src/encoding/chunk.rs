@@ -6,6 +6,8 @@
 //!   data page        | …                                                                            column has them
 //! ```
 
+use std::{cell::RefCell, io};
+
 use bytes::Bytes;
 use parquet::{
     basic::{Compression, Encoding, EncodingMask},
@@ -25,10 +27,12 @@ use parquet::{
 
 use super::{levels::Levels, properties::level};
 
+/// About the bytes of a page's head.
+const PAGE_HEAD: usize = 32;
+
 /// A column chunk that is being encoded.
 pub(super) struct Chunk {
     column: ColumnDescPtr,
-    zstd: zstd::bulk::Compressor<'static>,
     pages: Vec<(CompressedPage, u64)>,
     /// Those of its pages, and of what they begin with.
     encodings: Vec<Encoding>,
@@ -50,10 +54,43 @@ pub(super) struct Ending {
     pub(super) index: Option<ColumnIndexMetaData>,
 }
 
-impl Chunk {
-    pub(super) fn new(column: ColumnDescPtr) -> Result<Chunk, ParquetError> {
+/// What a thread makes pages with, one after the other, of all columns: so it stays in the cache. The tables of a compressor
+/// are some hundred KiB.
+struct Workbench {
+    zstd: zstd::bulk::Compressor<'static>,
+    /// Memory for a page.
+    page: Vec<u8>,
+    compressed: Vec<u8>,
+}
+
+impl Workbench {
+    fn new() -> io::Result<Workbench> {
         let zstd = zstd::bulk::Compressor::new(level().compression_level())?;
-        Ok(Chunk { column, zstd, pages: Vec::new(), encodings: vec![Encoding::PLAIN, Encoding::RLE] })
+        Ok(Workbench { zstd, page: Vec::new(), compressed: Vec::new() })
+    }
+
+    fn compress(&mut self, page: &[u8]) -> io::Result<Bytes> {
+        self.compressed.clear();
+        self.compressed.reserve(zstd::zstd_safe::compress_bound(page.len()));
+        self.zstd.compress_to_buffer(page, &mut self.compressed)?;
+        Ok(Bytes::copy_from_slice(&self.compressed))
+    }
+}
+
+thread_local! {
+    static WORKBENCH: RefCell<Option<Workbench>> = const { RefCell::new(None) };
+}
+
+fn with_workbench<T>(work: impl FnOnce(&mut Workbench) -> io::Result<T>) -> io::Result<T> {
+    WORKBENCH.with_borrow_mut(|bench| match bench {
+        Some(bench) => work(bench),
+        None => work(bench.insert(Workbench::new()?)),
+    })
+}
+
+impl Chunk {
+    pub(super) fn new(column: ColumnDescPtr) -> Chunk {
+        Chunk { column, pages: Vec::new(), encodings: vec![Encoding::PLAIN, Encoding::RLE] }
     }
 
     pub(super) fn column(&self) -> &ColumnDescPtr {
@@ -61,16 +98,17 @@ impl Chunk {
     }
 
     /// A page begins with its levels.
-    pub(super) fn begin(&self, levels: &Levels) -> Vec<u8> {
-        let mut page = Vec::with_capacity(levels.len());
+    pub(super) fn begin(&self, levels: &Levels) -> Result<Vec<u8>, ParquetError> {
+        let mut page = with_workbench(|bench| Ok(std::mem::take(&mut bench.page)))?;
+        page.clear();
         levels.write(&self.column, &mut page);
-        page
+        Ok(page)
     }
 
     /// Adds a page of some rows. `values` are those with a level, also those that are not there.
     pub(super) fn page(
         &mut self,
-        page: &[u8],
+        page: Vec<u8>,
         rows: usize,
         values: usize,
         encoding: Encoding,
@@ -78,26 +116,34 @@ impl Chunk {
         if !self.encodings.contains(&encoding) {
             self.encodings.push(encoding);
         }
+        let uncompressed_len = page.len();
+        let buf = with_workbench(|bench| {
+            let compressed = bench.compress(&page);
+            bench.page = page;
+            compressed
+        })?;
         let compressed = Page::DataPage {
-            buf: self.zstd.compress(page)?.into(),
+            buf,
             num_values: values as u32,
             encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        self.pages.push((CompressedPage::new(compressed, page.len()), rows as u64));
+        self.pages.push((CompressedPage::new(compressed, uncompressed_len), rows as u64));
         Ok(())
     }
 
     /// Puts the dictionary in front.
-    pub(super) fn close(mut self, ending: Ending) -> Result<EncodedChunk, ParquetError> {
-        let mut bytes = TrackedWrite::new(Vec::new());
+    pub(super) fn close(self, ending: Ending) -> Result<EncodedChunk, ParquetError> {
+        let data: usize = self.pages.iter().map(|(page, _)| page.compressed_size() + PAGE_HEAD).sum();
+        let dictionary = ending.dictionary.as_ref().map_or(0, |(values, _)| values.len());
+        let mut bytes = TrackedWrite::new(Vec::with_capacity(data + dictionary));
         let mut pages = SerializedPageWriter::new(&mut bytes);
         let (mut compressed, mut uncompressed, mut data_offset) = (0, 0, 0);
         if let Some((values, len)) = &ending.dictionary {
             let page = Page::DictionaryPage {
-                buf: self.zstd.compress(values)?.into(),
+                buf: with_workbench(|bench| bench.compress(values))?,
                 num_values: *len as u32,
                 encoding: Encoding::PLAIN,
                 is_sorted: false,

@@ -104,6 +104,15 @@ impl<V: Append> Filled<V> {
     }
 }
 
+impl Filled<Vec<i64>> {
+    /// Adds a list of numbers that are all there.
+    #[inline]
+    pub(crate) fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
+        self.levels.push_full_list(numbers.len());
+        self.values.extend(numbers);
+    }
+}
+
 impl Append for Vec<i64> {
     type Value<'v> = i64;
 

@@ -91,7 +91,7 @@ struct KeyPlaces {
 
 impl DictionaryChunk {
     pub(crate) fn new(column: ColumnDescPtr) -> Result<DictionaryChunk, ParquetError> {
-        Ok(DictionaryChunk { chunk: Chunk::new(column)?, places: KeyPlaces::default(), indices: Vec::new() })
+        Ok(DictionaryChunk { chunk: Chunk::new(column), places: KeyPlaces::default(), indices: Vec::new() })
     }
 
     /// Encodes some rows as a page. All keys are of the same list, which may have grown since the page before.
@@ -102,11 +102,11 @@ impl DictionaryChunk {
         self.indices.clear();
         self.indices.extend(rows.keys.iter().map(|key| places.place(*key, &rows.values)));
         let levels = self.take_out_none();
-        let mut page = self.chunk.begin(&levels);
+        let mut page = self.chunk.begin(&levels)?;
         let width = hybrid::width_of(self.places.len.saturating_sub(1));
         page.push(width as u8);
         hybrid::encode(&self.indices, width, &mut page);
-        self.chunk.page(&page, count, count, Encoding::RLE_DICTIONARY)
+        self.chunk.page(page, count, count, Encoding::RLE_DICTIONARY)
     }
 
     /// Leaves the rows with a value, and says which these are.

@@ -1,9 +1,11 @@
-//! One chunk of a column of ticks, as differences, which are small where rows are in the order of time
-//! (parquet-format, Encodings.md, "DELTA_BINARY_PACKED = 5").
+//! One chunk of a column of ticks: as differences, which are small where rows are in the order of time
+//! (parquet-format, Encodings.md, "DELTA_BINARY_PACKED = 5"), or lengths by their bytes ("BYTE_STREAM_SPLIT = 9").
 //!
 //! ```text
 //!   page    varint block, varint miniblocks, varint values | zigzag first value | block | block | …
 //!   block   zigzag least difference | width of each miniblock | 32 differences, less the least | … of 4 miniblocks
+//!
+//!   page    lowest byte of each value | second byte of each | … | eighth byte of each
 //! ```
 
 use parquet::{
@@ -19,6 +21,7 @@ use super::{
     chunk::{Chunk, EncodedChunk, Ending},
     column::Filled,
     packing::{aligned, pack},
+    value_index::Plain,
     varint::{varint, zigzag},
 };
 
@@ -29,14 +32,15 @@ const MINIBLOCKS: usize = 4;
 const BLOCK: usize = MINIBLOCK * MINIBLOCKS;
 
 /// The column whose values are in the order of time, or nearly so. Other ticks are lengths: their differences are no smaller.
-/// Lengths of 3.9 million system calls take 1.67 bytes each as they are, and 2.50 as differences.
+/// Of lengths, most bytes are zero, and by their bytes these are together. 6.1 million system calls take 1.53 bytes each
+/// so, 1.64 as they are; 3.9 million others 1.67 as they are, and 2.50 as differences.
 const IN_ORDER: &str = "ts_tick";
 
 /// A column chunk that is being encoded.
 pub(super) struct DifferenceChunk {
     chunk: Chunk,
-    /// Values are written as they are.
-    is_plain: bool,
+    /// Values are written by their bytes.
+    is_split: bool,
     pages: Vec<PageRange>,
 }
 
@@ -49,23 +53,22 @@ struct PageRange {
 
 impl DifferenceChunk {
     pub(super) fn new(column: ColumnDescPtr) -> Result<DifferenceChunk, ParquetError> {
-        let is_plain = column.name() != IN_ORDER;
-        Ok(DifferenceChunk { chunk: Chunk::new(column)?, is_plain, pages: Vec::new() })
+        let is_split = column.name() != IN_ORDER;
+        Ok(DifferenceChunk { chunk: Chunk::new(column), is_split, pages: Vec::new() })
     }
 
     /// Encodes some rows as a page.
     pub(super) fn page(&mut self, rows: &Filled<Vec<i64>>) -> Result<(), ParquetError> {
         let ticks = &rows.values;
         let count = rows.levels.rows();
-        let least_and_most = ticks.iter().min().copied().zip(ticks.iter().max().copied());
-        self.pages.push(PageRange { nulls: (count - ticks.len()) as i64, range: least_and_most });
-        let mut page = self.chunk.begin(&rows.levels);
-        if self.is_plain {
-            page.extend(ticks.iter().flat_map(|tick| tick.to_le_bytes()));
-            return self.chunk.page(&page, count, count, Encoding::PLAIN);
+        self.pages.push(PageRange { nulls: (count - ticks.len()) as i64, range: ticks.range() });
+        let mut page = self.chunk.begin(&rows.levels)?;
+        if self.is_split {
+            split_bytes(ticks, &mut page);
+            return self.chunk.page(page, count, count, Encoding::BYTE_STREAM_SPLIT);
         }
         encode(ticks, &mut page);
-        self.chunk.page(&page, count, count, Encoding::DELTA_BINARY_PACKED)
+        self.chunk.page(page, count, count, Encoding::DELTA_BINARY_PACKED)
     }
 
     pub(super) fn close(self) -> Result<EncodedChunk, ParquetError> {
@@ -92,6 +95,22 @@ impl DifferenceChunk {
             index.set_boundary_order(BoundaryOrder::ASCENDING);
         }
         index.build()
+    }
+}
+
+/// Appends the lowest bytes of all values, then the second, and so on.
+fn split_bytes(values: &[i64], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.resize(from + size_of_val(values), 0);
+    let all = values.iter().fold(0, |all, value| all | value);
+    for (byte, stream) in out[from..].chunks_exact_mut(values.len().max(1)).enumerate() {
+        // The others are zero already.
+        if all >> (8 * byte) == 0 {
+            break;
+        }
+        for (value, out) in values.iter().zip(stream) {
+            *out = (value >> (8 * byte)) as u8;
+        }
     }
 }
 
@@ -141,12 +160,26 @@ mod tests {
 
     /// Writes pages of ticks and reads them with Arrow's reader.
     fn come_back(pages: &[Vec<Option<i64>>]) -> Statistics {
+        let lengths = column_comes_back("dur_tick", pages);
+        assert_eq!(lengths, column_comes_back("ts_tick", pages));
+        lengths
+    }
+
+    fn column_comes_back(name: &str, pages: &[Vec<Option<i64>>]) -> Statistics {
         let written: Vec<ArrayRef> =
             pages.iter().map(|page| Arc::new(Int64Array::from(page.clone())) as ArrayRef).collect();
-        let (read, statistics) = named("ts_tick", &written);
+        let (read, statistics) = named(name, &written);
         let all: Int64Array = pages.iter().flatten().copied().collect();
         assert_eq!(&read, &(Arc::new(all) as ArrayRef));
         statistics
+    }
+
+    #[test]
+    fn bytes_are_put_together_by_their_place() {
+        let mut out = vec![9];
+        split_bytes(&[0x0102, 0x0304, -1], &mut out);
+        assert_eq!(out[..10], [9, 0x02, 0x04, 0xff, 0x01, 0x03, 0xff, 0, 0, 0xff]);
+        assert_eq!(out.len(), 1 + 3 * 8);
     }
 
     // The example of Encodings.md: of 7 5 3 1 2 3 4 5 the differences are -2 -2 -2 1 1 1 1, the least is -2, and what is

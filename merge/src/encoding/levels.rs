@@ -19,6 +19,8 @@ const NULL: u64 = 1;
 const VALUE: u64 = 2;
 /// Bits of these.
 const ELEMENT_BITS: u32 = 2;
+/// The level of a value, in all places of a word.
+const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
 /// Elements whose levels are put down together.
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
@@ -62,6 +64,21 @@ impl Levels {
         }
         list.definition |= (NULL + u64::from(has_value)) << (ELEMENT_BITS * list.elements);
         list.elements += 1;
+    }
+
+    /// A list of so many elements, which all have a value.
+    #[inline]
+    pub(crate) fn push_full_list(&mut self, elements: usize) {
+        let mut list = Stretch::default();
+        let mut left = elements;
+        while left > STRETCH as usize {
+            (list.definition, list.elements) = (ALL_VALUES, STRETCH);
+            self.put_down(&mut list);
+            left -= STRETCH as usize;
+        }
+        list.elements = left as u32;
+        list.definition = ALL_VALUES & !u64::MAX.checked_shl(ELEMENT_BITS * list.elements).unwrap_or(0);
+        self.end_list(list);
     }
 
     /// The list has no more elements: it is a row.
@@ -113,4 +130,28 @@ fn with_length(page: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     write(page);
     let length = (page.len() - at - 4) as u32;
     page[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Up to more elements than levels that are put down together.
+    #[test]
+    fn a_full_list_has_the_levels_of_its_elements() {
+        for elements in [0, 1, 2, 31, 32, 33, 64, 65, 100] {
+            let (mut one_by_one, mut full) = (Levels::default(), Levels::default());
+            for _ in 0..3 {
+                let mut list = Stretch::default();
+                (0..elements).for_each(|_| one_by_one.push_element(&mut list, true));
+                one_by_one.end_list(list);
+                full.push_full_list(elements);
+            }
+            let words = |bits: &Bits| bits.words(ELEMENT_BITS as usize).collect::<Vec<_>>();
+            assert_eq!(words(&full.definition), words(&one_by_one.definition), "{elements} elements");
+            let bits = |bits: &Bits| (bits.len(), bits.words(1).collect::<Vec<_>>());
+            assert_eq!(bits(&full.repetition), bits(&one_by_one.repetition), "{elements} elements");
+            assert_eq!((full.rows(), full.len()), (one_by_one.rows(), one_by_one.len()));
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) struct ValueChunk<P> {
 
 impl<P: ValueIndex> ValueChunk<P> {
     pub(super) fn new(column: ColumnDescPtr) -> Result<ValueChunk<P>, ParquetError> {
-        let (chunk, dictionary) = (Chunk::new(column)?, P::default());
+        let (chunk, dictionary) = (Chunk::new(column), P::default());
         Ok(ValueChunk { chunk, dictionary, indices: Vec::new(), range: None, nulls: 0 })
     }
 
@@ -41,9 +41,9 @@ impl<P: ValueIndex> ValueChunk<P> {
     pub(super) fn page(&mut self, rows: &Filled<P::Values>) -> Result<(), ParquetError> {
         let Filled { levels, values } = rows;
         self.nulls += (levels.len() - values.count()) as u64;
-        let mut page = self.chunk.begin(levels);
+        let mut page = self.chunk.begin(levels)?;
         let encoding = self.append(values, &mut page);
-        self.chunk.page(&page, levels.rows(), levels.len(), encoding)
+        self.chunk.page(page, levels.rows(), levels.len(), encoding)
     }
 
     fn append(&mut self, values: &P::Values, page: &mut Vec<u8>) -> Encoding {

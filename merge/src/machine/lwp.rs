@@ -159,7 +159,7 @@ impl LwpEntry {
             unconfirmed: 0,
             witness_agree: 0,
             witness_disagree: 0,
-            call: Call::Unknown,
+            call: Call::default(),
             exit_code: None,
             wakeup: None,
             is_waking: false,

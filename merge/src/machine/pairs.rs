@@ -14,8 +14,8 @@ use crate::{
     error::Error,
     kinds::Kind,
     pairing::{
-        Activity, Call, CallEnd, CallEvent, InterruptEvent, LockRequest, OpenCall, Owner, Queue, SpanEvent,
-        SpanKind, Wakeup, awaited, is_lock,
+        Activity, CallEnd, CallEvent, InterruptEvent, LockRequest, OpenCall, Owner, Pairing, Queue,
+        SpanEvent, SpanKind, Wakeup, awaited, is_lock,
     },
 };
 
@@ -29,7 +29,7 @@ impl Machine {
         event: &Event,
         placed: &Placed,
     ) -> Result<(), Error> {
-        let meaning = kind.known.map(|known| known.meaning());
+        let meaning = kind.meaning;
         if kind.level == Level::Kern
             && let (Some(cpu), Some(context)) = (placed.cpu, placed.context)
             && !matches!(meaning, Some(Meaning::InterruptExit(_)))
@@ -64,27 +64,21 @@ impl Machine {
     ) -> Result<(), Error> {
         let Some(lwp) = placed.lwp.filter(|lwp| *lwp != Lwp::IDLE) else { return Ok(()) };
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
-        let syscalls = &mut self.intervals.pairing.syscalls;
+        let pairing = &mut self.intervals.pairing;
         let call = call_event(kind, number, event);
-        if let Call::Inside(open) = &entry.call {
-            if syscalls.is_same_entry(open, &call, event.tick) {
+        if let Some(open) = entry.call.open() {
+            if pairing.syscalls.is_same_entry(open, &call, event.tick) {
                 return Ok(());
             }
             let end = CallEnd { at: open.known_until(), ret: None, on_cpu: None, reason: EndReason::Unseen };
-            self.end_call(lwp, end)?;
+            end_call(entry, pairing, end)?;
         }
-        let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
-        let syscalls = &mut self.intervals.pairing.syscalls;
         let first = first_argument(kind, &call);
-        let args = event.params.iter().skip(first).map(|param| param.number.unwrap_or(0));
-        let on_cpu = time_on_cpu(entry, event.tick);
-        let open = syscalls.enter(call, args, entry.mounted.thread(), on_cpu, event.tick);
-        match open.name().map(|name| syscalls.name(name)) {
-            Some("exit_group") => entry.exit_code = Some((open.args().first().copied().unwrap_or(0), true)),
-            Some("exit") => entry.exit_code = Some((open.args().first().copied().unwrap_or(0), false)),
-            _ => {}
+        let args = event.params.numbers_from(first).map(|number| number.unwrap_or(0));
+        let at_entry = (entry.mounted.thread(), time_on_cpu(entry, event.tick));
+        if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
+            entry.exit_code = Some(code);
         }
-        entry.call = Call::Inside(open);
         Ok(())
     }
 
@@ -97,52 +91,39 @@ impl Machine {
     ) -> Result<(), Error> {
         let Some(lwp) = placed.lwp.filter(|lwp| *lwp != Lwp::IDLE) else { return Ok(()) };
         let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
-        let call = call_event(kind, number, event);
-        match &entry.call {
-            Call::Unknown => entry.call = Call::Outside,
-            Call::Outside => {}
-            Call::Inside(open) if self.intervals.pairing.syscalls.is_exit_of(open, &call) => {
-                let ret = kind.known.and_then(|known| known.field(Role::Return));
-                let ret = ret.and_then(|field| event.params.get(field)?.number);
-                let on_cpu = time_on_cpu(entry, event.tick);
-                let end = CallEnd { at: event.tick, ret, on_cpu, reason: EndReason::Returned };
-                return self.end_call(lwp, end);
-            }
-            Call::Inside(_) => {}
+        let pairing = &mut self.intervals.pairing;
+        let Some(open) = entry.call.open() else {
+            entry.call.leave();
+            return Ok(());
+        };
+        let call_number = kind.known.and_then(|known| event.params.number(known.field(Role::Number)?));
+        let is_exit = (call_number.is_some() && call_number == open.number())
+            || pairing.syscalls.is_exit_of(open, &call_event(kind, number, event));
+        if !is_exit {
+            return Ok(());
         }
-        Ok(())
+        let ret = kind.known.and_then(|known| event.params.number(known.field(Role::Return)?));
+        let on_cpu = time_on_cpu(entry, event.tick);
+        end_call(entry, pairing, CallEnd { at: event.tick, ret, on_cpu, reason: EndReason::Returned })
     }
 
     /// The system call that an LWP is in has ended.
     fn end_call(&mut self, lwp: Lwp, end: CallEnd) -> Result<(), Error> {
-        let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
-        let Call::Inside(open) = std::mem::replace(&mut entry.call, Call::Outside) else { return Ok(()) };
-        let is_idle_carrier = entry.carries_threads && open.thread().is_none();
-        self.intervals.pairing.syscalls.write(lwp, &open, end)?;
-        if is_idle_carrier { Ok(()) } else { self.end_futex_wait(lwp, &open, end) }
-    }
-
-    fn end_futex_wait(&mut self, lwp: Lwp, open: &OpenCall, end: CallEnd) -> Result<(), Error> {
-        let pairing = &mut self.intervals.pairing;
-        let Some(name) = open.name().filter(|_| open.slept()) else { return Ok(()) };
-        let Some(address) = awaited(pairing.syscalls.name(name), open.args()) else { return Ok(()) };
-        let owner = open.thread().map_or(Owner::Lwp(lwp), Owner::Thread);
-        let reason = if end.reason == EndReason::Returned { EndReason::Woken } else { end.reason };
-        pairing.locks.futex(owner, lwp, address, (open.since(), end.at), reason)
+        self.lwps.get_mut(lwp).map_or(Ok(()), |entry| end_call(entry, &mut self.intervals.pairing, end))
     }
 
     /// Events of the LWP are missing from here on.
     pub(super) fn lose_call(&mut self, lwp: Lwp, tick: Ticks) -> Result<(), Error> {
-        self.end_call(lwp, CallEnd { at: tick, ret: None, on_cpu: None, reason: EndReason::Lost })?;
-        if let Some(entry) = self.lwps.get_mut(lwp) {
-            entry.call = Call::Unknown;
-        }
+        let Some(entry) = self.lwps.get_mut(lwp) else { return Ok(()) };
+        let end = CallEnd { at: tick, ret: None, on_cpu: None, reason: EndReason::Lost };
+        end_call(entry, &mut self.intervals.pairing, end)?;
+        entry.call.lose();
         Ok(())
     }
 
     /// The LWP has ended, and its end was not traced.
     pub(super) fn end_call_unseen(&mut self, lwp: Lwp) -> Result<(), Error> {
-        let Some(Call::Inside(open)) = self.lwps.get(lwp).map(|entry| &entry.call) else { return Ok(()) };
+        let Some(open) = self.lwps.get(lwp).and_then(|entry| entry.call.open()) else { return Ok(()) };
         let end = CallEnd { at: open.known_until(), ret: None, on_cpu: None, reason: EndReason::Unseen };
         self.end_call(lwp, end)
     }
@@ -151,7 +132,7 @@ impl Machine {
     pub(super) fn child_of(&mut self, parent: Option<Lwp>, child: Lwp) {
         let is_known = parent.and_then(|parent| self.lwps.get(parent)).is_some_and(|lwp| lwp.call.is_known());
         if is_known && let Some(entry) = self.lwps.get_mut(child) {
-            entry.call = Call::Outside;
+            entry.call.leave();
         }
     }
 
@@ -531,7 +512,29 @@ impl Machine {
     }
 }
 
+/// The system call that an LWP is in has ended.
+#[inline]
+fn end_call(entry: &mut LwpEntry, pairing: &mut Pairing, end: CallEnd) -> Result<(), Error> {
+    let Some(open) = entry.call.open() else { return Ok(()) };
+    pairing.syscalls.write(entry.lwp, open, end)?;
+    let is_idle_carrier = entry.carries_threads && open.thread().is_none();
+    if open.slept() && !is_idle_carrier {
+        end_futex_wait(entry.lwp, open, pairing, end)?;
+    }
+    entry.call.leave();
+    Ok(())
+}
+
+fn end_futex_wait(lwp: Lwp, open: &OpenCall, pairing: &mut Pairing, end: CallEnd) -> Result<(), Error> {
+    let Some(name) = open.name() else { return Ok(()) };
+    let Some(address) = awaited(pairing.syscalls.name(name), open.args()) else { return Ok(()) };
+    let owner = open.thread().map_or(Owner::Lwp(lwp), Owner::Thread);
+    let reason = if end.reason == EndReason::Returned { EndReason::Woken } else { end.reason };
+    pairing.locks.futex(owner, lwp, address, (open.since(), end.at), reason)
+}
+
 /// Its time on CPUs, if it is on one.
+#[inline]
 fn time_on_cpu(entry: &LwpEntry, tick: Ticks) -> Option<u64> {
     matches!(entry.place, Place::On(..)).then(|| entry.on_cpu_until(tick))
 }
@@ -546,17 +549,18 @@ fn owner_of(placed: &Placed) -> Option<Owner> {
     placed.thread.map(Owner::Thread).or(placed.lwp.map(Owner::Lwp))
 }
 
+#[inline(always)]
 fn call_event<'e>(kind: &'e Kind, number: usize, event: &'e Event) -> CallEvent<'e> {
     let field = kind.known.and_then(|known| event.params.get(known.field(Role::Number)?));
-    let named = kind.known.and_then(|known| known.named_by(&kind.event_type.name));
     CallEvent {
         event_kind: number,
         number: field.and_then(|field| field.number),
-        name: named.or(field.and_then(|field| field.text)),
+        name: kind.named.as_deref().or(field.and_then(|field| field.text)),
     }
 }
 
 /// The position of a system call's first argument: after its number, if that is a field.
+#[inline]
 fn first_argument(kind: &Kind, call: &CallEvent<'_>) -> usize {
     let Some(known) = kind.known else { return 0 };
     let after_number = known.field(Role::Number).filter(|_| call.number.is_some()).map(|field| field + 1);

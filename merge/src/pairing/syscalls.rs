@@ -20,51 +20,72 @@ const MOST_ARGS: usize = 6;
 /// Numbers of system calls whose names are found without a hash.
 const NUMBERS: usize = 1024;
 
-/// What an LWP is in.
-#[derive(Debug, Default)]
-pub(crate) enum Call {
+/// Whether an LWP is in a system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
     /// It is not known: no system call of it has been seen, or events are missing.
     #[default]
     Unknown,
-    /// None.
     Outside,
-    /// This one.
-    Inside(OpenCall),
+    Inside,
+}
+
+/// What an LWP is in. One system call is filled in where the one before it was: it is copied nowhere.
+#[derive(Debug, Default)]
+pub(crate) struct Call {
+    state: State,
+    /// The call that it is in, or was in last.
+    open: OpenCall,
 }
 
 impl Call {
     /// Why an LWP in it that is still runnable leaves its CPU.
     pub(crate) fn reason_to_leave_runnable(&self) -> EndReason {
-        match self {
-            Call::Unknown => EndReason::Runnable,
-            Call::Inside(call) if call.yields => EndReason::SchedYield,
-            Call::Outside | Call::Inside(_) => EndReason::Preempted,
+        match self.state {
+            State::Unknown => EndReason::Runnable,
+            State::Inside if self.open.yields => EndReason::SchedYield,
+            State::Outside | State::Inside => EndReason::Preempted,
         }
     }
 
     /// Whether system calls of the LWP are traced.
     pub(crate) fn is_known(&self) -> bool {
-        !matches!(self, Call::Unknown)
+        self.state != State::Unknown
+    }
+
+    /// The call that the LWP is in.
+    #[inline]
+    pub(crate) fn open(&self) -> Option<&OpenCall> {
+        (self.state == State::Inside).then_some(&self.open)
+    }
+
+    /// The LWP is in no call.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        self.state = State::Outside;
+    }
+
+    /// It is not known whether the LWP is in a call.
+    pub(crate) fn lose(&mut self) {
+        self.state = State::Unknown;
     }
 
     /// The LWP leaves its CPU, to sleep or not: it is in the call until now at least.
     pub(crate) fn leaves_cpu(&mut self, sleeps: bool, tick: Ticks) {
-        if let Call::Inside(call) = self {
-            call.known_until = tick;
-            call.slept |= sleeps;
+        if self.state == State::Inside {
+            self.open.known_until = tick;
+            self.open.slept |= sleeps;
         }
     }
 
     /// It is not known any more whether the LWP was on a CPU all the time.
     pub(crate) fn lose_cpu(&mut self) {
-        if let Call::Inside(call) = self {
-            call.on_cpu_before = None;
-        }
+        self.open.on_cpu_before = None;
     }
 }
 
 /// A call that has begun.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OpenCall {
     since: Ticks,
     thread: Option<Thread>,
@@ -72,6 +93,7 @@ pub(crate) struct OpenCall {
     name: Option<NameId>,
     /// The event type that reported it.
     event_kind: usize,
+    /// Only the first `args_len` are of this call.
     args: [i64; MOST_ARGS],
     args_len: u8,
     /// The LWP's time on CPUs at the entry, if it is known up to now.
@@ -84,6 +106,10 @@ pub(crate) struct OpenCall {
 impl OpenCall {
     pub(crate) fn since(&self) -> Ticks {
         self.since
+    }
+
+    pub(crate) fn number(&self) -> Option<i64> {
+        self.number
     }
 
     pub(crate) fn thread(&self) -> Option<Thread> {
@@ -132,16 +158,20 @@ pub(crate) struct Syscalls {
     names: Names,
     by_number: Vec<Option<NameId>>,
     sched_yield: Option<NameId>,
+    exit: Option<NameId>,
+    exit_group: Option<NameId>,
 }
 
 impl Syscalls {
     pub(super) fn new(rows: Option<SyscallRows>) -> Syscalls {
         let mut names = Names::default();
-        let sched_yield = names.id("sched_yield");
-        Syscalls { rows, names, by_number: vec![None; NUMBERS], sched_yield }
+        let [sched_yield, exit, exit_group] =
+            ["sched_yield", "exit", "exit_group"].map(|name| names.id(name));
+        Syscalls { rows, names, by_number: vec![None; NUMBERS], sched_yield, exit, exit_group }
     }
 
     /// The name's id. Names by number are found without a hash.
+    #[inline]
     fn name_id(&mut self, event: &CallEvent<'_>) -> Option<NameId> {
         let name = event.name?;
         let slot = event.number.and_then(|number| self.by_number.get_mut(usize::try_from(number).ok()?));
@@ -159,36 +189,39 @@ impl Syscalls {
         self.names.of(id)
     }
 
-    /// A call begins.
+    /// A call begins. What it gives as exit code, if it ends its LWP, or its process (then `true`).
+    #[inline]
     pub(crate) fn enter(
         &mut self,
-        event: CallEvent<'_>,
+        call: &mut Call,
+        event: &CallEvent<'_>,
         args: impl Iterator<Item = i64>,
-        thread: Option<Thread>,
-        on_cpu: Option<u64>,
+        (thread, on_cpu): (Option<Thread>, Option<u64>),
         tick: Ticks,
-    ) -> OpenCall {
-        let name = self.name_id(&event);
-        let mut call = OpenCall {
-            since: tick,
-            thread,
-            number: event.number,
-            name,
-            event_kind: event.event_kind,
-            args: [0; MOST_ARGS],
-            args_len: 0,
-            on_cpu_before: on_cpu,
-            known_until: tick,
-            slept: false,
-            yields: name.is_some() && name == self.sched_yield,
-        };
-        for (index, arg) in args.take(MOST_ARGS).enumerate() {
-            call.args[index] = arg;
-            if arg != 0 {
-                call.args_len = index as u8 + 1;
-            }
+    ) -> Option<(i64, bool)> {
+        let name = self.name_id(event);
+        call.state = State::Inside;
+        let open = &mut call.open;
+        open.since = tick;
+        open.thread = thread;
+        open.number = event.number;
+        open.name = name;
+        open.event_kind = event.event_kind;
+        open.on_cpu_before = on_cpu;
+        open.known_until = tick;
+        (open.slept, open.yields) = (false, false);
+        let mut len = 0;
+        for (slot, arg) in open.args.iter_mut().zip(args) {
+            *slot = arg;
+            len += 1;
         }
-        call
+        // Those behind the last that is not 0 are left out.
+        let given = open.args[..len].iter().rposition(|arg| *arg != 0);
+        open.args_len = given.map_or(0, |last| last as u8 + 1);
+        name?;
+        open.yields = name == self.sched_yield;
+        let exits = name == self.exit || name == self.exit_group;
+        exits.then(|| (open.args().first().copied().unwrap_or(0), name == self.exit_group))
     }
 
     /// Whether an entry reports the call that is open already, by another event, or twice: perf writes some samples twice.
@@ -199,10 +232,12 @@ impl Syscalls {
     }
 
     /// Whether an exit is that of the open call.
+    #[inline]
     pub(crate) fn is_exit_of(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
         (event.number == Some(-1) && event.name.is_none()) || self.is_same_call(open, event)
     }
 
+    #[inline]
     fn is_same_call(&mut self, open: &OpenCall, event: &CallEvent<'_>) -> bool {
         match (open.number, event.number) {
             (Some(number), Some(same)) => number == same,
@@ -214,6 +249,7 @@ impl Syscalls {
     }
 
     /// Writes a call that has ended.
+    #[inline]
     pub(crate) fn write(&mut self, lwp: Lwp, call: &OpenCall, end: CallEnd) -> Result<(), Error> {
         let Some(rows) = &mut self.rows else { return Ok(()) };
         let on_cpu = call.on_cpu_before.zip(end.on_cpu).map(|(before, now)| now - before);

@@ -85,6 +85,11 @@ impl EventStream for Near {
         losses.append(&mut self.found);
         losses
     }
+
+    #[inline]
+    fn may_have_losses(&self) -> bool {
+        !self.found.is_empty() || self.events.may_have_losses()
+    }
 }
 
 impl Near {

@@ -80,4 +80,8 @@ impl EventStream for Renumbered {
     fn take_losses(&mut self) -> Vec<Loss> {
         self.stream.take_losses()
     }
+
+    fn may_have_losses(&self) -> bool {
+        self.stream.may_have_losses()
+    }
 }

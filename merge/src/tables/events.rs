@@ -95,7 +95,10 @@ impl EventRows {
 
     #[inline]
     fn params(&mut self, params: &Params) {
-        self.args.push_list(params.iter().map(|param| param.number));
+        match params.all_numbers() {
+            Some(numbers) => self.args.push_numbers(numbers),
+            None => self.args.push_list(params.numbers()),
+        }
         self.texts.push_list(params.iter().take(params.texts()).map(|param| param.text));
     }
 

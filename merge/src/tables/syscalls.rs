@@ -79,7 +79,7 @@ impl SyscallRows {
         self.thread.push(row.thread.map(|thread| thread.0 as i64));
         self.number.push(row.number);
         self.name.push(row.name.unwrap_or(NONE));
-        self.args.push_list(row.args.iter().copied().map(Some));
+        self.args.push_numbers(row.args.iter().copied());
         self.ret.push(row.ret);
         self.off_cpu.push(row.off_cpu.map(|ticks| ticks as i64));
         self.reason.push(row.reason as u32);

@@ -24,6 +24,10 @@ impl EventStream for Brought {
         bring_losses(&mut losses, &mut self.path.clone());
         losses
     }
+
+    fn may_have_losses(&self) -> bool {
+        self.stream.may_have_losses()
+    }
 }
 
 /// The spans of losses, brought over.
