@@ -11,6 +11,7 @@ mod breakdown;
 mod critical_sections;
 mod culprit;
 mod distribution;
+mod functions;
 mod groups;
 mod history;
 mod interval;
@@ -22,6 +23,7 @@ mod states;
 pub use answer::{Answer, Column, Kind, Value, percent};
 pub use culprit::{Culprit, who_had_cpu};
 pub use distribution::Distribution;
+pub use functions::folded;
 pub use history::{
     Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
     SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,

@@ -1,6 +1,6 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, breakdown, critical_sections, locks, states};
+use crate::{Answer, History, Needs, Request, breakdown, critical_sections, functions, locks, states};
 
 /// A question that can be asked of any trace.
 #[derive(Clone, Copy)]
@@ -24,8 +24,13 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] =
-    &[states::STATES, locks::LOCKS, critical_sections::CRITICAL_SECTIONS, breakdown::BREAKDOWN];
+pub const ALL: &[Measure] = &[
+    states::STATES,
+    locks::LOCKS,
+    critical_sections::CRITICAL_SECTIONS,
+    breakdown::BREAKDOWN,
+    functions::FUNCTIONS,
+];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {
