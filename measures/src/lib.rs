@@ -13,6 +13,7 @@ mod culprit;
 mod distribution;
 mod functions;
 mod groups;
+mod histogram;
 mod history;
 mod interval;
 mod locks;
@@ -24,6 +25,7 @@ pub use answer::{Answer, Column, Kind, Value, percent};
 pub use culprit::{Culprit, who_had_cpu};
 pub use distribution::Distribution;
 pub use functions::folded;
+pub use histogram::Histogram;
 pub use history::{
     Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
     SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
