@@ -18,6 +18,7 @@ mod history;
 mod interval;
 mod locks;
 mod measure;
+mod pictures;
 mod request;
 mod states;
 
@@ -32,4 +33,5 @@ pub use history::{
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, named};
+pub use pictures::{cdf_svg, gantt, gantt_svg};
 pub use request::{By, Group, Level, Request, pattern};
