@@ -13,7 +13,9 @@ mod critical_sections;
 mod culprit;
 mod distribution;
 mod explain;
+mod functions;
 mod groups;
+mod histogram;
 mod history;
 mod instances;
 mod interrupts;
@@ -21,22 +23,26 @@ mod interval;
 mod latency;
 mod locks;
 mod measure;
+mod pictures;
 mod quanta;
 mod request;
 mod states;
 mod tally;
+mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
-pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
-mod walk;
 pub use critical_path::critical_path_chain;
+pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
+pub use functions::folded;
+pub use histogram::Histogram;
 pub use history::{
     Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
     SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
+pub use pictures::{cdf_svg, gantt, gantt_svg};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 

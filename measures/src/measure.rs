@@ -1,8 +1,8 @@
 //! All measures, by name.
 
 use crate::{
-    Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, interrupts,
-    latency, locks, quanta, states,
+    Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, functions,
+    interrupts, latency, locks, quanta, states,
 };
 
 /// What a measure is about, other than threads and time: the placeholder of that in the command's help.
@@ -53,6 +53,7 @@ impl std::fmt::Debug for Measure {
 pub const ALL: &[Measure] = &[
     states::STATES,
     breakdown::BREAKDOWN,
+    functions::FUNCTIONS,
     latency::LATENCY,
     explain::EXPLAIN,
     critical_path::CRITICAL_PATH,

@@ -6,6 +6,13 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Word(u32);
 
+impl Word {
+    /// Its place among the words of its history: numbers from 0 on without holes.
+    pub(crate) fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The words of a history: names of system calls, interrupts, spans.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
@@ -33,6 +40,11 @@ impl Words {
     /// The text of a word.
     pub fn text(&self, word: Word) -> &str {
         self.texts.get(word.0 as usize).map_or("", String::as_str)
+    }
+
+    /// How many words there are.
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
     }
 
     /// All words.

@@ -1,0 +1,164 @@
+//! `--functions`: what each function and span took, with those inside of it and without; and folded stacks of them.
+
+mod folded;
+mod nesting;
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use crate::{
+    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, groups::Groups,
+    groups::Owner,
+};
+use nesting::{Nested, Visitor, key, walk};
+
+pub use folded::folded;
+
+/// What each function and span took.
+pub(crate) const FUNCTIONS: Measure = Measure {
+    name: "functions",
+    question: "Which functions and spans take the time, and how much of it is their own?",
+    heading: crate::measure::headings::TIME,
+    subject: crate::measure::Subject::None,
+    definition: "A row is a name and kind (span or function); with a grouping, also a group. A call is one span from its begin \
+        to its end, as far as it is known, of one user thread wherever it migrates (or of one LWP that carries none), cut to \
+        the window. self_tick is that without the spans directly inside of it, of the same thread: the self times of all \
+        spans sum exactly to those of the outermost. inclusive_tick counts a call only if it is inside of none of the same \
+        name and kind, so that recursion counts once. Active time is the part in which the thread was active (interrupts \
+        included; an LWP: on a CPU). It is not known for a call that the window cuts where states are not loaded, nor for one \
+        in which the thread's state is unknown or mounted for a while, as over gaps; such calls, and self times of calls \
+        around them, are counted in active_unknown and left out of the active columns. The other columns are the distribution \
+        of the wall time of all calls. A call is of the LWP, and of the CPU, on which it began.",
+    needs: Needs { spans: true, ..Needs::STATES },
+    answer,
+};
+
+/// Which spans count.
+#[derive(Debug)]
+struct Selection<'r> {
+    history: &'r History,
+    request: &'r Request,
+}
+
+impl Selection<'_> {
+    /// Whether its thread, and where it began, are selected.
+    fn has(&self, span: &Span) -> bool {
+        let Request { threads, cpus, .. } = self.request;
+        let of_thread = match span.thread {
+            Some(thread) => self.request.has_thread(thread),
+            None => threads.is_none(),
+        };
+        let cpu = || self.history.lwps.of(span.lwp?.into()).at(span.interval.from)?.1.cpu;
+        of_thread && self.request.has_place(span.lwp, if cpus.is_some() { cpu() } else { None })
+    }
+
+    /// Whether it is the one that is asked about, if one is.
+    fn is_subject(&self, span: &Span) -> bool {
+        let Some(subject) = &self.request.subject else { return true };
+        span.name.is_some_and(|name| self.history.words.text(name) == subject)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    group: Option<u32>,
+    span: Option<Span>,
+    lengths: Vec<i64>,
+    inclusive: i64,
+    own: i64,
+    inclusive_active: Option<i64>,
+    own_active: Option<i64>,
+    active_unknown: u64,
+}
+
+/// A call that counts in no row.
+const NO_ROW: u32 = u32::MAX;
+
+struct Rows<'h> {
+    selection: Selection<'h>,
+    groups: Groups<'h>,
+    places: HashMap<(Option<u32>, usize), u32>,
+    rows: Vec<Row>,
+}
+
+impl Visitor for Rows<'_> {
+    fn begin(&mut self, _: Option<u32>, _: Owner, span: &Span) -> u32 {
+        if !self.selection.is_subject(span) || !self.selection.has(span) {
+            return NO_ROW;
+        }
+        let group = match self.selection.request.by {
+            None => None,
+            Some(_) => match self.groups.number(span.thread, span.lwp) {
+                None => return NO_ROW,
+                group => group,
+            },
+        };
+        *self.places.entry((group, key(span))).or_insert_with(|| {
+            self.rows.push(Row { group, span: Some(*span), ..Row::default() });
+            self.rows.len() as u32 - 1
+        })
+    }
+
+    fn end(&mut self, nested: Nested<'_>) {
+        let Some(row) = self.rows.get_mut(nested.tag as usize) else { return };
+        row.lengths.push(nested.wall);
+        row.own += nested.self_wall;
+        row.active_unknown += u64::from(nested.self_active.is_none());
+        if let Some(own) = nested.self_active {
+            *row.own_active.get_or_insert(0) += own;
+        }
+        if nested.is_outermost {
+            row.inclusive += nested.wall;
+            if let Some(active) = nested.active {
+                *row.inclusive_active.get_or_insert(0) += active;
+            }
+        }
+    }
+}
+
+fn answer(history: &History, request: &Request) -> Result<Answer, String> {
+    let mut columns = match request.by {
+        Some(by) => Group::columns(by, request.level(history)),
+        None => Vec::new(),
+    };
+    columns.extend([
+        Column::text("kind", "span or function."),
+        Column::text("function", "The name of the function or span."),
+        Column::length("inclusive_tick", "Its wall time; calls inside of one of the same name count once."),
+        Column::length("self_tick", "Its wall time without the spans directly inside of it."),
+        Column::length("inclusive_active_tick", "The active part of inclusive_tick; NULL if not known."),
+        Column::length("self_active_tick", "The active part of self_tick; NULL if not known."),
+        Column::count("active_unknown", "Calls whose own active time is not known."),
+    ]);
+    columns.extend(Distribution::columns());
+    let selection = Selection { history, request };
+    let groups = Groups::new(history, request);
+    let mut rows = Rows { selection, groups, places: HashMap::new(), rows: Vec::new() };
+    walk(history, request.window, &mut rows);
+    let Rows { groups, mut rows, .. } = rows;
+
+    let what = |row: &Row| {
+        let name = row.span.and_then(|span| span.name).map(|name| history.words.text(name).to_string());
+        (row.span.is_some_and(|span| span.is_function), name)
+    };
+    rows.sort_by_cached_key(|row| {
+        let group = row.group.map(|group| groups.group(group).clone());
+        (Reverse((row.inclusive, row.own)), group, what(row))
+    });
+    let mut answer = Answer::new(columns);
+    for mut row in rows {
+        let mut cells = row.group.map(|group| groups.group(group).cells(history)).unwrap_or_default();
+        let (is_function, name) = what(&row);
+        cells.extend([
+            if is_function { "function" } else { "span" }.into(),
+            name.into(),
+            row.inclusive.into(),
+            row.own.into(),
+            row.inclusive_active.into(),
+            row.own_active.into(),
+            row.active_unknown.into(),
+        ]);
+        cells.extend(std::mem::take(&mut row.lengths).into_iter().collect::<Distribution>().cells());
+        answer.push(cells);
+    }
+    Ok(answer)
+}

@@ -1,0 +1,149 @@
+//! Cumulative distributions as SVG.
+
+use std::fmt::Write;
+
+use super::svg;
+use crate::Distribution;
+
+/// The picture, and in it the axes, in pixels.
+const WIDTH: usize = 640;
+const PLOT: (f64, f64, f64, f64) = (50.0, 30.0, 620.0, 330.0);
+/// Steps of a curve: a distribution with more lengths is drawn at this many ranks.
+const MOST_STEPS: usize = 1000;
+/// Curves differ in dashes too, so that they can be told apart without colours.
+const CURVES: [(&str, &str); 6] = [
+    ("#1b6ca8", ""),
+    ("#c0392b", "6 3"),
+    ("#2e8b57", "2 2"),
+    ("#8e44ad", "8 3 2 3"),
+    ("#b8860b", "12 4"),
+    ("#333333", "1 3"),
+];
+
+/// Cumulative distributions in one picture, a curve each: at x the per cent of lengths that are at most x. `label` writes a
+/// length. The axis of lengths is logarithmic if the longest is at least 100 times the shortest above 0; lengths under 1 tick
+/// are drawn at 1 then.
+///
+/// Exact at each step; a distribution of more than 1000 lengths is drawn at 1000 of its ranks, the first and last included.
+pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64) -> String) -> String {
+    let all = || curves.iter().flat_map(|(_, lengths)| lengths.sorted());
+    let scale = Scale::new(all().copied().filter(|length| *length > 0).min(), all().copied().max());
+    let (left, top, right, bottom) = PLOT;
+    let y = |percent: f64| bottom - (bottom - top) * percent / 100.0;
+
+    let mut content = svg::text((left + right) / 2.0, 18.0, "middle", title);
+    for percent in [0, 25, 50, 75, 90, 99, 100] {
+        let height = y(f64::from(percent));
+        content += &svg::rule((left, height), (right, height));
+        // Those near the top would cover each other.
+        if percent != 99 {
+            content += &svg::text(left - 4.0, height + 4.0, "end", &format!("{percent}%"));
+        }
+    }
+    for length in scale.marks() {
+        content += &svg::rule((scale.x(length), top), (scale.x(length), bottom));
+        content += &svg::text(scale.x(length), bottom + 15.0, "middle", &label(length));
+    }
+    for (place, (name, lengths)) in curves.iter().enumerate() {
+        let (colour, dashes) = CURVES[place % CURVES.len()];
+        let style =
+            format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" stroke-dasharray=\"{dashes}\"");
+        if lengths.count() > 0 {
+            let path = steps(lengths, &scale, &y);
+            let _ = writeln!(content, "<path d=\"{path}\" {style}/>");
+        }
+        let height = bottom + 36.0 + 16.0 * place as f64;
+        let _ = writeln!(content, "<path d=\"M{left:.1} {height:.1}h30\" {style}/>");
+        let name = format!("{name} ({})", lengths.count());
+        content += &svg::text(left + 36.0, height + 4.0, "start", &name);
+    }
+    svg::document(WIDTH, bottom as usize + 36 + 16 * curves.len(), &content)
+}
+
+/// The path of a curve: up at each length, right to the next.
+fn steps(lengths: &Distribution, scale: &Scale, y: &dyn Fn(f64) -> f64) -> String {
+    let sorted = lengths.sorted();
+    let mut path = format!("M{:.1} {:.1}", PLOT.0, y(0.0));
+    let count = sorted.len().min(MOST_STEPS);
+    for step in 0..count {
+        // The first and the last, and those between at equal distances.
+        let rank = if count == 1 { 0 } else { step * (sorted.len() - 1) / (count - 1) };
+        let percent = (rank + 1) as f64 * 100.0 / sorted.len() as f64;
+        let _ = write!(path, "H{:.1}V{:.1}", scale.x(sorted[rank]), y(percent));
+    }
+    let _ = write!(path, "H{:.1}", PLOT.2);
+    path
+}
+
+/// Where lengths are on the axis.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    shortest: i64,
+    longest: i64,
+    is_log: bool,
+}
+
+impl Scale {
+    fn new(shortest: Option<i64>, longest: Option<i64>) -> Scale {
+        let (shortest, longest) = (shortest.unwrap_or(1), longest.unwrap_or(1).max(1));
+        let is_log = longest / 100 >= shortest;
+        Scale { shortest: if is_log { shortest } else { 0 }, longest, is_log }
+    }
+
+    fn x(&self, length: i64) -> f64 {
+        let (left, _, right, _) = PLOT;
+        let share = if self.is_log {
+            (length.max(1) as f64 / self.shortest as f64).ln()
+                / (self.longest as f64 / self.shortest as f64).ln()
+        } else {
+            length as f64 / self.longest as f64
+        };
+        left + (right - left) * share.clamp(0.0, 1.0)
+    }
+
+    /// Lengths to be marked: powers of ten, or a few multiples of 1, 2 or 5 times one.
+    fn marks(&self) -> Vec<i64> {
+        let powers = (0..19).map(|power| 10_i64.pow(power));
+        if self.is_log {
+            return powers.filter(|power| (self.shortest..=self.longest).contains(power)).collect();
+        }
+        let mut steps = powers.flat_map(|power| [1, 2, 5].map(|step| power.saturating_mul(step)));
+        let step = steps.find(|step| self.longest / step <= 6).unwrap_or(self.longest);
+        (0..=self.longest / step).map(|mark| mark * step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cdf(curves: &[(&str, &Distribution)]) -> String {
+        cdf_svg("quanta of <a&b>", curves, &|length| format!("{length} ns"))
+    }
+
+    // Of 10, 20, 20 and 40 on an axis of 0 to 40: 10 is at 50 + 570 / 4, and 25 % at 330 - 300 / 4.
+    #[test]
+    fn a_curve_goes_up_at_each_length() {
+        let lengths: Distribution = [20, 10, 40, 20].into_iter().collect();
+        let svg = cdf(&[("one", &lengths)]);
+        let path = "M50.0 330.0H192.5V255.0H335.0V180.0H335.0V105.0H620.0V30.0H620.0";
+        assert!(svg.contains(&format!("<path d=\"{path}\"")), "{svg}");
+        assert!(svg.contains("quanta of &lt;a&amp;b&gt;") && svg.contains(">one (4)<"));
+        assert!(svg.contains(">0 ns<") && svg.contains(">10 ns<") && svg.contains(">40 ns<"));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("href"));
+    }
+
+    #[test]
+    fn long_tails_get_a_logarithmic_axis_and_few_steps() {
+        let many: Distribution = (0..100_000).collect();
+        let none = Distribution::default();
+        let svg = cdf(&[("many", &many), ("none", &none)]);
+        assert!(svg.contains(">1 ns<") && svg.contains(">10000 ns<") && !svg.contains("NaN"));
+        let path = svg.lines().find(|line| line.starts_with("<path d=\"M50.0 330.0")).unwrap();
+        assert_eq!(path.matches('V').count(), MOST_STEPS);
+        assert!(path.contains("V30.0H620.0\""), "{path}");
+        assert!(!cdf(&[]).contains("NaN"));
+        let extreme: Distribution = [i64::MIN, 0, i64::MAX].into_iter().collect();
+        assert!(!cdf(&[("extreme", &extreme)]).contains("NaN"));
+    }
+}

@@ -1,0 +1,107 @@
+//! A timeline of threads as SVG.
+
+use std::fmt::Write;
+
+use super::{
+    gantt::{Line, Shown, Timeline},
+    svg,
+};
+use crate::{History, Request};
+
+/// Heights in pixels.
+const LINE: usize = 18;
+const AXIS: usize = 24;
+/// The width of a character of a label, at most.
+const CHARACTER: usize = 7;
+
+/// The same as [`gantt`](crate::gantt), as SVG: a column is a pixel, `width` of them. Each stretch of one state is a
+/// rectangle with the state's letter in it, where there is room, and the line's name, state and times as its title.
+///
+/// # Errors
+///
+/// If `width` is 0, or no part of the trace is in the window.
+pub fn gantt_svg(
+    history: &History,
+    request: &Request,
+    width: usize,
+    label: &dyn Fn(i64) -> String,
+) -> Result<String, String> {
+    let timeline = Timeline::new(history, request, width)?;
+    let longest = timeline.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
+    let left = longest * CHARACTER + 10;
+    let legend_y = AXIS + timeline.lines.len() * LINE;
+    // A column is wider than a pixel where the window has fewer ticks than that.
+    let scale = width as f64 / timeline.columns as f64;
+    let x = |column: usize| left as f64 + column as f64 * scale;
+
+    let mut content = String::new();
+    for tenth in 0..=5 {
+        let column = timeline.columns * tenth / 5;
+        content += &svg::rule((x(column), AXIS as f64 - 6.0), (x(column), legend_y as f64));
+        let anchor = ["start", "middle", "middle", "middle", "middle", "end"][tenth];
+        content += &svg::text(x(column), 14.0, anchor, &label(timeline.begin(column)));
+    }
+    for (place, line) in timeline.lines.iter().enumerate() {
+        let y = AXIS + place * LINE;
+        content += &svg::text(left as f64 - 6.0, y as f64 + 13.0, "end", &line.label);
+        for (from, to, shown) in runs(line) {
+            if shown == Shown::NotThere {
+                continue;
+            }
+            let times = format!("{} to {}", label(timeline.begin(from)), label(timeline.begin(to)));
+            let title = format!("{}: {}, {times}", line.label, shown.name(timeline.level));
+            let _ = writeln!(
+                content,
+                "<rect x=\"{:.1}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>",
+                x(from),
+                y + 2,
+                x(to) - x(from),
+                LINE - 4,
+                colour(shown),
+                svg::escape(&title),
+            );
+            if x(to) - x(from) >= 12.0 {
+                let middle = (x(from) + x(to)) / 2.0;
+                content += &svg::text(middle, y as f64 + 13.0, "middle", &shown.letter().to_string());
+            }
+        }
+    }
+    let mut at = 10;
+    for shown in Shown::ALL.into_iter().filter(|shown| *shown != Shown::NotThere && timeline.has(*shown)) {
+        let name = format!("{} {}", shown.letter(), shown.name(timeline.level));
+        let y = legend_y + 8;
+        let _ = writeln!(
+            content,
+            "<rect x=\"{at}\" y=\"{y}\" width=\"10\" height=\"10\" fill=\"{}\"/>",
+            colour(shown)
+        );
+        content += &svg::text(at as f64 + 14.0, y as f64 + 9.0, "start", &name);
+        at += 24 + name.chars().count() * CHARACTER;
+    }
+    Ok(svg::document((left + width + 10).max(at), legend_y + 26, &content))
+}
+
+/// Columns that follow each other and show the same.
+fn runs(line: &Line) -> impl Iterator<Item = (usize, usize, Shown)> {
+    let mut at = 0;
+    line.columns.chunk_by(|one, next| one == next).filter_map(move |run| {
+        let from = at;
+        at += run.len();
+        Some((from, at, *run.first()?))
+    })
+}
+
+/// Light, so that letters in them can be read.
+fn colour(shown: Shown) -> &'static str {
+    match shown {
+        Shown::Active => "#7fc97f",
+        Shown::Stalled => "#f4786e",
+        Shown::InKernel => "#9ec9e8",
+        Shown::Ready => "#fdd07a",
+        Shown::Blocked => "#cccccc",
+        Shown::Stopped => "#c9a6d9",
+        Shown::Off => "#e8d8c0",
+        Shown::Unknown => "#f5f5f5",
+        Shown::NotThere => "white",
+    }
+}

@@ -1,0 +1,79 @@
+//! A timeline of threads as text.
+
+use super::gantt::{Line, Shown, Timeline};
+use crate::{History, Request, percent};
+
+/// What each selected thread (or LWP) did in a window, a line each, in at most `width` columns; needs the states of both
+/// levels. `label` writes an instant of the time axis, given in ticks of the main clock.
+///
+/// A column shows the letter of the state with the largest share of its time, of equal shares the first in the legend. So a
+/// state may be in no column of a line; therefore each line ends with the share of every state it was in while it was alive,
+/// however short (`<1%`). A thread that is not alive in the window has no line. Where it is on no selected LWP or CPU, if
+/// these are selected, it is drawn as not alive.
+///
+/// # Errors
+///
+/// If `width` is 0, or no part of the trace is in the window.
+pub fn gantt(
+    history: &History,
+    request: &Request,
+    width: usize,
+    label: &dyn Fn(i64) -> String,
+) -> Result<String, String> {
+    let timeline = Timeline::new(history, request, width)?;
+    let widest = timeline.lines.iter().map(|line| printable(&line.label).chars().count()).max().unwrap_or(0);
+    let mut text = format!("{:widest$} {}\n", "", axis(&timeline, label));
+    for line in &timeline.lines {
+        let columns: String = line.columns.iter().map(|shown| shown.letter()).collect();
+        text += &format!("{:widest$} |{columns}| {}\n", printable(&line.label), shares(line));
+    }
+    let legend: Vec<String> = Shown::ALL
+        .into_iter()
+        .filter(|shown| timeline.has(*shown))
+        .map(|shown| format!("{} {}", shown.letter(), shown.name(timeline.level)))
+        .collect();
+    if !legend.is_empty() {
+        text += &format!("{}\n", legend.join(", "));
+    }
+    Ok(text)
+}
+
+/// Instants above the columns that they are the begin of, at every tenth column where there is room, and at the end.
+fn axis(timeline: &Timeline, label: &dyn Fn(i64) -> String) -> String {
+    let mut axis = String::new();
+    let mut length = 0;
+    for column in (0..timeline.columns).step_by(10).chain([timeline.columns]) {
+        let place = column + 1;
+        if length > 0 && length + 1 > place {
+            continue;
+        }
+        let mark = format!("{}{}", " ".repeat(place - length), label(timeline.begin(column)));
+        length += mark.chars().count();
+        axis += &mark;
+    }
+    axis
+}
+
+/// `A 51%, s 30%, k <1%`: of the time that it was alive.
+fn shares(line: &Line) -> String {
+    let of_life = |shown: &Shown| *shown != Shown::NotThere;
+    let life: i64 =
+        Shown::ALL.iter().filter(|shown| of_life(shown)).map(|shown| line.sums[*shown as usize]).sum();
+    let share = |shown: Shown| {
+        let ticks = line.sums[shown as usize];
+        let share = percent(ticks, life);
+        match ticks {
+            0 => None,
+            _ if share < 1.0 => Some(format!("{} <1%", shown.letter())),
+            // Rounded down: only what is all is 100 %.
+            _ => Some(format!("{} {}%", shown.letter(), share as i64)),
+        }
+    };
+    let shares: Vec<String> = Shown::ALL.into_iter().filter(of_life).filter_map(share).collect();
+    shares.join(", ")
+}
+
+/// A name in one line.
+fn printable(label: &str) -> String {
+    label.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}

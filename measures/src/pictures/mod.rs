@@ -1,0 +1,11 @@
+//! Pictures of answers: a timeline of threads, as text and SVG, and distributions as SVG. Pure functions of their inputs.
+
+mod cdf;
+mod gantt;
+mod gantt_svg;
+mod gantt_text;
+mod svg;
+
+pub use cdf::cdf_svg;
+pub use gantt_svg::gantt_svg;
+pub use gantt_text::gantt;
