@@ -9,22 +9,26 @@
 mod answer;
 mod culprit;
 mod distribution;
+mod gaps;
 mod history;
 mod interrupts;
 mod interval;
 mod latency;
 mod measure;
+mod noise;
 mod quanta;
 mod request;
 mod states;
+mod summary;
+mod switch_cost;
 mod tally;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
 pub use history::{
-    Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
-    SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
+    Context, EventAt, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs,
+    Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, named};

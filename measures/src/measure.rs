@@ -1,6 +1,8 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, interrupts, latency, quanta, states};
+use crate::{
+    Answer, History, Needs, Request, interrupts, latency, noise, quanta, states, summary, switch_cost,
+};
 
 /// A question that can be asked of any trace.
 #[derive(Clone, Copy)]
@@ -24,7 +26,15 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] = &[states::STATES, latency::LATENCY, interrupts::INTERRUPTS, quanta::QUANTA];
+pub const ALL: &[Measure] = &[
+    states::STATES,
+    latency::LATENCY,
+    interrupts::INTERRUPTS,
+    quanta::QUANTA,
+    switch_cost::SWITCH_COST,
+    noise::NOISE,
+    summary::SUMMARY,
+];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {

@@ -4,6 +4,7 @@
 //! ([`Needs`]). What was not loaded is empty.
 
 mod derived;
+mod events;
 mod names;
 mod needs;
 mod rows;
@@ -12,6 +13,7 @@ mod words;
 
 use crate::Interval;
 
+pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
 pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
@@ -45,6 +47,8 @@ pub struct History {
     pub spans: Vec<Span>,
     /// Requests for locks, sorted by time.
     pub locks: Vec<LockRequest>,
+    /// Events, sorted by time; of the same tick in the order of the table.
+    pub events: Vec<EventAt>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
@@ -89,6 +93,7 @@ impl HistoryBuilder {
         history.syscalls.sort_by_key(|call| call.interval.from);
         history.spans.sort_by_key(|span| (span.interval.from, span.depth));
         history.locks.sort_by_key(|request| request.tick);
+        history.events.sort_by_key(|event| event.tick());
         history.gaps.sort_by_key(|gap| gap.interval);
         history.calls = derived::calls(&history.syscalls);
         history.innermost = derived::innermost(&history.interrupts);
