@@ -112,9 +112,9 @@ fn of_thread(history: &History, request: &Request, window: Interval, thread: u64
     let (mut last, mut until) = (None, None);
     let cpu = |stay: &ThreadStay, at: i64| history.lwps.of(stay.lwp?.into()).at(at)?.1.cpu;
     for (interval, stay) in history.threads.of(thread).iter() {
-        let Some(lwp) =
-            stay.lwp.filter(|_| !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited))
-        else {
+        let is_mounted = !matches!(stay.state, ThreadState::Unknown | ThreadState::Exited);
+        let Some(lwp) = stay.lwp.filter(|_| is_mounted) else {
+            until = None;
             continue;
         };
         let is_dispatch = until != Some(interval.from) || last != Some(lwp);

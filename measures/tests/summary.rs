@@ -84,6 +84,21 @@ fn time_and_switches_of_threads_lwps_and_cpus() {
     );
 }
 
+// thread 1  |active 0-10|ready 10-10|active 10-20, on the same LWP
+#[test]
+fn a_dispatch_after_no_time_is_a_switch() {
+    use ThreadState::{Active, Ready};
+    let thread = [(0, Active, 70, Yield), (10, Ready, 0, Dispatched), (10, Active, 70, TraceEnd)];
+    let history = Drawn::default().thread(1, 7, &thread, 20).build();
+    assert_eq!(cells(&ask("summary", &history, &Request::default()), &COLUMNS), ["thread 1 20 100.00 2 0 0"]);
+    assert_eq!(
+        cells(&ask("latency", &history, &Request::default()), &["kind", "count", "total_tick"]),
+        ["yield 1 0"]
+    );
+    let quanta = ask("quanta", &history, &Request::default());
+    assert!(quanta.rows.is_empty() && quanta.notes[0].starts_with("1 quanta"), "{quanta:?}");
+}
+
 #[test]
 fn a_summary_is_that_of_counting_every_tick() {
     for seed in 0..300 {
@@ -99,7 +114,7 @@ fn a_summary_is_that_of_counting_every_tick() {
             let now = &ticks[tick as usize];
             let before = tick.checked_sub(1).filter(|tick| *tick >= 0).map(|tick| &ticks[tick as usize]);
             let is_in = window.contains(tick);
-            for lwp in 0..LWPS {
+            for (lwp, last_cpu) in last_cpu.iter_mut().enumerate() {
                 let on = |now: &support::Now| (now.lwps[lwp].state == Running).then_some(now.lwps[lwp].cpu);
                 let was_on = before.and_then(on);
                 let left = was_on.filter(|_| on(now) != was_on);
@@ -114,24 +129,24 @@ fn a_summary_is_that_of_counting_every_tick() {
                 }
                 let Some(cpu) = on(now) else { continue };
                 let comes = was_on != Some(cpu);
-                let migrates = comes && last_cpu[lwp].is_some_and(|last| last != cpu);
-                last_cpu[lwp] = Some(cpu);
+                let migrates = comes && last_cpu.is_some_and(|last| last != cpu);
+                *last_cpu = Some(cpu);
                 for (what, number) in [("lwp", who), ("cpu", cpu as i64)] {
                     add(what, number, 0, is_in);
                     add(what, number, 1, is_in && comes);
                     add(what, number, 2, is_in && migrates);
                 }
             }
-            for thread in 0..THREADS {
+            for (thread, last_lwp) in last_lwp.iter_mut().enumerate() {
                 let stay = now.threads[thread];
                 let who = number(thread) as i64;
                 add("thread", who, 0, is_in && stay.state == ThreadState::Active);
                 let Some(lwp) = stay.lwp else { continue };
                 let comes = before.is_none_or(|before| before.threads[thread].lwp != Some(lwp));
                 add("thread", who, 1, is_in && comes);
-                let migrates = comes && last_lwp[thread].is_some_and(|last| last != lwp);
+                let migrates = comes && last_lwp.is_some_and(|last| last != lwp);
                 add("thread", who, 2, is_in && migrates);
-                last_lwp[thread] = Some(lwp);
+                *last_lwp = Some(lwp);
             }
         }
         sums.retain(|_, sum| *sum != [0; 4]);

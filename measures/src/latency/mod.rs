@@ -3,11 +3,13 @@
 mod waits;
 mod worst;
 
+use std::collections::HashMap;
+
 use crate::{
     Answer, Column, Distribution, Group, History, Level, Measure, Needs, Request, Series, SeriesBuilder,
     tally::{self, Tally},
 };
-use waits::Wait;
+use waits::{Kind, Wait};
 use worst::Worst;
 
 /// How long LWPs waited for a CPU, and user threads for an LWP.
@@ -32,38 +34,28 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level) = (request.by(history), request.level(history));
     let wakes = wakes(history, level);
     let mut tally = Tally::new();
-    let mut worst = Worst::new(request.worst);
-    let mut uncounted = 0;
-    let mut count = |group: Group, actor: Group, each: &mut dyn FnMut(&mut dyn FnMut(Option<Wait>, i64))| {
-        let kinds = tally.of(group);
-        each(&mut |wait, tick| match wait {
-            _ if !request.window.contains(tick) => {}
-            None => uncounted += 1,
-            Some(wait) if !request.has_place(wait.lwp, wait.cpu) => {}
-            Some(wait) => {
-                kinds.entry(wait.kind).or_insert_with(Vec::new).push(wait.to - wait.from);
-                worst.add(&actor, wait);
-            }
-        });
-    };
+    let mut count = Count { request, worst: Worst::new(request.worst), uncounted: 0 };
     match level {
         Level::Lwps => {
             for lwp in history.names.lwps.keys().copied().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp)) {
                 let (track, wakes) = (history.lwps.of(lwp.into()), wakes.of(lwp.into()));
-                count(Group::of_lwp(history, by, lwp), Group::Lwp(lwp), &mut |each| {
-                    waits::of_lwp(history, lwp, track, wakes, each);
+                let kinds = tally.of(Group::of_lwp(history, by, lwp));
+                waits::of_lwp(history, lwp, track, wakes, &mut |wait, tick| {
+                    count.add(kinds, Group::Lwp(lwp), wait, tick);
                 });
             }
         }
         Level::Threads => {
             for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
                 let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
-                count(Group::of_thread(history, by, thread), Group::Thread(thread), &mut |each| {
-                    waits::of_thread(history, track, wakes, each);
+                let kinds = tally.of(Group::of_thread(history, by, thread));
+                waits::of_thread(history, track, wakes, &mut |wait, tick| {
+                    count.add(kinds, Group::Thread(thread), wait, tick);
                 });
             }
         }
     }
+    let Count { worst, uncounted, .. } = count;
     let mut answer = if request.worst > 0 {
         worst.finish(history, by, level)
     } else {
@@ -82,6 +74,28 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             .push(format!("{uncounted} waits are not counted: events are missing at their begin or end."));
     }
     Ok(answer)
+}
+
+/// Takes those waits that the request is about.
+struct Count<'r> {
+    request: &'r Request,
+    worst: Worst,
+    uncounted: u64,
+}
+
+impl Count<'_> {
+    /// A wait that ended at a tick; `None` if it is not known when it began or ended.
+    fn add(&mut self, kinds: &mut HashMap<Kind, Vec<i64>>, actor: Group, wait: Option<Wait>, tick: i64) {
+        match wait {
+            _ if !self.request.window.contains(tick) => {}
+            None => self.uncounted += 1,
+            Some(wait) if !self.request.has_place(wait.lwp, wait.cpu) => {}
+            Some(wait) => {
+                kinds.entry(wait.kind).or_default().push(wait.to - wait.from);
+                self.worst.add(actor, wait);
+            }
+        }
+    }
 }
 
 /// The wakeups of each LWP or user thread that led to a dispatch, by their places, up to the dispatch.
