@@ -9,6 +9,7 @@ mod names;
 mod needs;
 mod rows;
 mod series;
+mod track;
 mod words;
 
 use crate::Interval;
@@ -17,7 +18,8 @@ pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
 pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
-pub use series::{Series, SeriesBuilder, Track};
+pub use series::{Series, SeriesBuilder};
+pub use track::Track;
 pub use words::{Word, Words};
 
 /// What happened, as far as it was loaded.

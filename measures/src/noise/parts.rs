@@ -1,5 +1,7 @@
 //! What a stretch of a thread's life is made of: what interrupts took, what it waited, and the rest.
 
+use std::collections::HashMap;
+
 use sigmund_model::{LwpState, ThreadState};
 
 use crate::{History, Interval, Request, Word};
@@ -100,6 +102,15 @@ pub(super) struct Splitter<'h> {
     history: &'h History,
     /// The parts that interrupts of a kind and name are: few, and asked often.
     known: Vec<((Word, Option<Word>), Part)>,
+    hints: Hints,
+}
+
+/// Where the last searches ended: stretches of a thread, or of threads together, come in the order of time.
+#[derive(Default)]
+struct Hints {
+    threads: HashMap<u64, usize>,
+    lwps: HashMap<u32, usize>,
+    cpus: HashMap<u32, usize>,
 }
 
 /// What a state is, of either level.
@@ -111,7 +122,7 @@ enum Is {
 
 impl<'h> Splitter<'h> {
     pub(super) fn new(history: &'h History) -> Splitter<'h> {
-        Splitter { history, known: Vec::new() }
+        Splitter { history, known: Vec::new(), hints: Hints::default() }
     }
 
     /// What a stretch of somebody's life is made of, as far as it was at the places that are asked for.
@@ -122,14 +133,19 @@ impl<'h> Splitter<'h> {
             Owner::Thread(thread) => {
                 let life = history.names.threads.get(&thread).map(|life| life.interval);
                 let stretch = life.map_or(stretch, |life| stretch.clipped(life).unwrap_or(EMPTY));
-                for (interval, stay) in history.threads.of(thread).partition(stretch) {
+                let mut hint = self.hints.threads.get(&thread).copied().unwrap_or(0);
+                for (interval, stay) in history.threads.of(thread).partition_near(stretch, &mut hint) {
                     let lwp = stay.and_then(|stay| stay.lwp);
                     let is = stay.map_or(Is::Part(Part::Unknown), |stay| of_thread(stay.state));
                     let needs_cpu = matches!(is, Is::OnCpu) || places.cpus.is_some();
                     let cpu = lwp.filter(|_| needs_cpu);
-                    let cpu = cpu.and_then(|lwp| history.lwps.of(lwp.into()).at(interval.from)?.1.cpu);
+                    let cpu = cpu.and_then(|lwp| {
+                        let hint = self.hints.lwps.entry(lwp).or_default();
+                        history.lwps.of(lwp.into()).at_near(interval.from, hint)?.1.cpu
+                    });
                     self.add(&mut parts, is, interval, lwp, cpu, places);
                 }
+                self.hints.threads.insert(thread, hint);
             }
             Owner::Lwp(lwp) => {
                 let life = history.names.lwps.get(&lwp).map(|life| life.interval);
@@ -160,7 +176,8 @@ impl<'h> Splitter<'h> {
         match (is, cpu) {
             (Is::Part(part), _) => parts.add(part, interval.ticks()),
             (_, Some(cpu)) => {
-                for (piece, place) in self.history.innermost.of(cpu.into()).within(interval) {
+                let hint = self.hints.cpus.entry(cpu).or_default();
+                for (piece, place) in self.history.innermost.of(cpu.into()).within_near(interval, hint) {
                     parts.add(self.interrupt(*place), piece.ticks());
                 }
             }
