@@ -14,13 +14,13 @@ use crate::{
 pub(crate) const SWITCH_COST: Measure = Measure {
     name: "switch-cost",
     question: "How much time does a switch from one thread to another take, at most?",
-    definition: "LWPs: on one CPU, from the last event of the LWP that leaves (sched_switch itself is one) to the first event of \
-        the one that comes. User threads: on one LWP, from the last event of the user thread that leaves to the first of the \
-        one that comes, if the LWP was on a CPU all the while. An upper bound, since events are sparse: the more are traced, \
-        the closer it is; count says how many pairs it rests on. Events in interrupts belong to the LWP that they interrupt, \
-        and to no user thread. One row for the LWP or user thread that comes, and for what left: idle (the idle task), or \
-        other. A pair counts whole if its end is in the window, and by the LWP and CPU of its end. A pair in which events may \
-        be missing is not counted.",
+    definition: "LWPs: on one CPU, from the last event of the LWP that leaves (sched_switch itself is one) to the first event \
+        of the one that comes. User threads: on one LWP, from the last event of the user thread that leaves to the \
+        first of the one that comes, if the LWP was on a CPU all the while. An upper bound, since events are sparse: \
+        the more are traced, the closer it is; count says how many pairs it rests on. Events in interrupts belong to \
+        the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
+        what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
+        and CPU of its end. A pair in which events may be missing is not counted.",
     needs: Needs { lwp_states: true, events: true, ..Needs::NONE },
     answer,
 };

@@ -17,15 +17,16 @@ pub(crate) const LATENCY: Measure = Measure {
     name: "latency",
     question: "How long does my thread wait until it runs, and who had the CPU meanwhile?",
     definition: "LWPs: the run-queue latency, from the wakeup (sched_waking; sched_wakeup where only that is traced), or from \
-        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by sched_yield), \
-        involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that tell the two apart). \
-        User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, quantum, creation; an unpark before \
-        it had left its LWP counts from its leaving, one of a user thread that is new or ready counts for nothing. Waking what \
-        is awake has no latency. A latency counts whole, if its end is in the window, and by the LWP and CPU where it ends: \
-        one in a run queue may have been moved to another meanwhile. One whose begin or end is not known, because events are \
-        missing, is not counted; a note says how many. With --worst N, the N longest: by the CPU in whose run queue it was put \
-        (the one that it left, if that is not known), who had that CPU longest; for user threads what the LWPs of its process \
-        carried longest, in LWP-ticks.",
+        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by \
+        sched_yield), involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that \
+        tell the two apart). User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, \
+        quantum, creation; an unpark before it had left its LWP counts from its leaving, one of a user thread that \
+        is new or ready counts for nothing. Waking what is awake has no latency. A latency counts whole, if its end \
+        is in the window, and by the LWP and CPU where it ends: one in a run queue may have been moved to another \
+        meanwhile. One whose begin or end is not known, because events are missing, is not counted; a note says how \
+        many. With --worst N, the N longest: by the CPU in whose run queue it was put (the one that it left, if that \
+        is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
+        LWP-ticks.",
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
     answer,
 };
