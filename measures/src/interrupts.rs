@@ -14,11 +14,12 @@ pub(crate) const INTERRUPTS: Measure = Measure {
     heading: crate::measure::headings::WAY,
     subject: crate::measure::Subject::None,
     definition: "For each kind, number and name of interrupt (softirqs are interrupts, too) how many there were, and the \
-        distribution of their own time: from entry to exit, without the interrupts that are inside of it. Both are cut to the \
-        window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One whose exit was not \
-        seen counts as long as it is known; unended says how many these are. Whom it hit is the user thread that was active \
-        (by LWP: the LWP on the CPU; idle for the idle task) and stays the same for all of its length; the row names who lost \
-        most. Only interrupts that hit the selected user threads, LWPs and CPUs count.",
+        distribution of their own time: from entry to exit, without the interrupts that are inside of it. Both are \
+        cut to the window; an interrupt counts if any of it is inside. wall_tick is the sum with those inside. One \
+        whose exit was not seen counts as long as it is known; unended says how many these are. Whom it hit is the \
+        user thread that was active (by LWP: the LWP on the CPU; idle for the idle task) and stays the same for all \
+        of its length; the row names who lost most. Only interrupts that hit the selected user threads, LWPs and \
+        CPUs count.",
     needs: Needs { interrupts: true, ..Needs::NONE },
     answer,
 };

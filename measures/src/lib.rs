@@ -14,6 +14,7 @@ mod culprit;
 mod distribution;
 mod explain;
 mod functions;
+mod gaps;
 mod groups;
 mod histogram;
 mod history;
@@ -23,10 +24,13 @@ mod interval;
 mod latency;
 mod locks;
 mod measure;
+mod noise;
 mod pictures;
 mod quanta;
 mod request;
 mod states;
+mod summary;
+mod switch_cost;
 mod tally;
 mod walk;
 
@@ -37,8 +41,8 @@ pub use distribution::Distribution;
 pub use functions::folded;
 pub use histogram::Histogram;
 pub use history::{
-    Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
-    SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
+    Context, EventAt, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs,
+    Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};

@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, functions,
-    interrupts, latency, locks, quanta, states,
+    interrupts, latency, locks, noise, quanta, states, summary, switch_cost,
 };
 
 /// What a measure is about, other than threads and time: the placeholder of that in the command's help.
@@ -51,6 +51,7 @@ impl std::fmt::Debug for Measure {
 
 /// Every measure, in the order of the command's help.
 pub const ALL: &[Measure] = &[
+    summary::SUMMARY,
     states::STATES,
     breakdown::BREAKDOWN,
     functions::FUNCTIONS,
@@ -60,7 +61,9 @@ pub const ALL: &[Measure] = &[
     locks::LOCKS,
     critical_sections::CRITICAL_SECTIONS,
     interrupts::INTERRUPTS,
+    noise::NOISE,
     quanta::QUANTA,
+    switch_cost::SWITCH_COST,
 ];
 
 /// The measure of this name.

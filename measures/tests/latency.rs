@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use sigmund_measures::{By, Context, History, Interval, Request, Wakeup};
+use sigmund_measures::{By, Context, History, Interval, Request, Wakeup, who_had_lwps};
 use sigmund_model::{
     EndReason::{self, *},
     LwpState::{Exited, Runnable, Running, Sleeping, Unknown},
@@ -241,5 +241,30 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
                 worst.rows.iter().map(|row| number_in(&worst, row, "latency_tick")).collect();
             assert_eq!(listed, longest, "seed {seed} {by:?}");
         }
+    }
+}
+
+#[test]
+fn what_lwps_carried_sums_to_the_ticks_of_all_of_them() {
+    let mut figures = BTreeMap::new();
+    for seed in 0..200 {
+        let (ticks, history) = Machine::new(seed).history();
+        let window = Interval::new(seed as i64, 200 + seed as i64);
+        let lwps: Vec<u32> = (0..LWPS).map(tid).collect();
+        figures.clear();
+        for now in (window.from..window.to).map(|tick| &ticks[tick as usize]) {
+            for lwp in &now.lwps {
+                let label = match lwp.carries {
+                    Some(thread) => format!("{}(work/{thread})", number(thread)),
+                    None => format!("LWPs without a user thread, {}", lwp.state.name()),
+                };
+                *figures.entry(label).or_insert(0) += 1;
+            }
+        }
+        let shares = who_had_lwps(&history, By::Thread, &lwps, window);
+        let shares: BTreeMap<_, _> =
+            shares.iter().map(|(culprit, ticks)| (culprit.label(&history), *ticks)).collect();
+        assert_eq!(shares, figures, "seed {seed}");
+        assert_eq!(shares.values().sum::<i64>(), window.ticks() * LWPS as i64, "seed {seed}");
     }
 }

@@ -4,18 +4,22 @@
 //! ([`Needs`]). What was not loaded is empty.
 
 mod derived;
+mod events;
 mod names;
 mod needs;
 mod rows;
 mod series;
+mod track;
 mod words;
 
 use crate::Interval;
 
+pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
 pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
-pub use series::{Series, SeriesBuilder, Track};
+pub use series::{Series, SeriesBuilder};
+pub use track::Track;
 pub use words::{Word, Words};
 
 /// What happened, as far as it was loaded.
@@ -51,6 +55,8 @@ pub struct History {
     pub locks: Vec<LockRequest>,
     /// The places in `locks` of the requests of each user thread that had to wait, each to its end as far as it is known.
     pub lock_waits: Series<u32>,
+    /// Events, sorted by time; of the same tick in the order of the table.
+    pub events: Vec<EventAt>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
@@ -93,6 +99,7 @@ impl HistoryBuilder {
         history.syscalls.sort_by_key(|call| call.interval.from);
         history.spans.sort_by_key(|span| (span.interval.from, span.depth));
         history.locks.sort_by_key(|request| request.tick);
+        history.events.sort_by_key(|event| event.tick());
         history.gaps.sort_by_key(|gap| gap.interval);
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
         history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);

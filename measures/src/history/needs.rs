@@ -17,6 +17,8 @@ pub struct Needs {
     pub spans: bool,
     /// `locks`.
     pub locks: bool,
+    /// `events`: when and where, no more.
+    pub events: bool,
 }
 
 impl Needs {
@@ -29,10 +31,18 @@ impl Needs {
         syscalls: false,
         spans: false,
         locks: false,
+        events: false,
     };
     /// The states of both levels.
     pub const STATES: Needs = Needs { thread_states: true, lwp_states: true, ..Needs::NONE };
     /// All of them.
-    pub const ALL: Needs =
-        Needs { wakeups: true, interrupts: true, syscalls: true, spans: true, locks: true, ..Needs::STATES };
+    pub const ALL: Needs = Needs {
+        wakeups: true,
+        interrupts: true,
+        syscalls: true,
+        spans: true,
+        locks: true,
+        events: true,
+        ..Needs::STATES
+    };
 }

@@ -1,7 +1,8 @@
 //! Intervals of many threads, LWPs or CPUs, found by number and time.
 
-use std::{collections::HashMap, iter, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
+use super::Track;
 use crate::Interval;
 
 /// What each of many keys was doing, and when.
@@ -113,113 +114,6 @@ impl<T> Series<T> {
     }
 }
 
-/// The intervals of one key.
-#[derive(Debug)]
-pub struct Track<'s, T> {
-    from: &'s [i64],
-    to: &'s [i64],
-    values: &'s [T],
-}
-
-impl<T> Clone for Track<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Track<'_, T> {}
-
-impl<'s, T> Track<'s, T> {
-    /// How many intervals there are.
-    pub fn len(self) -> usize {
-        self.values.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// The interval at a place in the order of time.
-    pub fn get(self, place: usize) -> Option<(Interval, &'s T)> {
-        let value = self.values.get(place)?;
-        Some((Interval { from: self.from[place], to: self.to[place] }, value))
-    }
-
-    /// All intervals in the order of time.
-    pub fn iter(self) -> impl DoubleEndedIterator<Item = (Interval, &'s T)> {
-        (0..self.len()).filter_map(move |place| self.get(place))
-    }
-
-    /// The place of the interval that contains a tick.
-    pub fn place_at(self, tick: i64) -> Option<usize> {
-        let place = self.from.partition_point(|from| *from <= tick).checked_sub(1)?;
-        (tick < self.to[place]).then_some(place)
-    }
-
-    /// The place of the interval that contains the instant just before a tick: the one that ends there, or goes on.
-    pub fn place_before(self, tick: i64) -> Option<usize> {
-        let mut place = self.from.partition_point(|from| *from < tick).checked_sub(1)?;
-        // Intervals of length 0 contain no instant.
-        while place > 0 && self.to[place] == self.from[place] && self.to[place - 1] >= tick {
-            place -= 1;
-        }
-        (tick <= self.to[place]).then_some(place)
-    }
-
-    /// How many intervals begin at a tick or before.
-    pub fn count_from(self, tick: i64) -> usize {
-        self.from.partition_point(|from| *from <= tick)
-    }
-
-    /// Where the hole begins that contains the instant just before a tick; `i64::MIN` if nothing is known before.
-    pub fn hole_before(self, tick: i64) -> i64 {
-        let place = self.from.partition_point(|from| *from < tick).checked_sub(1);
-        place.map_or(i64::MIN, |place| self.to[place])
-    }
-
-    /// The interval that contains a tick.
-    pub fn at(self, tick: i64) -> Option<(Interval, &'s T)> {
-        self.get(self.place_at(tick)?)
-    }
-
-    /// The interval that contains the instant just before a tick.
-    pub fn before(self, tick: i64) -> Option<(Interval, &'s T)> {
-        self.get(self.place_before(tick)?)
-    }
-
-    /// The intervals that overlap `window`, clipped to it, in the order of time.
-    pub fn within(self, window: Interval) -> impl Iterator<Item = (Interval, &'s T)> {
-        let first = self.to.partition_point(|to| *to < window.from);
-        let rest = (first..self.len()).filter_map(move |place| self.get(place));
-        rest.take_while(move |(interval, _)| interval.from < window.to)
-            .filter_map(move |(interval, value)| Some((interval.clipped(window)?, value)))
-    }
-
-    /// Like [`within`](Self::within), but with the holes between the intervals as `None`, so that the parts sum to the
-    /// window.
-    pub fn partition(self, window: Interval) -> impl Iterator<Item = (Interval, Option<&'s T>)> {
-        let mut inside = self.within(window).peekable();
-        let mut at = window.from;
-        iter::from_fn(move || {
-            if at >= window.to {
-                return None;
-            }
-            // Of length 0: no part of the window.
-            while inside.next_if(|(interval, _)| interval.ticks() == 0).is_some() {}
-            let hole_ends = inside.peek().map_or(window.to, |(interval, _)| interval.from);
-            if at < hole_ends {
-                let hole = Interval::new(at, hole_ends);
-                at = hole_ends;
-                return Some((hole, None));
-            }
-            let (interval, value) = inside.next()?;
-            at = interval.to;
-            Some((interval, Some(value)))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,6 +143,9 @@ mod tests {
             [None, Some('a'), Some('a'), Some('b'), None, None, Some('c'), None]
         );
         assert_eq!(series.of(3).at(7), None);
+        for (tick, mut hint) in (0..50).flat_map(|tick| (0..5).map(move |hint| (tick, hint))) {
+            assert_eq!(one.at_near(tick, &mut hint), one.at(tick), "{tick}");
+        }
         assert_eq!(series.len(), 4);
     }
 

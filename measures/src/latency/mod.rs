@@ -3,11 +3,13 @@
 mod waits;
 mod worst;
 
+use std::collections::HashMap;
+
 use crate::{
     Answer, Column, Distribution, Group, History, Level, Measure, Needs, Request, Series, SeriesBuilder,
     tally::{self, Tally},
 };
-use waits::Wait;
+use waits::{Kind, Wait};
 use worst::Worst;
 
 /// How long LWPs waited for a CPU, and user threads for an LWP.
@@ -17,15 +19,16 @@ pub(crate) const LATENCY: Measure = Measure {
     heading: crate::measure::headings::LATE,
     subject: crate::measure::Subject::None,
     definition: "LWPs: the run-queue latency, from the wakeup (sched_waking; sched_wakeup where only that is traced), or from \
-        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by sched_yield), \
-        involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that tell the two apart). \
-        User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, quantum, creation; an unpark before \
-        it had left its LWP counts from its leaving, one of a user thread that is new or ready counts for nothing. Waking what \
-        is awake has no latency. A latency counts whole, if its end is in the window, and by the LWP and CPU where it ends: \
-        one in a run queue may have been moved to another meanwhile. One whose begin or end is not known, because events are \
-        missing, is not counted; a note says how many. With --worst N, the N longest: by the CPU in whose run queue it was put \
-        (the one that it left, if that is not known), who had that CPU longest; for user threads what the LWPs of its process \
-        carried longest, in LWP-ticks.",
+        the switch that left it runnable, to the switch in. Kinds: wakeup, voluntary (it left its CPU by \
+        sched_yield), involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that \
+        tell the two apart). User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, \
+        quantum, creation; an unpark before it had left its LWP counts from its leaving, one of a user thread that \
+        is new or ready counts for nothing. Waking what is awake has no latency. A latency counts whole, if its end \
+        is in the window, and by the LWP and CPU where it ends: one in a run queue may have been moved to another \
+        meanwhile. One whose begin or end is not known, because events are missing, is not counted; a note says how \
+        many. With --worst N, the N longest: by the CPU in whose run queue it was put (the one that it left, if that \
+        is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
+        LWP-ticks.",
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
     answer,
 };
@@ -34,38 +37,28 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level) = (request.by(history), request.level(history));
     let wakes = wakes(history, level);
     let mut tally = Tally::new();
-    let mut worst = Worst::new(request.worst);
-    let mut uncounted = 0;
-    let mut count = |group: Group, actor: Group, each: &mut dyn FnMut(&mut dyn FnMut(Option<Wait>, i64))| {
-        let kinds = tally.of(group);
-        each(&mut |wait, tick| match wait {
-            _ if !request.window.contains(tick) => {}
-            None => uncounted += 1,
-            Some(wait) if !request.has_place(wait.lwp, wait.cpu) => {}
-            Some(wait) => {
-                kinds.entry(wait.kind).or_insert_with(Vec::new).push(wait.to - wait.from);
-                worst.add(&actor, wait);
-            }
-        });
-    };
+    let mut count = Count { request, worst: Worst::new(request.worst), uncounted: 0 };
     match level {
         Level::Lwps => {
             for lwp in history.names.lwps.keys().copied().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp)) {
                 let (track, wakes) = (history.lwps.of(lwp.into()), wakes.of(lwp.into()));
-                count(Group::of_lwp(history, by, lwp), Group::Lwp(lwp), &mut |each| {
-                    waits::of_lwp(history, lwp, track, wakes, each);
+                let kinds = tally.of(Group::of_lwp(history, by, lwp));
+                waits::of_lwp(history, lwp, track, wakes, &mut |wait, tick| {
+                    count.add(kinds, Group::Lwp(lwp), wait, tick);
                 });
             }
         }
         Level::Threads => {
             for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
                 let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
-                count(Group::of_thread(history, by, thread), Group::Thread(thread), &mut |each| {
-                    waits::of_thread(history, track, wakes, each);
+                let kinds = tally.of(Group::of_thread(history, by, thread));
+                waits::of_thread(history, track, wakes, &mut |wait, tick| {
+                    count.add(kinds, Group::Thread(thread), wait, tick);
                 });
             }
         }
     }
+    let Count { worst, uncounted, .. } = count;
     let mut answer = if request.worst > 0 {
         worst.finish(history, by, level)
     } else {
@@ -84,6 +77,28 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             .push(format!("{uncounted} waits are not counted: events are missing at their begin or end."));
     }
     Ok(answer)
+}
+
+/// Takes those waits that the request is about.
+struct Count<'r> {
+    request: &'r Request,
+    worst: Worst,
+    uncounted: u64,
+}
+
+impl Count<'_> {
+    /// A wait that ended at a tick; `None` if it is not known when it began or ended.
+    fn add(&mut self, kinds: &mut HashMap<Kind, Vec<i64>>, actor: Group, wait: Option<Wait>, tick: i64) {
+        match wait {
+            _ if !self.request.window.contains(tick) => {}
+            None => self.uncounted += 1,
+            Some(wait) if !self.request.has_place(wait.lwp, wait.cpu) => {}
+            Some(wait) => {
+                kinds.entry(wait.kind).or_default().push(wait.to - wait.from);
+                self.worst.add(actor, wait);
+            }
+        }
+    }
 }
 
 /// The wakeups of each LWP or user thread that led to a dispatch, by their places, up to the dispatch.

@@ -18,11 +18,11 @@ impl Worst {
         Worst { limit, waits: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, actor: &Group, wait: Wait) {
+    pub(super) fn add(&mut self, actor: Group, wait: Wait) {
         if self.limit == 0 {
             return;
         }
-        self.waits.push((actor.clone(), wait));
+        self.waits.push((actor, wait));
         // Sorted once in a while, so that an addition takes log N on average.
         if self.waits.len() >= self.limit.saturating_mul(2).saturating_add(1000) {
             self.cut();

@@ -1,0 +1,227 @@
+//! What a stretch of a thread's life is made of: what interrupts took, what it waited, and the rest.
+
+use std::collections::HashMap;
+
+use sigmund_model::{LwpState, ThreadState};
+
+use crate::{History, Interval, Request, Word};
+
+/// Whose life it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owner {
+    Thread(u64),
+    Lwp(u32),
+}
+
+/// What is no pure time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Part {
+    Timer,
+    Irq,
+    Softirq,
+    Ipi,
+    Vector,
+    Nmi,
+    OtherInterrupt,
+    OffCpu,
+    Waits,
+    Unknown,
+}
+
+impl Part {
+    pub(super) const ALL: &[Part] = &[
+        Part::Timer,
+        Part::Irq,
+        Part::Softirq,
+        Part::Ipi,
+        Part::Vector,
+        Part::Nmi,
+        Part::OtherInterrupt,
+        Part::OffCpu,
+        Part::Waits,
+        Part::Unknown,
+    ];
+    const INTERRUPTS: [Part; 6] =
+        [Part::Irq, Part::Softirq, Part::Ipi, Part::Vector, Part::Nmi, Part::OtherInterrupt];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Part::Timer => "timer",
+            Part::Irq => "irq",
+            Part::Softirq => "softirq",
+            Part::Ipi => "ipi",
+            Part::Vector => "vector",
+            Part::Nmi => "nmi",
+            Part::OtherInterrupt => "other-interrupt",
+            Part::OffCpu => "off-cpu",
+            Part::Waits => "waits",
+            Part::Unknown => "unknown",
+        }
+    }
+
+    fn of_interrupt(kind: &str, name: Option<&str>) -> Part {
+        match (kind, name) {
+            ("timer", _) | ("irq", Some("timer")) | ("softirq", Some("TIMER" | "HRTIMER")) => Part::Timer,
+            ("irq", _) => Part::Irq,
+            ("softirq", _) => Part::Softirq,
+            ("ipi", _) => Part::Ipi,
+            ("vector", _) => Part::Vector,
+            ("nmi", _) => Part::Nmi,
+            _ => Part::OtherInterrupt,
+        }
+    }
+}
+
+/// A stretch, split: the parts and the pure time sum to the wall time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    pub(super) wall: i64,
+    parts: [i64; Part::ALL.len()],
+}
+
+impl Parts {
+    pub(super) fn of(&self, part: Part) -> i64 {
+        self.parts[part as usize]
+    }
+
+    pub(super) fn other_interrupts(&self) -> i64 {
+        Part::INTERRUPTS.iter().map(|part| self.of(*part)).sum()
+    }
+
+    pub(super) fn pure(&self) -> i64 {
+        self.wall - self.parts.iter().sum::<i64>()
+    }
+
+    fn add(&mut self, part: Part, ticks: i64) {
+        self.parts[part as usize] += ticks;
+    }
+}
+
+/// Splits stretches.
+pub(super) struct Splitter<'h> {
+    history: &'h History,
+    /// The parts that interrupts of a kind and name are: few, and asked often.
+    known: Vec<((Word, Option<Word>), Part)>,
+    hints: Hints,
+}
+
+/// Where the last searches ended: stretches of a thread, or of threads together, come in the order of time.
+#[derive(Default)]
+struct Hints {
+    threads: HashMap<u64, usize>,
+    lwps: HashMap<u32, usize>,
+    cpus: HashMap<u32, usize>,
+}
+
+/// What a state is, of either level.
+enum Is {
+    OnCpu,
+    Part(Part),
+    Over,
+}
+
+impl<'h> Splitter<'h> {
+    pub(super) fn new(history: &'h History) -> Splitter<'h> {
+        Splitter { history, known: Vec::new(), hints: Hints::default() }
+    }
+
+    /// What a stretch of somebody's life is made of, as far as it was at the places that are asked for.
+    pub(super) fn split(&mut self, owner: Owner, stretch: Interval, places: &Request) -> Parts {
+        let history = self.history;
+        let mut parts = Parts::default();
+        match owner {
+            Owner::Thread(thread) => {
+                let life = history.names.threads.get(&thread).map(|life| life.interval);
+                let stretch = life.map_or(stretch, |life| stretch.clipped(life).unwrap_or(EMPTY));
+                let mut hint = self.hints.threads.get(&thread).copied().unwrap_or(0);
+                for (interval, stay) in history.threads.of(thread).partition_near(stretch, &mut hint) {
+                    let lwp = stay.and_then(|stay| stay.lwp);
+                    let is = stay.map_or(Is::Part(Part::Unknown), |stay| of_thread(stay.state));
+                    let needs_cpu = matches!(is, Is::OnCpu) || places.cpus.is_some();
+                    let cpu = lwp.filter(|_| needs_cpu);
+                    let cpu = cpu.and_then(|lwp| {
+                        let hint = self.hints.lwps.entry(lwp).or_default();
+                        history.lwps.of(lwp.into()).at_near(interval.from, hint)?.1.cpu
+                    });
+                    self.add(&mut parts, is, interval, lwp, cpu, places);
+                }
+                self.hints.threads.insert(thread, hint);
+            }
+            Owner::Lwp(lwp) => {
+                let life = history.names.lwps.get(&lwp).map(|life| life.interval);
+                let stretch = life.map_or(stretch, |life| stretch.clipped(life).unwrap_or(EMPTY));
+                for (interval, stay) in history.lwps.of(lwp.into()).partition(stretch) {
+                    let cpu = stay.and_then(|stay| stay.cpu);
+                    let is = stay.map_or(Is::Part(Part::Unknown), |stay| of_lwp(stay.state));
+                    self.add(&mut parts, is, interval, Some(lwp), cpu, places);
+                }
+            }
+        }
+        parts
+    }
+
+    fn add(
+        &mut self,
+        parts: &mut Parts,
+        is: Is,
+        interval: Interval,
+        lwp: Option<u32>,
+        cpu: Option<u32>,
+        places: &Request,
+    ) {
+        if matches!(is, Is::Over) || !places.has_place(lwp, cpu) {
+            return;
+        }
+        parts.wall += interval.ticks();
+        match (is, cpu) {
+            (Is::Part(part), _) => parts.add(part, interval.ticks()),
+            (_, Some(cpu)) => {
+                let hint = self.hints.cpus.entry(cpu).or_default();
+                for (piece, place) in self.history.innermost.of(cpu.into()).within_near(interval, hint) {
+                    parts.add(self.interrupt(*place), piece.ticks());
+                }
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn interrupt(&mut self, place: u32) -> Part {
+        let Some(interrupt) = self.history.interrupts.get(place as usize) else {
+            return Part::OtherInterrupt;
+        };
+        let key = (interrupt.kind, interrupt.name);
+        if let Some((_, part)) = self.known.iter().find(|(known, _)| *known == key) {
+            return *part;
+        }
+        let words = &self.history.words;
+        let part = Part::of_interrupt(words.text(key.0), key.1.map(|name| words.text(name)));
+        self.known.push((key, part));
+        part
+    }
+}
+
+const EMPTY: Interval = Interval { from: 0, to: 0 };
+
+fn of_thread(state: ThreadState) -> Is {
+    match state {
+        ThreadState::Active => Is::OnCpu,
+        ThreadState::New | ThreadState::Ready | ThreadState::Stalled => Is::Part(Part::OffCpu),
+        ThreadState::InKernel | ThreadState::Blocked | ThreadState::Stopped => Is::Part(Part::Waits),
+        ThreadState::Exited => Is::Over,
+        ThreadState::OffCpu | ThreadState::Mounted | ThreadState::Unmounted | ThreadState::Unknown => {
+            Is::Part(Part::Unknown)
+        }
+    }
+}
+
+fn of_lwp(state: LwpState) -> Is {
+    match state {
+        LwpState::Running => Is::OnCpu,
+        LwpState::Runnable => Is::Part(Part::OffCpu),
+        LwpState::Sleeping | LwpState::DiskSleep | LwpState::Idle | LwpState::Stopped => {
+            Is::Part(Part::Waits)
+        }
+        LwpState::Exited => Is::Over,
+        LwpState::OffCpu | LwpState::Unknown => Is::Part(Part::Unknown),
+    }
+}
