@@ -17,21 +17,31 @@ pub(crate) struct Lock {
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     numbers: HashMap<Lock, u32>,
-    processes: HashMap<Option<Owner>, Option<u32>>,
+    /// A number for who asks, and its process.
+    owners: HashMap<Option<Owner>, (u32, Option<u32>)>,
     locks: Vec<Lock>,
 }
 
 impl Locks {
     pub(crate) fn number(&mut self, history: &History, request: &LockRequest) -> u32 {
-        let owner = request.owner();
-        let process =
-            *self.processes.entry(owner).or_insert_with(|| owner.and_then(|owner| owner.process(history)));
+        let (_, process) = self.known(history, request);
         let lock = Lock { process, object: request.object };
         let next = self.locks.len() as u32;
         *self.numbers.entry(lock).or_insert_with(|| {
             self.locks.push(lock);
             next
         })
+    }
+
+    /// A number for who asks.
+    pub(crate) fn owner(&mut self, history: &History, request: &LockRequest) -> u32 {
+        self.known(history, request).0
+    }
+
+    fn known(&mut self, history: &History, request: &LockRequest) -> (u32, Option<u32>) {
+        let owner = request.owner();
+        let next = self.owners.len() as u32;
+        *self.owners.entry(owner).or_insert_with(|| (next, owner.and_then(|owner| owner.process(history))))
     }
 
     pub(crate) fn lock(&self, number: u32) -> Lock {

@@ -177,21 +177,18 @@ impl Timeline {
         let mut line = Line { label, columns: Vec::with_capacity(self.columns), sums: [0; Shown::ALL.len()] };
         let mut shares = [0; Shown::ALL.len()];
         for (interval, state) in states {
-            // Without a state: in its life that is not known.
-            let alive =
-                Interval::new(life.interval.from.max(interval.from), life.interval.to.min(interval.to));
-            let hole = |from, to, shown| (Interval::new(from, to), shown);
-            let parts = match state {
-                Some(shown) => {
-                    [hole(interval.from, interval.to, shown.unwrap_or(Shown::NotThere)); 1].to_vec()
+            // Without a state it is unknown in its life, and not alive before and after.
+            let (shown, inner) = match state {
+                Some(shown) => (shown.unwrap_or(Shown::NotThere), interval),
+                None => {
+                    (Shown::Unknown, life.interval.clipped(interval).unwrap_or(Interval::new(interval.to, 0)))
                 }
-                None if alive.ticks() == 0 => vec![hole(interval.from, interval.to, Shown::NotThere)],
-                None => vec![
-                    hole(interval.from, alive.from, Shown::NotThere),
-                    hole(alive.from, alive.to, Shown::Unknown),
-                    hole(alive.to, interval.to, Shown::NotThere),
-                ],
             };
+            let parts = [
+                (Interval::new(interval.from, inner.from), Shown::NotThere),
+                (inner, shown),
+                (Interval::new(inner.to, interval.to), Shown::NotThere),
+            ];
             for (part, shown) in parts {
                 line.sums[shown as usize] += part.ticks();
                 let mut at = part.from;
