@@ -15,6 +15,7 @@ mod history;
 mod instances;
 mod interval;
 mod measure;
+mod reactivity;
 mod request;
 mod states;
 mod walk;
@@ -24,13 +25,14 @@ pub use critical_path::critical_path_chain;
 pub use culprit::{Culprit, who_had_cpu};
 pub use distribution::Distribution;
 pub use history::{
-    Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs, Series,
+    Context, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Mark, Names, Needs, Series,
     SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, named};
+pub use reactivity::{Pair, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use instances::{Instance, instances};
-use walk::{Key, Totals, each_piece, object_label};
+use walk::{Key, Totals, each_piece, interrupt_of, object_label, wait_context};

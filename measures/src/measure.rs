@@ -1,6 +1,6 @@
 //! All measures, by name.
 
-use crate::{Answer, History, Needs, Request, critical_path, explain, states};
+use crate::{Answer, History, Needs, Request, critical_path, explain, reactivity, states};
 
 /// A question that can be asked of any trace.
 #[derive(Clone, Copy)]
@@ -24,7 +24,8 @@ impl std::fmt::Debug for Measure {
 }
 
 /// Every measure, in the order of the command's help.
-pub const ALL: &[Measure] = &[states::STATES, critical_path::CRITICAL_PATH, explain::EXPLAIN];
+pub const ALL: &[Measure] =
+    &[states::STATES, critical_path::CRITICAL_PATH, explain::EXPLAIN, reactivity::REACTIVITY];
 
 /// The measure of this name.
 pub fn named(name: &str) -> Option<&'static Measure> {

@@ -14,7 +14,7 @@ use crate::Interval;
 
 pub use names::{Life, Names};
 pub use needs::Needs;
-pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
+pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup};
 pub use series::{Series, SeriesBuilder, Track};
 pub use words::{Word, Words};
 
@@ -53,6 +53,8 @@ pub struct History {
     pub lock_waits: Series<u32>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
+    /// Events that FROM and TO of a question select, sorted by time; of equal time in the order of the events.
+    pub marks: Vec<Mark>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
     pub names: Names,
     /// Names of other things.
@@ -96,6 +98,7 @@ impl HistoryBuilder {
         history.spans.sort_by_key(|span| (span.interval.from, span.depth));
         history.locks.sort_by_key(|request| request.tick);
         history.gaps.sort_by_key(|gap| gap.interval);
+        history.marks.sort_by_key(|mark| mark.tick);
         history.calls = derived::calls(&history.syscalls);
         (history.unparks, history.wakings) = derived::wakeups_by_target(&history.wakeups);
         history.lock_waits = derived::lock_waits(&history.locks);
