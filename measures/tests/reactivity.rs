@@ -60,7 +60,7 @@ fn drawn() -> History {
     mark(20, 0, Context::Task, 900, None, 2, true);
     mark(50, 0, Context::Idle, 0, None, 1, true);
     let mut history = drawing.build();
-    // LWP 902 belongs to another process, and so does 900.
+    // These are of another process than the threads.
     for lwp in [102, 900, 901] {
         history.names.lwps.get_mut(&lwp).unwrap().pid = Some(7);
     }
@@ -149,7 +149,7 @@ fn marks(ticks: &[Now], seed: u64) -> Vec<Mark> {
             (false, Some(_)) => Context::Task,
             (false, None) => Context::Idle,
         };
-        let is_from = (random >> 30) % 3 == 0;
+        let is_from = (random >> 30).is_multiple_of(3);
         marks.push(Mark {
             tick: tick as i64,
             cpu: Some(cpu as u32),
@@ -158,7 +158,7 @@ fn marks(ticks: &[Now], seed: u64) -> Vec<Mark> {
             thread: lwp.and_then(|lwp| now.lwps[lwp].carries).filter(|_| !in_interrupt).map(number),
             key: (random >> 40) % 3,
             is_from,
-            is_to: (random >> 33) % 3 != 0 && (!is_from || (random >> 36) % 2 == 0),
+            is_to: !(random >> 33).is_multiple_of(3) && (!is_from || (random >> 36).is_multiple_of(2)),
         });
     }
     marks.sort_by_key(|mark| mark.tick);
@@ -280,7 +280,7 @@ fn pairs_are_those_of_growing_the_set_tick_by_tick() {
         history.marks = marks(&ticks, seed);
         let softirq = history.words.intern("softirq");
         for (place, interrupt) in history.interrupts.iter_mut().enumerate() {
-            if mix(seed, 50 + place as u64) % 2 == 0 {
+            if mix(seed, 50 + place as u64).is_multiple_of(2) {
                 interrupt.kind = softirq;
             }
         }

@@ -12,7 +12,7 @@ pub(super) enum Waker {
 }
 
 /// The wakeup that ended a wait.
-pub(super) fn ended_by<'h>(history: &'h History, target: Actor, wait: Interval) -> Option<&'h Wakeup> {
+pub(super) fn ended_by(history: &History, target: Actor, wait: Interval) -> Option<&Wakeup> {
     let of_target = match target {
         Actor::Thread(thread) => history.unparks.of(thread),
         Actor::Lwp(lwp) => history.wakings.of(lwp.into()),
