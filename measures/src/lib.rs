@@ -27,6 +27,7 @@ mod measure;
 mod noise;
 mod pictures;
 mod quanta;
+mod reactivity;
 mod request;
 mod states;
 mod summary;
@@ -41,14 +42,15 @@ pub use distribution::Distribution;
 pub use functions::folded;
 pub use histogram::Histogram;
 pub use history::{
-    Context, EventAt, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Names, Needs,
-    Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
+    Context, EventAt, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Mark, Names,
+    Needs, Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};
 pub use pictures::{cdf_svg, gantt, gantt_svg};
+pub use reactivity::{Pair, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
 use instances::{Instance, instances};
-use walk::{Key, Totals, each_piece, object_label};
+use walk::{Key, Totals, each_piece, interrupt_of, object_label, wait_context};

@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, History, Needs, Request, breakdown, critical_path, critical_sections, explain, functions,
-    interrupts, latency, locks, noise, quanta, states, summary, switch_cost,
+    interrupts, latency, locks, noise, quanta, reactivity, states, summary, switch_cost,
 };
 
 /// What a measure is about, other than threads and time: the placeholder of that in the command's help.
@@ -14,6 +14,8 @@ pub enum Subject {
     Optional(&'static str),
     /// Something that must be named.
     Required(&'static str),
+    /// Two events, which the history has as marks.
+    Pair,
 }
 
 /// Headings of measures, in the order of the command's help.
@@ -56,6 +58,7 @@ pub const ALL: &[Measure] = &[
     breakdown::BREAKDOWN,
     functions::FUNCTIONS,
     latency::LATENCY,
+    reactivity::REACTIVITY,
     explain::EXPLAIN,
     critical_path::CRITICAL_PATH,
     locks::LOCKS,

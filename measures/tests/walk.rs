@@ -81,6 +81,8 @@ fn an_interrupt_that_wakes_is_what_was_waited_for() {
     assert_eq!(by_timer, [before, (10, 28, lwp, WaitingFor(Source::Context(Context::Irq)))]);
     let (read, by_idle) = walk(Context::Idle, 0, "irq");
     assert_eq!(by_idle, [before, (10, 28, lwp, InSystemCall(read))]);
+    let by_idle_task = walk(Context::Task, 0, "irq").1;
+    assert_eq!(by_idle_task, by_idle);
     let by_other = walk(Context::Task, 300, "irq").1;
     assert_eq!(by_other, [(0, 28, Actor::Lwp(300), What::Running)]);
 }
@@ -110,6 +112,22 @@ fn what_was_before_a_creation_is_the_creators() {
         expected[0] = (0, 20, Y, What::Unknown);
         assert_eq!(with_creator(nobody, &mut history), expected);
     }
+}
+
+// thread 1 |--active--|- blocked -|--active--|
+//          0          10          30         40       unparked at 10 and dispatched at once, before it waits
+#[test]
+fn a_wakeup_whose_dispatch_was_before_did_not_end_the_wait() {
+    let mut drawing = Drawing::default();
+    drawing
+        .thread(1, &[(0, 10, Active, 100), (10, 30, Blocked, 0), (30, 40, Active, 100)])
+        .thread(2, &[(0, 40, Active, 101)])
+        .lwp(100, &[(0, 40, Running, 0)])
+        .lwp(101, &[(0, 40, Running, 1)])
+        .wakeup(10, 0, Context::Task, Y, X);
+    let history = drawing.build();
+    let expected = [(0, 10, X, What::Running), (10, 30, X, MUTEX), (30, 40, X, What::Running)];
+    assert_eq!(pieces(&history, X, 0, 40), expected);
 }
 
 #[test]
@@ -166,7 +184,15 @@ fn a_walk_is_that_of_walking_tick_by_tick() {
             let (seen, expected) = (each_tick(&pieces), slow.walk(actor, from, to));
             for (place, tick) in (from..to).rev().enumerate() {
                 let which = || format!("seed {seed}: {actor:?} {from}..{to}, at {tick}");
-                assert_eq!(seen[place], expected[place], "{}", which());
+                // Where a walk is given up because it goes in circles, the time is nobody's.
+                let are_unknown = [seen[place].3, expected[place].3] == [What::Unknown; 2];
+                assert!(
+                    are_unknown || seen[place] == expected[place],
+                    "{}: {:?} {:?}",
+                    which(),
+                    seen[place],
+                    expected[place]
+                );
             }
             assert_eq!(seen.len(), expected.len());
             for piece in &pieces {

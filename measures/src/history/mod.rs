@@ -17,7 +17,7 @@ use crate::Interval;
 pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
-pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Span, Syscall, ThreadStay, Wakeup};
+pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup};
 pub use series::{Series, SeriesBuilder};
 pub use track::Track;
 pub use words::{Word, Words};
@@ -59,6 +59,8 @@ pub struct History {
     pub events: Vec<EventAt>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
+    /// Events that FROM and TO of a question select, sorted by time; of equal time in the order of the events.
+    pub marks: Vec<Mark>,
     /// Names and lives of user threads, LWPs and processes. Always loaded.
     pub names: Names,
     /// Names of other things.
@@ -103,6 +105,7 @@ impl HistoryBuilder {
         history.gaps.sort_by_key(|gap| gap.interval);
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
         history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);
+        history.marks.sort_by_key(|mark| mark.tick);
         history.calls = derived::calls(&history.syscalls);
         (history.unparks, history.wakings) = derived::wakeups_by_target(&history.wakeups);
         history.lock_waits = derived::lock_waits(&history.locks);

@@ -61,6 +61,11 @@ impl Context {
         }
     }
 
+    /// Whether it handled an interrupt of any kind.
+    pub fn is_interrupt(self) -> bool {
+        matches!(self, Context::Irq | Context::Softirq | Context::Nmi)
+    }
+
     /// Its word in the table.
     pub fn name(self) -> &'static str {
         match self {
@@ -202,4 +207,25 @@ pub struct Gap {
     pub cpu: Option<u32>,
     /// The LWP whose user events are missing, if it is of one.
     pub lwp: Option<u32>,
+}
+
+/// An event that is of interest to a question about pairs: one that FROM or TO selects, or both do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub tick: i64,
+    /// The CPU it was on.
+    pub cpu: Option<u32>,
+    /// What that was doing: the column `context` of `events`.
+    pub context: Context,
+    /// The LWP on that CPU.
+    pub lwp: Option<u32>,
+    /// The user thread that the LWP carried.
+    pub thread: Option<u64>,
+    /// The same for events of the same name and values of the fields that the selector names.
+    pub key: u64,
+    /// Whether FROM selects it.
+    pub is_from: bool,
+    /// Whether TO selects it.
+    pub is_to: bool,
 }

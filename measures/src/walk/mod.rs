@@ -34,6 +34,7 @@ pub use blame::Blame;
 pub(crate) use blame::object_label;
 pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use totals::{Key, Totals};
+pub(crate) use wait::{context as wait_context, interrupt_of};
 
 /// So many jumps at one tick are believed.
 const MOST_JUMPS: u32 = 64;

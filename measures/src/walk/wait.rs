@@ -12,7 +12,7 @@ pub(super) enum Waker {
 }
 
 /// The wakeup that ended a wait.
-pub(super) fn ended_by<'h>(history: &'h History, target: Actor, wait: Interval) -> Option<&'h Wakeup> {
+pub(super) fn ended_by(history: &History, target: Actor, wait: Interval) -> Option<&Wakeup> {
     let of_target = match target {
         Actor::Thread(thread) => history.unparks.of(thread),
         Actor::Lwp(lwp) => history.wakings.of(lwp.into()),
@@ -54,15 +54,17 @@ pub(super) fn waker(history: &History, target: Actor, wakeup: &Wakeup) -> Waker 
 
 /// The interrupt that made a wakeup.
 fn source(history: &History, wakeup: &Wakeup) -> Source {
-    let innermost = wakeup.cpu.and_then(|cpu| history.innermost.of(cpu.into()).at(wakeup.tick));
-    match innermost {
-        Some((_, place)) if context(history, *place) == wakeup.context => Source::Interrupt(*place),
-        _ => Source::Context(wakeup.context),
-    }
+    interrupt_of(history, wakeup).map_or(Source::Context(wakeup.context), Source::Interrupt)
+}
+
+/// The place of the interrupt that made a wakeup, if its handler is known to have been open.
+pub(crate) fn interrupt_of(history: &History, wakeup: &Wakeup) -> Option<u32> {
+    let (_, place) = history.innermost.of(wakeup.cpu?.into()).at(wakeup.tick)?;
+    (context(history, *place) == wakeup.context).then_some(*place)
 }
 
 /// The context in which a handler runs.
-pub(super) fn context(history: &History, place: u32) -> Context {
+pub(crate) fn context(history: &History, place: u32) -> Context {
     match history.words.text(history.interrupts[place as usize].kind) {
         "softirq" => Context::Softirq,
         "nmi" => Context::Nmi,

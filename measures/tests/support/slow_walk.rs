@@ -25,7 +25,7 @@ pub(crate) fn damage(machine: &mut Machine, seed: u64) {
         from..from + 1 + (mix(seed, place + 1) % 25) as usize
     };
     let last = machine.ticks.len();
-    if seed % 3 != 0 {
+    if !seed.is_multiple_of(3) {
         for thread in 0..THREADS {
             for tick in window(10 * thread as u64).filter(|tick| *tick < last) {
                 let state = ThreadState::Unknown;
