@@ -19,7 +19,11 @@ pub(crate) async fn run(
     question: &Question,
 ) -> Result<Found> {
     let args = &question.measure;
-    let options = MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone() };
+    let pair = match question.reactivity.as_slice() {
+        [from, to] => Some((from.clone(), to.clone())),
+        _ => None,
+    };
+    let options = MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone(), pair };
     let measured = measure(trace, measure_, filter, &options).await?;
     print(&measured.answer, question, trace.tick_hz())?;
     for note in &measured.answer.notes {

@@ -18,32 +18,44 @@ pub(crate) struct MeasureArgs {
     pub(crate) strict: bool,
 }
 
+const LATE: &str = "Why it was late";
 const OPTIONS: &str = "How to answer";
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
-        let command = ALL.iter().fold(command, |command, measure| {
+        let flags = || ALL.iter().filter(|measure| measure.subject != Subject::Pair);
+        let command = flags().fold(command, |command, measure| {
             let flag = Arg::new(measure.name)
                 .long(measure.name)
                 .help(measure.question)
                 .help_heading(measure.heading);
             let flag = flag.conflicts_with_all(["list_events", "active_time", "reactivity"]);
             command.arg(match measure.subject {
-                Subject::None => flag.action(ArgAction::SetTrue),
+                Subject::None | Subject::Pair => flag.action(ArgAction::SetTrue),
                 Subject::Optional(name) => flag.num_args(0..=1).value_name(name).action(ArgAction::Set),
                 Subject::Required(name) => flag.value_name(name).action(ArgAction::Set),
             })
         });
         let by = PossibleValuesParser::new(By::ALL.map(By::name)).map(|word| By::from_name(&word));
         command
-            .group(ArgGroup::new("measure").args(ALL.iter().map(|measure| measure.name)).multiple(false))
+            .arg(
+                Arg::new("why")
+                    .long("why")
+                    .action(ArgAction::SetTrue)
+                    .help_heading(LATE)
+                    .requires("reactivity")
+                    .conflicts_with("list_events")
+                    .help("With --reactivity: match by cause, and tell what was in the way; with --worst, of each pair"),
+            )
+            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why"])).multiple(true))
+            .group(ArgGroup::new("measure").args(flags().map(|measure| measure.name)).multiple(false))
             .arg(
                 Arg::new("by")
                     .long("by")
                     .value_name("WHAT")
                     .value_parser(by)
                     .help_heading(OPTIONS)
-                    .requires("measure")
+                    .requires("how")
                     .help("A row for each of these; by pattern, worker/1 and worker/2 are both worker/*"),
             )
             .arg(
@@ -52,7 +64,7 @@ impl Args for MeasureArgs {
                     .value_name("N")
                     .value_parser(value_parser!(u32))
                     .help_heading(OPTIONS)
-                    .requires("measure")
+                    .requires("how")
                     .help("List the N worst cases one by one, where the measure knows them"),
             )
             .arg(
@@ -60,7 +72,7 @@ impl Args for MeasureArgs {
                     .long("strict")
                     .action(ArgAction::SetTrue)
                     .help_heading(OPTIONS)
-                    .requires("measure")
+                    .requires("how")
                     .help("Exit with status 3 if events are missing in the time that was asked about"),
             )
     }
@@ -73,11 +85,16 @@ impl Args for MeasureArgs {
 impl FromArgMatches for MeasureArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<MeasureArgs, clap::Error> {
         let is_asked = |measure: &&Measure| match measure.subject {
+            Subject::Pair => false,
             Subject::None => matches.get_flag(measure.name),
             _ => matches.contains_id(measure.name),
         };
-        let measure = ALL.iter().find(is_asked);
-        let subject = measure.filter(|measure| measure.subject != Subject::None);
+        let measure = match matches.get_flag("why") {
+            true => ALL.iter().find(|measure| measure.subject == Subject::Pair),
+            false => ALL.iter().find(is_asked),
+        };
+        let has_subject = |subject| !matches!(subject, Subject::None | Subject::Pair);
+        let subject = measure.filter(|measure| has_subject(measure.subject));
         Ok(MeasureArgs {
             measure,
             subject: subject.and_then(|measure| matches.get_one::<String>(measure.name).cloned()),

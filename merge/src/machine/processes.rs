@@ -116,7 +116,8 @@ impl Machine {
         let pid = match in_own_process {
             true => by.and_then(|lwp| self.process_by_kernel_or_user(lwp)),
             false => {
-                let certain = by.filter(|lwp| self.is_certain(*lwp));
+                // Where events are missing, the maker may have ended unseen, and another have its number.
+                let certain = by.filter(|_| self.gaps.cpu_opened.is_none());
                 if let Some(parent) = certain.and_then(|lwp| self.process_by_kernel_or_user(lwp)) {
                     self.has_parent(Pid(child.0), parent);
                 }
@@ -130,14 +131,10 @@ impl Machine {
     }
 
     fn process_by_kernel_or_user(&self, lwp: Lwp) -> Option<Pid> {
-        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid.filter(|_| self.is_certain(lwp)))
-    }
-
-    /// Whether the number can only be that of one LWP: of one that LWPs of several processes have had, one may have ended
-    /// unseen where events are missing, and another begun.
-    fn is_certain(&self, lwp: Lwp) -> bool {
+        // Of a number that LWPs of several processes have had, one may have ended unseen.
         let is_shared = self.carriers.get(&lwp).is_some_and(|carrier| carrier.pid.is_none());
-        !is_shared || self.gaps.cpu_opened.is_none()
+        let is_certain = !is_shared || self.gaps.cpu_opened.is_none();
+        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid.filter(|_| is_certain))
     }
 
     /// One that had the number before is gone; what the kernel reported last is about the new one.

@@ -6,10 +6,10 @@ mod table_function;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{Answer, By, Interval, Measure, Request};
+use sigmund_measures::{Answer, By, Interval, Measure, Request, Subject, reactivity_pairs};
 use sigmund_sql::SuperTrace;
 
-use crate::{Error, Filter};
+use crate::{Error, Filter, Selector, reactivity::known};
 
 pub use batch::to_batch;
 pub use table_function::register_measures;
@@ -23,6 +23,8 @@ pub struct MeasureOptions {
     pub worst: usize,
     /// The span, function or lock that the question is about.
     pub subject: Option<String>,
+    /// FROM and TO, of a measure of pairs of events.
+    pub pair: Option<(Selector, Selector)>,
 }
 
 /// An answer, and how far it can be trusted.
@@ -47,9 +49,17 @@ pub async fn measure(
 ) -> Result<Measured, Error> {
     filter.check_known(trace).await?;
     let request = request(trace, measure, filter, options)?;
-    let (history, left_out) = load::history(trace, measure.needs, request.window).await?;
-    let mut answer = (measure.answer)(&history, &request)
-        .map_err(|message| Error::argument(format!("{}: {message}", measure.name)))?;
+    if let Some((from, to)) = &options.pair {
+        known::check(trace, from).await?;
+        known::check(trace, to).await?;
+    }
+    let pair = options.pair.as_ref().map(|(from, to)| (from, to));
+    let (history, left_out) = load::history(trace, measure.needs, request.window, pair).await?;
+    let answer = match measure.subject {
+        Subject::Pair if request.worst > 0 => reactivity_pairs(&history, &request),
+        _ => (measure.answer)(&history, &request),
+    };
+    let mut answer = answer.map_err(|message| Error::argument(format!("{}: {message}", measure.name)))?;
     for table in left_out {
         answer.notes.push(format!(
             "the table {table} was left out of this super-trace: what it would show is missing here"

@@ -13,7 +13,7 @@ use datafusion::{
     logical_expr::{Expr, TableType},
     physical_plan::ExecutionPlan,
 };
-use sigmund_measures::{ALL, By, History, Life, Measure};
+use sigmund_measures::{ALL, By, History, Life, Measure, Subject};
 use sigmund_model::{Cpu, Lwp};
 use sigmund_sql::SuperTrace;
 
@@ -25,7 +25,8 @@ use crate::{Filter, ThreadList};
 /// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of` (the
 /// span, function or lock that the measure is about).
 pub fn register_measures(trace: &Arc<SuperTrace>) {
-    for measure in ALL {
+    // Pairs of events have no names in SQL.
+    for measure in ALL.iter().filter(|measure| measure.subject != Subject::Pair) {
         let function = MeasureFunction { trace: Arc::downgrade(trace), measure };
         trace.session().register_udtf(&measure.name.replace('-', "_"), Arc::new(function));
     }

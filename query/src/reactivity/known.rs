@@ -17,7 +17,7 @@ const MOST_PROPOSED: usize = 3;
 ///
 /// # Errors
 /// When it has none, with the nearest names; when the trace cannot be read.
-pub(super) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(), Error> {
+pub(crate) async fn check(trace: &SuperTrace, selector: &Selector) -> Result<(), Error> {
     let declares = |name: &str| {
         let names = names::synonyms(name);
         trace.event_types().iter().any(|event| names.contains(&event.ty.name.as_str()))

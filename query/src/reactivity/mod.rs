@@ -1,9 +1,9 @@
 //! How long from an event to its treatment: from the kernel's detection (an interrupt) to what the program does
 //! about it (a user event of one thread). It says how long, not who was in the way.
 
-mod known;
+pub(crate) mod known;
 mod pairing;
-mod plan;
+pub(crate) mod plan;
 mod selector;
 
 use arrow::{

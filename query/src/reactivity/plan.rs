@@ -18,6 +18,7 @@ pub(crate) fn either(events: DataFrame, from: Expr, to: Expr, window: Vec<Expr>)
     let mut columns = ["ts_tick", "cpu", "lwp", "thread"].map(ident).to_vec();
     columns.push(from.clone().is_true().alias("is_from"));
     columns.push(to.clone().is_true().alias("is_to"));
+    columns.push(ident("context"));
     events.filter(from.or(to))?.select(columns)
 }
 

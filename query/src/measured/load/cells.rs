@@ -18,12 +18,23 @@ pub(super) async fn read(
     table: &Table,
     columns: &[&str],
     window: Option<Interval>,
-    mut each: impl FnMut(&RecordBatch),
+    each: impl FnMut(&RecordBatch),
 ) -> Result<(), Error> {
     let on_table = Error::on(trace, table.name);
     let frame = trace.raw(table).await?;
     let frame = overlapping(frame, window).map_err(&on_table)?;
     let frame = frame.select(columns.iter().map(|column| ident(*column))).map_err(&on_table)?;
+    stream(trace, table.name, frame, each).await
+}
+
+/// Calls `each` with the batches of a plan on a table.
+pub(super) async fn stream(
+    trace: &SuperTrace,
+    table: &str,
+    frame: DataFrame,
+    mut each: impl FnMut(&RecordBatch),
+) -> Result<(), Error> {
+    let on_table = Error::on(trace, table);
     let mut batches = trace.in_file_order(frame).execute_stream().await.map_err(&on_table)?;
     while let Some(batch) = batches.next().await {
         each(&batch.map_err(&on_table)?);

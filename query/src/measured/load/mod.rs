@@ -2,6 +2,7 @@
 
 mod actors;
 mod cells;
+mod events;
 mod intervals;
 mod states;
 
@@ -9,13 +10,14 @@ use sigmund_measures::{History, HistoryBuilder, Interval, Needs};
 use sigmund_model::tables::{INTERRUPTS, LOCKS, SPANS, SYSCALLS, Table, WAKEUPS};
 use sigmund_sql::SuperTrace;
 
-use crate::Error;
+use crate::{Error, Selector};
 
 /// What happened in the window, and the tables that would have been needed and were left out.
 pub(super) async fn history(
     trace: &SuperTrace,
     needs: Needs,
     window: Interval,
+    pair: Option<(&Selector, &Selector)>,
 ) -> Result<(History, Vec<&'static str>), Error> {
     let mut builder = HistoryBuilder::default();
     let (Some(first), Some(last)) = (trace.first_tick(), trace.last_tick()) else {
@@ -41,6 +43,12 @@ pub(super) async fn history(
     history.extent = Some(extent);
     actors::names(trace, extent.to, history).await?;
     actors::gaps(trace, extent, history).await?;
+    if needs.events {
+        events::all(trace, window, history).await?;
+    }
+    if let Some(pair) = pair {
+        events::marks(trace, pair, window, history).await?;
+    }
     if wants(needs.wakeups, &WAKEUPS) {
         intervals::wakeups(trace, history).await?;
     }

@@ -1,0 +1,75 @@
+//! Events, without what they say; and those that two selectors select.
+
+use sigmund_measures::{Context, EventAt, History, Interval, Mark};
+use sigmund_model::tables::EVENTS;
+use sigmund_sql::SuperTrace;
+
+use super::cells::{Small, Wide, Words, booleans, stream};
+use crate::{Error, Selector, reactivity::plan};
+
+/// Every event in the window.
+pub(super) async fn all(
+    trace: &SuperTrace,
+    window: Option<Interval>,
+    history: &mut History,
+) -> Result<(), Error> {
+    let on_table = Error::on(trace, EVENTS.name);
+    let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
+    let frame = frame.select_columns(&["ts_tick", "lwp", "cpu", "thread"]).map_err(&on_table)?;
+    stream(trace, EVENTS.name, frame, |batch| {
+        let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
+        let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
+        for row in 0..batch.num_rows() {
+            history.events.push(EventAt::new(
+                tick.or_zero(row),
+                lwp.get(row),
+                cpu.get(row),
+                thread.thread(row),
+            ));
+        }
+    })
+    .await
+}
+
+fn in_window(
+    frame: datafusion::prelude::DataFrame,
+    window: Option<Interval>,
+) -> datafusion::error::Result<datafusion::prelude::DataFrame> {
+    use datafusion::logical_expr::{ident, lit};
+
+    let Some(window) = window else { return Ok(frame) };
+    frame.filter(ident("ts_tick").gt_eq(lit(window.from)).and(ident("ts_tick").lt(lit(window.to))))
+}
+
+/// The events that FROM or TO selects, in the window.
+pub(super) async fn marks(
+    trace: &SuperTrace,
+    (from, to): (&Selector, &Selector),
+    window: Option<Interval>,
+    history: &mut History,
+) -> Result<(), Error> {
+    let on_table = Error::on(trace, EVENTS.name);
+    let (from, to) = (plan::selects(trace, from)?, plan::selects(trace, to)?);
+    let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
+    let frame = plan::either(frame, from, to, Vec::new()).map_err(&on_table)?;
+    stream(trace, EVENTS.name, frame, |batch| {
+        let (tick, cpu) = (Wide::of(batch, 0), Small::of(batch, 1));
+        let (lwp, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
+        let (is_from, is_to) = (booleans(batch, 4), booleans(batch, 5));
+        let context = Words::of(batch, 6, Context::from_name);
+        for row in 0..batch.num_rows() {
+            history.marks.push(Mark {
+                tick: tick.or_zero(row),
+                cpu: cpu.get(row),
+                context: context.get(row).unwrap_or(Context::Unknown),
+                lwp: lwp.get(row),
+                thread: thread.thread(row),
+                // A selector says one name, and one value of one field.
+                key: 0,
+                is_from: is_from.value(row),
+                is_to: is_to.value(row),
+            });
+        }
+    })
+    .await
+}
