@@ -13,8 +13,8 @@ use datafusion::{
     logical_expr::{Expr, TableType},
     physical_plan::ExecutionPlan,
 };
-use sigmund_measures::{ALL, By, History, Life, Measure, Subject};
-use sigmund_model::{Cpu, Lwp};
+use sigmund_measures::{ALL, Answer, By, History, Interval, Life, Measure, Span, Subject};
+use sigmund_model::{Cpu, EndReason, Lwp};
 use sigmund_sql::SuperTrace;
 
 use super::{MeasureOptions, batch::to_batch, measure, request};
@@ -49,19 +49,9 @@ impl TableFunctionImpl for MeasureFunction {
         let (filter, options) = arguments(self.measure.name, args.exprs())?;
         let trace = open(&self.trace)?;
         let request = request(&trace, self.measure, &filter, &options).map_err(external)?;
-        // The columns are those of the answer about a trace in which nothing happened.
-        let mut nothing = History::default();
-        if trace.threads().iter().next().is_some() {
-            let life = Life {
-                name: None,
-                pid: None,
-                interval: sigmund_measures::Interval::new(0, 0),
-                created_by: None,
-            };
-            nothing.names.threads.insert(0, life);
-        }
+        let nothing = nothing(trace.threads().iter().next().is_some(), request.subject.as_deref());
         let empty = (self.measure.answer)(&nothing, &request).map_err(DataFusionError::Plan)?;
-        let empty = sigmund_measures::Answer { rows: Vec::new(), ..empty };
+        let empty = Answer { rows: Vec::new(), ..empty };
         let schema = to_batch(&empty, trace.tick_hz(), trace.first_tick())?.schema();
         Ok(Arc::new(MeasureTable {
             trace: self.trace.clone(),
@@ -71,6 +61,24 @@ impl TableFunctionImpl for MeasureFunction {
             schema,
         }))
     }
+}
+
+/// A trace in which nothing happened: the columns of an answer about it are those of any. It has a user thread if the trace
+/// has any, and a span of the name that is asked about.
+fn nothing(has_threads: bool, subject: Option<&str>) -> History {
+    let mut history = History::default();
+    let interval = Interval::new(0, 0);
+    if has_threads {
+        let life = Life { name: None, pid: None, interval, created_by: None };
+        history.names.threads.insert(0, life);
+    }
+    if let Some(subject) = subject {
+        let name = Some(history.words.intern(subject));
+        let (thread, end) = (has_threads.then_some(0), EndReason::Returned);
+        let (lwp, is_function, depth, active, source) = (Some(0), false, 0, None, None);
+        history.spans.push(Span { interval, thread, lwp, is_function, name, depth, active, source, end });
+    }
+    history
 }
 
 fn open(trace: &Weak<SuperTrace>) -> Result<Arc<SuperTrace>> {

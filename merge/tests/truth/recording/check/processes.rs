@@ -82,11 +82,11 @@ impl Oracle<'_> {
         if row.parent != parent && !(row.parent.is_none() && self.may_lack_parent(life)) {
             return Err(format!("parent {parent:?}"));
         }
-        if row.end != ended && !(row.end.is_none() && !is_whole) {
+        if row.end != ended && (is_whole || row.end.is_some()) {
             return Err(format!("ended {ended:?}"));
         }
         let code = life.exit_code.filter(|_| ended.is_some()).map(|code| code as i64);
-        if row.exit_code != code && !(row.exit_code.is_none() && !is_whole) {
+        if row.exit_code != code && (is_whole || row.exit_code.is_some()) {
             return Err(format!("exit code {code:?}"));
         }
         Ok(())

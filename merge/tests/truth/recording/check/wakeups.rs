@@ -287,7 +287,6 @@ impl Oracle<'_> {
                 && other.thread == Some(thread)
                 && matches!(other.what, What::UserSwitch { reason: 3, .. })
         };
-        (first == Some(event.tick) && self.between(left, left + 1).any(|event| blocks(event)))
-            .then_some(latency)
+        (first == Some(event.tick) && self.between(left, left + 1).any(blocks)).then_some(latency)
     }
 }
