@@ -13,7 +13,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::{FilterArgs, FormatArg, LevelArg, Question, Unit},
-    measured,
+    drawings, measured,
     output::{Cell, print_table},
     terminal,
 };
@@ -21,6 +21,9 @@ use crate::{
 pub(crate) async fn run(question: Question) -> Result<Found> {
     let trace = open(question.trace_file.as_deref()).await?;
     let filter = Filter::from(&question.filter);
+    if question.drawing.is_asked() {
+        return drawings::run(&trace, &filter, &question).await;
+    }
     if let Some(measure) = question.measure.measure {
         return measured::run(&trace, measure, &filter, &question).await;
     }

@@ -1,5 +1,6 @@
 //! The command line. Completions and the man page are generated from it.
 
+mod drawings;
 mod export;
 mod measures;
 mod record;
@@ -8,6 +9,7 @@ mod tables;
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use drawings::DrawingArgs;
 pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use measures::MeasureArgs;
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
@@ -97,6 +99,8 @@ pub(crate) struct Question {
     pub(crate) reactivity: Vec<Selector>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingArgs,
     /// Also show times in this unit.
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) unit: Option<Unit>,

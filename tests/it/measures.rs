@@ -99,13 +99,48 @@ fn every_measure_answers_about_a_recording_on_both_levels_and_the_same_in_sql() 
 }
 
 #[test]
+fn drawings_are_text_or_pictures() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    // 50 ns of the 125 are active, and a column is 1.5 ns.
+    let gantt = sigmund.run(["--gantt", "--thread", "5"]).found();
+    let line = gantt.lines().find(|line| line.starts_with('5')).unwrap_or_else(|| panic!("{gantt}"));
+    assert!(["A", "s", "k", "b"].iter().all(|state| line.contains(state)), "{gantt}");
+    sigmund.run(["--gantt", "--svg", "gantt.svg"]).found();
+    let bars = sigmund.run(["--latency", "--by", "lwp", "--histogram"]).found();
+    assert!(bars.contains('#') && bars.contains("100.0%"), "{bars}");
+    sigmund.run(["--latency", "--by", "lwp", "--histogram", "--svg", "cdf.svg"]).found();
+    let pairs = ["--reactivity", "sched_waking", "USER_CONTEXT_SWITCH", "--histogram"];
+    assert!(sigmund.run(pairs).found().contains("100.0%"));
+    for picture in ["gantt.svg", "cdf.svg"] {
+        let svg = std::fs::read_to_string(sigmund.path(picture)).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    }
+    sigmund.run(["--histogram", "--states"]).complained(&["--histogram", "expected --latency"]);
+    sigmund
+        .run(["--list-events", "--svg", "x.svg"])
+        .complained(&["--svg", "expected --gantt or --histogram"]);
+    sigmund.run(["--functions", "--folded"]).found_nothing();
+}
+
+#[test]
+fn why_is_told_of_pairs_matched_by_cause() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    // 80 wakes 70 at 120, which runs at 130 and returns from its system call at 140.
+    let why = ["--reactivity", "sched_waking", "sys_exit", "--why"];
+    let found = asked(&sigmund, &why);
+    assert!(found.contains("pairs,caused,,1,20,"), "{found}");
+    let each = asked(&sigmund, &[&why[..], &["--worst", "1"]].concat());
+    assert!(each.lines().nth(1).is_some_and(|line| line.starts_with("120,140,20,")), "{each}");
+}
+
+#[test]
 fn a_program_without_user_threads_is_asked_about_by_lwp() {
     let Some(_alone) = kernel::as_root() else { return };
     let sigmund = Sigmund::new();
-    sigmund.run(["record", "-o", "RUN", "--", "ls", "/"]).found();
+    sigmund.run(["record", "-o", "RUN", "--", "sleep", "0.02"]).found();
     let states = asked(&sigmund, &["--states"]);
     let names: BTreeSet<&str> = states.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
-    assert!(states.starts_with("lwp,name,state,") && names.contains("ls"), "{states}");
+    assert!(states.starts_with("lwp,name,state,") && names.contains("sleep"), "{states}");
 }
 
 #[test]

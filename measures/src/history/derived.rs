@@ -7,6 +7,26 @@ use sigmund_model::{EndReason, LwpState, ThreadState};
 use super::{Gap, Interrupt, LockRequest, LwpStay, Series, SeriesBuilder, Syscall, ThreadStay, Wakeup};
 use crate::Interval;
 
+/// Says of LWPs that were woken in whose run queue they wait: the table has the CPU that they left.
+pub(super) fn put_in_run_queues(lwps: &mut SeriesBuilder<LwpStay>, wakeups: &[Wakeup]) {
+    let queue = |wakeup: &Wakeup| {
+        let dispatched = wakeup.tick + wakeup.latency?;
+        Some(((u64::from(wakeup.lwp?), dispatched), wakeup.target_cpu?))
+    };
+    let queues: HashMap<(u64, i64), u32> =
+        wakeups.iter().filter(|wakeup| !wakeup.is_unpark).filter_map(queue).collect();
+    if queues.is_empty() {
+        return;
+    }
+    for (lwp, interval, stay) in lwps.rows_mut() {
+        if stay.state == LwpState::Runnable
+            && let Some(cpu) = queues.get(&(lwp, interval.to))
+        {
+            stay.cpu = Some(*cpu);
+        }
+    }
+}
+
 /// Which LWP was on each CPU; 0 is the idle task.
 ///
 /// The tables have no rows of the idle task. It has a CPU from a switch that puts no other LWP on it to the next switch; or

@@ -93,7 +93,8 @@ impl HistoryBuilder {
 
     /// The history.
     pub fn build(self) -> History {
-        let HistoryBuilder { mut history, threads, lwps } = self;
+        let HistoryBuilder { mut history, threads, mut lwps } = self;
+        derived::put_in_run_queues(&mut lwps, &history.wakeups);
         history.mounted = derived::mounted(&threads);
         history.threads = threads.build();
         history.wakeups.sort_by_key(|wakeup| wakeup.tick);

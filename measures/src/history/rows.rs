@@ -25,7 +25,7 @@ pub struct ThreadStay {
 pub struct LwpStay {
     /// The state.
     pub state: LwpState,
-    /// The CPU it runs on, left, or waits for.
+    /// The CPU it runs on, waits for (where wakeups are loaded), or left.
     pub cpu: Option<u32>,
     /// What ended it; `None` if nothing did.
     pub end: Option<EndReason>,

@@ -50,6 +50,17 @@ impl<T: Clone> SeriesBuilder<T> {
         self.keys.iter().copied().zip(intervals).zip(&self.values).map(|((key, at), value)| (key, at, value))
     }
 
+    /// The rows so far, to be changed.
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (u64, Interval, &mut T)> {
+        let intervals = self.intervals.iter().copied();
+        self.keys
+            .iter()
+            .copied()
+            .zip(intervals)
+            .zip(&mut self.values)
+            .map(|((key, at), value)| (key, at, value))
+    }
+
     /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { keys, intervals, values } = self;

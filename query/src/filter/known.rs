@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_nearest_names_come_first_and_none_twice() {
         let names = ["work/1", "daemon", "word", "work/1", "work", "main"];
-        assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "main"]);
+        assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "work/1"]);
         assert_eq!(nearest("x", [].into_iter()), [""; 0]);
     }
 }

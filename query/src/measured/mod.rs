@@ -6,7 +6,7 @@ mod table_function;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{Answer, By, Interval, Measure, Request, Subject, reactivity_pairs};
+use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Subject, reactivity_pairs};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
@@ -47,40 +47,66 @@ pub async fn measure(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Measured, Error> {
+    let answer = |history: &History, request: &Request| {
+        let answer = match measure.subject {
+            Subject::Pair if request.worst > 0 => reactivity_pairs(history, request),
+            _ => (measure.answer)(history, request),
+        }?;
+        let extent = request.extent(history);
+        let gaps = history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count();
+        Ok(Measured { answer, gaps })
+    };
+    let (mut measured, left_out) = ask(trace, (measure.name, measure.needs), filter, options, answer).await?;
+    for table in left_out {
+        measured.answer.notes.push(format!(
+            "the table {table} was left out of this super-trace: what it would show is missing here"
+        ));
+    }
+    Ok(measured)
+}
+
+/// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.
+///
+/// # Errors
+/// As [`measure`].
+pub async fn with_history<T>(
+    trace: &SuperTrace,
+    (name, needs): (&str, Needs),
+    filter: &Filter,
+    options: &MeasureOptions,
+    of: impl FnOnce(&History, &Request) -> Result<T, String>,
+) -> Result<T, Error> {
+    Ok(ask(trace, (name, needs), filter, options, of).await?.0)
+}
+
+async fn ask<T>(
+    trace: &SuperTrace,
+    (name, needs): (&str, Needs),
+    filter: &Filter,
+    options: &MeasureOptions,
+    of: impl FnOnce(&History, &Request) -> Result<T, String>,
+) -> Result<(T, Vec<&'static str>), Error> {
     filter.check_known(trace).await?;
-    let request = request(trace, measure, filter, options)?;
+    let request = request(trace, name, filter, options)?;
     if let Some((from, to)) = &options.pair {
         known::check(trace, from).await?;
         known::check(trace, to).await?;
     }
     let pair = options.pair.as_ref().map(|(from, to)| (from, to));
-    let (history, left_out) = load::history(trace, measure.needs, request.window, pair).await?;
-    let answer = match measure.subject {
-        Subject::Pair if request.worst > 0 => reactivity_pairs(&history, &request),
-        _ => (measure.answer)(&history, &request),
-    };
-    let mut answer = answer.map_err(|message| Error::argument(format!("{}: {message}", measure.name)))?;
-    for table in left_out {
-        answer.notes.push(format!(
-            "the table {table} was left out of this super-trace: what it would show is missing here"
-        ));
-    }
-    let extent = request.extent(&history);
-    let gaps = history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count();
-    Ok(Measured { answer, gaps })
+    let (history, left_out) = load::history(trace, needs, request.window, pair).await?;
+    let answer = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
+    Ok((answer, left_out))
 }
 
 fn request(
     trace: &SuperTrace,
-    measure: &Measure,
+    name: &str,
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Request, Error> {
     if !filter.events.is_empty() || filter.level.is_some() {
-        let message = format!(
-            "{}: it is of threads, not of events: expected no event and no level filter",
-            measure.name
-        );
+        let message =
+            format!("{name}: it is of threads, not of events: expected no event and no level filter");
         return Err(Error::argument(message));
     }
     let window = filter.window(trace)?;

@@ -48,7 +48,7 @@ impl TableFunctionImpl for MeasureFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let (filter, options) = arguments(self.measure.name, args.exprs())?;
         let trace = open(&self.trace)?;
-        let request = request(&trace, self.measure, &filter, &options).map_err(external)?;
+        let request = request(&trace, self.measure.name, &filter, &options).map_err(external)?;
         let nothing = nothing(trace.threads().iter().next().is_some(), request.subject.as_deref());
         let empty = (self.measure.answer)(&nothing, &request).map_err(DataFusionError::Plan)?;
         let empty = Answer { rows: Vec::new(), ..empty };
