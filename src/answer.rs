@@ -12,7 +12,7 @@ use sigmund_sql::SuperTrace;
 
 use crate::{
     Found,
-    cli::{FilterArgs, FormatArg, LevelArg, Question, Unit},
+    cli::{AnswerFormat, FilterArgs, FormatArg, LevelArg, Question, Unit},
     drawings, measured,
     output::{Cell, print_table},
     terminal,
@@ -21,6 +21,9 @@ use crate::{
 pub(crate) async fn run(question: Question) -> Result<Found> {
     let trace = open(question.trace_file.as_deref()).await?;
     let filter = Filter::from(&question.filter);
+    if question.format == AnswerFormat::Folded {
+        return drawings::stacks(&trace, &filter, &question).await;
+    }
     if question.drawing.is_asked() {
         return drawings::run(&trace, &filter, &question).await;
     }
@@ -35,7 +38,7 @@ pub(crate) async fn run(question: Question) -> Result<Found> {
         return print_reactivity(&trace, &filter, &question).await;
     }
     let mut out = terminal::data();
-    let rows = list(&trace, &filter, question.format.into(), &mut out).await?;
+    let rows = list(&trace, &filter, question.format.of_table()?.into(), &mut out).await?;
     out.flush()?;
     Ok(if rows > 0 { Found::Something } else { Found::Nothing })
 }
@@ -84,7 +87,9 @@ impl From<&FilterArgs> for Filter {
 
 async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
     let times = active_time(trace, filter).await?;
-    if let ([one], [_], FormatArg::Human) = (times.as_slice(), filter.threads.as_slice(), question.format) {
+    if let ([one], [_], FormatArg::Human) =
+        (times.as_slice(), filter.threads.as_slice(), question.format.of_table()?)
+    {
         let mut text = format!("{} cycles", one.active.0);
         if let Some(unit) = question.unit {
             text += &format!(", {:.6} {}", unit.of(one.active, trace.tick_hz())?, unit.name());
@@ -96,7 +101,7 @@ async fn print_active_time(trace: &SuperTrace, filter: &Filter, question: &Quest
     let mut columns = vec!["thr", "name", "active_cycles"];
     columns.extend(in_unit.as_deref());
     let rows: Result<Vec<_>> = times.iter().map(|t| active_row(t, question.unit, trace.tick_hz())).collect();
-    print_table(&columns, &rows?, question.format)?;
+    print_table(&columns, &rows?, question.format.of_table()?)?;
     Ok(if times.is_empty() { Found::Nothing } else { Found::Something })
 }
 
@@ -116,7 +121,7 @@ async fn print_reactivity(trace: &SuperTrace, filter: &Filter, question: &Questi
         print_pairs(trace, &found, question)?;
     }
     // In formats for programs, the pairs are the only table.
-    if !question.list_events || question.format == FormatArg::Human {
+    if !question.list_events || question.format.of_table()? == FormatArg::Human {
         print_summary(&found, question, trace.tick_hz())?;
     }
     Ok(if found.count() > 0 { Found::Something } else { Found::Nothing })
@@ -138,7 +143,7 @@ fn print_summary(found: &Reactivity, question: &Question, tick_hz: Option<Hertz>
     columns.push("unanswered".into());
     row.push(Cell::Count(found.unanswered as i64));
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    print_table(&columns, &[row], question.format)
+    print_table(&columns, &[row], question.format.of_table()?)
 }
 
 fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> Result<()> {
@@ -164,7 +169,7 @@ fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> R
         }
         rows.push(row);
     }
-    print_table(&columns, &rows, question.format)
+    print_table(&columns, &rows, question.format.of_table()?)
 }
 
 fn moment(trace: &SuperTrace, moment: &Moment) -> [Cell; 4] {

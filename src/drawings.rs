@@ -11,7 +11,13 @@ use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{Filter, MeasureOptions, measure, reactivity, with_history};
 use sigmund_sql::SuperTrace;
 
-use crate::{Found, cli::Question, output::length, owner::owner, terminal};
+use crate::{
+    Found,
+    cli::Question,
+    output::length,
+    owner::owner,
+    terminal::{self, Colour},
+};
 
 /// Columns of a drawing in text, beside its labels.
 const TEXT_WIDTH: usize = 80;
@@ -33,19 +39,9 @@ pub(crate) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
             write_picture(path, &with_history(trace, needs, filter, &options, draw).await?)
         } else {
             let draw = |history: &_, request: &_| gantt(history, request, TEXT_WIDTH, &instants);
-            terminal::block(&with_history(trace, needs, filter, &options, draw).await?)?;
+            terminal::coloured(&with_history(trace, needs, filter, &options, draw).await?, &colour)?;
             Ok(Found::Something)
         };
-    }
-    if drawing.folded {
-        let needs = Needs { spans: true, ..Needs::STATES };
-        let options = MeasureOptions { by: options.by, ..MeasureOptions::default() };
-        let stacks = |history: &_, request: &_| Ok(folded(history, request));
-        let stacks = with_history(trace, ("functions", needs), filter, &options, stacks).await?;
-        let out = &mut terminal::data();
-        out.write_all(stacks.as_bytes())?;
-        out.flush()?;
-        return Ok(if stacks.is_empty() { Found::Nothing } else { Found::Something });
     }
     if !drawing.histogram {
         bail!("--svg: expected --gantt or --histogram, which say what to draw");
@@ -59,6 +55,51 @@ pub(crate) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     }
     terminal::block(&Histogram::new(&distribution).text(BAR_WIDTH, &lengths))?;
     Ok(Found::Something)
+}
+
+/// Stacks of functions and spans with their active time, for flame graphs.
+pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
+    let args = &question.measure;
+    if !args.measure.is_some_and(|measure| measure.name == "functions") {
+        bail!("--format folded: expected --functions, whose stacks it lists");
+    }
+    if question.drawing.is_asked() {
+        bail!("--format folded: expected no drawing beside it");
+    }
+    let needs = Needs { spans: true, ..Needs::STATES };
+    let options = MeasureOptions { by: args.by, subject: args.subject.clone(), ..MeasureOptions::default() };
+    let stacks = |history: &_, request: &_| Ok(folded(history, request));
+    let stacks = with_history(trace, ("functions", needs), filter, &options, stacks).await?;
+    let out = &mut terminal::data();
+    out.write_all(stacks.as_bytes())?;
+    out.flush()?;
+    Ok(if stacks.is_empty() { Found::Nothing } else { Found::Something })
+}
+
+/// The colour of each character of a line of a timeline: letters of states in the bar and in the legend. The letter says
+/// the same.
+fn colour(line: &str) -> Vec<Option<Colour>> {
+    let mut colours = vec![None; line.chars().count()];
+    let bars: Vec<usize> =
+        line.chars().enumerate().filter(|(_, c)| *c == '|').map(|(place, _)| place).collect();
+    if let [.., begin, end] = bars.as_slice() {
+        for (place, letter) in line.chars().enumerate().take(*end).skip(begin + 1) {
+            colours[place] = of_state(letter);
+        }
+    }
+    colours
+}
+
+fn of_state(letter: char) -> Option<Colour> {
+    match letter {
+        'A' => Some(Colour::Green),
+        's' => Some(Colour::Red),
+        'k' => Some(Colour::Cyan),
+        'r' => Some(Colour::Yellow),
+        'b' => Some(Colour::Blue),
+        '?' => Some(Colour::Magenta),
+        _ => None,
+    }
 }
 
 /// The lengths that the question is about, and what they are.

@@ -21,7 +21,7 @@ pub(crate) async fn run(
     let args = &question.measure;
     let pair = match question.reactivity.as_slice() {
         [from, to] => Some((from.clone(), to.clone())),
-        _ => None,
+        _ => args.pair.clone(),
     };
     let options = MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone(), pair };
     let measured = measure(trace, measure_, filter, &options).await?;
@@ -42,7 +42,8 @@ pub(crate) async fn run(
 
 /// For people, lengths have a unit of their own; for programs they are ticks, and in the unit that was asked for, too.
 fn print(answer: &Answer, question: &Question, tick_hz: Option<Hertz>) -> Result<()> {
-    let is_for_people = question.format == FormatArg::Human && question.unit.is_none();
+    let format = question.format.of_table()?;
+    let is_for_people = format == FormatArg::Human && question.unit.is_none();
     let mut columns: Vec<String> = Vec::new();
     for column in &answer.columns {
         let name = column.name.strip_suffix("_tick").filter(|_| column.kind == Kind::Length);
@@ -71,7 +72,7 @@ fn print(answer: &Answer, question: &Question, tick_hz: Option<Hertz>) -> Result
         rows.push(cells);
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    print_table(&columns, &rows, question.format)
+    print_table(&columns, &rows, format)
 }
 
 fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {

@@ -28,6 +28,42 @@ pub(crate) fn block(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Colours that every terminal has, by their number for the foreground (ECMA-48, SGR).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Blue = 34,
+    Magenta = 35,
+    Cyan = 36,
+}
+
+/// As [`block`]; on a terminal, `colour` gives each character of a line its colour. `NO_COLOR` and `TERM=dumb` switch colours
+/// off.
+pub(crate) fn coloured(text: &str, colour: &dyn Fn(&str) -> Vec<Option<Colour>>) -> io::Result<()> {
+    let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if is_off || !io::stdout().is_terminal() {
+        return block(text);
+    }
+    let out = &mut BufWriter::new(Stdout);
+    for line in text.lines() {
+        // What others chose is made printable before colours are added.
+        let line = Printable(line).to_string();
+        let mut last = None;
+        for (character, colour) in line.chars().zip(colour(&line)) {
+            if colour != last {
+                write!(out, "\x1b[{}m", colour.map_or(0, |colour| colour as u8))?;
+                last = colour;
+            }
+            write!(out, "{character}")?;
+        }
+        writeln!(out, "{}", if last.is_some() { "\x1b[0m" } else { "" })?;
+    }
+    out.flush()
+}
+
 /// Stdout for what programs read. Bytes are printed as they are.
 pub(crate) fn data() -> BufWriter<Stdout> {
     BufWriter::with_capacity(1 << 16, Stdout)

@@ -2,7 +2,7 @@
 
 use crate::{
     Actor, Answer, Column, History, Instance, Interval, Level, Link, Measure, Needs, Piece, Request, Totals,
-    Value, What, each_piece, instances, percent, walk_back,
+    Value, What, asked_instances, each_piece, percent, walk_back,
 };
 
 /// What the critical paths of all instances consist of.
@@ -10,8 +10,8 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
     name: "critical-path",
     question: "What decided when it ended?",
     heading: crate::measure::headings::LATE,
-    subject: crate::measure::Subject::Optional("SPAN"),
-    definition: "For each instance of a span or function (cut to the window; the longest ones, if so many are asked for), or \
+    subject: crate::measure::Subject::OptionalOrPair("SPAN"),
+    definition: "For each instance of a span or function, or pair of a FROM and a TO event (cut to the window), or \
         for the life of the one selected thread or LWP in the window: the walk back from its end to its begin. Where \
         its thread ran, waited for a CPU or for an LWP, that is on the path; where it waited for somebody who woke it, \
         what that one did before is on the path instead, across both levels. The path of each instance is as long as the \
@@ -56,13 +56,14 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// The critical path of one instance, the longest of those that the request is about, piece by piece in the order of time.
+/// The critical paths of the longest instances, as many as `request.worst` (at least one), piece by piece in the order of
+/// time.
 ///
 /// # Errors
-/// When the request names no span or function that occurs, and not one thread or LWP either.
-pub fn critical_path_chain(history: &History, request: &Request) -> Result<Answer, String> {
-    let longest = Request { worst: 1, ..request.clone() };
+/// When the request names no span or function that occurs, no pair of events, and not one thread or LWP either.
+pub fn critical_path_chains(history: &History, request: &Request) -> Result<Answer, String> {
     let mut answer = Answer::new(vec![
+        Column::count("instance", "Which instance: 1 is the longest."),
         Column::instant("ts_tick", "When it begins."),
         Column::length("dur_tick", "How long it lasts."),
         Column::count("thread", "The user thread on the path; NULL for an LWP without one."),
@@ -72,10 +73,14 @@ pub fn critical_path_chain(history: &History, request: &Request) -> Result<Answe
         Column::text("why", "Why the path is at this thread: whom it woke later, and from what, or created."),
         Column::text("culprit", "Who or what took the time; of a wait those that had most of it."),
     ]);
-    for instance in chosen(history, &longest)? {
+    let mut longest = chosen(history, request)?;
+    longest.sort_by_key(|instance| (-instance.interval.ticks(), instance.interval, instance.actor));
+    longest.truncate(request.worst.max(1));
+    for (number, instance) in longest.into_iter().enumerate() {
         for piece in walk_back(history, instance.actor, instance.interval) {
             let thread = if let Actor::Thread(thread) = piece.actor { Some(thread) } else { None };
             answer.push(vec![
+                (number + 1).into(),
                 piece.interval.from.into(),
                 piece.interval.ticks().into(),
                 thread.into(),
@@ -90,20 +95,16 @@ pub fn critical_path_chain(history: &History, request: &Request) -> Result<Answe
     Ok(answer)
 }
 
-/// The intervals whose paths are asked for: the longest first, if only some are.
+/// The intervals whose paths are asked for.
 fn chosen(history: &History, request: &Request) -> Result<Vec<Instance>, String> {
     let window = request.extent(history);
-    let mut found = match &request.subject {
-        Some(subject) => instances(history, request, subject)?,
+    let mut found = match asked_instances(history, request)? {
+        Some(instances) => instances,
         None => vec![life(history, request)?],
     };
     for instance in &mut found {
         instance.interval =
             instance.interval.clipped(window).unwrap_or(Interval::new(window.from, window.from));
-    }
-    if request.worst > 0 {
-        found.sort_by_key(|instance| (-instance.interval.ticks(), instance.interval, instance.actor));
-        found.truncate(request.worst);
     }
     Ok(found)
 }

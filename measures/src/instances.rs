@@ -1,8 +1,8 @@
-//! Instances of a span or a function, by its name.
+//! Instances of what a question is about: a span or a function, by its name, or a pair of events.
 
 use sigmund_model::EndReason;
 
-use crate::{Actor, History, Interval, Request, Span};
+use crate::{Actor, History, Interval, Request, Span, reactivity::pairs};
 
 /// So many names are proposed instead of one that does not occur.
 const MOST_PROPOSED: usize = 3;
@@ -18,15 +18,27 @@ pub(crate) struct Instance {
     pub(crate) end: EndReason,
 }
 
+/// The instances of the span, function or pair of events that the request names; `None` if it names none.
+///
+/// A pair is of the thread (or LWP) of its TO event; pairs whose TO event has neither are left out.
+///
+/// # Errors
+/// When the trace has no span or function of this name at all.
+pub(crate) fn asked_instances(history: &History, request: &Request) -> Result<Option<Vec<Instance>>, String> {
+    if request.is_of_pairs {
+        let instance = |pair: crate::Pair| {
+            Some(Instance { actor: pair.actor?, interval: pair.interval, end: EndReason::Returned })
+        };
+        return Ok(Some(pairs(history, request).0.into_iter().filter_map(instance).collect()));
+    }
+    request.subject.as_ref().map(|subject| instances(history, request, subject)).transpose()
+}
+
 /// Those that overlap the window, of the selected threads, LWPs and CPUs (by where they began), in the order of time.
 ///
 /// # Errors
 /// When the trace has no span or function of this name at all.
-pub(crate) fn instances(
-    history: &History,
-    request: &Request,
-    subject: &str,
-) -> Result<Vec<Instance>, String> {
+fn instances(history: &History, request: &Request, subject: &str) -> Result<Vec<Instance>, String> {
     let window = request.extent(history);
     let (mut occurs, mut found) = (false, Vec::new());
     let name = history.words.get(subject);

@@ -36,7 +36,7 @@ mod tally;
 mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
-pub use critical_path::critical_path_chain;
+pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
 pub use functions::folded;
@@ -52,5 +52,5 @@ pub use reactivity::{Pair, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
-use instances::{Instance, instances};
+use instances::{Instance, asked_instances};
 use walk::{Key, Totals, each_piece, interrupt_of, object_label, wait_context};

@@ -14,6 +14,10 @@ pub enum Subject {
     Optional(&'static str),
     /// Something that must be named.
     Required(&'static str),
+    /// Something that must be named, or two events.
+    RequiredOrPair(&'static str),
+    /// Something that may be named, or two events.
+    OptionalOrPair(&'static str),
     /// Two events, which the history has as marks.
     Pair,
 }

@@ -66,6 +66,8 @@ pub struct Request {
     pub worst: usize,
     /// The name of a span or function, or the lock, that the question is about.
     pub subject: Option<String>,
+    /// Whether the question is about the pairs of FROM and TO marks, not about a span.
+    pub is_of_pairs: bool,
 }
 
 impl Default for Request {
@@ -78,6 +80,7 @@ impl Default for Request {
             by: None,
             worst: 0,
             subject: None,
+            is_of_pairs: false,
         }
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chain, named};
+use sigmund_measures::{Actor, By, Interval, Request, Value, What, critical_path_chains, named};
 use support::{
     Machine, TICKS,
     sketch::{at, one_span},
@@ -31,7 +31,8 @@ fn ask(history: &sigmund_measures::History, request: &Request) -> Vec<(String, S
 #[test]
 fn the_path_of_a_span_is_by_whom_it_was_held_up() {
     let history = one_span(5, 55);
-    let request = Request { subject: Some("request".into()), worst: 1, ..Request::default() };
+    let window = at(5, 60);
+    let request = Request { subject: Some("request".into()), window, ..Request::default() };
     let row =
         |cause: &str, culprit: &str, count, ticks| (cause.to_string(), culprit.to_string(), count, ticks);
     assert_eq!(
@@ -47,13 +48,14 @@ fn the_path_of_a_span_is_by_whom_it_was_held_up() {
         ]
     );
     // The other instance is all running; in a window each is cut.
-    let all = Request { window: at(2, 50), worst: 0, ..request.clone() };
+    let all = Request { window: at(2, 50), ..request.clone() };
     assert_eq!(ask(&history, &all).iter().map(|row| row.3).sum::<i64>(), 45 + 1);
 
-    let chain = critical_path_chain(&history, &request).unwrap();
+    let chain = critical_path_chains(&history, &request).unwrap();
     let cells = |row: &Vec<Value>| {
-        let [ts, dur, thread, lwp, cpu] = [0, 1, 2, 3, 4].map(|place| int(&row[place]));
-        (ts, dur, thread, lwp, cpu, format!("{}: {}: {}", text(&row[5]), text(&row[6]), text(&row[7])))
+        let [instance, ts, dur, thread, lwp, cpu] = [0, 1, 2, 3, 4, 5].map(|place| int(&row[place]));
+        assert_eq!(instance, 1);
+        (ts, dur, thread, lwp, cpu, format!("{}: {}: {}", text(&row[6]), text(&row[7]), text(&row[8])))
     };
     let woke = "woke 1 from mutex 0x10";
     assert_eq!(

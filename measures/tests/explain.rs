@@ -100,7 +100,7 @@ fn instances_that_touch_a_gap_or_the_window_are_apart() {
     history.spans[0].end = EndReason::TraceEnd;
     assert_eq!(apart(&history, &request()), [&first[..], &[row("cut off", 1, 50)]].concat());
     let error = (named("explain").unwrap().answer)(&history, &Request::default()).unwrap_err();
-    assert_eq!(error, "expected the name of a span or function, found none");
+    assert_eq!(error, "expected the name of a span or function, or FROM and TO, found none");
 }
 
 fn category(what: What) -> &'static str {

@@ -13,9 +13,6 @@ pub(crate) struct DrawingArgs {
     /// With --latency or --reactivity: how many are how long, as bars.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events", "why"])]
     pub(crate) histogram: bool,
-    /// With --functions: stacks with their active time, as tools for flame graphs read them.
-    #[arg(long, help_heading = "To look at", requires = "functions")]
-    pub(crate) folded: bool,
     /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "To look at")]
     pub(crate) svg: Option<PathBuf>,
@@ -24,6 +21,6 @@ pub(crate) struct DrawingArgs {
 impl DrawingArgs {
     /// Whether there is anything to draw.
     pub(crate) fn is_asked(&self) -> bool {
-        self.gantt || self.histogram || self.folded || self.svg.is_some()
+        self.gantt || self.histogram || self.svg.is_some()
     }
 }

@@ -3,9 +3,11 @@
 use clap::{
     Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches,
     builder::{PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
     value_parser,
 };
 use sigmund_measures::{ALL, By, Measure, Subject};
+use sigmund_query::Selector;
 
 /// The measure that was asked for, and how.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +15,8 @@ pub(crate) struct MeasureArgs {
     pub(crate) measure: Option<&'static Measure>,
     /// The span, function or lock that it is about.
     pub(crate) subject: Option<String>,
+    /// FROM and TO, if it is about pairs of events.
+    pub(crate) pair: Option<(Selector, Selector)>,
     pub(crate) by: Option<By>,
     pub(crate) worst: usize,
     pub(crate) strict: bool,
@@ -30,11 +34,18 @@ impl Args for MeasureArgs {
                 .help(measure.question)
                 .help_heading(measure.heading);
             let flag = flag.conflicts_with_all(["list_events", "active_time", "reactivity"]);
-            command.arg(match measure.subject {
-                Subject::None | Subject::Pair => flag.action(ArgAction::SetTrue),
-                Subject::Optional(name) => flag.num_args(0..=1).value_name(name).action(ArgAction::Set),
-                Subject::Required(name) => flag.value_name(name).action(ArgAction::Set),
-            })
+            let (least, most, name) = match measure.subject {
+                Subject::None | Subject::Pair => return command.arg(flag.action(ArgAction::SetTrue)),
+                Subject::Optional(name) => (0, 1, name),
+                Subject::Required(name) => (1, 1, name),
+                Subject::OptionalOrPair(name) => (0, 2, name),
+                Subject::RequiredOrPair(name) => (1, 2, name),
+            };
+            let flag = match most {
+                2 => flag.value_names([name, "TO"]),
+                _ => flag.value_name(name),
+            };
+            command.arg(flag.num_args(least..=most).action(ArgAction::Set))
         });
         let by = PossibleValuesParser::new(By::ALL.map(By::name)).map(|word| By::from_name(&word));
         command
@@ -95,9 +106,20 @@ impl FromArgMatches for MeasureArgs {
         };
         let has_subject = |subject| !matches!(subject, Subject::None | Subject::Pair);
         let subject = measure.filter(|measure| has_subject(measure.subject));
+        let subject = subject.and_then(|measure| matches.get_many::<String>(measure.name));
+        let subject: Vec<&String> = subject.unwrap_or_default().collect();
+        let selector = |text: &str| {
+            text.parse::<Selector>()
+                .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n")))
+        };
+        let pair = match subject.as_slice() {
+            [from, to] => Some((selector(from)?, selector(to)?)),
+            _ => None,
+        };
         Ok(MeasureArgs {
             measure,
-            subject: subject.and_then(|measure| matches.get_one::<String>(measure.name).cloned()),
+            subject: subject.first().filter(|_| pair.is_none()).map(|subject| (*subject).clone()),
+            pair,
             by: matches.get_one::<Option<By>>("by").copied().flatten(),
             worst: matches.get_one::<u32>("worst").map_or(0, |worst| *worst as usize),
             strict: matches.get_flag("strict"),

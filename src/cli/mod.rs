@@ -8,7 +8,8 @@ mod tables;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use anyhow::bail;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
 pub(crate) use drawings::DrawingArgs;
 pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use measures::MeasureArgs;
@@ -106,7 +107,7 @@ pub(crate) struct Question {
     pub(crate) unit: Option<Unit>,
     /// Output format.
     #[arg(long, value_enum, default_value = "human", help_heading = "Output")]
-    pub(crate) format: FormatArg,
+    pub(crate) format: AnswerFormat,
 }
 
 /// Which events, and which time. Several values of one filter are alternatives; filters narrow each other.
@@ -162,6 +163,51 @@ pub(crate) enum FormatArg {
     Json,
     /// One JSON object a line.
     Ndjson,
+}
+
+/// Formats of answers: of tables, and of stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerFormat {
+    Table(FormatArg),
+    /// With `--functions`: a line for each stack with its active ticks, as tools for flame graphs read them.
+    Folded,
+}
+
+impl AnswerFormat {
+    /// That of a table.
+    ///
+    /// # Errors
+    /// If it is of stacks.
+    pub(crate) fn of_table(self) -> Result<FormatArg, anyhow::Error> {
+        match self {
+            AnswerFormat::Table(format) => Ok(format),
+            AnswerFormat::Folded => bail!("--format folded: expected --functions, whose stacks it lists"),
+        }
+    }
+}
+
+impl ValueEnum for AnswerFormat {
+    fn value_variants<'a>() -> &'a [AnswerFormat] {
+        use FormatArg::{Csv, Human, Json, Ndjson, Tsv};
+        const ALL: [AnswerFormat; 6] = [
+            AnswerFormat::Table(Human),
+            AnswerFormat::Table(Tsv),
+            AnswerFormat::Table(Csv),
+            AnswerFormat::Table(Json),
+            AnswerFormat::Table(Ndjson),
+            AnswerFormat::Folded,
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            AnswerFormat::Table(format) => format.to_possible_value(),
+            AnswerFormat::Folded => {
+                Some(PossibleValue::new("folded").help("With --functions: stacks, for flame graphs"))
+            }
+        }
+    }
 }
 
 impl From<FormatArg> for Format {

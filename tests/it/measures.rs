@@ -105,6 +105,23 @@ fn drawings_are_text_or_pictures() {
     let gantt = sigmund.run(["--gantt", "--thread", "5"]).found();
     let line = gantt.lines().find(|line| line.starts_with('5')).unwrap_or_else(|| panic!("{gantt}"));
     assert!(["A", "s", "k", "b"].iter().all(|state| line.contains(state)), "{gantt}");
+    assert!(!gantt.contains('\x1b'), "{gantt}");
+    let on_terminal = |colours: &str| {
+        let mut command = std::process::Command::new("script");
+        let line = format!("{} --gantt --thread 5", crate::sigmund::program());
+        command.args(["-qec", &line, "/dev/null"]).current_dir(sigmund.folder());
+        command.env("TERM", "xterm").env("NO_COLOR", colours).stdin(std::process::Stdio::null());
+        crate::sigmund::said(command).found().replace('\r', "")
+    };
+    assert_eq!(on_terminal("1"), gantt);
+    let coloured = on_terminal("");
+    assert!(coloured.contains("\x1b[32mA") && coloured.contains("\x1b[31ms"), "{coloured:?}");
+    let plain: String = coloured
+        .split('\x1b')
+        .enumerate()
+        .map(|(n, part)| if n == 0 { part } else { &part[part.find('m').unwrap() + 1..] })
+        .collect();
+    assert_eq!(plain, gantt);
     sigmund.run(["--gantt", "--svg", "gantt.svg"]).found();
     let bars = sigmund.run(["--latency", "--by", "lwp", "--histogram"]).found();
     assert!(bars.contains('#') && bars.contains("100.0%"), "{bars}");
@@ -119,7 +136,9 @@ fn drawings_are_text_or_pictures() {
     sigmund
         .run(["--list-events", "--svg", "x.svg"])
         .complained(&["--svg", "expected --gantt or --histogram"]);
-    sigmund.run(["--functions", "--folded"]).found_nothing();
+    sigmund.run(["--functions", "--format", "folded"]).found_nothing();
+    sigmund.run(["--states", "--format", "folded"]).complained(&["folded", "expected --functions"]);
+    sigmund.run(["--list-events", "--format", "folded"]).complained(&["folded", "expected --functions"]);
 }
 
 #[test]
@@ -131,6 +150,26 @@ fn why_is_told_of_pairs_matched_by_cause() {
     assert!(found.contains("pairs,caused,,1,20,"), "{found}");
     let each = asked(&sigmund, &[&why[..], &["--worst", "1"]].concat());
     assert!(each.lines().nth(1).is_some_and(|line| line.starts_with("120,140,20,")), "{each}");
+
+    // The same pair, explained, as a chain, and by SQL.
+    let explained = asked(&sigmund, &["--explain", "sched_waking", "sys_exit"]);
+    assert!(explained.contains("\n0-50,duration,,,1,20,20,100\n"), "{explained}");
+    assert!(explained.contains("\n0-50,stalled,itself,idle,1,10,10,50\n"), "{explained}");
+    let chain = asked(&sigmund, &["--critical-path", "sched_waking", "sys_exit", "--worst", "1"]);
+    assert!(chain.starts_with("instance,ts_tick,dur_tick,thread,lwp,cpu,what,"), "{chain}");
+    assert!(chain.lines().last().is_some_and(|line| line.starts_with("1,130,10,,70,0,running,")), "{chain}");
+    let by_sql = |function: &str| {
+        let pair = "from_event => 'sched_waking', to_event => 'sys_exit'";
+        asked(&sigmund, &["sql", "t.supertrace", &format!("SELECT * FROM {function}({pair})")])
+    };
+    assert!(by_sql("reactivity").contains("\npairs,caused,,1,20,"), "{}", by_sql("reactivity"));
+    assert!(by_sql("explain").contains("\n0-50,duration,,,1,20,"), "{}", by_sql("explain"));
+    let refused = |query: &str, words: &[&str]| sigmund.run(["sql", "t.supertrace", query]).complained(words);
+    refused("SELECT * FROM reactivity()", &["expected from_event and to_event"]);
+    refused("SELECT * FROM explain(from_event => 'sched_waking')", &["expected to_event"]);
+    sigmund.run(["--explain", "a", "b", "c"]).complained(&["c"]);
+    sigmund.run(["--explain", "sched_wakin", "sys_exit"]).complained(&["no event", "sched_wakin"]);
+    sigmund.run(["--noise", "a", "b"]).complained(&["b"]);
 }
 
 #[test]

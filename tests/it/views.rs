@@ -55,8 +55,14 @@ fn latencies_and_locks_have_the_names_of_the_field() {
     assert_eq!(ready, "ts_tick,kind,latency_tick,thread,waker_thread\n220,unpark,10,5,6\n");
     let wakeups = asked(&sigmund, "SELECT ts_tick, level, latency_ns FROM wakeup_latency ORDER BY ts_tick");
     assert_eq!(wakeups, "ts_tick,level,latency_ns\n120,KERN,10\n220,USER,10\n");
-    let off = asked(&sigmund, "SELECT ts_tick, dur_tick, state FROM off_cpu WHERE lwp = 70 ORDER BY ts_tick");
-    assert_eq!(off, "ts_tick,dur_tick,state\n110,15,sleeping\n125,5,runnable\n150,20,runnable\n");
+    let off = asked(
+        &sigmund,
+        "SELECT ts_tick, dur_tick, lwp, state, syscall FROM off_cpu WHERE lwp < 80 ORDER BY ts_tick",
+    );
+    assert_eq!(
+        off,
+        "ts_tick,dur_tick,lwp,state,syscall\n110,15,70,sleeping,read\n125,5,70,runnable,read\n150,20,70,runnable,\n"
+    );
     let waits = asked(&sigmund, "SELECT ts_tick, wait_tick, thread, object, kind FROM lock_wait");
     assert_eq!(waits, "ts_tick,wait_tick,thread,object,kind\n200,20,5,4096,mutex\n");
     sigmund.run(["sql", "t.supertrace", "SELECT * FROM lock_hold"]).found_nothing();

@@ -6,8 +6,8 @@ mod means;
 use sigmund_model::EndReason;
 
 use crate::{
-    Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What, each_piece,
-    instances, percent,
+    Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What,
+    asked_instances, each_piece, percent,
 };
 
 use bands::Bands;
@@ -17,8 +17,9 @@ pub(crate) const EXPLAIN: Measure = Measure {
     name: "explain",
     question: "Why is my p99 slow?",
     heading: crate::measure::headings::LATE,
-    subject: crate::measure::Subject::Required("SPAN"),
-    definition: "For each instance of a span or function that begins and ends in the window: the walk back from its end to its \
+    subject: crate::measure::Subject::RequiredOrPair("SPAN"),
+    definition: "For each instance of a span or function, or pair of a FROM and a TO event (see reactivity), that begins and ends \
+        in the window: the walk back from its end to its \
         begin (see critical-path), summed by category. Categories of its own thread are `active`, `interrupted` (by which \
         interrupt), `stalled` (who had the CPU), `ready` (what the LWPs carried), `waiting` (for which interrupt), `blocked` (on \
         what, and who held it), `in-kernel` (in which call) and `mounted`; who is `itself`. Where it waited for somebody who \
@@ -37,12 +38,12 @@ pub(crate) const EXPLAIN: Measure = Measure {
 const DIFFERENCE: &str = "99-100 minus 0-50";
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let Some(subject) = &request.subject else {
-        return Err("expected the name of a span or function, found none".to_string());
+    let Some(instances) = asked_instances(history, request)? else {
+        return Err("expected the name of a span or function, or FROM and TO, found none".to_string());
     };
     let window = request.extent(history);
     let (mut whole, mut gaps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
-    for instance in instances(history, request, subject)? {
+    for instance in instances {
         let Instance { interval, end, .. } = instance;
         if interval.from < window.from || window.to < interval.to || end == EndReason::TraceEnd {
             cut.push(interval.ticks());

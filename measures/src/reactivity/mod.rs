@@ -9,6 +9,7 @@ use crate::{
 };
 
 pub use pairs::Pair;
+pub(crate) use pairs::pairs;
 
 /// How long from FROM to TO, and why.
 pub(crate) const REACTIVITY: Measure = Measure {
@@ -30,7 +31,7 @@ pub(crate) const REACTIVITY: Measure = Measure {
 };
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (pairs, count) = pairs::pairs(history, request);
+    let (pairs, count) = self::pairs(history, request);
     let mut columns = vec![
         Column::text("row", "pairs, unmatched or cause."),
         Column::text("what", "Which pairs: all, caused or next; or what took the time."),
@@ -109,7 +110,7 @@ pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, 
     }
     columns.push(Column::text("culprit", "Who or what took most of it, other than its own running."));
     let mut answer = Answer::new(columns);
-    let (mut pairs, _) = pairs::pairs(history, request);
+    let (mut pairs, _) = self::pairs(history, request);
     pairs.sort_by_key(|pair| (-pair.interval.ticks(), pair.from));
     if request.worst > 0 {
         pairs.truncate(request.worst);

@@ -22,7 +22,7 @@ pub struct Pair {
 
 /// All pairs, in the order of their FROM events, and how many FROM events there are. Both events are in the window; the thread,
 /// LWP and CPU of TO are selected.
-pub(super) fn pairs(history: &History, request: &Request) -> (Vec<Pair>, usize) {
+pub(crate) fn pairs(history: &History, request: &Request) -> (Vec<Pair>, usize) {
     let (window, marks) = (request.extent(history), &history.marks);
     let inside = |place: &usize| (window.from..=window.to).contains(&marks[*place].tick);
     let is_selected = |place: &usize| {

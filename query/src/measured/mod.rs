@@ -6,7 +6,9 @@ mod table_function;
 
 use std::collections::BTreeSet;
 
-use sigmund_measures::{Answer, By, History, Interval, Measure, Needs, Request, Subject, reactivity_pairs};
+use sigmund_measures::{
+    Answer, By, History, Interval, Measure, Needs, Request, critical_path_chains, reactivity_pairs,
+};
 use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter, Selector, reactivity::known};
@@ -23,7 +25,7 @@ pub struct MeasureOptions {
     pub worst: usize,
     /// The span, function or lock that the question is about.
     pub subject: Option<String>,
-    /// FROM and TO, of a measure of pairs of events.
+    /// FROM and TO, if the question is about pairs of events.
     pub pair: Option<(Selector, Selector)>,
 }
 
@@ -47,22 +49,28 @@ pub async fn measure(
     filter: &Filter,
     options: &MeasureOptions,
 ) -> Result<Measured, Error> {
-    let answer = |history: &History, request: &Request| {
-        let answer = match measure.subject {
-            Subject::Pair if request.worst > 0 => reactivity_pairs(history, request),
-            _ => (measure.answer)(history, request),
-        }?;
+    let of = |history: &History, request: &Request| {
+        let answer = answer(measure, history, request)?;
         let extent = request.extent(history);
         let gaps = history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count();
         Ok(Measured { answer, gaps })
     };
-    let (mut measured, left_out) = ask(trace, (measure.name, measure.needs), filter, options, answer).await?;
+    let (mut measured, left_out) = ask(trace, (measure.name, measure.needs), filter, options, of).await?;
     for table in left_out {
         measured.answer.notes.push(format!(
             "the table {table} was left out of this super-trace: what it would show is missing here"
         ));
     }
     Ok(measured)
+}
+
+/// The answer, or the list of the worst cases if the request asks for them and the measure has one.
+fn answer(measure: &Measure, history: &History, request: &Request) -> Result<Answer, String> {
+    match measure.name {
+        "reactivity" if request.worst > 0 => reactivity_pairs(history, request),
+        "critical-path" if request.worst > 0 => critical_path_chains(history, request),
+        _ => (measure.answer)(history, request),
+    }
 }
 
 /// What `of` makes of the history that a filter selects: a drawing, say. It needs the tables `needs`.
@@ -123,5 +131,6 @@ fn request(
         by: options.by,
         worst: options.worst,
         subject: options.subject.clone(),
+        is_of_pairs: options.pair.is_some(),
     })
 }

@@ -17,16 +17,16 @@ use sigmund_measures::{ALL, Answer, By, History, Interval, Life, Measure, Span, 
 use sigmund_model::{Cpu, EndReason, Lwp};
 use sigmund_sql::SuperTrace;
 
-use super::{MeasureOptions, batch::to_batch, measure, request};
-use crate::{Filter, ThreadList};
+use super::{MeasureOptions, answer, batch::to_batch, measure, request};
+use crate::{Filter, Selector, ThreadList};
 
 /// Makes every measure a table function of the trace's session; `-` in its name is `_`.
 ///
 /// Arguments have names: `thread`, `lwp`, `cpu` (a number, or a text with several), `from`, `to`, `by`, `worst`, `of` (the
-/// span, function or lock that the measure is about).
+/// span, function or lock that the measure is about), `from_event` and `to_event` (selectors of the two events that it is
+/// about).
 pub fn register_measures(trace: &Arc<SuperTrace>) {
-    // Pairs of events have no names in SQL.
-    for measure in ALL.iter().filter(|measure| measure.subject != Subject::Pair) {
+    for measure in ALL {
         let function = MeasureFunction { trace: Arc::downgrade(trace), measure };
         trace.session().register_udtf(&measure.name.replace('-', "_"), Arc::new(function));
     }
@@ -50,7 +50,10 @@ impl TableFunctionImpl for MeasureFunction {
         let trace = open(&self.trace)?;
         let request = request(&trace, self.measure.name, &filter, &options).map_err(external)?;
         let nothing = nothing(trace.threads().iter().next().is_some(), request.subject.as_deref());
-        let empty = (self.measure.answer)(&nothing, &request).map_err(DataFusionError::Plan)?;
+        if self.measure.subject == Subject::Pair && options.pair.is_none() {
+            return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
+        }
+        let empty = answer(self.measure, &nothing, &request).map_err(DataFusionError::Plan)?;
         let empty = Answer { rows: Vec::new(), ..empty };
         let schema = to_batch(&empty, trace.tick_hz(), trace.first_tick())?.schema();
         Ok(Arc::new(MeasureTable {
@@ -92,6 +95,7 @@ fn external(error: crate::Error) -> DataFusionError {
 /// Names and values in turns, as the session passes named arguments on.
 fn arguments(measure: &str, exprs: &[Expr]) -> Result<(Filter, MeasureOptions)> {
     let (mut filter, mut options) = (Filter::default(), MeasureOptions::default());
+    let (mut from_event, mut to_event) = (None, None);
     for pair in exprs.chunks(2) {
         let [Expr::Literal(ScalarValue::Utf8(Some(name)), _), Expr::Literal(value, _)] = pair else {
             return plan_err!("{measure}: expected arguments with names and constants, as in thread => 15");
@@ -116,12 +120,24 @@ fn arguments(measure: &str, exprs: &[Expr]) -> Result<(Filter, MeasureOptions)> 
             }
             "worst" => options.worst = text.parse().map_err(|_| wrong("a number"))?,
             "of" => options.subject = Some(text),
+            "from_event" => from_event = Some(text.parse::<Selector>().map_err(external)?),
+            "to_event" => to_event = Some(text.parse::<Selector>().map_err(external)?),
             _ => {
                 return plan_err!(
-                    "{measure}: expected thread, lwp, cpu, from, to, by, worst or of, found {name}"
+                    "{measure}: expected thread, lwp, cpu, from, to, by, worst, of, from_event or to_event, \
+                     found {name}"
                 );
             }
         }
+    }
+    options.pair = match (from_event, to_event) {
+        (None, None) => None,
+        (Some(from), Some(to)) => Some((from, to)),
+        (Some(_), None) => return plan_err!("{measure}: expected to_event with from_event, found none"),
+        (None, Some(_)) => return plan_err!("{measure}: expected from_event with to_event, found none"),
+    };
+    if options.pair.is_some() && options.subject.is_some() {
+        return plan_err!("{measure}: expected of, or from_event and to_event, found both");
     }
     Ok((filter, options))
 }

@@ -1,4 +1,22 @@
--- One row is a time that an LWP was on no CPU, and why: runnable, sleeping, disk-sleep, idle, stopped, or off-cpu (unknown why).
-SELECT ts_tick, ts_ns, dur_tick, dur_ns, lwp, state, cpu, end_reason
-FROM lwp_states
-WHERE state NOT IN ('running', 'exited', 'unknown')
+-- One row is a time that an LWP was on no CPU, and why: runnable, sleeping, disk-sleep, idle, stopped, or off-cpu (unknown why); and the system call it was in. LWP 0, idle CPUs, is left out.
+WITH stays_and_calls AS (
+  SELECT ts_tick, lwp, 1 AS is_stay, ts_ns, dur_tick, dur_ns, CAST(state AS VARCHAR) AS state, cpu,
+         CAST(end_reason AS VARCHAR) AS end_reason, CAST(NULL AS BIGINT) AS call_end, CAST(NULL AS VARCHAR) AS call
+  FROM lwp_states
+  WHERE state NOT IN ('running', 'exited', 'unknown') AND lwp <> 0
+  UNION ALL
+  -- Of the system calls, those that may have left a CPU. Those of one LWP do not overlap.
+  SELECT ts_tick, lwp, 0, CAST(NULL AS BIGINT), dur_tick, CAST(NULL AS BIGINT), CAST(NULL AS VARCHAR), CAST(NULL AS INT),
+         CAST(NULL AS VARCHAR), ts_tick + dur_tick,
+         coalesce(CAST(name AS VARCHAR), 'syscall ' || CAST(number AS VARCHAR))
+  FROM syscalls
+  WHERE (off_cpu_tick IS DISTINCT FROM 0) OR end_reason <> 'returned'
+),
+with_last_call AS (
+  SELECT *, last_value(call_end) IGNORE NULLS OVER last_calls AS last_end, last_value(call) IGNORE NULLS OVER last_calls AS last_call
+  FROM stays_and_calls
+  WINDOW last_calls AS (PARTITION BY lwp ORDER BY ts_tick, is_stay ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+)
+SELECT ts_tick, ts_ns, dur_tick, dur_ns, lwp, state, cpu, CASE WHEN last_end > ts_tick THEN last_call END AS syscall, end_reason
+FROM with_last_call
+WHERE is_stay = 1
