@@ -161,8 +161,8 @@ fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> R
     columns.extend(question.unit.map(Unit::name));
     let mut rows = Vec::with_capacity(found.count());
     for pair in &found.pairs {
-        let mut row = Vec::from(moment(trace, &pair.from));
-        row.extend(moment(trace, &pair.to));
+        let mut row = Vec::from(moment(trace, &pair.from)?);
+        row.extend(moment(trace, &pair.to)?);
         row.push(Cell::Count(pair.ticks().0 as i64));
         if let Some(unit) = question.unit {
             row.push(Cell::Fraction(unit.of(pair.ticks(), trace.tick_hz())?));
@@ -172,14 +172,15 @@ fn print_pairs(trace: &SuperTrace, found: &Reactivity, question: &Question) -> R
     print_table(&columns, &rows, question.format.of_table()?)
 }
 
-fn moment(trace: &SuperTrace, moment: &Moment) -> [Cell; 4] {
+fn moment(trace: &SuperTrace, moment: &Moment) -> Result<[Cell; 4]> {
     let count = |n: Option<u32>| n.map_or(Cell::Nothing, |n| Cell::Count(n.into()));
     let Moment { tick: Ticks(tick), cpu, lwp, thread } = *moment;
-    let thread = thread.map_or(Cell::Text("?".into()), |thread| Cell::Text(thread_label(trace, thread)));
-    [Cell::Count(tick as i64), count(lwp.map(|l| l.0)), count(cpu.map(|c| c.0)), thread]
+    let thread = thread.map_or(Ok("?".into()), |thread| thread_label(trace, thread))?;
+    let thread = Cell::Text(thread);
+    Ok([Cell::Count(tick as i64), count(lwp.map(|l| l.0)), count(cpu.map(|c| c.0)), thread])
 }
 
 /// `15`, or `8(work/6)`.
-pub(crate) fn thread_label(trace: &SuperTrace, thread: Thread) -> String {
-    trace.threads().name(thread).map_or(thread.to_string(), |name| format!("{thread}({name})"))
+pub(crate) fn thread_label(trace: &SuperTrace, thread: Thread) -> Result<String> {
+    Ok(trace.threads()?.name(thread).map_or(thread.to_string(), |name| format!("{thread}({name})")))
 }

@@ -47,19 +47,22 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
         ));
     }
     let on_table = Error::on(trace, ACTIVE.name);
-    let threads = filter.thread_numbers(trace);
+    let threads = filter.thread_numbers(trace)?;
     let mut conditions = filter.place();
     if let Some(threads) = &threads {
         conditions.push(number_in("thread", threads.iter().map(|t| t.0 as i64)));
     }
     let sums = plan(trace.raw(&ACTIVE).await?, conditions, filter.window(trace)?).map_err(&on_table)?;
 
-    let mut active: BTreeMap<Thread, Ticks> = match &threads {
-        Some(named) => {
-            named.iter().filter(|t| trace.threads().contains(**t)).map(|t| (*t, Ticks(0))).collect()
+    let named;
+    let names = match &threads {
+        Some(threads) => {
+            named = trace.threads_among(threads).await?;
+            &named
         }
-        None => trace.threads().iter().map(|(t, _)| (t, Ticks(0))).collect(),
+        None => trace.threads()?,
     };
+    let mut active: BTreeMap<Thread, Ticks> = names.iter().map(|(thread, _)| (thread, Ticks(0))).collect();
     for batch in sums.collect().await.map_err(&on_table)? {
         let (threads, ticks) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1));
         let ticks = ticks.as_primitive::<Int64Type>();
@@ -68,7 +71,7 @@ pub async fn active_time(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Acti
         }
     }
     let row = |(thread, active)| {
-        let name = trace.threads().name(thread).map(String::from);
+        let name = names.name(thread).map(String::from);
         ActiveTime { thread, name, active }
     };
     Ok(active.into_iter().map(row).collect())

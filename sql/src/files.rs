@@ -3,16 +3,26 @@
 //! Only footers are read. A page that is damaged behind a good footer shows when a query reaches it.
 
 use std::{
-    fs,
+    fmt::Display,
+    fs::{self, File},
     path::{Path, PathBuf},
 };
 
-use arrow::datatypes::{DataType, Schema};
-use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use arrow::{
+    array::RecordBatch,
+    datatypes::{DataType, Schema},
+};
+use datafusion::parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+};
 use sigmund_files::open_regular;
 use sigmund_model::tables::Table;
 
 use crate::{Error, ErrorKind};
+
+/// Rows of a batch: names of many threads are looked up in few batches.
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Refuses what is not a directory.
 pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
@@ -25,13 +35,15 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
     Err(Error::at(ErrorKind::NotASuperTrace, path, message))
 }
 
-/// Checks every file of one table: there, readable, with the columns of the model.
-pub(crate) fn check_table(super_trace: &Path, table: &Table) -> Result<(), Error> {
-    for file in parts(super_trace, table)? {
-        let schema = read_schema(&file)?;
-        check_columns(&file, &schema, table)?;
+/// Checks every file of one table: there, readable, with the columns of the model. Returns how many rows it has.
+pub(crate) fn check_table(super_trace: &Path, table: &Table) -> Result<u64, Error> {
+    let mut rows = 0;
+    for path in parts(super_trace, table)? {
+        let (_, metadata) = open(&path)?;
+        check_columns(&path, metadata.schema(), table)?;
+        rows += u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// The Parquet files of one table, in the order of their names, which is the order of time.
@@ -57,14 +69,36 @@ fn parts(super_trace: &Path, table: &Table) -> Result<Vec<PathBuf>, Error> {
     Ok(parts)
 }
 
-fn read_schema(path: &Path) -> Result<Schema, Error> {
-    let unreadable = |e: String| {
-        Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {e}"))
-    };
-    let file = open_regular(path).map_err(|e| unreadable(e.to_string()))?;
-    let metadata =
-        ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(e.to_string()))?;
-    Ok(metadata.schema().as_ref().clone())
+/// The columns of a table, in the order of its files.
+pub(crate) fn read_columns(
+    super_trace: &Path,
+    table: &Table,
+    columns: &[&str],
+) -> Result<Vec<RecordBatch>, Error> {
+    let mut batches = Vec::new();
+    for path in parts(super_trace, table)? {
+        let (file, metadata) = open(&path)?;
+        check_columns(&path, metadata.schema(), table)?;
+        let columns = ProjectionMask::columns(metadata.parquet_schema(), columns.iter().copied());
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+        let reader = reader.with_projection(columns).with_batch_size(ROWS_AT_ONCE).build();
+        let reader = reader.map_err(|error| unreadable(&path, &error))?;
+        for batch in reader {
+            batches.push(batch.map_err(|error| unreadable(&path, &error))?);
+        }
+    }
+    Ok(batches)
+}
+
+/// Opens a Parquet file and reads its footer.
+fn open(path: &Path) -> Result<(File, ArrowReaderMetadata), Error> {
+    let file = open_regular(path).map_err(|error| unreadable(path, &error))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+    Ok((file, metadata.map_err(|error| unreadable(path, &error))?))
+}
+
+fn unreadable(path: &Path, error: &dyn Display) -> Error {
+    Error::at(ErrorKind::Unreadable, path, format!("expected a whole Parquet file, found: {error}"))
 }
 
 fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Error> {

@@ -14,13 +14,13 @@ use datafusion::{
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
 };
 use sigmund_model::{
-    Hertz, Ticks,
-    tables::{ALL, EVENTS, INFO, OPTIONAL, Table},
+    Hertz, Thread, Ticks,
+    tables::{ALL, EVENTS, INFO, OPTIONAL, THREADS, Table},
 };
 
 use crate::{
     DeclaredEvent, Error, Info, QueryResult, ThreadNames, declared, event_views::EventViews, files,
-    functions, named_arguments, perfetto, tables, views,
+    functions, named_arguments, perfetto, tables, threads::AllThreads, views,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -30,13 +30,14 @@ pub struct SuperTrace {
     info: Info,
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
-    threads: ThreadNames,
+    threads: AllThreads,
+    has_threads: bool,
 }
 
 impl SuperTrace {
     /// Opens the directory `NAME.supertrace`.
     ///
-    /// Reads the footer of every file and the tables `info`, `event_types` and `threads`.
+    /// Reads the footer of every file and the tables `info` and `event_types`.
     ///
     /// # Errors
     /// When it is no super-trace, has another schema version, or a table is missing, unreadable or has other
@@ -57,17 +58,26 @@ impl SuperTrace {
         let is_left_out = |table: &Table| {
             left_out.contains(&table.name) && OPTIONAL.iter().any(|optional| optional.name == table.name)
         };
+        let mut has_threads = false;
         for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
-            files::check_table(path, table)?;
+            let rows = files::check_table(path, table)?;
+            has_threads |= table.name == THREADS.name && rows > 0;
             tables::register(&context, table).map_err(in_path)?;
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
         views::register(&context, &info).await.map_err(in_path)?;
         let event_types: Arc<[DeclaredEvent]> = declared::read(&context, path).await?.into();
-        let threads = ThreadNames::read(&context).await.map_err(in_path)?;
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
-        Ok(SuperTrace { path: path.to_path_buf(), context, info, event_types, event_views, threads })
+        Ok(SuperTrace {
+            path: path.to_path_buf(),
+            context,
+            info,
+            event_types,
+            event_views,
+            threads: AllThreads::default(),
+            has_threads,
+        })
     }
 
     /// The directory, as it was given.
@@ -111,9 +121,26 @@ impl SuperTrace {
         self.event_views.notes()
     }
 
-    /// The user threads and their names.
-    pub fn threads(&self) -> &ThreadNames {
-        &self.threads
+    /// Whether it has any user thread.
+    pub fn has_threads(&self) -> bool {
+        self.has_threads
+    }
+
+    /// All user threads and their names. The table is read when this is first called.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub fn threads(&self) -> Result<&ThreadNames, Error> {
+        self.threads.get(&self.path)
+    }
+
+    /// Those of these threads that there are, and their names: reads little of a table with many threads.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub async fn threads_among(&self, threads: &[Thread]) -> Result<ThreadNames, Error> {
+        let found = ThreadNames::among(&self.context, threads).await;
+        found.map_err(|error| self.error(THREADS.name, error))
     }
 
     /// The DataFusion session, to build plans on.

@@ -1,41 +1,88 @@
 //! The names of user threads.
 
-use std::collections::BTreeMap;
+use std::{path::Path, sync::OnceLock};
 
 use arrow::{
-    array::{Array, AsArray},
+    array::{Array, AsArray, RecordBatch, StringArray},
     datatypes::Int64Type,
 };
-use datafusion::{common::TableReference, error::Result, logical_expr::ident, prelude::SessionContext};
+use datafusion::{
+    common::TableReference,
+    error::Result,
+    logical_expr::{ident, in_list, lit},
+    prelude::SessionContext,
+};
 use sigmund_model::{Thread, tables::THREADS};
 
-use crate::tables::raw_name;
+use crate::{Error, files, tables::raw_name};
 
-/// Every user thread of the trace, with its name if it has one.
+/// User threads, with their names if they have any.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNames {
-    threads: BTreeMap<Thread, Option<String>>,
+    /// The column `name`, as it was read: two million names are not copied.
+    names: Vec<StringArray>,
+    /// Sorted by thread, none twice.
+    rows: Vec<Row>,
+}
+
+/// Where the name of a thread is.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    thread: Thread,
+    batch: u32,
+    row: u32,
 }
 
 impl ThreadNames {
-    pub(crate) async fn read(context: &SessionContext) -> Result<ThreadNames> {
+    /// All threads of a super-trace.
+    fn read(super_trace: &Path) -> std::result::Result<ThreadNames, Error> {
+        Ok(ThreadNames::of(&files::read_columns(super_trace, &THREADS, &["thread", "name"])?))
+    }
+
+    /// Those of these threads that the trace has.
+    pub(crate) async fn among(context: &SessionContext, threads: &[Thread]) -> Result<ThreadNames> {
         let table = context.table(TableReference::bare(raw_name(&THREADS))).await?;
-        let batches = table.select(vec![ident("thread"), ident("name")])?.collect().await?;
-        let mut threads = BTreeMap::new();
-        for batch in &batches {
-            let numbers = batch.column(0).as_primitive::<Int64Type>();
-            let names = batch.column(1).as_string::<i32>();
-            for row in 0..batch.num_rows() {
-                let name = names.is_valid(row).then(|| names.value(row).to_string());
-                threads.insert(Thread(numbers.value(row) as u64), name);
-            }
+        let numbers = threads.iter().map(|thread| lit(thread.0 as i64)).collect();
+        let table = table.filter(in_list(ident("thread"), numbers, false))?;
+        Ok(ThreadNames::of(&table.select(vec![ident("thread"), ident("name")])?.collect().await?))
+    }
+
+    /// Columns: thread, name.
+    fn of(batches: &[RecordBatch]) -> ThreadNames {
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        for batch in batches {
+            let numbers = batch.column(0).as_primitive::<Int64Type>().values();
+            let place = names.len() as u32;
+            let row = |(row, number): (usize, &i64)| Row {
+                thread: Thread(*number as u64),
+                batch: place,
+                row: row as u32,
+            };
+            rows.extend(numbers.iter().enumerate().map(row));
+            names.push(batch.column(1).as_string::<i32>().clone());
         }
-        Ok(ThreadNames { threads })
+        rows.sort_by_key(|row| row.thread);
+        // The last row of a number counts.
+        rows.reverse();
+        rows.dedup_by_key(|row| row.thread);
+        rows.reverse();
+        ThreadNames { names, rows }
+    }
+
+    fn name_in(&self, row: &Row) -> Option<&str> {
+        let names = self.names.get(row.batch as usize)?;
+        let row = row.row as usize;
+        names.is_valid(row).then(|| names.value(row))
+    }
+
+    fn row(&self, thread: Thread) -> Option<&Row> {
+        let place = self.rows.binary_search_by_key(&thread, |row| row.thread).ok()?;
+        self.rows.get(place)
     }
 
     /// The name of a thread, if it has one.
     pub fn name(&self, thread: Thread) -> Option<&str> {
-        self.threads.get(&thread)?.as_deref()
+        self.name_in(self.row(thread)?)
     }
 
     /// The threads of exactly this name, in the order of their numbers. Names need not be unique.
@@ -43,13 +90,65 @@ impl ThreadNames {
         self.iter().filter(|(_, n)| *n == Some(name)).map(|(thread, _)| thread).collect()
     }
 
-    /// Whether the trace has a thread of this number.
+    /// Whether it has a thread of this number.
     pub fn contains(&self, thread: Thread) -> bool {
-        self.threads.contains_key(&thread)
+        self.row(thread).is_some()
     }
 
     /// All threads, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Thread, Option<&str>)> {
-        self.threads.iter().map(|(thread, name)| (*thread, name.as_deref()))
+        self.rows.iter().map(|row| (row.thread, self.name_in(row)))
+    }
+}
+
+/// All threads of a super-trace, read when they are first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct AllThreads(OnceLock<ThreadNames>);
+
+impl AllThreads {
+    pub(crate) fn get(&self, super_trace: &Path) -> std::result::Result<&ThreadNames, Error> {
+        if let Some(threads) = self.0.get() {
+            return Ok(threads);
+        }
+        let threads = ThreadNames::read(super_trace)?;
+        Ok(self.0.get_or_init(|| threads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn threads_are_found_by_number_and_by_name_in_any_order_of_the_files() {
+        let batch = |rows: &[(i64, Option<&str>)]| {
+            let numbers: Int64Array = rows.iter().map(|row| Some(row.0)).collect();
+            let names: StringArray = rows.iter().map(|row| row.1).collect();
+            RecordBatch::try_from_iter([
+                ("thread", Arc::new(numbers) as ArrayRef),
+                ("name", Arc::new(names) as ArrayRef),
+            ])
+            .unwrap()
+        };
+        let threads = ThreadNames::of(&[
+            batch(&[(7, Some("work")), (2, None), (-1, Some("far"))]),
+            batch(&[(3, Some("work")), (7, Some("late"))]),
+        ]);
+        let all: Vec<_> = threads.iter().collect();
+        let far = Thread(u64::MAX);
+        assert_eq!(
+            all,
+            [(Thread(2), None), (Thread(3), Some("work")), (Thread(7), Some("late")), (far, Some("far"))]
+        );
+        assert_eq!(threads.named("work"), [Thread(3)]);
+        assert_eq!(
+            (threads.name(far), threads.name(Thread(2)), threads.name(Thread(4))),
+            (Some("far"), None, None)
+        );
+        assert!(threads.contains(Thread(2)) && !threads.contains(Thread(4)));
     }
 }

@@ -67,7 +67,7 @@ pub(super) async fn show(trace: &SuperTrace, story: &Story) -> Result<()> {
 
     let what = format!(
         "Thread {}: blocked {}, stalled {}, resumed on another LWP {}",
-        answer::thread_label(trace, thread),
+        answer::thread_label(trace, thread)?,
         times(story.blocks),
         times(story.stalls),
         times(story.migrations),

@@ -95,7 +95,7 @@ impl Tables<'_> {
                 ["thread", "name", "lwp", "end_reason", "kind", "depth"].as_slice(),
             ),
         };
-        let selection = self.selection(table, (ident("ts_tick"), ident("dur_tick")), columns, tracks);
+        let selection = self.selection(table, (ident("ts_tick"), ident("dur_tick")), columns, tracks)?;
         let reader = SliceReader {
             table: table.name,
             window: *self.window,
@@ -110,7 +110,7 @@ impl Tables<'_> {
         let taken = ident("ts_tick") + ident("wait_tick");
         let columns = ["thread", "lwp", "object", "kind", "end_reason"];
         let mut selection =
-            self.selection(&LOCKS, (taken, ident("hold_tick")), &columns, self.actors.threads.len());
+            self.selection(&LOCKS, (taken, ident("hold_tick")), &columns, self.actors.threads.len())?;
         selection.conditions.push(ident("hold_tick").is_not_null());
         Ok(Box::new(ByBegin::open(self.trace, selection, HoldReader { window: *self.window }).await?))
     }
@@ -122,7 +122,7 @@ impl Tables<'_> {
             (ident("ts_tick"), ident("latency_tick")),
             &columns,
             self.actors.lwps.len() + self.actors.threads.len(),
-        );
+        )?;
         if let Some(level) = self.filter.level {
             selection.conditions.push(ident("level").eq(lit(level.name())));
         }
@@ -133,7 +133,7 @@ impl Tables<'_> {
         let no_length = lit(0i64);
         let columns = ["kind", "cpu", "pid", "value"];
         let tracks = self.actors.cpus.len() + self.actors.processes.len();
-        let mut selection = self.selection(&COUNTERS, (ident("ts_tick"), no_length), &columns, tracks);
+        let mut selection = self.selection(&COUNTERS, (ident("ts_tick"), no_length), &columns, tracks)?;
         // Those of actors are selected by the replay.
         selection.conditions.clear();
         match self.filter.level {
@@ -151,7 +151,7 @@ impl Tables<'_> {
         interval: (Expr, Expr),
         columns: &[&str],
         tracks: usize,
-    ) -> Selection<'_> {
+    ) -> Result<Selection<'_>, Error> {
         let in_any = |names: &[&str], numbers: Vec<i64>| {
             let present = names.iter().filter(|name| has_column(table, name));
             present.map(|name| number_in(name, numbers.iter().copied())).reduce(Expr::or)
@@ -161,7 +161,7 @@ impl Tables<'_> {
             let lwps = self.filter.lwps.iter().map(|lwp| lwp.0.into()).collect();
             conditions.extend(in_any(&["lwp", "waker_lwp"], lwps));
         }
-        if let Some(threads) = self.filter.thread_numbers(self.trace) {
+        if let Some(threads) = self.filter.thread_numbers(self.trace)? {
             let threads = threads.iter().map(|thread| thread.0 as i64).collect();
             conditions.extend(in_any(&["thread", "waker_thread"], threads));
         }
@@ -170,7 +170,7 @@ impl Tables<'_> {
             conditions.extend(in_any(&["cpu"], cpus));
         }
         let columns = columns.iter().map(|name| ident(*name)).collect();
-        Selection { table, conditions, interval, columns, window: self.window, tracks }
+        Ok(Selection { table, conditions, interval, columns, window: self.window, tracks })
     }
 }
 

@@ -178,7 +178,7 @@ async fn states(
     }
     if filter.level != Some(Level::Kern) {
         let mut conditions: Vec<Expr> = filter.place();
-        if let Some(threads) = filter.thread_numbers(trace) {
+        if let Some(threads) = filter.thread_numbers(trace)? {
             conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
         }
         let states = state_rows::thread_states(trace, conditions, window, actors.threads.len()).await?;

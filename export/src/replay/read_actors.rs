@@ -143,7 +143,7 @@ async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error>
     if !filter.lwps.is_empty() {
         conditions.push(number_in("lwp", filter.lwps.iter().map(|lwp| lwp.0.into())));
     }
-    if let Some(threads) = filter.thread_numbers(trace) {
+    if let Some(threads) = filter.thread_numbers(trace)? {
         let of_them = number_in("thread", threads.iter().map(|thread| thread.0 as i64));
         let rows = read(trace, &THREAD_STATES, vec![of_them, ident("lwp").is_not_null()], &["lwp"]).await?;
         let carried =
@@ -185,7 +185,7 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
         return Ok(Vec::new());
     }
     let conditions = filter
-        .thread_numbers(trace)
+        .thread_numbers(trace)?
         .map(|threads| number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     let columns = ["thread", "name", "pid", "ts_tick", "dur_tick", "created_by"];
     let mut threads = Vec::new();

@@ -66,7 +66,7 @@ fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<
     need("lwp", !filter.lwps.is_empty())?;
     need("cpu", !filter.cpus.is_empty())?;
     conditions.extend(filter.place());
-    if let Some(threads) = filter.thread_numbers(trace) {
+    if let Some(threads) = filter.thread_numbers(trace)? {
         need("thread", true)?;
         conditions.push(number_in("thread", threads.iter().map(|thread| thread.0 as i64)));
     }

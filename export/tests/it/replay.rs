@@ -280,7 +280,7 @@ async fn the_wakeup_of_a_new_lwp_is_replayed_although_others_are_by_their_waking
 async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
     let folder = tempfile::tempdir().unwrap();
     let trace = open(folder.path(), "paper/figure2.tsv").await;
-    let thread = trace.threads().iter().next().expect("the paper has threads").0;
+    let thread = trace.threads().unwrap().iter().next().expect("the paper has threads").0;
     let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
     let (from, to) = (first + (last - first) / 4, last - (last - first) / 4);
     let filter = Filter {

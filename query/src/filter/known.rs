@@ -16,7 +16,7 @@ impl Filter {
     /// [`Argument`](crate::ErrorKind::Argument) when it has not, with the nearest names; when the trace cannot be read.
     pub async fn check_known(&self, trace: &SuperTrace) -> Result<(), Error> {
         for thread in &self.threads {
-            check_thread(trace, thread)?;
+            check_thread(trace, thread).await?;
         }
         for pattern in &self.events {
             let mut names = trace.event_types().iter().map(|event| event.ty.name.as_str());
@@ -30,28 +30,27 @@ impl Filter {
     }
 }
 
-fn check_thread(trace: &SuperTrace, thread: &ThreadRef) -> Result<(), Error> {
-    let found = thread.resolve(trace.threads());
-    if found.iter().any(|thread| trace.threads().contains(*thread)) {
+async fn check_thread(trace: &SuperTrace, thread: &ThreadRef) -> Result<(), Error> {
+    let is_known = match thread {
+        ThreadRef::Number(number) => trace.threads_among(&[*number]).await?.contains(*number),
+        ThreadRef::Name(_) => !thread.resolve(trace)?.is_empty(),
+    };
+    if is_known {
         return Ok(());
     }
     let expected = "a user thread of this trace";
-    if trace.threads().iter().next().is_none() {
+    if !trace.has_threads() {
         let message = format!(
             "--thread: expected {expected}, found {thread}: it has no user threads; --lwp selects LWPs"
         );
         return Err(Error::argument(message));
     }
+    let (threads, found) = (trace.threads()?, thread.to_string());
     if let ThreadRef::Number(_) = thread {
-        let numbers: Vec<String> = trace.threads().iter().map(|(thread, _)| thread.to_string()).collect();
-        return Err(unknown("--thread", expected, &thread.to_string(), numbers.iter().map(String::as_str)));
+        let numbers: Vec<String> = threads.iter().map(|(thread, _)| thread.to_string()).collect();
+        return Err(unknown("--thread", expected, &found, numbers.iter().map(String::as_str)));
     }
-    Err(unknown(
-        "--thread",
-        expected,
-        &thread.to_string(),
-        trace.threads().iter().filter_map(|(_, name)| name),
-    ))
+    Err(unknown("--thread", expected, &found, threads.iter().filter_map(|(_, name)| name)))
 }
 
 async fn check_numbers(

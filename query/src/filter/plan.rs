@@ -50,14 +50,20 @@ impl Filter {
     }
 
     /// The threads it names; `None` if it names none.
-    pub fn thread_numbers(&self, trace: &SuperTrace) -> Option<Vec<Thread>> {
+    ///
+    /// # Errors
+    /// When it has names and the names of the trace cannot be read.
+    pub fn thread_numbers(&self, trace: &SuperTrace) -> Result<Option<Vec<Thread>>, Error> {
         if self.threads.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let mut numbers: Vec<Thread> = self.threads.iter().flat_map(|t| t.resolve(trace.threads())).collect();
+        let mut numbers = Vec::new();
+        for thread in &self.threads {
+            numbers.extend(thread.resolve(trace)?);
+        }
         numbers.sort();
         numbers.dedup();
-        Some(numbers)
+        Ok(Some(numbers))
     }
 
     /// Conditions on a place: columns `lwp` and `cpu`.
@@ -82,7 +88,7 @@ impl Filter {
         if let Some(level) = self.level {
             conditions.push(ident("level").eq(lit(level.name())));
         }
-        if let Some(threads) = self.thread_numbers(trace) {
+        if let Some(threads) = self.thread_numbers(trace)? {
             let is = |column| number_in(column, threads.iter().map(|t| t.0 as i64));
             conditions.push(is("thread").or(is("target_thread")));
         }

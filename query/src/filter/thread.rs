@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use sigmund_model::Thread;
-use sigmund_sql::ThreadNames;
+use sigmund_sql::SuperTrace;
 
 use crate::Error;
 
@@ -22,18 +22,18 @@ pub enum ThreadRef {
 
 impl ThreadRef {
     /// The threads it stands for. A number stands for itself, whether the trace has it or not.
-    pub(crate) fn resolve(&self, threads: &ThreadNames) -> Vec<Thread> {
-        match self {
-            ThreadRef::Number(thread) => vec![*thread],
-            ThreadRef::Name(name) => {
-                let named = threads.named(name);
-                if !named.is_empty() || !name.contains('*') {
-                    return named;
-                }
-                let fits = |thread_name: Option<&str>| thread_name.is_some_and(|other| fits(name, other));
-                threads.iter().filter(|(_, name)| fits(*name)).map(|(thread, _)| thread).collect()
-            }
+    pub(crate) fn resolve(&self, trace: &SuperTrace) -> Result<Vec<Thread>, Error> {
+        let name = match self {
+            ThreadRef::Number(thread) => return Ok(vec![*thread]),
+            ThreadRef::Name(name) => name,
+        };
+        let threads = trace.threads()?;
+        let named = threads.named(name);
+        if !named.is_empty() || !name.contains('*') {
+            return Ok(named);
         }
+        let fits = |thread_name: Option<&str>| thread_name.is_some_and(|other| fits(name, other));
+        Ok(threads.iter().filter(|(_, name)| fits(*name)).map(|(thread, _)| thread).collect())
     }
 }
 

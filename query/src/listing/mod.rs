@@ -15,7 +15,7 @@ use datafusion::{
     prelude::DataFrame,
 };
 use sigmund_model::{Level, tables::EVENTS};
-use sigmund_sql::{SuperTrace, ThreadNames};
+use sigmund_sql::SuperTrace;
 
 use crate::{Error, Filter};
 
@@ -65,9 +65,9 @@ fn plan(events: DataFrame, conditions: Vec<Expr>) -> PlanResult<DataFrame> {
 
 /// Prints events in one [`Format`].
 pub struct Listing<'t, W: Write> {
+    trace: &'t SuperTrace,
     format: Format,
     out: W,
-    threads: &'t ThreadNames,
     declarations: Declarations<'t>,
     line: String,
     count: u64,
@@ -81,7 +81,7 @@ impl<'t, W: Write> Listing<'t, W> {
     pub fn new(trace: &'t SuperTrace, format: Format, out: W) -> Result<Listing<'t, W>, Error> {
         let declarations = Declarations::new(trace.event_types());
         let line = String::new();
-        let mut listing = Listing { format, out, threads: trace.threads(), declarations, line, count: 0 };
+        let mut listing = Listing { trace, format, out, declarations, line, count: 0 };
         listing.line.push_str(&match format {
             Format::Human => table::human_header(),
             Format::Tsv => table::HEADER.join("\t") + "\n",
@@ -96,17 +96,19 @@ impl<'t, W: Write> Listing<'t, W> {
     /// Adds one event.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// When `out` cannot be written, or the names of the threads not be read.
     pub fn event(&mut self, row: &EventRow<'_>) -> Result<(), Error> {
+        // With the first event: a listing without one needs no names.
+        let threads = self.trace.threads()?;
         let ty = self.declarations.of(row);
         match self.format {
-            Format::Human => table::human(&mut self.line, row, ty, self.threads),
-            Format::Tsv => table::tsv(&mut self.line, row, ty, self.threads),
-            Format::Csv => table::csv(&mut self.line, row, ty, self.threads),
-            Format::Ndjson => self.line.push_str(&format!("{}\n", json::object(row, ty, self.threads))),
+            Format::Human => table::human(&mut self.line, row, ty, threads),
+            Format::Tsv => table::tsv(&mut self.line, row, ty, threads),
+            Format::Csv => table::csv(&mut self.line, row, ty, threads),
+            Format::Ndjson => self.line.push_str(&format!("{}\n", json::object(row, ty, threads))),
             Format::Json => {
                 self.line.push_str(if self.count == 0 { "\n" } else { ",\n" });
-                self.line.push_str(&json::object(row, ty, self.threads).to_string());
+                self.line.push_str(&json::object(row, ty, threads).to_string());
             }
         }
         self.count += 1;

@@ -95,7 +95,9 @@ async fn ask<T>(
     of: impl FnOnce(&History, &Request) -> Result<T, String>,
 ) -> Result<(T, Vec<&'static str>), Error> {
     filter.check_known(trace).await?;
-    let request = request(trace, name, filter, options)?;
+    let threads = filter.thread_numbers(trace)?;
+    let threads = threads.map(|threads| threads.iter().map(|thread| thread.0).collect());
+    let request = request(trace, name, filter, threads, options)?;
     if let Some((from, to)) = &options.pair {
         known::check(trace, from).await?;
         known::check(trace, to).await?;
@@ -110,6 +112,7 @@ fn request(
     trace: &SuperTrace,
     name: &str,
     filter: &Filter,
+    threads: Option<BTreeSet<u64>>,
     options: &MeasureOptions,
 ) -> Result<Request, Error> {
     if !filter.events.is_empty() || filter.level.is_some() {
@@ -125,7 +128,7 @@ fn request(
             // The tick of the end is inside.
             window.to.map_or(i64::MAX, |to| to.saturating_add(1)),
         ),
-        threads: filter.thread_numbers(trace).map(|threads| threads.iter().map(|thread| thread.0).collect()),
+        threads,
         lwps: set(filter.lwps.iter().map(|lwp| lwp.0).collect()),
         cpus: set(filter.cpus.iter().map(|cpu| cpu.0).collect()),
         by: options.by,

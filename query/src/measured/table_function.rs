@@ -1,6 +1,7 @@
 //! Measures in SQL: `SELECT * FROM states(thread => 15, "by" => 'name')`.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Weak},
 };
@@ -48,8 +49,10 @@ impl TableFunctionImpl for MeasureFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let (filter, options) = arguments(self.measure.name, args.exprs())?;
         let trace = open(&self.trace)?;
-        let request = request(&trace, self.measure.name, &filter, &options).map_err(external)?;
-        let nothing = nothing(trace.threads().iter().next().is_some(), request.subject.as_deref());
+        // Which threads are selected does not matter for the columns, but whether any are.
+        let threads = (!filter.threads.is_empty()).then(BTreeSet::new);
+        let request = request(&trace, self.measure.name, &filter, threads, &options).map_err(external)?;
+        let nothing = nothing(trace.has_threads(), request.subject.as_deref());
         if self.measure.subject == Subject::Pair && options.pair.is_none() {
             return plan_err!("{}: expected from_event and to_event, found neither", self.measure.name);
         }

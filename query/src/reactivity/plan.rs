@@ -7,7 +7,7 @@ use datafusion::{
     prelude::DataFrame,
 };
 use sigmund_model::{EventType, FieldType, Level, names};
-use sigmund_sql::{SuperTrace, ThreadNames};
+use sigmund_sql::SuperTrace;
 
 use super::selector::{Condition, Selector};
 use crate::{Error, filter::number_in};
@@ -42,7 +42,7 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
                 check_field(&types, field, selector)?;
             }
             for ty in types {
-                let fulfilled = fulfils(ty, condition, trace.threads());
+                let fulfilled = fulfils(trace, ty, condition)?;
                 alternatives.extend(fulfilled.map(|fulfilled| is_of(ty).and(fulfilled)));
             }
             if selector.name == names::USER_EVENT && condition.field.is_none() {
@@ -55,7 +55,7 @@ pub(crate) fn selects(trace: &SuperTrace, selector: &Selector) -> Result<Expr, E
     Ok(match &selector.thread {
         None => selected,
         Some(thread) => {
-            let threads = thread.resolve(trace.threads());
+            let threads = thread.resolve(trace)?;
             selected.and(number_in("thread", threads.into_iter().map(|t| t.0 as i64)))
         }
     })
@@ -90,13 +90,16 @@ fn position(ty: &EventType, field: &str) -> Option<usize> {
 }
 
 /// The condition on events of one type; `None` if they have no such parameter.
-fn fulfils(ty: &EventType, condition: &Condition, threads: &ThreadNames) -> Option<Expr> {
+fn fulfils(trace: &SuperTrace, ty: &EventType, condition: &Condition) -> Result<Option<Expr>, Error> {
     let position = match &condition.field {
-        Some(field) => position(ty, field)?,
+        Some(field) => match position(ty, field) {
+            Some(position) => position,
+            None => return Ok(None),
+        },
         None => 0,
     };
     let field_type = ty.fields.get(position).map_or(FieldType::I64, |f| f.ty);
-    let numbers = if condition.quoted { Vec::new() } else { numbers(&condition.value, field_type, threads) };
+    let numbers = if condition.quoted { Vec::new() } else { numbers(trace, &condition.value, field_type)? };
     let is_text = |position| element("texts", position).eq(lit(condition.value.as_str()));
     let mut alternatives = vec![is_text(position)];
     alternatives.extend(numbers.iter().map(|n| element("args", position).eq(lit(*n))));
@@ -107,27 +110,27 @@ fn fulfils(ty: &EventType, condition: &Condition, threads: &ThreadNames) -> Opti
     {
         alternatives.push(is_text(name));
     }
-    Some(any(alternatives))
+    Ok(Some(any(alternatives)))
 }
 
 /// The slots that a value stands for in a field of this type.
-fn numbers(value: &str, ty: FieldType, threads: &ThreadNames) -> Vec<i64> {
+fn numbers(trace: &SuperTrace, value: &str, ty: FieldType) -> Result<Vec<i64>, Error> {
     let unsigned = || match value.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => value.parse().ok(),
     };
     let integer = || value.parse::<i64>().ok().or_else(|| unsigned().map(|n| n as i64));
-    match ty {
+    Ok(match ty {
         FieldType::Text => Vec::new(),
         FieldType::F64 => value.parse().ok().map(|n: f64| n.to_bits() as i64).into_iter().collect(),
         FieldType::Bool if value == "true" => vec![1],
         FieldType::Bool if value == "false" => vec![0],
         FieldType::Thread => match integer() {
             Some(number) => vec![number],
-            None => threads.named(value).into_iter().map(|t| t.0 as i64).collect(),
+            None => trace.threads()?.named(value).into_iter().map(|t| t.0 as i64).collect(),
         },
         _ => integer().into_iter().collect(),
-    }
+    })
 }
 
 /// The parameter at a position; SQL counts from 1.

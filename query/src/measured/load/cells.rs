@@ -27,7 +27,10 @@ pub(super) async fn read(
     stream(trace, table.name, frame, each).await
 }
 
-/// Calls `each` with the batches of a plan on a table.
+/// Batches that are decoded ahead of the one that is looked at.
+const AHEAD: usize = 4;
+
+/// Calls `each` with the batches of a plan on a table. Another task decodes them meanwhile.
 pub(super) async fn stream(
     trace: &SuperTrace,
     table: &str,
@@ -36,10 +39,20 @@ pub(super) async fn stream(
 ) -> Result<(), Error> {
     let on_table = Error::on(trace, table);
     let mut batches = trace.in_file_order(frame).execute_stream().await.map_err(&on_table)?;
-    while let Some(batch) = batches.next().await {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(AHEAD);
+    // It ends when the table does, or when nobody receives any more.
+    let decoding = tokio::spawn(async move {
+        while let Some(batch) = batches.next().await {
+            if sender.send(batch).await.is_err() {
+                return;
+            }
+        }
+    });
+    while let Some(batch) = receiver.recv().await {
         each(&batch.map_err(&on_table)?);
     }
-    Ok(())
+    // If it panicked, the table was not read to its end.
+    decoding.await.map_err(|error| on_table(DataFusionError::External(Box::new(error))))
 }
 
 /// Rows of intervals that reach into the window.
