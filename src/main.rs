@@ -103,7 +103,9 @@ fn run(cli: Cli) -> Result<Found> {
 
 /// Runs a question to its end. Queries use all CPUs.
 fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().build().context("starting threads for the query")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_time()
+        .build()
+        .context("starting threads for the query")?;
     runtime.block_on(question)
 }

@@ -11,6 +11,7 @@
 use std::{
     fmt::Display,
     io::{self, BufWriter, IsTerminal, Write},
+    process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -27,6 +28,37 @@ pub(crate) fn block(text: &str) -> io::Result<()> {
     text.lines().try_for_each(|line| writeln!(out, "{}", Printable(line)))?;
     out.flush()
 }
+
+/// As [`block`]; on a terminal that it does not fit, by `$PAGER`, or `less`.
+pub(crate) fn paged(text: &str) -> io::Result<()> {
+    let stdout = io::stdout();
+    let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let fits = size.is_none_or(|size| {
+        text.lines().count() < usize::from(size.ws_row)
+            && text.lines().all(|line| line.chars().count() <= usize::from(size.ws_col))
+    });
+    if fits || !stdout.is_terminal() {
+        return block(text);
+    }
+    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let pager = pager.unwrap_or_else(|| "less -S".to_string());
+    let child = Command::new("sh").arg("-c").arg(pager).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return block(text) };
+    let mut status = Ok(());
+    if let Some(mut pipe) = child.stdin.take() {
+        status = text.lines().try_for_each(|line| writeln!(pipe, "{}", Printable(line)));
+    }
+    let is_shown = child.wait().is_ok_and(|ended| ended.code() != Some(NOT_FOUND));
+    match status {
+        _ if !is_shown => block(text),
+        // Nobody has to page to the end.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Exit status of a shell that does not find the command.
+const NOT_FOUND: i32 = 127;
 
 /// Colours that every terminal has, by their number for the foreground (ECMA-48, SGR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,6 +50,10 @@ impl Error {
         Error { kind, input: path.display().to_string(), message: message.into(), source: None }
     }
 
+    pub(crate) fn unknown(message: String) -> Error {
+        Error { kind: ErrorKind::Query, input: "query".into(), message, source: None }
+    }
+
     pub(crate) fn refused(what: &str) -> Error {
         let message = format!("a super-trace is only read: expected a SELECT, found {what}");
         Error { kind: ErrorKind::Refused, input: "query".into(), message, source: None }

@@ -74,6 +74,29 @@ impl EventViews {
         self.views.get(event).map(String::as_str)
     }
 
+    /// The names of all tables and views, in the order of [`SchemaProvider::table_names`].
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.table_names()
+    }
+
+    /// Whether there is a table or view of this name, of an event that does not occur, too.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.table_exist(name)
+    }
+
+    /// What a view of events holds.
+    pub(crate) fn sentence(&self, view: &str) -> Option<String> {
+        let types = self.types.get(view)?.iter().map(|place| &self.declared[*place]);
+        let events: u64 = types.clone().map(|event| event.events).sum();
+        let mut sources: Vec<&str> = types.clone().filter_map(|event| event.source.as_deref()).collect();
+        sources.sort();
+        sources.dedup();
+        let levels: BTreeSet<&str> = types.map(|event| event.ty.level.name()).collect();
+        let level = levels.into_iter().collect::<Vec<_>>().join(", ");
+        let of = if sources.is_empty() { String::new() } else { format!(" of {}", sources.join(", ")) };
+        Some(format!("{level}: {events} events{of}."))
+    }
+
     /// What the views that queries have named so far leave out.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod column_names;
 mod declared;
 mod drawing;
@@ -35,6 +36,8 @@ pub mod functions;
 mod info;
 mod named_arguments;
 mod nanos;
+mod nearest;
+mod parameters;
 mod perfetto;
 mod result;
 mod supertrace;
@@ -42,10 +45,13 @@ mod tables;
 mod threads;
 mod views;
 
+pub use catalog::{Described, Relation, RelationKind};
 pub use declared::DeclaredEvent;
 pub use drawing::Drawn;
 pub use error::{Error, ErrorKind};
 pub use info::Info;
+pub use nearest::nearest;
+pub use parameters::Parameters;
 pub use result::QueryResult;
 pub use supertrace::SuperTrace;
 pub use threads::ThreadNames;

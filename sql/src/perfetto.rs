@@ -19,6 +19,35 @@ pub(crate) const SCHED_SLICE: &str = "sched_slice";
 /// One row: an LWP in one state.
 pub(crate) const THREAD_STATE: &str = "thread_state";
 
+/// What a row of one of these views is.
+pub(crate) fn sentence(view: &str) -> Option<&'static str> {
+    match view {
+        SCHED_SLICE => Some("Perfetto's: one row is a time that an LWP (not the idle task) was on a CPU."),
+        THREAD_STATE => {
+            Some("Perfetto's: one row is a time that an LWP (not the idle task) was in one state.")
+        }
+        _ => None,
+    }
+}
+
+/// What a column of one of these views holds, where it is computed.
+pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
+    match (view, column) {
+        (SCHED_SLICE | THREAD_STATE, "ts") => Some("Its begin in nanoseconds since the first event."),
+        (SCHED_SLICE | THREAD_STATE, "dur") => Some("Its length in nanoseconds; NULL if it never ends."),
+        (SCHED_SLICE | THREAD_STATE, "utid") => Some("The LWP."),
+        (THREAD_STATE, "state") => {
+            Some("Running, or the letter of the kernel: R, S, D, I, T, X; NULL if it is not known.")
+        }
+        _ => None,
+    }
+}
+
+/// Whether a view has Perfetto's name, and so its units.
+pub(crate) fn is_of_perfetto(view: &str) -> bool {
+    matches!(view, SCHED_SLICE | THREAD_STATE | "thread" | "process" | "thread_track" | "slice" | "counter")
+}
+
 /// Registers both views.
 pub(crate) async fn register_views(context: &SessionContext, info: &Info) -> Result<()> {
     let states = context.table(TableReference::bare(raw_name(&LWP_STATES))).await?;

@@ -5,6 +5,7 @@ use datafusion::{
     error::DataFusionError, execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
     prelude::DataFrame,
 };
+use futures::StreamExt;
 
 use crate::{Drawn, Error, drawing};
 
@@ -52,6 +53,31 @@ impl QueryResult {
         let (schema, query) = (self.schema(), self.query.clone());
         let batches = self.collect().await?;
         drawing::draw(&schema, &batches, is_plan)
+            .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
+    }
+
+    /// Draws the first rows, and whether these are all: the others are not computed, as far as that can be.
+    ///
+    /// # Errors
+    /// When it fails, for instance on a damaged file.
+    pub async fn draw_first(self, most: usize) -> Result<(Drawn, bool), Error> {
+        let is_plan = matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let (schema, query) = (self.schema(), self.query.clone());
+        let mut stream = self.stream().await?;
+        let (mut batches, mut rows, mut is_all) = (Vec::new(), 0, true);
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(|error| Error::from_datafusion(query.clone(), error))?;
+            is_all = batch.num_rows() <= most - rows;
+            let batch = batch.slice(0, batch.num_rows().min(most - rows));
+            rows += batch.num_rows();
+            batches.push(batch);
+            if !is_all {
+                break;
+            }
+        }
+        let drawn = drawing::draw(&schema, &batches, is_plan);
+        drawn
+            .map(|drawn| (drawn, is_all))
             .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
     }
 

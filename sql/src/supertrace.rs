@@ -12,6 +12,7 @@ use datafusion::{
     error::DataFusionError,
     logical_expr::ident,
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
+    sql::{parser::Statement, sqlparser::ast},
 };
 use sigmund_model::{
     Hertz, Thread, Ticks,
@@ -19,8 +20,8 @@ use sigmund_model::{
 };
 
 use crate::{
-    DeclaredEvent, Error, Info, QueryResult, ThreadNames, declared, event_views::EventViews, files,
-    functions, named_arguments, perfetto, tables, threads::AllThreads, views,
+    DeclaredEvent, Error, Info, Parameters, QueryResult, ThreadNames, declared, event_views::EventViews,
+    files, functions, named_arguments, perfetto, tables, threads::AllThreads, views,
 };
 
 /// An open super-trace. It reads and never writes.
@@ -174,10 +175,22 @@ impl SuperTrace {
     /// [`Query`](crate::ErrorKind::Query) when it is wrong, [`Refused`](crate::ErrorKind::Refused) when it would
     /// change anything (DDL, DML, COPY, SET).
     pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
+        self.sql_with(query, &Parameters::default()).await
+    }
+
+    /// [`sql`](Self::sql), with values for the parameters of the query (`$name`).
+    ///
+    /// # Errors
+    /// As [`sql`](Self::sql); when a parameter has no value.
+    pub async fn sql_with(&self, query: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
         let state = self.context.state();
         let dialect = state.config().options().sql_parser.dialect;
-        let in_query = |e| Error::from_datafusion("query", e);
+        let in_query = |error| self.in_query(error);
         let mut statement = state.sql_to_statement(query, &dialect).map_err(in_query)?;
+        parameters.apply(&mut statement)?;
+        if let Some(table) = described_table(&statement) {
+            return Ok(QueryResult::new(self.description(&table).await?, "query"));
+        }
         named_arguments::by_place(&mut statement);
         let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
         let read_only =
@@ -189,10 +202,33 @@ impl SuperTrace {
         Ok(QueryResult::new(DataFrame::new(state, plan), "query"))
     }
 
+    /// An error in a query; of a table that does not exist, with the nearest names.
+    fn in_query(&self, error: DataFusionError) -> Error {
+        if let DataFusionError::Plan(message) = error.find_root()
+            && let Some(name) =
+                message.strip_prefix("table '").and_then(|rest| rest.split_once("' not found"))
+        {
+            return self.unknown_table(name.0.rsplit('.').next().unwrap_or(name.0));
+        }
+        Error::from_datafusion("query", error)
+    }
+
+    pub(crate) fn event_views(&self) -> &EventViews {
+        &self.event_views
+    }
+
     /// A DataFusion error, with this super-trace and a part of it as its place.
     pub fn error(&self, part: &str, source: DataFusionError) -> Error {
         Error::from_datafusion(self.path.join(part).display().to_string(), source)
     }
+}
+
+/// The table of `DESCRIBE table`.
+fn described_table(statement: &Statement) -> Option<String> {
+    let Statement::Statement(statement) = statement else { return None };
+    let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return None };
+    let part = table_name.0.last()?;
+    Some(part.as_ident()?.value.clone())
 }
 
 fn session() -> SessionContext {

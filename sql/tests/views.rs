@@ -8,7 +8,7 @@ use datafusion::{
 };
 use serde_json::json;
 use sigmund_model::tables::EVENTS;
-use sigmund_sql::{ErrorKind, SuperTrace};
+use sigmund_sql::{ErrorKind, Parameters, SuperTrace};
 use support::Little;
 
 async fn answer(trace: &SuperTrace, query: &str) -> Vec<String> {
@@ -293,4 +293,60 @@ async fn one_long_name_does_not_make_every_row_of_a_table_as_long() {
     let one = trace.sql("SELECT name FROM threads WHERE thread = 0").await.unwrap().to_text().await.unwrap();
     assert_eq!(one.lines().count(), 5);
     assert!(one.contains(&("x".repeat(32_000) + "…")));
+}
+
+#[tokio::test]
+async fn the_catalog_has_a_sentence_for_every_table_view_and_column() {
+    let mut little = Little::new();
+    little.row("event_types", event_type("USER", 5, "tick", &[("n", "i64")]));
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let relations = trace.relations();
+    let names: Vec<&str> = relations.iter().map(|relation| relation.name.as_str()).collect();
+    assert!(
+        ["events", "off_cpu", "sched_slice", "raw_events"].iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
+    for relation in &relations {
+        assert!(!relation.sentence.is_empty(), "{relation:?}");
+        for column in trace.describe(&relation.name).await.unwrap() {
+            assert!(!column.sentence.is_empty(), "{}: {column:?}", relation.name);
+            let is_time = column.column.ends_with("_tick") || column.column.ends_with("_ns");
+            assert!(!is_time || !column.unit.is_empty(), "{}: {column:?}", relation.name);
+        }
+    }
+    let described = answer(&trace, "DESCRIBE off_cpu").await;
+    assert!(described.iter().any(|line| line.starts_with("dur_ns BIGINT ns How long")), "{described:?}");
+}
+
+#[tokio::test]
+async fn a_mistyped_table_gets_the_nearest_names() {
+    let trace = SuperTrace::open(Little::new().write()).await.unwrap();
+    for query in ["SELECT * FROM evnets", "DESCRIBE evnets", "SELECT 1 FROM lwps JOIN evnets ON true"] {
+        let error = trace.sql(query).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Query);
+        assert!(error.to_string().contains("found `evnets`; nearest: events"), "{error}");
+    }
+    let error = trace.sql("SELECT ts_tik FROM events").await.unwrap_err().to_string();
+    assert!(error.contains("ts_tick"), "{error}");
+}
+
+#[tokio::test]
+async fn parameters_are_values_and_never_a_part_of_the_query() {
+    let mut little = Little::new();
+    little.info("it's", 1);
+    let trace = SuperTrace::open(little.write()).await.unwrap();
+    let with = async |query: &str, values: &[(&str, &str)]| {
+        let values = values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        match trace.sql_with(query, &Parameters(values)).await {
+            Ok(result) => result.to_text().await.unwrap().lines().nth(3).unwrap_or_default().to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert!(with("SELECT $n + 1 AS n", &[("n", "-41")]).await.contains("-40"));
+    assert!(with("SELECT $n AS n", &[("n", "1.5")]).await.contains("1.5"));
+    assert!(with("SELECT value FROM info WHERE key = $key", &[("key", "it's")]).await.contains("1"));
+    assert!(
+        with("SELECT count(*) FROM info WHERE key = $key", &[("key", "' OR 1=1 --")]).await.contains("0")
+    );
+    assert!(with("SELECT $thred", &[("thread", "1")]).await.contains("found $thred; nearest: thread"));
 }

@@ -15,6 +15,7 @@ pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use measures::MeasureArgs;
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
+use sigmund_sql::Parameters;
 use sigmund_user::Ids;
 pub(crate) use tables::LeftOutTables;
 
@@ -356,12 +357,36 @@ pub(crate) struct SqlArgs {
     /// The super-trace.
     #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
     pub(crate) trace: PathBuf,
-    /// The query. `SHOW TABLES` lists tables and views.
+    /// The query; without one, a prompt, or the queries on standard input.
     #[arg(value_name = "QUERY")]
-    pub(crate) query: String,
+    pub(crate) query: Option<String>,
+    /// The query, as an option.
+    #[arg(short, long, value_name = "QUERY", conflicts_with = "query")]
+    pub(crate) command: Option<String>,
+    /// Run the queries in this file, separated by semicolons.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["query", "command"])]
+    pub(crate) file: Option<PathBuf>,
+    /// List tables and views; with TABLE, its columns with their units.
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["query", "command", "file"])]
+    pub(crate) schema: Option<Option<String>>,
+    /// The value of $NAME in the query, a number or a text.
+    #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
+}
+
+impl SqlArgs {
+    /// The values of parameters; the last of a name counts.
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters(self.parameters.iter().cloned().collect())
+    }
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, found {text}"))?;
+    Ok((name.trim_start_matches('$').to_string(), value.to_string()))
 }
 
 #[derive(Debug, Args)]

@@ -1,13 +1,10 @@
 //! Whether the trace has what a filter names; the nearest names, if it has not.
 
 use sigmund_model::tables::{CPUS, LWPS, Table};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SuperTrace, nearest};
 
 use super::ThreadRef;
 use crate::{Error, Filter};
-
-/// So many names are suggested.
-const SUGGESTED: usize = 3;
 
 impl Filter {
     /// Whether the trace has every thread, LWP, CPU and event that the filter names.
@@ -92,32 +89,4 @@ pub(crate) fn unknown<'n>(
     let near = nearest(found, names);
     let hint = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
     Error::argument(format!("{what}: expected {expected}, found {found}{hint}"))
-}
-
-/// The names that are most like `found`, the most alike first.
-pub(crate) fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
-    let mut near: Vec<(usize, &str)> = Vec::new();
-    for name in names {
-        let distance = strsim::osa_distance(found, name);
-        let is_far = near.len() == SUGGESTED && near.last().is_some_and(|(last, _)| distance >= *last);
-        if is_far || near.iter().any(|(_, other)| *other == name) {
-            continue;
-        }
-        let place = near.partition_point(|(other, _)| *other <= distance);
-        near.insert(place, (distance, name));
-        near.truncate(SUGGESTED);
-    }
-    near.into_iter().map(|(_, name)| name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_names_come_first_and_none_twice() {
-        let names = ["work/1", "daemon", "word", "work/1", "work", "main"];
-        assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "work/1"]);
-        assert_eq!(nearest("x", [].into_iter()), [""; 0]);
-    }
 }

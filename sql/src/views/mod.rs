@@ -28,6 +28,21 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|(name, _)| *name)
 }
 
+/// The sentence of a view: the first line of its file.
+pub(crate) fn sentence(view: &str) -> Option<&'static str> {
+    comments(view).next()
+}
+
+/// The sentence of a column that a view computes: a later line of its file, `-- COLUMN: SENTENCE`.
+pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
+    comments(view).skip(1).find_map(|line| line.strip_prefix(column)?.strip_prefix(": "))
+}
+
+fn comments(view: &str) -> impl Iterator<Item = &'static str> {
+    let query = VIEWS.iter().find(|(name, _)| *name == view).map_or("", |(_, query)| *query);
+    query.lines().map_while(|line| line.strip_prefix("-- "))
+}
+
 /// Registers the views. One that needs a table that the merge left out is not there.
 pub(crate) async fn register(context: &SessionContext, info: &Info) -> Result<()> {
     for (name, query) in VIEWS {

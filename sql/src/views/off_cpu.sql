@@ -1,4 +1,13 @@
 -- One row is a time that an LWP was on no CPU, and why: runnable, sleeping, disk-sleep, idle, stopped, or off-cpu (unknown why); and the system call it was in. LWP 0, idle CPUs, is left out.
+-- ts_tick: When it left the CPU, or when its state off the CPU changed.
+-- ts_ns: The same, in nanoseconds since the first event.
+-- dur_tick: How long; NULL if it never ended.
+-- dur_ns: How long, in nanoseconds.
+-- lwp: The LWP.
+-- state: runnable, sleeping, disk-sleep, idle, stopped or off-cpu.
+-- cpu: The CPU that it left.
+-- syscall: The system call it was in; NULL if none is known.
+-- end_reason: What ended it.
 WITH stays_and_calls AS (
   SELECT ts_tick, lwp, 1 AS is_stay, ts_ns, dur_tick, dur_ns, CAST(state AS VARCHAR) AS state, cpu,
          CAST(end_reason AS VARCHAR) AS end_reason, CAST(NULL AS BIGINT) AS call_end, CAST(NULL AS VARCHAR) AS call

@@ -1,4 +1,12 @@
 -- One row is a time that a user thread waited for an LWP: after an unpark, a yield, the end of its quantum, or its creation.
+-- ts_tick: When it became ready.
+-- ts_ns: When it became ready, in nanoseconds since the first event.
+-- kind: unpark, yield, quantum or creation.
+-- latency_tick: How long it was ready.
+-- latency_ns: How long it was ready, in nanoseconds.
+-- thread: The user thread that waited.
+-- waker_lwp: The LWP on which it was unparked.
+-- waker_thread: The user thread that unparked it.
 SELECT ts_tick, ts_ns, 'unpark' AS kind, latency_tick, latency_ns, thread, waker_lwp, waker_thread
 FROM wakeups
 WHERE level = 'USER' AND latency_tick IS NOT NULL

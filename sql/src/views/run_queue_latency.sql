@@ -1,4 +1,14 @@
 -- One row is a time that an LWP waited for a CPU: after a wakeup, or after a switch that left it runnable (voluntary by sched_yield, involuntary, unknown where its system calls are not traced).
+-- ts_tick: When it began to wait.
+-- ts_ns: When it began to wait, in nanoseconds since the first event.
+-- kind: wakeup, voluntary, involuntary or unknown.
+-- latency_tick: How long it waited.
+-- latency_ns: How long it waited, in nanoseconds.
+-- lwp: The LWP that waited.
+-- thread: The user thread that it carried; NULL if none, or after a switch.
+-- cpu: The CPU in whose run queue it was.
+-- waker_lwp: The LWP that woke it; NULL after a switch.
+-- waker_thread: The user thread that woke it.
 SELECT ts_tick, ts_ns, 'wakeup' AS kind, latency_tick, latency_ns, lwp, thread, target_cpu AS cpu, waker_lwp, waker_thread
 FROM wakeups
 WHERE level = 'KERN' AND latency_tick IS NOT NULL

@@ -1,4 +1,12 @@
 -- Perfetto's slices: spans and functions, system calls, interrupts. `track_id` is that of thread_track; of an interrupt it is -1 less its CPU. There are no ids and no parents.
+-- ts: Its begin in nanoseconds since the first event.
+-- dur: Its length in nanoseconds; NULL if it did not end.
+-- track_id: The track, as in thread_track; of an interrupt -1 less its CPU.
+-- category: span, function, syscall, or the kind of an interrupt.
+-- name: What it is called.
+-- depth: How many slices of its track are around it.
+-- ts_tick: Its begin.
+-- dur_tick: Its length; NULL if it did not end.
 SELECT ts_ns AS ts, dur_ns AS dur, coalesce(thread + 4294967296, CAST(lwp AS BIGINT)) AS track_id,
        CAST(kind AS VARCHAR) AS category, name, depth, ts_tick, dur_tick
 FROM spans

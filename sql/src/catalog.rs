@@ -1,0 +1,161 @@
+//! What a session has: tables and views with a sentence each, and their columns with units.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{ArrayRef, RecordBatch, StringArray},
+    datatypes::{DataType, Field},
+};
+use datafusion::{common::TableReference, error::Result, prelude::DataFrame};
+use sigmund_model::tables::Table;
+
+use crate::{Error, SuperTrace, nearest, perfetto, views};
+
+/// What a name in the catalog is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationKind {
+    /// A table of the model.
+    Table,
+    /// A view on tables.
+    View,
+    /// The events of one name.
+    Event,
+    /// A table as it is stored, without nanoseconds.
+    Stored,
+}
+
+impl RelationKind {
+    /// Its word: table, view, event or stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            RelationKind::Table => "table",
+            RelationKind::View => "view",
+            RelationKind::Event => "event",
+            RelationKind::Stored => "stored",
+        }
+    }
+}
+
+/// A table or view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// Its name in a query, without quotes.
+    pub name: String,
+    /// What it is.
+    pub kind: RelationKind,
+    /// What a row is.
+    pub sentence: String,
+}
+
+/// A column of a table or view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name in a query, without quotes.
+    pub column: String,
+    /// Its type in SQL's words, as far as they have one.
+    pub ty: String,
+    /// Its unit; empty if it has none.
+    pub unit: &'static str,
+    /// What it holds.
+    pub sentence: String,
+}
+
+impl SuperTrace {
+    /// Tables, then views, then tables as they are stored, then the events that occur; each by name.
+    pub fn relations(&self) -> Vec<Relation> {
+        self.event_views().names().into_iter().map(|name| self.relation(name)).collect()
+    }
+
+    fn relation(&self, name: String) -> Relation {
+        let (kind, sentence) = if let Some(table) = Table::named(&name) {
+            (RelationKind::Table, table.doc.to_string())
+        } else if let Some(events) = self.event_views().sentence(&name) {
+            (RelationKind::Event, events)
+        } else if let Some(table) = name.strip_prefix("raw_").and_then(Table::named) {
+            (RelationKind::Stored, format!("The table {} as it is stored, without nanoseconds.", table.name))
+        } else {
+            let sentence = views::sentence(&name).or_else(|| perfetto::sentence(&name));
+            (RelationKind::View, sentence.unwrap_or_default().to_string())
+        };
+        Relation { name, kind, sentence }
+    }
+
+    /// The columns of a table or view.
+    ///
+    /// # Errors
+    /// [`Query`](crate::ErrorKind::Query) when there is none of this name, with the nearest names.
+    pub async fn describe(&self, name: &str) -> std::result::Result<Vec<Described>, Error> {
+        if !self.event_views().has(name) {
+            return Err(self.unknown_table(name));
+        }
+        let table = self.session().table(TableReference::bare(name)).await;
+        let table = table.map_err(|error| Error::from_datafusion(name, error))?;
+        Ok(table.schema().fields().iter().map(|field| described(name, field)).collect())
+    }
+
+    /// That no table or view has this name, and which are nearest.
+    pub(crate) fn unknown_table(&self, name: &str) -> Error {
+        let names = self.event_views().names();
+        let near = nearest(name, names.iter().map(String::as_str));
+        let hint = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
+        Error::unknown(format!("expected a table or view, found `{name}`{hint}"))
+    }
+
+    /// The answer to `DESCRIBE name`.
+    pub(crate) async fn description(&self, name: &str) -> std::result::Result<DataFrame, Error> {
+        let columns = self.describe(name).await?;
+        let texts = |of: fn(&Described) -> &str| -> ArrayRef {
+            Arc::new(columns.iter().map(|column| Some(of(column))).collect::<StringArray>())
+        };
+        let batch = RecordBatch::try_from_iter([
+            ("column", texts(|column| &column.column)),
+            ("type", texts(|column| &column.ty)),
+            ("unit", texts(|column| column.unit)),
+            ("what", texts(|column| &column.sentence)),
+        ]);
+        let frame = batch.map_err(Into::into).and_then(|batch| self.session().read_batch(batch));
+        frame.map_err(|error| Error::from_datafusion(name, error))
+    }
+}
+
+fn described(relation: &str, field: &Field) -> Described {
+    let name = field.name();
+    let known = || field.metadata().get("doc").cloned();
+    let of_view = || views::column(relation, name).or_else(|| perfetto::column(relation, name));
+    let sentence = of_view().map(String::from).or_else(known).or_else(|| in_nanos(name)).unwrap_or_default();
+    Described { column: name.clone(), ty: type_name(field.data_type()), unit: unit(relation, name), sentence }
+}
+
+/// The sentence of a column that was computed from one in ticks.
+fn in_nanos(name: &str) -> Option<String> {
+    let stem = name.strip_suffix("_ns")?;
+    let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after") {
+        ", since the first event"
+    } else {
+        ""
+    };
+    Some(format!("`{stem}_tick` in nanoseconds{from}; NULL if the rate of the clock is not known."))
+}
+
+fn unit(relation: &str, name: &str) -> &'static str {
+    match name {
+        _ if name.ends_with("_tick") => "tick",
+        _ if name.ends_with("_ns") => "ns",
+        "ts" | "dur" | "start_ts" | "end_ts" if perfetto::is_of_perfetto(relation) => "ns",
+        _ => "",
+    }
+}
+
+fn type_name(ty: &DataType) -> String {
+    match ty {
+        DataType::Int64 => "BIGINT".into(),
+        DataType::Int32 => "INT".into(),
+        DataType::UInt64 => "BIGINT UNSIGNED".into(),
+        DataType::Float64 => "DOUBLE".into(),
+        DataType::Boolean => "BOOLEAN".into(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".into(),
+        DataType::Dictionary(_, values) => type_name(values),
+        DataType::List(item) | DataType::LargeList(item) => format!("{}[]", type_name(item.data_type())),
+        other => other.to_string(),
+    }
+}

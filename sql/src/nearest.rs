@@ -1,0 +1,32 @@
+//! Names that are most like one that was mistyped.
+
+/// So many names are proposed.
+const PROPOSED: usize = 3;
+
+/// The names that are most like `found` (optimal string alignment distance), the most alike first, none twice.
+pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for name in names {
+        let distance = strsim::osa_distance(found, name);
+        let is_far = near.len() == PROPOSED && near.last().is_some_and(|(last, _)| distance >= *last);
+        if is_far || near.iter().any(|(_, other)| *other == name) {
+            continue;
+        }
+        let place = near.partition_point(|(other, _)| *other <= distance);
+        near.insert(place, (distance, name));
+        near.truncate(PROPOSED);
+    }
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_names_come_first_and_none_twice() {
+        let names = ["work/1", "daemon", "word", "work/1", "work", "main"];
+        assert_eq!(nearest("wrok", names.into_iter()), ["work", "word", "work/1"]);
+        assert_eq!(nearest("x", [].into_iter()), [""; 0]);
+    }
+}

@@ -1,0 +1,64 @@
+//! Commands of the prompt, which begin with a backslash, as in psql.
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+use super::{format_name, session::Session};
+use crate::{cli::FormatArg, terminal};
+
+const HELP: &str = "\
+\\d            tables and views
+\\d NAME       columns of one, with units
+\\timing       print how long each query takes, or no longer
+\\f FORMAT     human, tsv, csv, json or ndjson
+\\o [FILE]     write answers to a new file; without one, to the terminal again
+\\set [N V]    the value of $N in queries; without one, list them
+\\?            this help
+\\q            end (also Ctrl-D)
+A query ends with a semicolon. Ctrl-C cancels a query. EXPLAIN ANALYZE shows where its time goes.";
+
+/// Names of commands, for completion.
+pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\f", "\\o", "\\q", "\\set", "\\timing", "\\?"];
+
+/// Whether the prompt goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Line,
+    End,
+}
+
+/// Runs a line that begins with a backslash.
+pub(super) async fn run(session: &mut Session, line: &str) -> Result<Next> {
+    let mut words = line.trim().trim_end_matches(';').splitn(2, char::is_whitespace);
+    let command = words.next().unwrap_or_default();
+    let argument = words.next().map(str::trim).filter(|argument| !argument.is_empty());
+    match (command, argument) {
+        ("\\q", None) => return Ok(Next::End),
+        ("\\?", None) => terminal::block(HELP)?,
+        ("\\d", name) => drop(session.describe(name).await?),
+        ("\\timing", None) => {
+            session.is_timed = !session.is_timed;
+            terminal::line(if session.is_timed { "timing is on" } else { "timing is off" })?;
+        }
+        ("\\f", Some(word)) => match FormatArg::from_str(word, true) {
+            Ok(format) => session.format = format,
+            Err(_) => bail!("\\f: expected human, tsv, csv, json or ndjson, found {word}"),
+        },
+        ("\\f", None) => terminal::line(format_name(session.format))?,
+        ("\\o", path) => session.redirect(path)?,
+        ("\\set", None) => {
+            for (name, value) in &session.parameters.0 {
+                terminal::line(format!("${name} = {value}"))?;
+            }
+        }
+        ("\\set", Some(argument)) => match argument.split_once(char::is_whitespace) {
+            Some((name, value)) => {
+                let name = name.trim_start_matches('$').to_string();
+                session.parameters.0.insert(name, value.trim().to_string());
+            }
+            None => bail!("\\set: expected a name and a value, found {argument}"),
+        },
+        _ => bail!("expected a command (\\? lists them) or a query, found {}", line.trim()),
+    }
+    Ok(Next::Line)
+}

@@ -1,0 +1,60 @@
+//! `sigmund sql`: queries on a super-trace, one by one or at a prompt.
+
+mod commands;
+mod completion;
+mod prompt;
+mod session;
+mod statements;
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Read},
+    sync::Arc,
+};
+
+use anyhow::{Context, Result};
+
+use self::session::Session;
+use crate::{
+    Found, answer,
+    cli::{FormatArg, SqlArgs},
+};
+
+pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
+    let trace = Arc::new(answer::open(Some(&args.trace)).await?);
+    sigmund_query::register_measures(&trace);
+    let mut session = Session::new(trace, args.format, args.parameters());
+    if let Some(name) = &args.schema {
+        return session.describe(name.as_deref()).await;
+    }
+    let queries = match (args.query.or(args.command), &args.file) {
+        (Some(query), _) => return session.run(&query).await,
+        (None, Some(path)) => {
+            fs::read_to_string(path).with_context(|| format!("queries in {}", path.display()))?
+        }
+        (None, None) if io::stdin().is_terminal() => return prompt::run(session).await,
+        (None, None) => {
+            let mut queries = String::new();
+            io::stdin().read_to_string(&mut queries).context("queries on standard input")?;
+            queries
+        }
+    };
+    let mut found = Found::Nothing;
+    for query in statements::each(&queries) {
+        if let Found::Something = session.run(query).await.with_context(|| query.to_string())? {
+            found = Found::Something;
+        }
+    }
+    Ok(found)
+}
+
+/// The word of a format, for messages and the prompt.
+fn format_name(format: FormatArg) -> &'static str {
+    match format {
+        FormatArg::Human => "human",
+        FormatArg::Tsv => "tsv",
+        FormatArg::Csv => "csv",
+        FormatArg::Json => "json",
+        FormatArg::Ndjson => "ndjson",
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs queries, and prints what they give.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Write,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use futures::StreamExt;
+use sigmund_export::tables::{RowFormat, RowWriter};
+use sigmund_sql::{Parameters, QueryResult, RelationKind, SuperTrace};
+
+use crate::{
+    Found,
+    cli::FormatArg,
+    output::{Cell, print_table},
+    terminal,
+};
+
+/// Rows that are drawn at the prompt; a table of all would have to be kept in memory.
+const MOST_DRAWN: usize = 10_000;
+
+/// An open super-trace, and how its answers are printed.
+pub(super) struct Session {
+    pub(super) trace: Arc<SuperTrace>,
+    pub(super) format: FormatArg,
+    pub(super) parameters: Parameters,
+    /// Whether it is at a prompt: few rows are drawn, and long tables go to a pager.
+    pub(super) is_prompt: bool,
+    /// Whether it prints how long each query took.
+    pub(super) is_timed: bool,
+    /// Where answers go instead of to the terminal.
+    pub(super) file: Option<(PathBuf, File)>,
+}
+
+impl Session {
+    pub(super) fn new(trace: Arc<SuperTrace>, format: FormatArg, parameters: Parameters) -> Session {
+        Session { trace, format, parameters, is_prompt: false, is_timed: false, file: None }
+    }
+
+    /// Runs one query and prints its rows.
+    pub(super) async fn run(&self, query: &str) -> Result<Found> {
+        let begin = Instant::now();
+        let result = self.trace.sql_with(query, &self.parameters).await;
+        // A name that is not found may be a field that was left out.
+        self.trace.notes().iter().for_each(|note| terminal::notice(&format!("warning: {note}")));
+        let rows = self.print(result?).await?;
+        if self.is_timed {
+            terminal::line(timing(rows, begin.elapsed()))?;
+        }
+        Ok(if rows > 0 { Found::Something } else { Found::Nothing })
+    }
+
+    async fn print(&self, result: QueryResult) -> Result<usize> {
+        let format = match self.format {
+            FormatArg::Human => return self.draw(result).await,
+            FormatArg::Tsv => RowFormat::Tsv,
+            FormatArg::Json => RowFormat::Json,
+            FormatArg::Ndjson => RowFormat::Ndjson,
+            FormatArg::Csv => RowFormat::Csv,
+        };
+        let out: Box<dyn Write + Send> = match &self.file {
+            Some((path, file)) => Box::new(file.try_clone().with_context(|| path.display().to_string())?),
+            None => Box::new(terminal::data()),
+        };
+        let mut writer = RowWriter::new(format, &result.schema(), out)?;
+        let mut stream = result.stream().await?;
+        let mut rows = 0;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.context("running the query")?;
+            rows += batch.num_rows();
+            writer.write(&batch)?;
+        }
+        writer.finish()?.flush()?;
+        Ok(rows)
+    }
+
+    async fn draw(&self, result: QueryResult) -> Result<usize> {
+        if let Some((path, file)) = &self.file {
+            let drawn = result.draw().await?;
+            writeln!(&*file, "{}", drawn.text).with_context(|| path.display().to_string())?;
+            return Ok(drawn.rows);
+        }
+        if !self.is_prompt {
+            let drawn = result.draw().await?;
+            terminal::block(&drawn.text)?;
+            return Ok(drawn.rows);
+        }
+        let (drawn, is_all) = result.draw_first(MOST_DRAWN).await?;
+        terminal::paged(&drawn.text)?;
+        if !is_all {
+            terminal::notice(&format!("the first {} rows; \\f csv and \\o FILE for all", drawn.rows));
+        }
+        Ok(drawn.rows)
+    }
+
+    /// Prints what the catalog has; or the columns of one table or view.
+    pub(super) async fn describe(&self, name: Option<&str>) -> Result<Found> {
+        let text = |text: &str| Cell::Text(text.to_string());
+        if let Some(name) = name {
+            let columns = self.trace.describe(name).await?;
+            let row = |column: &sigmund_sql::Described| {
+                vec![text(&column.column), text(&column.ty), text(column.unit), text(&column.sentence)]
+            };
+            let rows: Vec<_> = columns.iter().map(row).collect();
+            print_table(&["column", "type", "unit", "what"], &rows, self.format)?;
+            return Ok(Found::Something);
+        }
+        let relations = self.trace.relations();
+        let is_shown = |kind| kind != RelationKind::Stored || self.format != FormatArg::Human;
+        let row = |relation: &sigmund_sql::Relation| {
+            vec![text(&relation.name), text(relation.kind.name()), text(&relation.sentence)]
+        };
+        let rows: Vec<_> = relations.iter().filter(|relation| is_shown(relation.kind)).map(row).collect();
+        print_table(&["name", "kind", "what"], &rows, self.format)?;
+        Ok(Found::Something)
+    }
+
+    /// Sends answers to a new file; to the terminal again without a path.
+    pub(super) fn redirect(&mut self, path: Option<&str>) -> Result<()> {
+        self.file = match path {
+            None => None,
+            Some(path) => {
+                let file = OpenOptions::new().append(true).create_new(true).open(path);
+                Some((
+                    path.into(),
+                    file.with_context(|| format!("{path}: expected a file that is not there yet"))?,
+                ))
+            }
+        };
+        Ok(())
+    }
+}
+
+fn timing(rows: usize, elapsed: Duration) -> String {
+    let rows = crate::output::counted(rows as u64, "row");
+    format!("{rows}, {:.3} ms", elapsed.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,67 @@
+//! Statements of a text, separated by semicolons.
+
+/// The statements of a text, without their semicolons and the space around them; none is empty.
+pub(super) fn each(text: &str) -> Vec<&str> {
+    let (mut statements, mut begin) = (Vec::new(), 0);
+    for end in ends(text) {
+        statements.push(&text[begin..end]);
+        begin = end + 1;
+    }
+    statements.push(&text[begin..]);
+    statements.into_iter().map(str::trim).filter(|statement| !is_blank(statement)).collect()
+}
+
+/// Whether a statement has been typed to its end: by a semicolon, outside of quotes and comments.
+pub(super) fn is_complete(text: &str) -> bool {
+    ends(text).last().is_some_and(|end| is_blank(&text[end + 1..]))
+}
+
+/// Whether there is nothing but space and comments.
+fn is_blank(text: &str) -> bool {
+    text.lines().all(|line| matches!(line.trim(), line if line.is_empty() || line.starts_with("--")))
+}
+
+/// Where the semicolons are that end statements.
+fn ends(text: &str) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            ';' => ends.push(at),
+            '\'' | '"' => while characters.next().is_some_and(|(_, c)| c != character) {},
+            '-' if characters.next_if(|(_, c)| *c == '-').is_some() => {
+                while characters.next().is_some_and(|(_, c)| c != '\n') {}
+            }
+            '/' if characters.next_if(|(_, c)| *c == '*').is_some() => {
+                let mut last = ' ';
+                while let Some((_, c)) = characters.next() {
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semicolons_in_quotes_and_comments_end_nothing() {
+        let text = "SELECT ';', \"a;b\" -- no; end\n; /* ; */ SELECT 2;\n-- the end\n";
+        assert_eq!(each(text), ["SELECT ';', \"a;b\" -- no; end", "/* ; */ SELECT 2"]);
+        assert_eq!(each(" ;; "), [""; 0]);
+        assert_eq!(each("SELECT 'it''s;'"), ["SELECT 'it''s;'"]);
+        assert!(
+            is_complete("SELECT 1;") && is_complete("SELECT 1; -- done") && is_complete("SELECT ';' ;\n")
+        );
+        for open in ["SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT 1; SELECT", "/* ;"] {
+            assert!(!is_complete(open), "{open}");
+        }
+    }
+}
