@@ -1,4 +1,4 @@
-//! How fast a trace of FxT is read: `fxt_speed FILE`. The file is made if it is not there: three million records of
+//! How fast an FxT trace is read: `fxt_speed FILE`. The file is made if it is not there: three million records of
 //! three arguments, as those of a program with FUT probes on x86-64. The second time counts; `fxt_print -f FILE` is
 //! what to compare with.
 

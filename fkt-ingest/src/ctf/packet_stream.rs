@@ -1,23 +1,23 @@
-//! The events of one stream, packet after packet, in the order of their time.
+//! The events of one stream, packet after packet, in time order.
 //!
-//! What is lost on the way is a row, not an end:
+//! Damage becomes a loss and does not end the stream:
 //!
-//! * events that the tracer had no room for: packets count them since the stream began, so the difference of two
-//!   packets was lost between the end of the first and the end of the second;
-//! * packets that are missing: those have numbers;
-//! * a packet whose head contradicts itself costs itself: the next magic number is looked for. One whose time is before
-//!   the packet before it costs itself, too, unless the next says the same;
-//! * an event that is not declared, or does not fit, costs what is left of its packet: where the next one begins is
-//!   not known;
-//! * an event later than its packet's end by more than [`JITTER`] likewise: a flipped bit would otherwise hide all
-//!   that follow. LTTng before 2.11 wrote ends that were a little early.
+//! * events that the tracer discarded: packets count them since the stream began, so the difference between two packets
+//!   was lost between the end of the first and the end of the second;
+//! * missing packets: they are numbered;
+//! * a packet with an inconsistent header is skipped, up to the next magic number. A packet whose time is before the
+//!   previous packet is skipped as well, unless the next one confirms it;
+//! * at an event that is not declared, or does not fit, the rest of its packet is skipped, because the start of the
+//!   next event is unknown;
+//! * the same at an event later than its packet's end by more than [`JITTER`]: a flipped bit would otherwise hide all
+//!   later events. LTTng before 2.11 wrote ends that were slightly too early.
 //!
-//! An event earlier than the one before gets that one's tick, and is noted.
+//! An event earlier than the previous one gets that one's tick, and is noted.
 //!
-//! Cost, one thread of an AMD EPYC at 2.6 GHz that others keep busy, time of the process, file in the page cache,
-//! parameters filled (`cargo run --release -p fkt-ingest --example read_speed FOLDER`; LTTng-UST, large headers):
-//! 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11 characters,
-//! 33 M events/s. `babeltrace2 -o dummy` of the same: 4.1 and 4.8 M events/s.
+//! Cost, one thread of an AMD EPYC at 2.6 GHz that other programs keep busy, CPU time of the process, file in the page
+//! cache, parameters filled (`cargo run --release -p fkt-ingest --example read_speed FOLDER`; LTTng-UST, large
+//! headers): 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11
+//! characters, 33 M events/s. `babeltrace2 -o dummy` of the same traces: 4.1 and 4.8 M events/s.
 
 use std::io;
 use std::sync::Arc;
@@ -34,11 +34,12 @@ use super::table::{Step, Table};
 use crate::error::ParseError;
 use crate::input::Input;
 
-/// What an event may be later than its packet, or a packet earlier than the one before: 17 ms of nanoseconds.
+/// How much later than its packet's end an event may be, or earlier than the previous packet a packet: 17 ms in
+/// nanoseconds.
 const JITTER: u64 = 1 << 24;
 const ADVICE: &str = "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
 
-/// What all streams of a trace share.
+/// Data that all streams of a trace share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) table: Table,
@@ -48,19 +49,19 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Steps that reading `bytes` may take: many times what a sane trace needs.
+    /// The state for reading `bytes`. The number of steps is limited to many times what an undamaged trace needs.
     pub(super) fn state(&self, bytes: u64) -> State {
         State::new(self.table.registers, bytes.saturating_mul(64).saturating_add(1 << 20))
     }
 }
 
-/// Reads the events of one stream: of one file, or of several that follow each other.
+/// Reads the events of one stream, from one file or several consecutive ones.
 #[derive(Debug)]
 pub struct CtfStream {
     shared: Arc<Shared>,
     scale: Scale,
     files: Vec<Input>,
-    /// Which file, and where in it the next packet begins.
+    /// The current file, and the position of the next packet in it.
     file: usize,
     at: u64,
     open: Option<OpenPacket>,
@@ -69,7 +70,7 @@ pub struct CtfStream {
     /// Time of the newest event or packet.
     last: u64,
     events: u64,
-    /// Begin of the packet that was just rejected for being earlier than `last`.
+    /// Beginning of the previous packet if it was rejected for being earlier than `last`.
     rejected: Option<u64>,
     /// Whether a damaged place was noted and no packet has been readable since.
     damaged: bool,
@@ -79,11 +80,11 @@ pub struct CtfStream {
 
 #[derive(Debug)]
 struct OpenPacket {
-    /// In the file, in bytes.
+    /// Its position in the file, in bytes.
     from: usize,
     to: usize,
     stream: usize,
-    /// Next event, and end of the content, in bits of the packet.
+    /// Position of the next event, and end of the content, in bits of the packet.
     pos: u64,
     content: u64,
     missing: u64,
@@ -91,7 +92,7 @@ struct OpenPacket {
     limit: u64,
 }
 
-/// Of the last readable packet.
+/// The last readable packet.
 #[derive(Debug)]
 struct Before {
     cpu: Option<Cpu>,
@@ -189,7 +190,7 @@ impl CtfStream {
         });
     }
 
-    /// Whether a packet's time contradicts the one before so that the packet is the wrong one.
+    /// Whether a packet's time contradicts the previous one in a way that makes this packet the wrong one.
     fn time_error(&mut self, packet: &Packet, at: u64) -> Option<ParseError> {
         let begin = packet.begin?;
         let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
@@ -203,14 +204,14 @@ impl CtfStream {
             self.rejected = Some(begin);
             return Some(parse_error);
         }
-        // The second packet in a row that says so: the time before was the wrong one.
+        // Two packets in a row contradict the time before: that one was wrong.
         self.lose(LossKind::Contradiction, packet.cpu, &parse_error);
         self.rejected = None;
         self.last = begin;
         None
     }
 
-    /// What the tracer itself lost, by its counts.
+    /// Adds rows for what the tracer lost, from its counts.
     fn note_losses(&mut self, packet: &Packet) {
         let size =
             self.shared.table.streams.get(packet.stream).map_or(64, |s| s.well_known.events_discarded_size);
@@ -222,7 +223,7 @@ impl CtfStream {
             _ => 0,
         };
         if skipped > u64::MAX / 2 {
-            let detail = format!("packet number {:?} is not above the one before", packet.sequence);
+            let detail = format!("packet number {:?} is not above the previous one", packet.sequence);
             self.push_loss(LossKind::Contradiction, Severity::Note, packet.cpu, detail);
         } else if skipped > 0 {
             let detail = format!("{skipped} packets are missing before number {:?}", packet.sequence);
@@ -232,7 +233,7 @@ impl CtfStream {
         }
         let Some(discarded) = packet.discarded else { return };
         let old = before.as_ref().and_then(|before| before.discarded);
-        // Of a trace that begins with a later packet, the count is of what was before it as well.
+        // If the trace begins with a later packet, the count includes what was lost before it.
         let counted = old.is_some() || packet.sequence.is_none_or(|number| number == 0);
         let count = discarded.wrapping_sub(old.unwrap_or(0)) & mask;
         if count > mask / 2 {
@@ -263,7 +264,7 @@ impl CtfStream {
         self.losses.push(kind, severity, cpu, format!("{name}: {detail}"))
     }
 
-    /// Notes that something could not be read at this point of the stream.
+    /// Records that something at this point of the stream could not be read.
     #[cold]
     fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
         let from = (self.events > 0 || self.before.is_some()).then(|| self.scale.tick(self.last));
@@ -274,12 +275,12 @@ impl CtfStream {
     fn note_straightened(&mut self) {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
-            let detail = format!("{count} events earlier than the one before; they got its time");
+            let detail = format!("{count} events were earlier than the previous event; they got its time");
             self.push_loss(LossKind::Contradiction, Severity::Note, None, detail).count = Some(count);
         }
     }
 
-    /// What is wrong with the open packet ends it.
+    /// Damage in the open packet ends that packet.
     #[cold]
     fn abandon_packet(&mut self, expected: String, found: String) {
         let Some(packet) = self.open.take() else { return };
@@ -299,7 +300,7 @@ impl CtfStream {
                 self.abandon_packet("a tag of a declared option".to_owned(), format!("tag {tag}"));
             }
             Stop::OutOfFuel => {
-                let found = "arrays and fields without end".to_owned();
+                let found = "unbounded arrays and fields".to_owned();
                 self.abandon_packet("events in proportion to the file".to_owned(), found);
                 (self.file, self.at) = (self.files.len(), 0);
             }
@@ -313,7 +314,7 @@ impl CtfStream {
 }
 
 impl Shared {
-    /// How far from the start of `bytes` the next packet may begin: after the first byte.
+    /// The smallest distance from the start of `bytes` at which the next packet may begin: after the first byte.
     fn next_magic(&self, bytes: &[u8]) -> u64 {
         let magic = match self.order {
             Order::Little => MAGIC.to_le_bytes(),

@@ -1,4 +1,4 @@
-//! The plans of a trace: of its packets' heads, and of each stream's events.
+//! The plans of a trace: for its packets' headers, and for each stream's events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ pub(super) struct HeaderPlan {
 #[derive(Debug)]
 pub(super) struct StreamPlan {
     pub(super) id: u64,
-    /// `packet.context`, and where its well-known fields are.
+    /// `packet.context`, and the registers of its well-known fields.
     pub(super) context: Vec<Op>,
     pub(super) well_known: WellKnown,
     /// Index among the clocks.
@@ -38,13 +38,13 @@ pub(super) struct StreamPlan {
 pub(super) struct WellKnown {
     pub(super) timestamp_begin: Option<Register>,
     pub(super) timestamp_end: Option<Register>,
-    /// Bits of the two.
+    /// Size of the two fields in bits.
     pub(super) timestamp_size: u8,
     pub(super) content_size: Option<Register>,
     pub(super) packet_size: Option<Register>,
     pub(super) packet_seq_num: Option<Register>,
     pub(super) events_discarded: Option<Register>,
-    /// Bits of it.
+    /// Size of the field in bits.
     pub(super) events_discarded_size: u8,
     pub(super) cpu_id: Option<Register>,
 }
@@ -55,34 +55,34 @@ struct EventPlan {
     /// Contexts and fields.
     ops: Vec<Op>,
     effect: KernelEffect,
-    /// Says the LWP.
+    /// The field with the LWP.
     lwp: Option<Register>,
 }
 
-/// The plans of all streams, and what their events declare.
+/// The plans of all streams, and the declarations of their events.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) header: HeaderPlan,
     pub(super) streams: Vec<StreamPlan>,
     by_id: HashMap<u64, usize>,
     pub(super) types: Vec<EventType>,
-    /// As many as the stream that needs most has.
+    /// The largest number of registers that a stream needs.
     pub(super) registers: usize,
 }
 
-/// What is read of an event, and what is not.
+/// The result of reading an event.
 pub(super) enum Step {
     Event,
     End,
     Unknown(u64),
-    /// It takes no bits, so it would be there for ever.
+    /// It takes no bits, so reading it would never end.
     NoBits(u64),
     Stopped(Stop),
 }
 
 impl Table {
     /// # Errors
-    /// What is wrong with a declaration: a text that names it.
+    /// A description of the faulty declaration, with its name.
     pub(super) fn new(metadata: &Metadata, level: Level) -> Result<Table, String> {
         let mut table = Table::default();
         let Some(trace) = &metadata.trace else { return Ok(table) };
@@ -96,7 +96,7 @@ impl Table {
         header.has_uuid = header.ops.iter().any(|op| matches!(op, Op::Uuid));
         table.registers = compiler.registers();
 
-        // Events that name no stream, or of a trace that declares none, are of stream 0.
+        // Events without a stream id, or of a trace without streams, belong to stream 0.
         let implicit = [Stream::default()];
         let streams = if metadata.streams.is_empty() { &implicit[..] } else { &metadata.streams };
         let mut events: Vec<&EventDeclaration> = metadata.events.iter().collect();
@@ -153,7 +153,7 @@ impl Table {
         Ok(())
     }
 
-    /// The stream of this id. A packet that says none is of the only stream, or of stream 0.
+    /// The stream with this id. A packet without an id belongs to the only stream, or to stream 0.
     pub(super) fn stream(&self, id: Option<u64>) -> Option<(usize, &StreamPlan)> {
         match (id, self.streams.as_slice()) {
             (None, [only]) => Some((0, only)),
@@ -234,7 +234,7 @@ impl StreamPlan {
         if !quick && let Err(stop) = run(&self.header, bits, state, &mut Nothing) {
             return Step::Stopped(stop);
         }
-        // Where no header says one, it is 0.
+        // 0 if no header has an id.
         let id = state.get(EVENT_ID);
         let Some(plan) = self.ids.find(id).and_then(|index| self.events.get(index as usize)) else {
             return Step::Unknown(id);
@@ -290,7 +290,7 @@ impl Ids {
     }
 }
 
-/// The order of bytes, for messages.
+/// The name of the byte order, for messages.
 pub(super) fn order_name(order: Order) -> &'static str {
     match order {
         Order::Little => "little endian",

@@ -1,4 +1,4 @@
-//! Decodes a record's bytes into an [`Event`], by a plan made once from the declaration.
+//! Decodes a record's bytes into an [`Event`], by a plan compiled from the declaration.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
 use crate::effect_plan::EffectPlan;
 
-/// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
+/// An array of at most this many numbers becomes one field per number (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
 
 /// How one parameter is read.
@@ -22,9 +22,9 @@ enum Plan {
     Number(Number),
     /// A text, up to its NUL.
     Text(FieldLocation),
-    /// Numbers with commas between them; those of one byte as hexadecimal digits.
+    /// Numbers separated by commas; those of one byte as hexadecimal digits.
     Numbers(FieldLocation),
-    /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
+    /// A bit mask, formatted as by `__get_bitmask` and `__get_cpumask`.
     Mask(FieldLocation),
     /// CPUs, as ranges: `0-3,8`.
     CpuList(FieldLocation),
@@ -46,7 +46,7 @@ pub(super) struct Decoder {
     steps: Vec<Step>,
     effect: EffectPlan<Number>,
     naming: Naming,
-    /// Names that the declaration gives to numbers, by the index of the parameter.
+    /// Names of numbers from the declaration, by the index of the parameter.
     number_names: Vec<(usize, NumberNames)>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     (event_type, decoder)
 }
 
-/// Of the parameters that are numbers, those that the declaration names.
+/// The names of the parameters that are numbers and have names in the declaration.
 fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(usize, NumberNames)> {
     if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
         return Vec::new();
@@ -91,7 +91,7 @@ fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
-/// The plans in their order, adjacent numbers as one: a system call's seven are one step.
+/// The plans in order, adjacent numbers as one step: a system call's seven are one step.
 fn steps(plans: &[Plan]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for plan in plans {
@@ -111,7 +111,7 @@ fn steps(plans: &[Plan]) -> Vec<Step> {
     steps
 }
 
-/// Interrupts are left out: the flags of every record say whether it is in one.
+/// Interrupts are left out, because the flags of every record show whether it is in one.
 fn plan_effect(event_type: &EventType, plans: &[Plan]) -> EffectPlan<Number> {
     let number = |at: usize| match plans.get(at) {
         Some(Plan::Number(number)) => Some(*number),
@@ -167,7 +167,7 @@ fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: Field
     if is_mask { Plan::Mask(location) } else { Plan::Numbers(location) }
 }
 
-/// How many fields of their own the elements of a short array become.
+/// The number of fields for the elements of a short array.
 fn spread(field: &FieldFormat, location: FieldLocation) -> Option<u32> {
     let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
     let wide =
@@ -200,7 +200,7 @@ fn number_type(field: &FieldFormat, size: u32) -> FieldType {
 }
 
 impl Decoder {
-    /// Fills all of `event` but its tick and its CPU, which come from the page.
+    /// Fills all of `event` except its tick and its CPU, which come from the page.
     #[inline]
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;
@@ -237,7 +237,7 @@ impl Plan {
         }
     }
 
-    /// What few events have.
+    /// Parameters that few events have.
     #[inline(never)]
     fn push_rare(&self, record: &[u8], params: &mut Params) {
         let text = match self {

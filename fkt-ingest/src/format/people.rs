@@ -1,9 +1,9 @@
-//! The kernel's `print fmt`, as a format for people: `irq={irq} name={name}`.
+//! Translates the kernel's `print fmt` to a format for human output: `irq={irq} name={name}`.
 //!
-//! Only a format that names its fields one by one is translated: `"pid=%d", REC->pid`. One that computes
-//! (flags, symbols, addresses) would be translated wrongly, so it is left out.
+//! Only a format that names its fields one by one is translated: `"pid=%d", REC->pid`. One that computes (flags,
+//! symbols, addresses) cannot be translated, and is left out.
 
-/// The format for people; empty when it computes something.
+/// The format for human output; empty if the original computes something.
 pub(super) fn for_people(print_fmt: &str, known: impl Fn(&str) -> bool) -> String {
     translate(print_fmt, known).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The blocks of a file, and where its records are.
+//! The blocks of a file, and the positions of its records.
 
 use super::infos::Infos;
 use super::words::Words;
@@ -6,18 +6,18 @@ use crate::cut::ByteOrder;
 use crate::cut::Cut;
 use crate::error::ParseError;
 
-/// Size of a block's head: u64 size, s32 type, s32 subtype.
+/// Size of a block's header: u64 size, s32 type, s32 subtype.
 const HEAD: u64 = 16;
 
 const INFOS: u32 = 1;
 
-/// Blocks nest, and each nests its own kind: deeper than this is damage.
+/// Largest nesting depth of blocks of a kind.
 const MAX_DEPTH: u32 = 4;
 
-/// At most so many blocks of records, and errors, are kept. A recording has one block of records.
+/// Largest number of blocks of records, and of errors, that are kept. A recording has one block of records.
 const MAX_BLOCKS: usize = 1 << 12;
 
-/// The first word of a file, big endian: the machine. From 0x10000 on its byte order is big.
+/// The first word of a file, big endian: the machine. Machines from 0x10000 on are big endian.
 const MACHINES: &[(u32, &str)] = &[
     (0, "i386"),
     (1, "ia64"),
@@ -42,7 +42,7 @@ const MACHINES: &[(u32, &str)] = &[
     (0xff_0000, "unknown big-endian machine"),
 ];
 
-/// How records are laid out.
+/// The layout of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Kernel32,
@@ -68,37 +68,37 @@ impl Layout {
     }
 }
 
-/// A block of records, without its head.
+/// A block of records, without its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordBlock {
     pub(super) layout: Layout,
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The file ends before the block does.
+    /// Whether the file ends before the block does.
     pub(super) cut_off: bool,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) machine: &'static str,
     pub(super) order: ByteOrder,
     pub(super) infos: Infos,
     pub(super) records: Vec<RecordBlock>,
-    /// What could not be read of the blocks before the records.
+    /// Unreadable parts of the blocks before the records.
     pub(super) parse_errors: Vec<ParseError>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct BlockHead {
     block_type: u32,
-    /// Where its content begins, and ends if it does not say "at the end of the file".
+    /// The beginning of its content; its end is unknown if the block extends to the end of the file.
     from: u64,
     to: Option<u64>,
 }
 
-/// The machine and byte order of a file that begins with a plausible head: a known machine, a block INFOS, and in
-/// it a block of a known type.
+/// The machine and byte order of a file with a plausible beginning: a known machine, a block INFOS, and in it a block
+/// of a known type.
 pub(super) fn machine(file: &[u8]) -> Option<(&'static str, ByteOrder)> {
     let arch = u32::from_be_bytes(*file.first_chunk()?);
     let (_, name) = MACHINES.iter().find(|(number, _)| *number == arch)?;
@@ -110,7 +110,7 @@ pub(super) fn machine(file: &[u8]) -> Option<(&'static str, ByteOrder)> {
 }
 
 impl Blocks {
-    /// Finds all blocks. `None` if the file does not begin as one of FxT.
+    /// Finds all blocks. `None` if the beginning of the file is not that of an FxT trace.
     pub(super) fn find(file: &[u8]) -> Option<Blocks> {
         let (machine, order) = machine(file)?;
         let mut blocks =

@@ -1,8 +1,8 @@
-//! FxT's traces: `prof_file_*` of programs with FUT probes (StarPU, PM2), and what `fkt_record` wrote of the kernel
+//! FxT's traces: `prof_file_*` of programs with FUT probes (StarPU, PM2), and recordings of the kernel by `fkt_record`
 //! (libfxt 0.3.13).
 //!
 //! ```text
-//!   | u32 machine | block | block | …        the machine in big endian; all else in its byte order
+//!   | u32 machine | block | block | …        the machine is big endian; the rest has its byte order
 //!
 //!   0        8          12            16                  size
 //!   | size   | s32 type | s32 subtype | content           |      size 0: to the end of the file
@@ -10,9 +10,9 @@
 //!   INFOS 1 holds blocks: TIME, IRQS, UNAME, ADDRS, PIDS                       see [`infos`]
 //!   0x100 KERNEL_RAW32   0x101 KERNEL_RAW64   0x200 USER_RAW32   0x201 USER_RAW64    see [`records`]
 //! ```
-//! An event is a number, and nothing in the file says what it means: the codes of libfxt and PM2 are known here
-//! ([`codes`]), others a user can name ([`EventNames`]). All records are in one stream, those of all CPUs: a file has
-//! one buffer, and most do not say the CPU.
+//! An event is a number, and the file does not declare its meaning: the codes of libfxt and PM2 are built in
+//! ([`codes`]), others can be named by the user ([`EventNames`]). All records, of all CPUs, are in one stream, because
+//! a file has one buffer and most records do not have the CPU.
 
 mod blocks;
 mod clock;
@@ -42,13 +42,13 @@ use crate::event_names::EventNames;
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 
-/// Pages of kernel traces, where the file does not say.
+/// Page size of kernel traces, if the file does not have it.
 const USUAL_PAGE: usize = 4096;
 
-/// The largest page that is believed: 64 KiB is the largest of Linux.
+/// The largest page size that is accepted: 64 KiB is the largest of Linux.
 const MAX_PAGE: usize = 1 << 16;
 
-/// An open trace of FxT.
+/// An open FxT trace.
 #[derive(Debug)]
 pub struct Fxt {
     shared: Arc<Shared>,
@@ -57,7 +57,7 @@ pub struct Fxt {
     losses: Vec<Loss>,
 }
 
-/// What its streams share.
+/// Data that its streams share.
 #[derive(Debug)]
 struct Shared {
     input: Input,
@@ -68,7 +68,7 @@ struct Shared {
     types: Types,
 }
 
-/// What a walk through all records finds.
+/// The result of a pass over all records.
 #[derive(Debug)]
 struct Survey {
     codes: CodesSeen,
@@ -78,7 +78,7 @@ struct Survey {
 }
 
 impl Fxt {
-    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes suffice.
+    /// Whether a file with this beginning is an FxT trace: 36 bytes are enough.
     pub fn is_fxt(head: &[u8]) -> bool {
         blocks::machine(head).is_some()
     }
@@ -86,8 +86,8 @@ impl Fxt {
     pub(crate) fn read(input: Input, names: &EventNames) -> Result<Fxt, Error> {
         let Some(Blocks { machine, order, infos, records, parse_errors }) = Blocks::find(input.bytes())
         else {
-            let (expected, found) = ("a trace of FxT".to_owned(), "something else".to_owned());
-            let parse_error = ParseError { at: 0, part: "head", expected, found };
+            let (expected, found) = ("an FxT trace".to_owned(), "something else".to_owned());
+            let parse_error = ParseError { at: 0, part: "header", expected, found };
             return Err(Error::at(ErrorKind::NotThisFormat, input.path(), parse_error));
         };
         let mut losses: Vec<Loss> =
@@ -99,8 +99,11 @@ impl Fxt {
         let survey = survey(input.bytes(), Records::new(order, page_size(&infos), &records));
         let types = Types::new(survey.codes, names);
         if types.beyond() > 0 {
-            let detail =
-                format!("{}: {} events whose codes are beyond the first 4096", input.name(), types.beyond());
+            let detail = format!(
+                "{}: {} events with further codes after the first 4096",
+                input.name(),
+                types.beyond()
+            );
             let loss = Loss { severity: Severity::Note, ..Loss::new(LossKind::Damaged, Level::User, detail) };
             losses.push(Loss { count: Some(types.beyond()), ..loss });
         }
@@ -145,7 +148,7 @@ fn survey(file: &[u8], mut records: Records) -> Survey {
     }
 }
 
-/// Those of the file, and of LWPs that it only numbers.
+/// The names in the file, and names for LWPs that it only numbers.
 fn lwp_names(infos: &Infos, numbered: &[u64]) -> Vec<(Lwp, String)> {
     let process = infos.time.as_ref().map(|time| time.record_pid).filter(|pid| *pid > 0);
     let mut names = infos.lwp_names.clone();
@@ -182,7 +185,7 @@ impl TraceFile for Fxt {
         vec![TraceStream { clock: self.clock.domain, cpu: None, buffer: String::new(), events }]
     }
 
-    /// Names by the block PIDS: of processes, when the recording was written.
+    /// Names from the block PIDS: those of processes, when the recording was written.
     fn lwp_names(&self) -> &[(Lwp, String)] {
         &self.lwp_names
     }

@@ -1,4 +1,4 @@
-//! The events of a file, in the order of their ticks.
+//! The events of a file, in tick order.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, by CPU time, opening included: 3 M records of three arguments at
 //! 15 to 19 M/s; `fxt_print` 1.6 to 2.2 M/s (`cargo run --release -p fkt-ingest --example fxt_speed FILE`).
@@ -19,7 +19,7 @@ use super::types::{Action, Plan};
 use super::{Shared, words};
 use crate::error::ParseError;
 
-/// So many losses get a row each; the others are counted.
+/// Losses that get a row each; the others are counted.
 const MAX_ROWS: u64 = 100;
 
 /// Reads the events of a file.
@@ -32,7 +32,7 @@ pub(super) struct FxtStream {
     losses: Vec<Loss>,
     passed: u64,
     ended: bool,
-    /// The newest tick that was given out.
+    /// The newest tick returned.
     last: Option<Ticks>,
 }
 
@@ -78,25 +78,26 @@ impl FxtStream {
         self.ended = true;
         let others = self.passed.saturating_sub(MAX_ROWS);
         if others > 0 {
-            let loss =
-                self.loss(LossKind::Damaged, Severity::Gap, format!("{others} more places like these"));
+            let loss = self.loss(LossKind::Damaged, Severity::Gap, format!("{others} more damaged places"));
             self.losses.push(Loss { count: Some(others), ..loss });
         }
     }
 
-    /// Records with ticks that cannot be; reported when all have been seen.
+    /// Records with impossible ticks, which are reported when all records have been read.
     #[cold]
     fn note_ticks(&mut self) {
         let late = std::mem::take(&mut self.window.late);
         if late > 0 {
-            let detail =
-                format!("{late} records much later in the file than by their tick; they got the tick before");
+            let detail = format!(
+                "{late} records were much later in the file than their tick; they got the previous tick"
+            );
             let loss = self.loss(LossKind::Contradiction, Severity::Note, detail);
             self.losses.push(Loss { count: Some(late), ..loss });
         }
         let misplaced = std::mem::take(&mut self.window.misplaced);
         if misplaced > 0 {
-            let detail = format!("{misplaced} records with ticks far after the end of the trace, left out");
+            let detail =
+                format!("{misplaced} records with ticks far after the end of the trace were left out");
             let loss = self.loss(LossKind::Contradiction, Severity::Gap, detail);
             self.losses.push(Loss { count: Some(misplaced), ..loss });
         }
@@ -137,7 +138,7 @@ impl FxtStream {
         head.args.get(self.shared.input.bytes(), self.shared.order, index)
     }
 
-    /// The effect of a record. That of a new LWP also names the LWP.
+    /// The effect of a record. For a new LWP it also sets the event's LWP.
     fn act(&mut self, action: Action, head: &Head, event: &mut Event) -> Option<Effect> {
         let lwp = |number: u64| u32::try_from(number).ok().map(Lwp);
         let first = self.arg(head, 0);
@@ -206,7 +207,7 @@ impl FxtStream {
     }
 }
 
-/// The bytes of the arguments from `from` on, in the order of the machine's memory.
+/// The bytes of the arguments from `from` on, in memory order.
 fn push_text(args: Args, file: &[u8], from: usize, params: &mut Params) {
     match args.bytes(file).get(from * usize::from(args.size)..) {
         Some(bytes) => params.push_text(&words::text_of(bytes)),
@@ -231,7 +232,7 @@ impl EventStream for FxtStream {
 }
 
 impl Shared {
-    /// Which side its records are on.
+    /// The level of its records.
     fn level(&self) -> Level {
         if self.blocks.iter().any(|block| block.layout.is_kernel()) { Level::Kern } else { Level::User }
     }

@@ -1,4 +1,4 @@
-//! Where the records are, one after the other, in the order of the file.
+//! Iterates over the records, in file order.
 //!
 //! ```text
 //!   USER_RAW64    | u64 tick | u64 tid | u64 code | u64 args[n] |      code: low byte n + 1, number above
@@ -6,17 +6,16 @@
 //!   KERNEL_RAW32  | u32 tick | u16 pid | u16 cpu | u32 code | u32 args[n] |
 //!   KERNEL_RAW64  | u32 tick | u64 code | u64 args[n] |
 //! ```
-//! A kernel's code below 0x300 is a system call, trap or interrupt, and has no arguments; of the others the low byte
-//! is the size of the arguments in bytes. Kernel records are in pages, after a u64 that is the position of the first
-//! page begins; a page begins with a u32: how many of its bytes are used, these four included. 0xfefefefe ends
-//! the block.
+//! A kernel's code below 0x300 is a system call, trap or interrupt without arguments; in other codes the low byte is
+//! the size of the arguments in bytes. Kernel records are in pages, after a u64 with the position of the first page; a
+//! page begins with a u32: the number of its used bytes, these four included. 0xfefefefe ends the block.
 //!
-//! The libfxt headers (0.3.13) declare the kernel's tick as a u64 and the CPU before the pid. Its reader takes what
-//! is drawn here, and so do we. It has no page heads for KERNEL_RAW64, and loses its way after the first record of
-//! such a block; no recorder of it is known. We read its records in pages like the others.
+//! The libfxt headers (0.3.13) declare the kernel's tick as a u64 and the CPU before the pid. Its reader uses the
+//! layout drawn here, and so do we. It expects no page headers in KERNEL_RAW64, and misreads such a block after the
+//! first record; no recorder that writes it is known. We read its records in pages like the others.
 //!
-//! 32-bit ticks are widened here: a tick that seems to be earlier by more than [`LATE`] is one round later.
-//! Whether more than one round passed cannot be known.
+//! 32-bit ticks are widened here: a tick that appears earlier by more than [`LATE`] is taken as one period later.
+//! Whether more than one period has passed cannot be known.
 
 use sigmund_model::Widen;
 
@@ -27,24 +26,25 @@ use crate::error::ParseError;
 /// Codes of the kernel below this are not shifted and have no arguments.
 pub(super) const UNSHIFTED_LIMIT: u64 = 0x300;
 
-/// What ends the pages of a kernel's block.
+/// The mark at the end of the pages of a kernel's block.
 const END_OF_PAGES: u32 = 0xfefe_fefe;
 
-/// A 32-bit tick this much before the newest one is late, not a round later: 1.6 ms of a 2.6 GHz TSC.
+/// A 32-bit tick that is earlier than the newest one by at most this is out of order, not a period later: 1.6 ms of a
+/// 2.6 GHz TSC.
 const LATE: u64 = 1 << 22;
 
-/// The beginning of one record.
+/// A parsed record without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) tick: u64,
-    /// The kernel's pid, or what the program calls the thread; 0 where it does not say.
+    /// The kernel's pid, or the program's id of the thread; 0 if it has none.
     pub(super) id: u64,
-    /// Of kernel records of 32 bits.
+    /// Only in 32-bit kernel records.
     pub(super) cpu: Option<u16>,
     /// The event's number, without the length.
     pub(super) code: u64,
     pub(super) kernel: bool,
-    /// Where its arguments are.
+    /// The position of its arguments.
     pub(super) args: Args,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Head {
 pub(super) struct Args {
     pub(super) at: usize,
     pub(super) count: u16,
-    /// Bytes of each: 4 or 8.
+    /// Size of each in bytes: 4 or 8.
     pub(super) size: u8,
 }
 
@@ -63,7 +63,7 @@ impl Args {
         file.get(self.at..self.at + usize::from(self.count) * usize::from(self.size)).unwrap_or_default()
     }
 
-    /// The argument at `index`, without sign.
+    /// The argument at `index`, zero-extended.
     #[inline]
     pub(super) fn get(&self, file: &[u8], order: ByteOrder, index: usize) -> Option<u64> {
         let bytes = self.bytes(file).get(index * usize::from(self.size)..)?;
@@ -78,24 +78,24 @@ impl Args {
 #[derive(Debug)]
 pub(super) enum Step {
     Record(Head),
-    /// Bytes that are no records were passed over, and why; whether the file was cut off there.
+    /// Bytes that are not records were skipped, with the reason, and whether the file was truncated there.
     Passed(ParseError, bool),
     End,
 }
 
-/// Walks through all records of a file.
+/// Iterates over all records of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     order: ByteOrder,
     page_size: usize,
-    /// Blocks that are still to be walked, the next one last.
+    /// Remaining blocks, the next one last.
     blocks: Vec<RecordBlock>,
     /// The open block; an empty one before the first.
     block: RecordBlock,
     at: usize,
-    /// Where the records end: of the block, or of the page.
+    /// The end of the records: of the block, or of the page.
     end: usize,
-    /// The next page, of a kernel's block.
+    /// The next page, in a kernel's block.
     next_page: Option<usize>,
     /// Widens 32-bit ticks, relative to the first.
     ticks: Option<Widen>,
@@ -130,7 +130,7 @@ impl Records {
         }
     }
 
-    /// Bytes were passed over; at the end of a block that the file cuts off, that is why.
+    /// Bytes were skipped. At the end of a truncated block, the truncation is the reason.
     #[cold]
     fn passed(&mut self, parse_error: ParseError) -> Step {
         let cut_off = self.block.cut_off && self.at == self.block.to;
@@ -182,7 +182,7 @@ impl Records {
         Ok(())
     }
 
-    /// A page that cannot be read costs itself.
+    /// Opens a page. If it cannot be read, only that page is skipped.
     fn open_page(&mut self, file: &[u8], at: usize) -> Result<(), ParseError> {
         let next = at.saturating_add(self.page_size);
         let end = next.min(self.block.to);
@@ -190,7 +190,7 @@ impl Records {
         let page = file.get(at..end).unwrap_or_default();
         let Some(used) = page.first_chunk() else {
             let found = format!("{} bytes", page.len());
-            return Err(parse_error(at, "head of a page", "4 bytes".to_owned(), found));
+            return Err(parse_error(at, "page header", "4 bytes".to_owned(), found));
         };
         let used = self.order.u32(*used);
         if used == END_OF_PAGES {
@@ -198,15 +198,15 @@ impl Records {
             return Ok(());
         }
         if !(4..=self.page_size).contains(&(used as usize)) {
-            let expected = format!("4 to {} bytes that are used", self.page_size);
-            return Err(parse_error(at, "head of a page", expected, used.to_string()));
+            let expected = format!("4 to {} used bytes", self.page_size);
+            return Err(parse_error(at, "page header", expected, used.to_string()));
         }
         (self.at, self.end) = (at + 4, (at + used as usize).min(self.block.to));
         Ok(())
     }
 
-    /// The next record; `None` if what follows is not used. Where it is none, what is left of the page or of the
-    /// block is passed over.
+    /// The next record; `None` if the following bytes are unused. If they are not a record, the rest of the page or of
+    /// the block is skipped.
     #[inline]
     fn head(&mut self, file: &[u8]) -> Result<Option<Head>, ParseError> {
         let bytes = file.get(self.at..self.end).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Records {
     fn fields(&self, bytes: &[u8]) -> Option<(Head, usize)> {
         let order = self.order;
         let user = |tick, id, code: u64, size| {
-            // libfxt takes a length of 0 for no arguments.
+            // libfxt treats a length of 0 as no arguments.
             let count = ((code & 0xff) as u16).saturating_sub(1);
             let args = Args { at: 0, count, size };
             Head { tick, id, cpu: None, code: code >> 8, kernel: false, args }

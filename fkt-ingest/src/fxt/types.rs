@@ -1,6 +1,7 @@
-//! The events of a file: which codes occur, what is declared for each, and how its arguments are read.
+//! The event types of a file: which codes occur, the declaration of each, and how its arguments are read.
 //!
-//! Nothing in the file declares them, so all records are walked through once when it is opened: some 13 ns a record (`fxt_speed` under perf).
+//! The file has no declarations, so all records are read once when it is opened: some 13 ns a record (`fxt_speed` under
+//! perf).
 
 use std::collections::HashMap;
 
@@ -11,13 +12,13 @@ use super::codes::{self, Entry};
 use super::records::{Head, UNSHIFTED_LIMIT};
 use crate::event_names::{EventNames, NamedEvent};
 
-/// More codes than so many are counted as one: programs have some hundreds.
+/// Codes beyond this number are counted as one: programs have some hundreds.
 const MAX_CODES: usize = 4096;
 
-/// Of arguments that are not declared, so many are numbers; the others are one text of hexadecimal words.
+/// Number of undeclared arguments that become numbers; the others are one text of hexadecimal words.
 const MAX_NUMBERS: usize = 32;
 
-/// The kinds of events with an unshifted code come first, and then the one of all codes beyond [`MAX_CODES`].
+/// The types of unshifted codes come first, and then the one for all codes beyond [`MAX_CODES`].
 const OTHER: usize = Entry::NAMES.len();
 
 /// Codes up to this are found without hashing.
@@ -25,10 +26,10 @@ const DIRECT: usize = 1 << 16;
 
 const NOT_SEEN: u16 = u16::MAX;
 
-/// Which codes occur, with the longest record of each.
+/// The codes that occur, with the longest record of each.
 #[derive(Debug)]
 pub(super) struct CodesSeen {
-    /// By code, of kernel and user records; empty until the first is seen.
+    /// By code, for kernel and user records; empty until the first one is seen.
     direct: [Vec<u16>; 2],
     others: HashMap<(bool, u64), u16>,
     seen: Vec<Seen>,
@@ -93,7 +94,7 @@ impl CodesSeen {
     }
 }
 
-/// What an event does, by its code.
+/// The effect of an event, by its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     None,
@@ -115,13 +116,13 @@ pub(super) enum Plan {
         index: u8,
         signed: bool,
     },
-    /// An address, with the name of its function.
+    /// An address of a function, which is named.
     Function(u8),
     /// All arguments from this one on, as the bytes of a text.
     Text(u8),
     /// The same, as hexadecimal words.
     Words(u8),
-    /// The code of an event that is one of too many.
+    /// The code of an event beyond [`MAX_CODES`].
     Code,
 }
 
@@ -140,7 +141,7 @@ pub(super) struct Types {
     pub(super) declared: Vec<EventType>,
     decoders: Vec<Decoder>,
     codes: CodesSeen,
-    /// Index among `declared` by that in `codes`.
+    /// Index in `declared` by index in `codes`.
     kinds: Vec<u32>,
 }
 
@@ -204,7 +205,7 @@ fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder
     (event_type(level, u32::try_from(seen.code).ok(), name, fields), decoder)
 }
 
-/// A plan for each field. Arguments that no field is declared for get one each, and so do those after a text.
+/// A plan for each field. Arguments without a declared field get one each, and so do those after a text.
 fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<Plan> {
     let mut plans: Vec<Plan> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -233,8 +234,8 @@ fn number_field(name: &str) -> Field {
     Field { name: name.to_owned(), ty: FieldType::U64 }
 }
 
-/// By the name that libfxt has for the code, whatever name the user has given. Two codes mean what no other source has: the
-/// end of whatever entered the kernel last, and PM2's own numbers of LWPs.
+/// The action by libfxt's name for the code, even if the user has given it another name. Two codes have meanings that
+/// no other source has: the end of the innermost entry to the kernel, and PM2's own numbers of LWPs.
 fn action(level: Level, code: u64) -> Action {
     match (level, code) {
         (Level::Kern, codes::FKT_RET_FROM_SYS_CALL) => return Action::KernelReturn,

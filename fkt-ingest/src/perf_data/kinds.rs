@@ -1,4 +1,4 @@
-//! The event types of a perf.data: its tracepoints, perf's own records, and one for each other perf event.
+//! The event types of a perf.data: tracepoints, perf's own records, and one for each other perf event.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ pub(super) struct Kinds {
     pub(super) fork: u32,
     pub(super) exit: u32,
     pub(super) mmap: u32,
-    /// Of the switch records; `None` if no attribute asks for them.
+    /// Those of the switch records; `None` if no attribute requests them.
     pub(super) switch: Option<Switch>,
 }
 
@@ -58,19 +58,19 @@ pub(super) struct Switch {
     pub(super) into: u32,
 }
 
-/// All event types, and which is whose.
+/// All event types, and their indices.
 #[derive(Debug)]
 pub(super) struct Types {
     pub(super) types: Vec<EventType>,
-    /// Whether the tracepoint's type, by its index, ends with a call chain.
+    /// Whether a tracepoint's type, by its index, ends with a call chain.
     pub(super) chains: Vec<bool>,
     pub(super) kinds: Kinds,
-    /// By attribute; tracepoints have none.
+    /// By attribute; `None` for tracepoints.
     pub(super) samples: Vec<Option<u32>>,
 }
 
 impl Types {
-    /// The types of the tracepoints come first, as the table of their declarations numbers them.
+    /// The types of the tracepoints come first, numbered as in the table of their declarations.
     pub(super) fn new(tracepoints: &[EventType], described: &Described) -> Types {
         let mut chained: HashMap<u64, bool> = HashMap::new();
         for attr in described.attrs.iter().filter(|attr| attr.is_tracepoint()) {

@@ -1,4 +1,4 @@
-//! Opening: the head, then all records once.
+//! Opening: the header, then one pass over all records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::losses::kernel_loss;
 
-/// The file of a directory that has the head.
+/// The file of a directory that has the header.
 const DATA: &str = "data";
 
 impl PerfData {
-    /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
-    /// `perf record --threads` wrote.
+    /// Maps the file, and reads it once to find the records of each CPU. `path` may be a directory written by `perf
+    /// record --threads`.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no perf.data, its records have no time or cannot be attributed to an event, or its
-    /// head is damaged.
+    /// When the file cannot be mapped, is not a perf.data, its records have no time or cannot be attributed to an
+    /// event, or its header is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
         match path.is_dir() {
             true => PerfData::open_directory(path),
@@ -35,13 +35,13 @@ impl PerfData {
         }
     }
 
-    /// Whether a folder is one that `perf record --threads` wrote.
+    /// Whether a folder was written by `perf record --threads`.
     pub(crate) fn is_perf_directory(path: &Path) -> bool {
         let data = Folder::open(path).map(|folder| Input::open_in(&folder, DATA.as_ref()));
         data.is_ok_and(|data| data.is_ok_and(|data| PerfData::is_perf_data(data.bytes())))
     }
 
-    /// `data` has the head; `data.0`, `data.1`, … are records. Symbolic links are refused.
+    /// `data` has the header; `data.0`, `data.1`, … are records. Symbolic links are refused.
     fn open_directory(path: &Path) -> Result<PerfData, Error> {
         let folder = Folder::open(path).map_err(|error| Error::io(path, error))?;
         let names = folder.names().map_err(|error| Error::io(path, error))?;
@@ -54,7 +54,7 @@ impl PerfData {
         let mut others = Vec::new();
         for (_, name) in &numbered {
             let input = Input::open_in(&folder, name)?;
-            // An empty file: a CPU that recorded nothing.
+            // An empty file belongs to a CPU that recorded nothing.
             if input.len() > 0 {
                 others.push(input);
             }
@@ -77,7 +77,7 @@ impl PerfData {
             false => read_ranges(record_range, others, &mut described, &mut beside),
         };
         let (attrs, files) = read.map_err(|why| {
-            let expected = "attributes from which the positions of time and id in a record follow".to_owned();
+            let expected = "attributes that determine the positions of time and id in a record".to_owned();
             let parse_error = ParseError { at, part: "attributes", expected, found: why.to_owned() };
             Error::at(ErrorKind::Unsupported, input.path(), parse_error)
         })?;
@@ -105,7 +105,7 @@ impl PerfData {
     }
 }
 
-/// The attributes, and each file with its index; or why records cannot be attributed to events.
+/// The attributes, and each file with its index; or the reason why records cannot be attributed to events.
 type Read = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
 
 fn read_pipe(record_range: RecordRange, described: &mut Described, beside: &mut Beside) -> Read {
@@ -173,7 +173,7 @@ fn format_name(is_pipe: bool, files: &[(RecordRange, Index)], order: ByteOrder) 
     std::iter::once("perf.data").chain(parts).collect()
 }
 
-/// With `uname` as other formats have it.
+/// Facts, with the same key `uname` as other formats.
 fn facts(described: Described) -> Vec<(String, String)> {
     let mut facts = described.facts;
     let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());

@@ -1,6 +1,6 @@
 //! The records of a page (`struct ring_buffer_event`, include/linux/ring_buffer.h, v6.12).
 //!
-//! Each begins with a word of 32 bits; `t` starts at the page's time and accumulates from record to record:
+//! Each begins with a word of 32 bits; `t` starts at the page's time, and the deltas accumulate in it:
 //!
 //! ```text
 //!   31            5 4       0
@@ -16,31 +16,31 @@
 //!
 //! A big-endian machine has `type_len` in the upper five bits of the word, and the delta below.
 //!
-//! Absolute time stamps do occur in "delta" mode: the writer was interrupted by one that recorded, too.
+//! Absolute timestamps also occur in "delta" mode: when the writer was interrupted by another one that recorded.
 
 use crate::cut::ByteOrder;
 
-/// Bits of the absolute time stamp.
+/// Bits of an absolute timestamp.
 const TIME_STAMP_BITS: u32 = 59;
 
-/// Walks the records of one page.
+/// Iterates over the records of one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records {
-    /// Next record, in bytes from the start of the page.
+    /// Position of the next record, in bytes from the start of the page.
     at: usize,
     end: usize,
     time: u64,
     order: ByteOrder,
 }
 
-/// What is next on a page.
+/// The next item of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// An event: its time, and its bytes `from..to` of the page.
+    /// An event: its time, and its position, bytes `from..to` of the page.
     Event { time: u64, from: usize, to: usize },
-    /// Nothing more.
+    /// The end of the page.
     End,
-    /// At byte `at` of the page, a record of `len` bytes where only `left` are left.
+    /// At byte `at` of the page, a record of `len` bytes of which only `left` are left in the page.
     Overrun { at: usize, len: u64, left: usize },
 }
 
@@ -95,7 +95,7 @@ impl Records {
                     self.at += 8;
                 }
                 _ => {
-                    // 0: array[0] counts itself. 29: it does not, and is a multiple of 4.
+                    // 0: array[0] includes its own size. 29: it does not, and is a multiple of 4.
                     let len = 4 + (u64::from(first)).next_multiple_of(4);
                     if len < 8 || len > left as u64 {
                         return overrun(len);
@@ -113,7 +113,7 @@ impl Records {
     }
 }
 
-/// The absolute time with the upper bits of the running one (`rb_fix_abs_ts`).
+/// The absolute time, completed with the upper bits of the running time (`rb_fix_abs_ts`).
 fn absolute(stamp: u64, running: u64) -> u64 {
     let stamp = stamp & ((1 << TIME_STAMP_BITS) - 1);
     let upper = running >> TIME_STAMP_BITS << TIME_STAMP_BITS;
@@ -221,7 +221,7 @@ mod tests {
         assert!(events.iter().any(|(_, len)| *len == 220), "{events:?}");
     }
 
-    // overflow.pages: the first page says that events were lost before it, and how many.
+    // overflow.pages: the first page has the flag and the count of events lost before it.
     #[test]
     fn pages_of_an_overflown_buffer_say_so() {
         let bytes = include_bytes!("../../tests/fixtures/overflow.pages.zst");

@@ -1,24 +1,24 @@
-//! The first bytes of a trace.dat, up to where versions 6 and 7 part.
+//! The first bytes of a trace.dat, which versions 6 and 7 share.
 
 use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// What every trace.dat begins with.
+/// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// The common head.
+/// The common header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) version: u32,
     pub(super) order: ByteOrder,
-    /// Bytes of a `long` of the recorder; its kernel's is in `header_page`.
+    /// Size of a `long` on the recorder, in bytes; that of its kernel is in `header_page`.
     pub(super) long_size: u8,
     pub(super) page_size: u32,
 }
 
 impl Head {
-    /// The head, and what follows it.
+    /// The header, and the bytes after it.
     pub(super) fn parse(input: &Input) -> Result<(Head, Cut<'_>), Error> {
         let mut cut = Cut::new(input.bytes(), 0);
         let head =

@@ -1,4 +1,4 @@
-//! Version 6: everything in one order.
+//! Version 6: all parts in a fixed order.
 //!
 //! ```text
 //!   | common head | header info | ftrace events | events | kallsyms | printk formats | saved cmdlines |
@@ -6,7 +6,7 @@
 //!   | u64 n, clock "[x86-tsc]" | … pages at those offsets
 //! ```
 //!
-//! An instance is an option BUFFER: u64 offset, name\0; at the offset, again "flyrecord\0" and a CPU table.
+//! An instance is an option BUFFER: u64 offset, name\0; at the offset there is again "flyrecord\0" and a CPU table.
 
 use sigmund_model::{Cpu, LossKind, Severity};
 

@@ -11,10 +11,10 @@
 //!   BUFFER    u64 offset of its section, name\0, clock\0, u32 page size, u32 n, n × {u32 cpu, u64 offset, u64 size}
 //! ```
 //!
-//! All offsets count from the start of the file. trace-cmd writes the BUFFER options after the pages, so a
-//! file that was cut off has lost them; ours has them before. Where the options end early, the sections are walked
-//! one after the other, as both writers put them: what declares the events is found that way, and options that
-//! nothing refers to any more; pages without their BUFFER option are not, for nothing else says whose they are.
+//! All offsets are from the start of the file. trace-cmd writes the BUFFER options after the pages, so a truncated file
+//! does not have them; our recorder writes them before. If the options end early, the sections are read one after the
+//! other, in the order in which both writers put them. This finds the declarations of events, and options that nothing
+//! refers to any more, but not pages without their BUFFER option, because nothing else identifies them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,19 +40,19 @@ pub(crate) mod section {
     pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
     pub(super) const BUFFER_TEXT: u16 = 22;
-    /// Ids of later writers (BTF, boot, modules); a larger number is no section.
+    /// Largest id of a section, including those of later writers (BTF, boot, modules).
     pub(super) const MOST: u16 = 64;
 }
 
 const COMPRESSED: u16 = 1;
 
-/// No real file has so many; a damaged one may have a loop, or a section at every byte.
+/// No real file has that many; a damaged one may have a loop, or a section at every byte.
 const MAX_SECTIONS: usize = 1000;
 
-/// All sections but the pages, decompressed: no real file has so many bytes of them.
+/// Largest decompressed size of all sections except pages. No real file exceeds it.
 const MOST_BYTES: u64 = 128 << 20;
 
-/// Of one options section; real ones have some kilobytes.
+/// Largest size of one options section; real ones have some kilobytes.
 const MOST_OPTIONS: usize = 8 << 20;
 
 pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
@@ -88,24 +88,24 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
     Ok(metadata)
 }
 
-/// Finds sections, and keeps what they say.
+/// Finds sections, and keeps their content.
 struct Sections<'a> {
     input: &'a Input,
     order: ByteOrder,
     compression: Compression,
     metadata: Metadata,
-    /// Offsets of the sections that were read: each is read once.
+    /// Offsets of the sections that were read, so that each is read once.
     read: BTreeSet<u64>,
     /// Bytes of content so far.
     bytes: u64,
     /// CPUs of the buffers so far.
     regions: usize,
-    /// How many sections could be read.
+    /// The number of readable sections.
     at_hand: usize,
 }
 
 impl<'a> Sections<'a> {
-    /// Reads the options from `at` on; fails with the offset of the section that is not there.
+    /// Reads the options from `at` on; an error includes the offset of the missing section.
     fn follow_options(&mut self, mut at: u64) -> Result<(), (u64, ParseError)> {
         while at != 0 && self.read.len() < MAX_SECTIONS && !self.read.contains(&at) {
             at = self.options(at).map_err(|parse_error| (at, parse_error))?;
@@ -174,13 +174,13 @@ impl<'a> Sections<'a> {
             let (offset, size) = (option.u64("CPU table")?, option.u64("CPU table")?);
             regions.push(Region { cpu, offset, size });
         }
-        // One more, so that buffers without CPUs count, too.
+        // Counts one more, so that buffers without CPUs are limited as well.
         self.regions += regions.len() + 1;
         if self.regions > MAX_REGIONS {
             let expected = format!("at most {MAX_REGIONS} CPUs of all buffers");
             return Err(before.parse_error("BUFFER", expected, format!("{}", self.regions)));
         }
-        // What is compressed says the head of the section, and the pages themselves do not need it otherwise.
+        // The section's header has the compression flag; the pages do not need the header otherwise.
         let head = self.section_head(at, section::FLYRECORD, "buffer");
         let compressed =
             head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
@@ -194,17 +194,17 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// Reads section after section from `at`, as far as one follows the other; those that were read are skipped.
+    /// Reads consecutive sections from `at` on; those that were already read are skipped.
     fn walk(&mut self, mut at: u64) {
         for _ in 0..MAX_SECTIONS {
             let mut cut = self.cut(at);
             let (Ok(id), Ok(flags)) = (cut.u16("section"), cut.u16("section")) else { return };
             let (Ok(_), Ok(size)) = (cut.u32("section"), cut.u64("section")) else { return };
-            // A section that was being written has no size yet; nothing after it can be found.
+            // A section that was being written has no size yet, so nothing after it can be found.
             let known = id <= section::MOST && flags & !COMPRESSED == 0;
             let Some(next) = cut.at().checked_add(size).filter(|_| known && size > 0) else { return };
             if !self.read.contains(&at) {
-                // Nothing refers to what cannot be read here; its absence is a loss already.
+                // Nothing refers to a section that cannot be read here, and its absence is already a loss.
                 let _ = match id {
                     section::OPTIONS => self.options(at).map(|_| ()),
                     section::HEADER_INFO..=section::CMDLINES => self.named_section(at, id),
@@ -219,7 +219,7 @@ impl<'a> Sections<'a> {
         Cut::of_file(self.input.bytes(), at).with_order(self.order)
     }
 
-    /// The head of a section that must be of this id, and what follows it.
+    /// The header of a section, which must have this id, and the bytes after it.
     fn section_head(
         &self,
         at: u64,
@@ -237,7 +237,7 @@ impl<'a> Sections<'a> {
         Ok((head, cut))
     }
 
-    /// The content of a section that is no buffer, decompressed if need be.
+    /// The content of a section other than a buffer, decompressed if necessary.
     fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, ParseError> {
         let (head, mut cut) = self.section_head(at, id, part)?;
         let before = cut.clone();

@@ -73,7 +73,7 @@ fn a_damaged_page_costs_that_page_and_one_row() {
     let trace = TraceDat::open(&fixture::file(&dir, "damaged.dat", &bytes)).unwrap();
     let (damaged, losses) = fixture::drain_trace(&trace);
     assert_eq!(losses.iter().filter(|l| l.kind == LossKind::Damaged).count(), 2, "{losses:#?}");
-    assert!(losses[1].detail.contains(&format!("damaged.dat: cpu 0: at byte {} (page head)", pages[5])));
+    assert!(losses[1].detail.contains(&format!("damaged.dat: cpu 0: at byte {} (page header)", pages[5])));
     let per_page = intact[0].len() / pages.len();
     let lost = intact[0].len() - damaged[0].len();
     assert!(lost > 0 && lost < 4 * per_page, "{lost} of {} events lost", intact[0].len());

@@ -46,7 +46,7 @@ fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), ParseEr
         "clock" => metadata.clocks.push(clock(parser)?),
         "stream" => metadata.streams.push(stream(parser)?),
         "event" => metadata.events.push(event(parser)?),
-        // The position of an event in its source, and unknown blocks, are not kept.
+        // The position of an event in its source, and unknown blocks, are skipped.
         _ => entries(parser, |_, _, _| Ok(()))?,
     }
     Ok(())

@@ -1,12 +1,12 @@
-//! The text of a metadata file: as it is, or cut into packets.
+//! The text of a metadata file: plain, or in packets.
 //!
 //! ```text
 //!   0       4         20         24             28            32                                  37
 //!   | magic | uuid    | checksum | content size | packet size | compression, encryption, checksum | text |
-//!                                  in bits, with the head       scheme, major, minor; one byte each
+//!                                  in bits, with the header       scheme, major, minor; one byte each
 //! ```
 //!
-//! The magic 0x75d11d57 says the byte order.
+//! The magic 0x75d11d57 shows the byte order.
 
 use crate::error::ParseError;
 
@@ -15,12 +15,12 @@ use super::types::Order;
 const MAGIC: [u8; 4] = 0x75d1_1d57_u32.to_be_bytes();
 const HEAD: usize = 37;
 
-/// Whether a file that begins so is a metadata of CTF 1.8.
+/// Whether a file with this beginning is a metadata of CTF 1.8.
 pub(crate) fn is_metadata(head: &[u8]) -> bool {
     packet_order(head).is_some() || head.starts_with(b"/* CTF 1")
 }
 
-/// The text, and where it stops being readable.
+/// The text, and the position from which on it is not readable.
 pub(super) fn text(file: &[u8]) -> (String, Option<ParseError>) {
     let Some(order) = packet_order(file) else {
         return (String::from_utf8_lossy(file).into_owned(), None);
@@ -61,7 +61,7 @@ struct Broken<'a> {
     found: String,
 }
 
-/// The text of the first packet, and the rest.
+/// The text of the first packet, and the remaining bytes.
 fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
     let broken =
         |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };
@@ -70,7 +70,7 @@ fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
         return Err(broken("the magic 0x75d11d57", found));
     }
     let Some((head, _)) = bytes.split_at_checked(HEAD) else {
-        return Err(broken("a head of 37 bytes", format!("{} bytes", bytes.len())));
+        return Err(broken("a header of 37 bytes", format!("{} bytes", bytes.len())));
     };
     let word = |at: usize| match order {
         Order::Little => u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]),

@@ -1,4 +1,4 @@
-//! Where the values go that a plan reads.
+//! Outputs for the values that a plan reads.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -12,19 +12,19 @@ use super::{List, State, Stop};
 /// Longer texts are cut, and end with `…`.
 const MAX_TEXT: usize = 1 << 16;
 
-/// Takes the values of one event, or of one header, in their order.
+/// Receives the values of one event, or of one header, in order.
 pub(crate) trait Out {
     fn number(&mut self, value: i64, signed: bool);
     fn named(&mut self, value: i64, name: &str);
     fn float(&mut self, value: f64);
     fn text(&mut self, bytes: &[u8]);
-    /// Fields that are not there.
+    /// Absent fields.
     fn unknown(&mut self, count: usize);
     fn list(&mut self, list: &List, bits: &mut Bits<'_>, state: &mut State) -> Result<(), Stop>;
     fn between(&mut self, sign: &str);
 }
 
-/// The values are not wanted: a header.
+/// Discards the values, for headers.
 pub(crate) struct Nothing;
 
 impl Out for Nothing {
@@ -60,7 +60,7 @@ impl Out for Params {
     fn text(&mut self, bytes: &[u8]) {
         match bytes.get(..MAX_TEXT) {
             Some(cut) if cut.len() < bytes.len() => self.push_text(&(lossy(cut).into_owned() + "…")),
-            // Twice as fast as `from_utf8_lossy` on a dozen characters.
+            // Twice as fast as `from_utf8_lossy` for a dozen characters.
             _ => match std::str::from_utf8(bytes) {
                 Ok(text) => self.push_text(text),
                 Err(_) => self.push_text(&lossy(bytes)),
@@ -90,7 +90,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The elements of an array as a text: `[1, 2, 3]`.
+/// The elements of an array as text: `[1, 2, 3]`.
 #[derive(Debug, Default)]
 pub(crate) struct ListText(String);
 

@@ -1,10 +1,10 @@
-//! Carries out a plan on the bits of a packet.
+//! Runs a plan on the bits of a packet.
 
 use super::super::bits::{Bits, PastEnd};
 use super::out::Out;
 use super::{Count, Float, List, Number, Op, Shape, State, Stop, VariantPlan};
 
-/// Reads what `ops` describe; the values go to `out`.
+/// Reads the fields that `ops` describe into `out`.
 #[inline]
 pub(crate) fn run<O: Out>(
     ops: &[Op],
@@ -12,7 +12,7 @@ pub(crate) fn run<O: Out>(
     state: &mut State,
     out: &mut O,
 ) -> Result<(), Stop> {
-    // One more, so that nothing is free.
+    // One more, so that empty plans cost a step as well.
     let cost = ops.len() as u64 + 1;
     state.fuel = state.fuel.checked_sub(cost).ok_or(Stop::OutOfFuel)?;
     for op in ops {
@@ -84,7 +84,7 @@ pub(super) fn elements<O: Out>(
         if list.braces {
             out.between("}");
         }
-        // An element without bits: so are all others, and there may be 2^64 of them.
+        // If one element takes no bits, none do, and there may be 2^64 of them.
         if bits.pos() == before {
             break;
         }
@@ -103,7 +103,7 @@ impl Count {
 }
 
 impl Number {
-    /// Its value; the bits of an unsigned one.
+    /// Its value; for an unsigned number, its bits.
     #[inline(always)]
     fn read(&self, bits: &mut Bits<'_>) -> Result<i64, PastEnd> {
         bits.align(self.align);
