@@ -25,13 +25,13 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
 
 /// The loss rows of one stream. The end of a gap is the next known instant: rows stay open until then.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct LossRows {
     rows: Vec<Loss>,
     /// The index of the first open row.
     open: usize,
 }
 
-impl Rows {
+impl LossRows {
     /// Adds a row that stays open until the instant after its gap.
     pub(crate) fn push_open(&mut self, loss: Loss) {
         self.rows.push(loss);
@@ -91,7 +91,7 @@ mod tests {
             from: Some(Ticks(from)),
             ..kernel_loss(LossKind::Damaged, Severity::Gap, None, String::new())
         };
-        let mut rows = Rows::default();
+        let mut rows = LossRows::default();
         rows.push_open(at(3));
         rows.close_gaps(Ticks(7));
         rows.push(at(8));

@@ -17,7 +17,7 @@ use super::metadata::{Clock, Integer, Metadata, Stream, Type};
 
 /// The conversion of the values of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
+pub(super) struct ClockScale {
     pub(super) domain: ClockDomain,
     /// Ticks per second of the clock, if they must be converted to nanoseconds.
     freq: Option<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Scale {
 }
 
 /// The scale of a clock of which nothing is known, if there is only one.
-pub(super) const UNKNOWN: Scale = Scale { domain: ClockDomain::Ticks, freq: None, offset_ns: 0 };
+pub(super) const UNKNOWN: ClockScale = ClockScale { domain: ClockDomain::Ticks, freq: None, offset_ns: 0 };
 
 const NANOS: u64 = 1_000_000_000;
 
@@ -51,16 +51,16 @@ impl Clock {
     }
 
     /// The conversion of its values to ticks; `only` if no other clock is unknown.
-    pub(super) fn scale(&self, only: bool) -> Scale {
+    pub(super) fn scale(&self, only: bool) -> ClockScale {
         let to_nanos = Some(self.freq).filter(|freq| *freq != NANOS);
         match self.known_domain() {
-            Some(ClockDomain::Tsc) => Scale { domain: ClockDomain::Tsc, freq: None, offset_ns: 0 },
-            Some(domain) => Scale { domain, freq: to_nanos, offset_ns: 0 },
+            Some(ClockDomain::Tsc) => ClockScale { domain: ClockDomain::Tsc, freq: None, offset_ns: 0 },
+            Some(domain) => ClockScale { domain, freq: to_nanos, offset_ns: 0 },
             None if self.absolute => {
-                Scale { domain: ClockDomain::Realtime, freq: to_nanos, offset_ns: self.offset_ns() }
+                ClockScale { domain: ClockDomain::Realtime, freq: to_nanos, offset_ns: self.offset_ns() }
             }
             None if only => UNKNOWN,
-            None => Scale { domain: ClockDomain::Ticks, freq: to_nanos, offset_ns: 0 },
+            None => ClockScale { domain: ClockDomain::Ticks, freq: to_nanos, offset_ns: 0 },
         }
     }
 
@@ -89,12 +89,12 @@ impl Clock {
     }
 }
 
-impl Scale {
+impl ClockScale {
     #[inline]
     pub(super) fn tick(self, value: u64) -> Ticks {
         match self {
-            Scale { freq: None, offset_ns: 0, .. } => Ticks(value),
-            Scale { freq, offset_ns, .. } => {
+            ClockScale { freq: None, offset_ns: 0, .. } => Ticks(value),
+            ClockScale { freq, offset_ns, .. } => {
                 let ns =
                     i128::from(value) * i128::from(NANOS) / i128::from(freq.unwrap_or(NANOS)) + offset_ns;
                 Ticks(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
@@ -104,9 +104,9 @@ impl Scale {
 }
 
 /// Each clock's scale, and the rate of ticks that are not nanoseconds.
-pub(super) fn scales(clocks: &[Clock]) -> (Vec<Scale>, Option<Hertz>) {
+pub(super) fn scales(clocks: &[Clock]) -> (Vec<ClockScale>, Option<Hertz>) {
     let unknown = clocks.iter().filter(|clock| clock.known_domain().is_none() && !clock.absolute).count();
-    let scales: Vec<Scale> = clocks.iter().map(|clock| clock.scale(unknown == 1)).collect();
+    let scales: Vec<ClockScale> = clocks.iter().map(|clock| clock.scale(unknown == 1)).collect();
     let in_ticks = |domain| matches!(domain, ClockDomain::Tsc | ClockDomain::Ticks);
     let first = clocks.iter().zip(&scales).find(|(_, scale)| in_ticks(scale.domain));
     let hertz = first.and_then(|(clock, scale)| {

@@ -2,8 +2,8 @@
 
 use sigmund_model::{Cpu, Level, Loss, LossKind, Severity};
 
-use super::clock::Scale;
-use crate::losses::Rows;
+use super::clock::ClockScale;
+use crate::losses::LossRows;
 
 /// Rows that are kept until they are taken; further losses are only counted.
 const MAX_ROWS: usize = 10_000;
@@ -11,15 +11,15 @@ const MAX_ROWS: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Losses {
     level: Level,
-    scale: Scale,
-    rows: Rows,
+    scale: ClockScale,
+    rows: LossRows,
     /// Number of losses without a row.
     more: u64,
 }
 
 impl Losses {
-    pub(super) fn new(level: Level, scale: Scale) -> Losses {
-        Losses { level, scale, rows: Rows::default(), more: 0 }
+    pub(super) fn new(level: Level, scale: ClockScale) -> Losses {
+        Losses { level, scale, rows: LossRows::default(), more: 0 }
     }
 
     /// Adds a row whose end is not known yet.

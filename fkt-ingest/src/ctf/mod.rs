@@ -57,9 +57,9 @@ use sigmund_model::{
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
-use clock::Scale;
+use clock::ClockScale;
 use metadata::Metadata;
-use packet_stream::Shared;
+use packet_stream::CtfData;
 use table::Table;
 
 pub(crate) use metadata::is_metadata;
@@ -69,8 +69,8 @@ pub use packet_stream::CtfStream;
 #[derive(Debug)]
 pub struct CtfTrace {
     metadata: Metadata,
-    shared: Arc<Shared>,
-    scales: Vec<Scale>,
+    shared: Arc<CtfData>,
+    scales: Vec<ClockScale>,
     tick_hz: Option<Hertz>,
     streams: Vec<StreamFiles>,
     losses: Vec<Loss>,
@@ -142,7 +142,7 @@ impl CtfTrace {
             let expected = "consistent declarations".to_owned();
             Error::at(ErrorKind::Damaged, path, ParseError { at: 0, part: "metadata", expected, found })
         })?;
-        let shared = Arc::new(Shared { table, level, uuid: trace.uuid, order: trace.order });
+        let shared = Arc::new(CtfData { table, level, uuid: trace.uuid, order: trace.order });
         let (scales, tick_hz) = clock::scales(&metadata.clocks);
         let losses =
             metadata.parse_error.iter().map(|parse_error| metadata_loss(level, path, parse_error)).collect();
@@ -158,7 +158,7 @@ impl CtfTrace {
         self.streams.iter().map(stream).collect()
     }
 
-    fn scale(&self, files: &StreamFiles) -> Scale {
+    fn scale(&self, files: &StreamFiles) -> ClockScale {
         self.clock(files).and_then(|clock| self.scales.get(clock)).copied().unwrap_or(clock::UNKNOWN)
     }
 
@@ -175,7 +175,7 @@ fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
 
 impl StreamFiles {
     /// Files of one stream instance are concatenated (`--tracefile-size`); others are streams of their own.
-    fn group(shared: &Shared, files: Vec<Input>) -> Vec<StreamFiles> {
+    fn group(shared: &CtfData, files: Vec<Input>) -> Vec<StreamFiles> {
         let mut groups: BTreeMap<usize, Vec<FileHead>> = BTreeMap::new();
         let mut first_of: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (index, file) in files.into_iter().enumerate() {
@@ -220,7 +220,7 @@ struct FileHead {
 }
 
 impl FileHead {
-    fn read(shared: &Shared, file: Input) -> FileHead {
+    fn read(shared: &CtfData, file: Input) -> FileHead {
         let mut state = shared.state(file.len());
         let (mut at, mut packets) = (0, Vec::new());
         let mut first = None;

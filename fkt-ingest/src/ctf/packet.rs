@@ -9,7 +9,7 @@
 use sigmund_model::Cpu;
 
 use super::bits::Bits;
-use super::plan::{Nothing, Register, State, Stop, run};
+use super::plan::{DiscardValues, Register, State, Stop, run};
 use super::table::Table;
 use crate::error::ParseError;
 
@@ -56,7 +56,7 @@ pub(super) fn read(
         expected: "a complete header".to_owned(),
         found: format!("{} bytes to the end of the file ({stop:?})", bytes.len()),
     };
-    run(&table.header.ops, &mut bits, state, &mut Nothing).map_err(stopped)?;
+    run(&table.header.ops, &mut bits, state, &mut DiscardValues).map_err(stopped)?;
     let header = &table.header;
     let get = |state: &State, register: Option<Register>| register.map(|register| state.get(register));
     if let Some(magic) = get(state, header.magic).filter(|magic| *magic as u32 != MAGIC) {
@@ -71,7 +71,7 @@ pub(super) fn read(
         let found = stream_id.map_or("none".to_owned(), |id| id.to_string());
         return parse_error("packet header", "the id of a declared stream".to_owned(), found);
     };
-    run(&plan.context, &mut bits, state, &mut Nothing).map_err(stopped)?;
+    run(&plan.context, &mut bits, state, &mut DiscardValues).map_err(stopped)?;
 
     let known = &plan.well_known;
     let size = get(state, known.packet_size);

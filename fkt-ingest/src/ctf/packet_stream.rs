@@ -25,12 +25,12 @@ use std::sync::Arc;
 use sigmund_model::{Cpu, Event, EventStream, Level, Loss, LossKind, Severity};
 
 use super::bits::Bits;
-use super::clock::Scale;
+use super::clock::ClockScale;
 use super::losses::Losses;
 use super::metadata::Order;
 use super::packet::{self, MAGIC, Packet};
 use super::plan::{State, Stop};
-use super::table::{Step, Table};
+use super::table::{NextEvent, Table};
 use crate::error::ParseError;
 use crate::input::Input;
 
@@ -41,14 +41,14 @@ const ADVICE: &str = "record with more or larger buffers (lttng enable-channel -
 
 /// Data that all streams of a trace share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct CtfData {
     pub(super) table: Table,
     pub(super) level: Level,
     pub(super) uuid: Option<[u8; 16]>,
     pub(super) order: Order,
 }
 
-impl Shared {
+impl CtfData {
     /// The state for reading `bytes`. The number of steps is limited to many times what an undamaged trace needs.
     pub(super) fn state(&self, bytes: u64) -> State {
         State::new(self.table.registers, bytes.saturating_mul(64).saturating_add(1 << 20))
@@ -58,14 +58,14 @@ impl Shared {
 /// Reads the events of one stream, from one file or several consecutive ones.
 #[derive(Debug)]
 pub struct CtfStream {
-    shared: Arc<Shared>,
-    scale: Scale,
+    shared: Arc<CtfData>,
+    scale: ClockScale,
     files: Vec<Input>,
     /// The current file, and the position of the next packet in it.
     file: usize,
     at: u64,
     open: Option<OpenPacket>,
-    before: Option<Before>,
+    before: Option<PreviousPacket>,
     state: State,
     /// Time of the newest event or packet.
     last: u64,
@@ -74,7 +74,7 @@ pub struct CtfStream {
     rejected: Option<u64>,
     /// Whether a damaged place was noted and no packet has been readable since.
     damaged: bool,
-    straightened: u64,
+    corrected: u64,
     losses: Losses,
 }
 
@@ -94,7 +94,7 @@ struct OpenPacket {
 
 /// The last readable packet.
 #[derive(Debug)]
-struct Before {
+struct PreviousPacket {
     cpu: Option<Cpu>,
     end: Option<u64>,
     sequence: Option<u64>,
@@ -102,7 +102,7 @@ struct Before {
 }
 
 impl CtfStream {
-    pub(super) fn new(shared: Arc<Shared>, scale: Scale, files: Vec<Input>) -> CtfStream {
+    pub(super) fn new(shared: Arc<CtfData>, scale: ClockScale, files: Vec<Input>) -> CtfStream {
         let bytes = files.iter().map(Input::len).sum();
         let losses = Losses::new(shared.level, scale);
         CtfStream {
@@ -118,7 +118,7 @@ impl CtfStream {
             events: 0,
             rejected: None,
             damaged: false,
-            straightened: 0,
+            corrected: 0,
             losses,
         }
     }
@@ -147,7 +147,7 @@ impl CtfStream {
                     let size = packet.size.unwrap_or(rest.len() as u64);
                     self.at = from.saturating_add(size).min(file.len());
                     if let Some(parse_error) = self.time_error(&packet, from) {
-                        self.lose(LossKind::Damaged, None, &parse_error);
+                        self.note_loss(LossKind::Damaged, None, &parse_error);
                         continue;
                     }
                     self.begin(&packet, from as usize, self.at as usize);
@@ -155,13 +155,13 @@ impl CtfStream {
                 }
                 Err(parse_error) => {
                     if !std::mem::replace(&mut self.damaged, true) {
-                        self.lose(LossKind::Damaged, None, &parse_error);
+                        self.note_loss(LossKind::Damaged, None, &parse_error);
                     }
                     self.at += shared.next_magic(rest);
                 }
             }
         }
-        self.note_straightened();
+        self.note_corrected();
         false
     }
 
@@ -172,7 +172,7 @@ impl CtfStream {
         self.note_losses(packet);
         self.state.time = begin;
         self.last = self.last.max(begin);
-        self.before = Some(Before {
+        self.before = Some(PreviousPacket {
             cpu: packet.cpu,
             end: packet.end,
             sequence: packet.sequence,
@@ -205,7 +205,7 @@ impl CtfStream {
             return Some(parse_error);
         }
         // Two packets in a row contradict the time before: that one was wrong.
-        self.lose(LossKind::Contradiction, packet.cpu, &parse_error);
+        self.note_loss(LossKind::Contradiction, packet.cpu, &parse_error);
         self.rejected = None;
         self.last = begin;
         None
@@ -266,14 +266,14 @@ impl CtfStream {
 
     /// Records that something at this point of the stream could not be read.
     #[cold]
-    fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
+    fn note_loss(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
         let from = (self.events > 0 || self.before.is_some()).then(|| self.scale.tick(self.last));
         let cpu = cpu.or(self.before.as_ref().and_then(|before| before.cpu));
         self.push_loss(kind, Severity::Gap, cpu, parse_error.to_string()).from = from;
     }
 
-    fn note_straightened(&mut self) {
-        let count = std::mem::take(&mut self.straightened);
+    fn note_corrected(&mut self) {
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let detail = format!("{count} events were earlier than the previous event; they got its time");
             self.push_loss(LossKind::Contradiction, Severity::Note, None, detail).count = Some(count);
@@ -287,7 +287,7 @@ impl CtfStream {
         let kind = if packet.missing > 0 { LossKind::Truncated } else { LossKind::Damaged };
         let found = format!("{found} at bit {} of {}", packet.pos, packet.content);
         let parse_error = ParseError { at: packet.from as u64, part: "packet", expected, found };
-        self.lose(kind, packet.cpu, &parse_error);
+        self.note_loss(kind, packet.cpu, &parse_error);
     }
 
     #[cold]
@@ -299,7 +299,7 @@ impl CtfStream {
             Stop::NoOption(tag) => {
                 self.abandon_packet("a tag of a declared option".to_owned(), format!("tag {tag}"));
             }
-            Stop::OutOfFuel => {
+            Stop::TooManySteps => {
                 let found = "unbounded arrays and fields".to_owned();
                 self.abandon_packet("events in proportion to the file".to_owned(), found);
                 (self.file, self.at) = (self.files.len(), 0);
@@ -313,7 +313,7 @@ impl CtfStream {
     }
 }
 
-impl Shared {
+impl CtfData {
     /// The smallest distance from the start of `bytes` at which the next packet may begin: after the first byte.
     fn next_magic(&self, bytes: &[u8]) -> u64 {
         let magic = match self.order {
@@ -343,15 +343,15 @@ impl EventStream for CtfStream {
             };
             let mut bits = Bits::new(bytes, packet.pos, packet.content);
             match plan.next(&mut bits, &mut self.state, event) {
-                Step::Event if self.state.time > packet.limit => {
+                NextEvent::Event if self.state.time > packet.limit => {
                     let expected = format!("a time of at most {}", packet.limit - JITTER);
                     let found = format!("time {}", self.state.time);
                     self.abandon_packet(expected, found);
                 }
-                Step::Event => {
+                NextEvent::Event => {
                     packet.pos = bits.pos();
                     if self.state.time < self.last {
-                        self.straightened += 1;
+                        self.corrected += 1;
                     } else {
                         self.last = self.state.time;
                     }
@@ -360,24 +360,24 @@ impl EventStream for CtfStream {
                     event.cpu = packet.cpu;
                     return Ok(true);
                 }
-                Step::End if packet.missing > 0 => {
+                NextEvent::End if packet.missing > 0 => {
                     let missing = packet.missing;
                     self.cut_off(missing);
                 }
-                Step::End => self.open = None,
-                Step::Unknown(id) => {
+                NextEvent::End => self.open = None,
+                NextEvent::Unknown(id) => {
                     self.abandon_packet("a declared event".to_owned(), format!("event {id}"));
                 }
-                Step::NoBits(id) => {
+                NextEvent::NoBits(id) => {
                     self.abandon_packet("an event that takes bits".to_owned(), format!("event {id}"));
                 }
-                Step::Stopped(stop) => self.stop(stop),
+                NextEvent::Stopped(stop) => self.stop(stop),
             }
         }
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        self.note_straightened();
+        self.note_corrected();
         self.losses.take()
     }
 }

@@ -11,7 +11,7 @@
 
 use sigmund_model::{ClockDomain, Hertz};
 
-use super::infos::Time;
+use super::infos::TimeBlock;
 
 /// Values of HZ in kernels of distributions.
 const KERNEL_HZ: [u64; 4] = [250, 1000, 100, 300];
@@ -41,7 +41,7 @@ pub(super) struct Span {
 }
 
 /// Determines the unit of the ticks.
-pub(super) fn decide(time: Option<&Time>, span: Option<Span>) -> Clock {
+pub(super) fn decide(time: Option<&TimeBlock>, span: Option<Span>) -> Clock {
     let hz = time.and_then(|time| Hertz::new(f64::from(time.mhz) * 1e6));
     let evidence = time.zip(span).and_then(|(time, span)| {
         let by_uptime = if span.narrow { None } else { by_uptime(time, span, hz) };
@@ -58,7 +58,7 @@ pub(super) fn decide(time: Option<&Time>, span: Option<Span>) -> Clock {
 }
 
 /// Whether it is the TSC, as far as the uptime shows.
-fn by_uptime(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
+fn by_uptime(time: &TimeBlock, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
     let uptime = |kernel_hz: u64| {
         let base = ((1 << 32) - 300 * kernel_hz) * 100 / kernel_hz;
         time.start_jiffies.checked_sub(base).map(|jiffies| jiffies as f64 / 100.0)
@@ -81,7 +81,7 @@ fn by_uptime(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String
 }
 
 /// Whether it is the TSC, if there are too many ticks for ns, or nearly as many as there are ns.
-fn by_rate(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
+fn by_rate(time: &TimeBlock, span: Span, hz: Option<Hertz>) -> Option<(bool, String)> {
     let jiffies = time.stop_jiffies.checked_sub(time.start_jiffies).filter(|j| *j >= 50)?;
     // The count may be too low by one.
     let seconds = (jiffies as f64 + 1.0) / 100.0;
@@ -100,8 +100,8 @@ fn by_rate(time: &Time, span: Span, hz: Option<Hertz>) -> Option<(bool, String)>
 mod tests {
     use super::*;
 
-    fn time(start_jiffies: u64, stop_jiffies: u64) -> Time {
-        Time { mhz: 2596, start_jiffies, stop_jiffies, ..Time::default() }
+    fn time(start_jiffies: u64, stop_jiffies: u64) -> TimeBlock {
+        TimeBlock { mhz: 2596, start_jiffies, stop_jiffies, ..TimeBlock::default() }
     }
 
     fn span(first: u64, last: u64) -> Option<Span> {

@@ -86,7 +86,7 @@ fn field_of(field: &str) -> Field {
 
 /// A kernel's unshifted code: an entry of some kind, with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum KernelEntry {
     SystemCall(u64),
     Trap(u64),
     Interrupt(u64),
@@ -94,18 +94,18 @@ pub(super) enum Entry {
     SystemInterrupt(u64),
 }
 
-impl Entry {
+impl KernelEntry {
     /// The names of the events of all kinds: those of the paper where it has one.
     pub(super) const NAMES: [(&'static str, &'static str); 4] =
         [("SYSTEM_CALL", "id"), ("trap", "trap"), ("IRQ", "irq"), ("sys_irq", "vector")];
 
     /// `None` for a code that is shifted.
-    pub(super) fn of(code: u64) -> Option<Entry> {
+    pub(super) fn of(code: u64) -> Option<KernelEntry> {
         Some(match code {
-            0..0x200 => Entry::SystemCall(code),
-            0x200..0x220 => Entry::Trap(code - 0x200),
-            0x220..0x2ef => Entry::Interrupt(code - 0x220),
-            0x2ef..UNSHIFTED_LIMIT => Entry::SystemInterrupt(code - 0x2ef + 0xee),
+            0..0x200 => KernelEntry::SystemCall(code),
+            0x200..0x220 => KernelEntry::Trap(code - 0x200),
+            0x220..0x2ef => KernelEntry::Interrupt(code - 0x220),
+            0x2ef..UNSHIFTED_LIMIT => KernelEntry::SystemInterrupt(code - 0x2ef + 0xee),
             _ => return None,
         })
     }
@@ -113,18 +113,18 @@ impl Entry {
     /// Index in [`NAMES`](Self::NAMES), and the number.
     pub(super) fn split(self) -> (usize, u64) {
         match self {
-            Entry::SystemCall(number) => (0, number),
-            Entry::Trap(number) => (1, number),
-            Entry::Interrupt(number) => (2, number),
-            Entry::SystemInterrupt(number) => (3, number),
+            KernelEntry::SystemCall(number) => (0, number),
+            KernelEntry::Trap(number) => (1, number),
+            KernelEntry::Interrupt(number) => (2, number),
+            KernelEntry::SystemInterrupt(number) => (3, number),
         }
     }
 
     /// A number that is unique among interrupts; `None` for an entry that is not an interrupt.
     pub(super) fn interrupt(self) -> Option<i64> {
         match self {
-            Entry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),
-            Entry::SystemInterrupt(vector) => interrupt_number(InterruptKind::Vector, vector as i64),
+            KernelEntry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),
+            KernelEntry::SystemInterrupt(vector) => interrupt_number(InterruptKind::Vector, vector as i64),
             _ => None,
         }
     }

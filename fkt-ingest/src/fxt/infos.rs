@@ -29,7 +29,7 @@ const MAX_NAMES: usize = 1 << 18;
 /// The content of the blocks before the records.
 #[derive(Debug, Default)]
 pub(super) struct Infos {
-    pub(super) time: Option<Time>,
+    pub(super) time: Option<TimeBlock>,
     pub(super) uname: Option<String>,
     /// Names of interrupts by their number.
     pub(super) irqs: BTreeMap<u64, String>,
@@ -40,7 +40,7 @@ pub(super) struct Infos {
 
 /// The block TIME.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Time {
+pub(super) struct TimeBlock {
     pub(super) space: u32,
     pub(super) cpus: u32,
     /// MHz of the first CPU, as `/proc/cpuinfo` had it.
@@ -118,8 +118,9 @@ impl Infos {
     }
 }
 
-fn time(words: &mut Words<'_>) -> Result<Time, ParseError> {
-    let mut time = Time { space: words.u32("space")?, cpus: words.u32("number of CPUs")?, ..Time::default() };
+fn time(words: &mut Words<'_>) -> Result<TimeBlock, ParseError> {
+    let mut time =
+        TimeBlock { space: words.u32("space")?, cpus: words.u32("number of CPUs")?, ..TimeBlock::default() };
     for index in 0..time.cpus {
         let mhz = words.u32("MHz of a CPU")?;
         if index == 0 {

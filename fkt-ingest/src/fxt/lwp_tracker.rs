@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use sigmund_model::{Effect, LeaveReason, Lwp, Reported, Thread, Wait};
 
-use super::codes::Entry;
+use super::codes::KernelEntry;
 
 /// Ids for LWPs that the file only numbers. Linux assigns none above 2^22.
 pub(super) const FIRST_NUMBERED: u32 = 1 << 30;
@@ -30,7 +30,7 @@ const MAX_NESTED: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct LwpTracker {
     /// Open entries to the kernel, by LWP; the idle task of each CPU has its own.
-    entries: HashMap<(Option<u16>, u64), Vec<Entry>>,
+    entries: HashMap<(Option<u16>, u64), Vec<KernelEntry>>,
     /// The LWP of each user thread that is mounted, or was the last one before.
     lwps: HashMap<u64, (Lwp, IsMounted)>,
     /// By LWP, the thread that is mounted and the one before.
@@ -72,7 +72,7 @@ impl NewLwp {
 
 impl LwpTracker {
     /// An entry to the kernel.
-    pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
+    pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: KernelEntry) -> Effect {
         if self.entries.len() < MAX_LWPS {
             let open = self.entries.entry(stack_of(cpu, pid)).or_default();
             if open.len() >= MAX_NESTED {
@@ -86,7 +86,7 @@ impl LwpTracker {
     /// The end of the innermost entry.
     pub(super) fn leave(&mut self, cpu: Option<u16>, pid: u64) -> Effect {
         let ended = self.entries.get_mut(&stack_of(cpu, pid)).and_then(Vec::pop);
-        ended.and_then(Entry::interrupt).map_or(Effect::None, Effect::InterruptExit)
+        ended.and_then(KernelEntry::interrupt).map_or(Effect::None, Effect::InterruptExit)
     }
 
     /// The LWP of a record with this thread, and the thread mounted on it.

@@ -34,8 +34,8 @@ use self::clock::{Clock, Span};
 use self::infos::Infos;
 use self::lwp_tracker::NewLwp;
 use self::record_stream::FxtStream;
-use self::records::{Records, Step};
-use self::types::{CodesSeen, Types};
+use self::records::{FileItem, Records};
+use self::types::{CodesSeen, FxtTypes};
 use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::event_names::EventNames;
@@ -51,7 +51,7 @@ const MAX_PAGE: usize = 1 << 16;
 /// An open FxT trace.
 #[derive(Debug)]
 pub struct Fxt {
-    shared: Arc<Shared>,
+    shared: Arc<FxtData>,
     clock: Clock,
     lwp_names: Vec<(Lwp, String)>,
     losses: Vec<Loss>,
@@ -59,13 +59,13 @@ pub struct Fxt {
 
 /// Data that its streams share.
 #[derive(Debug)]
-struct Shared {
+struct FxtData {
     input: Input,
     machine: &'static str,
     order: ByteOrder,
     infos: Infos,
     blocks: Vec<RecordBlock>,
-    types: Types,
+    types: FxtTypes,
 }
 
 /// The result of a pass over all records.
@@ -97,7 +97,7 @@ impl Fxt {
             losses.push(loss_of(&input, &ParseError { at: input.len(), part: "blocks", expected, found }));
         }
         let survey = survey(input.bytes(), Records::new(order, page_size(&infos), &records));
-        let types = Types::new(survey.codes, names);
+        let types = FxtTypes::new(survey.codes, names);
         if types.beyond() > 0 {
             let detail = format!(
                 "{}: {} events with further codes after the first 4096",
@@ -109,12 +109,12 @@ impl Fxt {
         }
         let clock = clock::decide(infos.time.as_ref(), survey.span);
         let lwp_names = lwp_names(&infos, &survey.numbered);
-        let shared = Shared { input, machine, order, infos, blocks: records, types };
+        let shared = FxtData { input, machine, order, infos, blocks: records, types };
         Ok(Fxt { shared: Arc::new(shared), clock, lwp_names, losses })
     }
 }
 
-impl Shared {
+impl FxtData {
     fn records(&self) -> Records {
         Records::new(self.order, page_size(&self.infos), &self.blocks)
     }
@@ -130,9 +130,9 @@ fn survey(file: &[u8], mut records: Records) -> Survey {
     let mut survey = Survey { codes: CodesSeen::new(), span: None, numbered: Vec::new() };
     loop {
         let head = match records.next(file) {
-            Step::Record(head) => head,
-            Step::Passed(..) => continue,
-            Step::End => return survey,
+            FileItem::Record(head) => head,
+            FileItem::Skipped(..) => continue,
+            FileItem::End => return survey,
         };
         survey.codes.add(&head);
         let narrow = head.kernel;

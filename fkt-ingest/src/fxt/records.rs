@@ -35,7 +35,7 @@ const LATE: u64 = 1 << 22;
 
 /// A parsed record without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FxtRecord {
     pub(super) tick: u64,
     /// The kernel's pid, or the program's id of the thread; 0 if it has none.
     pub(super) id: u64,
@@ -76,10 +76,10 @@ impl Args {
 
 /// One step through a file.
 #[derive(Debug)]
-pub(super) enum Step {
-    Record(Head),
+pub(super) enum FileItem {
+    Record(FxtRecord),
     /// Bytes that are not records were skipped, with the reason, and whether the file was truncated there.
-    Passed(ParseError, bool),
+    Skipped(ParseError, bool),
     End,
 }
 
@@ -113,34 +113,34 @@ impl Records {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, file: &[u8]) -> Step {
+    pub(super) fn next(&mut self, file: &[u8]) -> FileItem {
         loop {
             if self.at < self.end {
-                match self.head(file) {
-                    Ok(Some(head)) => return Step::Record(head),
+                match self.record(file) {
+                    Ok(Some(record)) => return FileItem::Record(record),
                     Ok(None) => continue,
-                    Err(parse_error) => return self.passed(parse_error),
+                    Err(parse_error) => return self.skipped(parse_error),
                 }
             }
-            match self.go_on(file) {
+            match self.open_next(file) {
                 Ok(true) => {}
-                Ok(false) => return Step::End,
-                Err(parse_error) => return self.passed(parse_error),
+                Ok(false) => return FileItem::End,
+                Err(parse_error) => return self.skipped(parse_error),
             }
         }
     }
 
     /// Bytes were skipped. At the end of a truncated block, the truncation is the reason.
     #[cold]
-    fn passed(&mut self, parse_error: ParseError) -> Step {
+    fn skipped(&mut self, parse_error: ParseError) -> FileItem {
         let cut_off = self.block.cut_off && self.at == self.block.to;
         self.block.cut_off &= !cut_off;
-        Step::Passed(parse_error, cut_off)
+        FileItem::Skipped(parse_error, cut_off)
     }
 
     /// Opens the next page, or the next block; `false` after the last.
     #[cold]
-    fn go_on(&mut self, file: &[u8]) -> Result<bool, ParseError> {
+    fn open_next(&mut self, file: &[u8]) -> Result<bool, ParseError> {
         if let Some(at) = self.next_page.take_if(|at| *at < self.block.to) {
             self.open_page(file, at)?;
             return Ok(true);
@@ -208,47 +208,47 @@ impl Records {
     /// The next record; `None` if the following bytes are unused. If they are not a record, the rest of the page or of
     /// the block is skipped.
     #[inline]
-    fn head(&mut self, file: &[u8]) -> Result<Option<Head>, ParseError> {
+    fn record(&mut self, file: &[u8]) -> Result<Option<FxtRecord>, ParseError> {
         let bytes = file.get(self.at..self.end).unwrap_or_default();
-        let Some((mut head, head_len)) = self.fields(bytes) else {
-            return Err(self.give_up(format!("{} bytes", bytes.len()), bytes.len()));
+        let Some((mut record, head_len)) = self.fields(bytes) else {
+            return Err(self.skip_rest(format!("{} bytes", bytes.len()), bytes.len()));
         };
-        if head.tick == 0 && !head.kernel && bytes[..head_len].iter().all(|b| *b == 0) {
+        if record.tick == 0 && !record.kernel && bytes[..head_len].iter().all(|b| *b == 0) {
             return self.unused(bytes);
         }
-        head.args.at = self.at + head_len;
-        let len = head_len + usize::from(head.args.count) * usize::from(head.args.size);
+        record.args.at = self.at + head_len;
+        let len = head_len + usize::from(record.args.count) * usize::from(record.args.size);
         if len > bytes.len() {
-            return Err(self.give_up(format!("a record of {len} bytes"), bytes.len()));
+            return Err(self.skip_rest(format!("a record of {len} bytes"), bytes.len()));
         }
-        if head.kernel {
-            let ticks = self.ticks.get_or_insert(Widen::new(32, head.tick));
-            head.tick = ticks.widen_late(head.tick, LATE);
+        if record.kernel {
+            let ticks = self.ticks.get_or_insert(Widen::new(32, record.tick));
+            record.tick = ticks.widen_late(record.tick, LATE);
         }
         self.at += len;
-        Ok(Some(head))
+        Ok(Some(record))
     }
 
     #[cold]
-    fn give_up(&mut self, found: String, left: usize) -> ParseError {
+    fn skip_rest(&mut self, found: String, left: usize) -> ParseError {
         let at = self.at;
         self.at = self.end;
         parse_error(at, "record", format!("one of at most {left} bytes"), found)
     }
 
     #[inline]
-    fn fields(&self, bytes: &[u8]) -> Option<(Head, usize)> {
+    fn fields(&self, bytes: &[u8]) -> Option<(FxtRecord, usize)> {
         let order = self.order;
         let user = |tick, id, code: u64, size| {
             // libfxt treats a length of 0 as no arguments.
             let count = ((code & 0xff) as u16).saturating_sub(1);
             let args = Args { at: 0, count, size };
-            Head { tick, id, cpu: None, code: code >> 8, kernel: false, args }
+            FxtRecord { tick, id, cpu: None, code: code >> 8, kernel: false, args }
         };
         let kernel = |tick: [u8; 4], id: u16, cpu, code: u64, size: u8| {
             let (code, len) = if code < UNSHIFTED_LIMIT { (code, 0) } else { (code >> 8, code & 0xff) };
             let args = Args { at: 0, count: len as u16 / u16::from(size), size };
-            Head { tick: u64::from(order.u32(tick)), id: u64::from(id), cpu, code, kernel: true, args }
+            FxtRecord { tick: u64::from(order.u32(tick)), id: u64::from(id), cpu, code, kernel: true, args }
         };
         Some(match self.block.layout {
             Layout::User64 => {
@@ -278,7 +278,7 @@ impl Records {
     /// A slot that was never written is all zeros, and so are the bytes after the last record of a program that was
     /// killed.
     #[cold]
-    fn unused(&mut self, bytes: &[u8]) -> Result<Option<Head>, ParseError> {
+    fn unused(&mut self, bytes: &[u8]) -> Result<Option<FxtRecord>, ParseError> {
         let zeros = bytes.iter().take_while(|b| **b == 0).count();
         let at = self.at;
         if zeros == bytes.len() {

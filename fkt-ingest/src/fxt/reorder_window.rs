@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use super::records::Head;
+use super::records::FxtRecord;
 
 /// The number of records that two CPUs write in a time slice of 4 ms at a million per second.
 const LENGTH: u64 = 8192;
@@ -22,7 +22,7 @@ const LENGTH: u64 = 8192;
 #[derive(Debug, Default)]
 pub(super) struct ReorderWindow {
     /// Sorted by tick; records with the same tick are in file order.
-    waiting: VecDeque<(u64, Head)>,
+    waiting: VecDeque<(u64, FxtRecord)>,
     pushed: u64,
     first: Option<u64>,
     last: u64,
@@ -39,32 +39,32 @@ impl ReorderWindow {
 
     /// Adds the next record of the file. For records in order, this is one comparison.
     #[inline]
-    pub(super) fn push(&mut self, head: Head) {
+    pub(super) fn push(&mut self, record: FxtRecord) {
         self.pushed += 1;
-        if self.waiting.back().is_none_or(|(_, back)| back.tick <= head.tick) {
-            self.waiting.push_back((self.pushed, head));
+        if self.waiting.back().is_none_or(|(_, back)| back.tick <= record.tick) {
+            self.waiting.push_back((self.pushed, record));
             return;
         }
-        let at = self.waiting.partition_point(|(_, other)| other.tick <= head.tick);
-        self.waiting.insert(at, (self.pushed, head));
+        let at = self.waiting.partition_point(|(_, other)| other.tick <= record.tick);
+        self.waiting.insert(at, (self.pushed, record));
     }
 
     /// The earliest record; `at_end` if no more will be pushed.
     #[inline]
-    pub(super) fn pop(&mut self, at_end: bool) -> Option<Head> {
+    pub(super) fn pop(&mut self, at_end: bool) -> Option<FxtRecord> {
         loop {
-            let (number, mut head) = self.waiting.pop_front()?;
-            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(head.tick) {
+            let (number, mut record) = self.waiting.pop_front()?;
+            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(record.tick) {
                 self.misplaced += 1;
                 continue;
             }
-            if head.tick < self.last {
+            if record.tick < self.last {
                 self.late += 1;
-                head.tick = self.last;
+                record.tick = self.last;
             }
-            self.first.get_or_insert(head.tick);
-            self.last = head.tick;
-            return Some(head);
+            self.first.get_or_insert(record.tick);
+            self.last = record.tick;
+            return Some(record);
         }
     }
 
@@ -80,9 +80,9 @@ mod tests {
     use super::super::records::Args;
     use super::*;
 
-    fn at(tick: u64) -> Head {
+    fn at(tick: u64) -> FxtRecord {
         let args = Args { at: 0, count: 0, size: 8 };
-        Head { tick, id: 0, cpu: None, code: 1, kernel: false, args }
+        FxtRecord { tick, id: 0, cpu: None, code: 1, kernel: false, args }
     }
 
     fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, ReorderWindow) {
@@ -90,12 +90,12 @@ mod tests {
         let mut out = Vec::new();
         for tick in ticks {
             if window.is_full() {
-                out.extend(window.pop(false).map(|head| head.tick));
+                out.extend(window.pop(false).map(|record| record.tick));
             }
             window.push(at(tick));
         }
-        while let Some(head) = window.pop(true) {
-            out.push(head.tick);
+        while let Some(record) = window.pop(true) {
+            out.push(record.tick);
         }
         (out, window)
     }

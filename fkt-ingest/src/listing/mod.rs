@@ -24,7 +24,7 @@ use sigmund_model::{ClockDomain, EventType, Hertz, Level, Loss, LossKind, Thread
 
 use self::header::Header;
 use self::row::{BadLine, Row};
-use self::row_stream::{ListingStream, Types};
+use self::row_stream::{ListingStream, ListingTypes};
 use crate::error::Error;
 use crate::trace_file::TraceStream;
 
@@ -95,7 +95,7 @@ impl Listing {
         let mut rows: Vec<Row> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(comment) = line.strip_prefix('#') {
-                tick_hz = tick_hz.or(said_tick_hz(comment));
+                tick_hz = tick_hz.or(tick_hz_of_comment(comment));
                 continue;
             }
             if line.trim().is_empty() {
@@ -125,7 +125,7 @@ impl Listing {
         }
         // People may write one thread after the other. The sort keeps the order of lines with the same tick.
         rows.sort_by_key(|row| row.tick);
-        let types = Types::of(&rows);
+        let types = ListingTypes::of(&rows);
         let (thread_names, declared) = (types.thread_names(&rows), types.event_types());
         let events = Box::new(ListingStream::new(rows, types));
         let stream = TraceStream { clock: ClockDomain::Ticks, cpu: None, buffer: String::new(), events };
@@ -133,7 +133,7 @@ impl Listing {
     }
 }
 
-fn said_tick_hz(comment: &str) -> Option<Hertz> {
+fn tick_hz_of_comment(comment: &str) -> Option<Hertz> {
     let value = comment.trim().strip_prefix("tick_hz")?.trim_start().strip_prefix('=')?;
     Hertz::new(value.trim().parse().ok()?)
 }
@@ -141,7 +141,7 @@ fn said_tick_hz(comment: &str) -> Option<Hertz> {
 /// One row for the lines without a row of their own.
 fn others(name: &Path, damaged: u64) -> Option<Loss> {
     let count = damaged.checked_sub(MAX_ROWS).filter(|count| *count > 0)?;
-    let detail = format!("{}: {count} more lines like these", name.display());
+    let detail = format!("{}: {count} more damaged lines", name.display());
     Some(Loss { count: Some(count), ..Loss::new(LossKind::Damaged, Level::User, detail) })
 }
 

@@ -15,14 +15,14 @@ use crate::effect_plan::{EffectPlan, interrupt_context, interrupt_number};
 
 /// The event types of a listing, collected from its lines: level, name and code.
 #[derive(Debug)]
-pub(super) struct Types {
+pub(super) struct ListingTypes {
     types: Vec<EventType>,
     kinds: HashMap<(Level, String, Option<u32>), u32>,
 }
 
-impl Types {
-    pub(super) fn of(rows: &[Row]) -> Types {
-        let mut types = Types { types: Vec::new(), kinds: HashMap::new() };
+impl ListingTypes {
+    pub(super) fn of(rows: &[Row]) -> ListingTypes {
+        let mut types = ListingTypes { types: Vec::new(), kinds: HashMap::new() };
         for row in rows {
             types.add(row);
         }
@@ -147,14 +147,14 @@ fn effect(row: &Row) -> (Effect, Option<InterruptKind>) {
 #[derive(Debug)]
 pub(super) struct ListingStream {
     rows: std::vec::IntoIter<Row>,
-    types: Types,
+    types: ListingTypes,
     /// The kinds of interrupts whose exits are listed. Without listed exits it is unknown which events are in the
     /// interrupt: then only its entry is.
     exits: Vec<InterruptKind>,
 }
 
 impl ListingStream {
-    pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
+    pub(super) fn new(rows: Vec<Row>, types: ListingTypes) -> ListingStream {
         let kernel = rows.iter().filter(|row| row.level == Level::Kern);
         let mut exits: Vec<InterruptKind> = Vec::new();
         for (effect, kind) in kernel.map(effect) {

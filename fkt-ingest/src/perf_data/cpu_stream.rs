@@ -38,7 +38,7 @@ pub struct PerfStream {
     /// Time of the previous record in the order of the file.
     before: Option<u64>,
     events: u64,
-    straightened: u64,
+    corrected: u64,
     losses: Vec<Loss>,
 }
 
@@ -46,7 +46,7 @@ pub struct PerfStream {
 #[derive(Debug)]
 pub(super) enum RecordSource {
     Ranges(Ranges),
-    Shared(Subscriber),
+    SharedPass(Subscriber),
 }
 
 /// Records of a file that is not compressed.
@@ -90,7 +90,7 @@ impl PerfStream {
             last: Ticks(0),
             before: None,
             events: 0,
-            straightened: 0,
+            corrected: 0,
             losses: Vec::new(),
         }
     }
@@ -186,7 +186,7 @@ impl RecordSource {
     fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
         match self {
             RecordSource::Ranges(ranges) => ranges.next(attrs),
-            RecordSource::Shared(subscriber) => subscriber.next(attrs),
+            RecordSource::SharedPass(subscriber) => subscriber.next(attrs),
         }
     }
 }
@@ -259,7 +259,7 @@ impl EventStream for PerfStream {
         }
         let tick = self.tick(event.tick.0);
         if tick < self.last {
-            self.straightened += 1;
+            self.corrected += 1;
         }
         self.last = self.last.max(tick);
         self.events += 1;
@@ -268,7 +268,7 @@ impl EventStream for PerfStream {
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        let count = std::mem::take(&mut self.straightened);
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let detail = match self.cpu {
                 Some(cpu) => format!("{}: cpu {cpu}", self.name),

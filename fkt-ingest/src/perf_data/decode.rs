@@ -18,7 +18,7 @@ use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Re
 use super::attr::Attr;
 use super::described::Described;
 use super::fields::{self, Fields};
-use super::kinds::{Kinds, Types};
+use super::kinds::{PerfTypes, RecordKinds};
 use super::layout::{
     PERF_CONTEXT_MAX, PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_CPUMODE_MASK,
     PERF_RECORD_MISC_SWITCH_OUT, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, PERF_RECORD_MMAP, PERF_RECORD_MMAP2,
@@ -39,7 +39,7 @@ const MODES: [&str; 6] = ["unknown", "kernel", "user", "hypervisor", "guest_kern
 pub(super) struct RecordDecoder {
     pub(super) attrs: Attrs,
     table: EventTable,
-    types: Types,
+    types: PerfTypes,
     /// Tracepoints that were recorded and have more information than perf's own records of the same events.
     by_tracepoint: ByTracepoint,
     /// Whether switches of whole CPUs are recorded, which include an LWP's last switch.
@@ -60,7 +60,7 @@ impl RecordDecoder {
             Some(data) => data.table(is_x86_64),
             None => EventTable::new(&[], Machine { order: ByteOrder::Little, long_size: 8, is_x86_64 }),
         };
-        let types = Types::new(table.types(), described);
+        let types = PerfTypes::new(table.types(), described);
         let recorded = |meaning| {
             let known = |ty: &EventType| KnownEvent::of(ty).is_some_and(|known| known.meaning() == meaning);
             table
@@ -78,7 +78,7 @@ impl RecordDecoder {
         &self.types.types
     }
 
-    fn kinds(&self) -> &Kinds {
+    fn kinds(&self) -> &RecordKinds {
         &self.types.kinds
     }
 

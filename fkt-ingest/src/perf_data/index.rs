@@ -70,7 +70,7 @@ pub(super) struct Index {
 
 /// What the files of one recording contain together.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct RecordingFacts {
     pub(super) lwp_names: Vec<(Lwp, String)>,
     name_of: HashMap<Lwp, usize>,
     /// Lost events as perf read them from the events' counters at the end, by id.
@@ -110,7 +110,7 @@ impl Index {
     pub(super) fn read(
         record_range: &RecordRange,
         source: &mut AttrSource<'_>,
-        beside: &mut Beside,
+        recording_facts: &mut RecordingFacts,
     ) -> Result<Index, &'static str> {
         let mut index = Index::default();
         let mut cursor = record_range.cursor();
@@ -119,11 +119,11 @@ impl Index {
                 if let Some(record) = cursor.record() {
                     let place = cursor.place();
                     index.packed |= place.is_none();
-                    index.record(&record, place, source, beside)?;
+                    index.record(&record, place, source, recording_facts)?;
                 }
             }
             let Some(parse_error) = cursor.damage() else { break };
-            beside.damage(record_range, parse_error);
+            recording_facts.damage(record_range, parse_error);
             let Some(at) = record_range.resume(parse_error.at).filter(|_| !index.packed) else { break };
             cursor = record_range.cursor_over(at, record_range.to);
         }
@@ -140,30 +140,30 @@ impl Index {
         record: &Record<'_>,
         place: Option<(u64, u64)>,
         source: &mut AttrSource<'_>,
-        beside: &mut Beside,
+        recording_facts: &mut RecordingFacts,
     ) -> Result<(), &'static str> {
         if !record.is_of_the_kernel() {
-            beside.record(record, source);
+            recording_facts.record(record, source);
             return Ok(());
         }
         if let Some((lwp, name)) = record.comm() {
-            beside.name(lwp, name);
+            recording_facts.name(lwp, name);
         }
         let attrs = source.attrs()?;
         let Some(stamp) = attrs.stamp(record) else {
-            beside.without_stamp += 1;
+            recording_facts.without_stamp += 1;
             return Ok(());
         };
         // Written by perf itself: before the recording a name without an event; at its end the number of lost events.
         if stamp.time == 0 {
             if record.ty == PERF_RECORD_LOST_SAMPLES {
-                beside.lost_at_end(record, attrs);
+                recording_facts.lost_at_end(record, attrs);
             }
             return Ok(());
         }
         self.whole_cpus |= record.ty == PERF_RECORD_SWITCH_CPU_WIDE;
         if !record.is_read() {
-            *beside.unread.entry(record.ty).or_default() += 1;
+            *recording_facts.unread.entry(record.ty).or_default() += 1;
             return Ok(());
         }
         let of_cpu = self.of_cpu(&stamp);
@@ -226,7 +226,7 @@ impl CpuIndex {
     }
 }
 
-impl Beside {
+impl RecordingFacts {
     fn name(&mut self, lwp: Lwp, name: String) {
         match self.name_of.get(&lwp) {
             Some(at) => self.lwp_names[*at].1 = name,
@@ -320,12 +320,12 @@ impl Beside {
         let names: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}")).collect();
         row(LossKind::NotRecorded, Severity::Note, count, format!("records not read: {}", names.join(", ")));
-        self.lost_in_silence(name, indices);
+        self.lost_without_records(name, indices);
     }
 
     /// A LOST record is written as soon as there is room again after a loss. The events' counters at the end have the
     /// sum, including losses after the last such record: the difference becomes a row without an instant.
-    fn lost_in_silence<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
+    fn lost_without_records<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
         let mut by_cpu: HashMap<Option<Cpu>, u64> = HashMap::new();
         for (id, count) in self.lost_at_end.drain(..) {
             let sum = by_cpu.entry(self.cpu_of_id.get(&id).copied()).or_default();

@@ -2,7 +2,7 @@
 //! LWPs (tools/perf/Documentation/perf.data-file-format.txt, v6.12).
 //!
 //! ```text
-//!   of a file        header | attributes | records … | features               [`head`]
+//!   of a file        header | attributes | records … | features               [`file_header`]
 //!   of a pipe        16 bytes | records …; the first ones replace a file's header
 //!   of a directory   data (as of a file, with perf's own records), data.0, data.1, …: records alone
 //!
@@ -44,7 +44,7 @@ mod cpu_stream;
 mod decode;
 mod described;
 mod fields;
-mod head;
+mod file_header;
 mod index;
 mod kinds;
 pub(crate) mod layout;
@@ -65,7 +65,7 @@ use self::decode::RecordDecoder;
 use self::described::TimeConv;
 use self::index::Index;
 use self::record_cursor::RecordRange;
-use self::shared::{Shared, Subscriber};
+use self::shared::{SharedPass, Subscriber};
 use crate::trace_file::{TraceFile, TraceStream};
 
 /// An open perf.data: the positions of each CPU's records are known.
@@ -85,7 +85,7 @@ pub struct PerfData {
 impl PerfData {
     /// Whether a file with this beginning is a perf.data.
     pub fn is_perf_data(head: &[u8]) -> bool {
-        head::byte_order(head).is_some()
+        file_header::byte_order(head).is_some()
     }
 
     /// The recorded tracepoints, named as in trace.dat, and `unknown(id, size)`; an event for each other perf event
@@ -117,11 +117,11 @@ impl PerfData {
     ) -> Vec<PerfStream> {
         let decoder = || Arc::clone(&self.decoder);
         let cpus = index.cpus.iter().map(|of_cpu| of_cpu.cpu);
-        let shared = index.packed.then(|| Shared::new(record_range, decoder(), cpus));
+        let shared = index.packed.then(|| SharedPass::new(record_range, decoder(), cpus));
         let streams = index.cpus.iter().enumerate().map(|(queue, of_cpu)| {
             let source = match &shared {
                 Some(shared) => {
-                    RecordSource::Shared(Subscriber::new(Arc::clone(shared), queue, record_range.clone()))
+                    RecordSource::SharedPass(Subscriber::new(Arc::clone(shared), queue, record_range.clone()))
                 }
                 None => RecordSource::Ranges(Ranges::new(record_range, of_cpu)),
             };

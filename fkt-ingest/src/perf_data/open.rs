@@ -9,8 +9,8 @@ use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
 use super::PerfData;
 use super::decode::RecordDecoder;
 use super::described::Described;
-use super::head::{self, EarlyEnd, Head};
-use super::index::{AttrSource, Beside, Index};
+use super::file_header::{self, EarlyEnd, PerfHeader};
+use super::index::{AttrSource, Index, RecordingFacts};
 use super::record::Attrs;
 use super::record_cursor::RecordRange;
 use crate::cut::ByteOrder;
@@ -67,14 +67,14 @@ impl PerfData {
     }
 
     fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
-        let Head { mut described, record_range, is_pipe, cut } = head::read(&input)?;
+        let PerfHeader { mut described, record_range, is_pipe, cut } = file_header::read(&input)?;
         let (name, order) = (input.name(), record_range.order);
-        let mut beside = Beside::default();
-        beside.losses.extend(cut.map(|cut| loss_of(&cut, &record_range)));
+        let mut recording_facts = RecordingFacts::default();
+        recording_facts.losses.extend(cut.map(|cut| loss_of(&cut, &record_range)));
         let at = record_range.from;
         let read = match is_pipe {
-            true => read_pipe(record_range, &mut described, &mut beside),
-            false => read_ranges(record_range, others, &mut described, &mut beside),
+            true => read_pipe(record_range, &mut described, &mut recording_facts),
+            false => read_ranges(record_range, others, &mut described, &mut recording_facts),
         };
         let (attrs, files) = read.map_err(|why| {
             let expected = "attributes that determine the positions of time and id in a record".to_owned();
@@ -82,12 +82,12 @@ impl PerfData {
             Error::at(ErrorKind::Unsupported, input.path(), parse_error)
         })?;
         note_undeclared(&mut described);
-        beside.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
-        beside.losses.extend(described.unreadable.drain(..).map(|(part, found)| {
+        recording_facts.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
+        recording_facts.losses.extend(described.unreadable.drain(..).map(|(part, found)| {
             let detail = format!("{name}: {part}: {found}");
             kernel_loss(LossKind::Damaged, Severity::Serious, None, detail)
         }));
-        beside.finish(&name, files.iter().map(|(_, index)| index));
+        recording_facts.finish(&name, files.iter().map(|(_, index)| index));
         let whole_cpus = files.iter().any(|(_, index)| index.whole_cpus);
         let clock_pair = described.clock_pair;
         let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
@@ -96,21 +96,25 @@ impl PerfData {
             clock: clock.unwrap_or(ClockDomain::Local),
             decoder: Arc::new(RecordDecoder::new(&described, attrs, whole_cpus)),
             files,
-            lwp_names: beside.lwp_names,
+            lwp_names: recording_facts.lwp_names,
             facts: facts(described),
-            time_conv: beside.time_conv,
+            time_conv: recording_facts.time_conv,
             clock_pair,
-            losses: beside.losses,
+            losses: recording_facts.losses,
         })
     }
 }
 
 /// The attributes, and each file with its index; or the reason why records cannot be attributed to events.
-type Read = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
+type IndexedFiles = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
 
-fn read_pipe(record_range: RecordRange, described: &mut Described, beside: &mut Beside) -> Read {
+fn read_pipe(
+    record_range: RecordRange,
+    described: &mut Described,
+    recording_facts: &mut RecordingFacts,
+) -> IndexedFiles {
     let mut attrs = None;
-    let index = Index::read(&record_range, &mut AttrSource::Pipe(described, &mut attrs), beside)?;
+    let index = Index::read(&record_range, &mut AttrSource::Pipe(described, &mut attrs), recording_facts)?;
     described.name_attrs();
     let attrs = match attrs {
         Some(attrs) => attrs,
@@ -123,15 +127,15 @@ fn read_ranges(
     first: RecordRange,
     others: Vec<Input>,
     described: &mut Described,
-    beside: &mut Beside,
-) -> Read {
+    recording_facts: &mut RecordingFacts,
+) -> IndexedFiles {
     described.name_attrs();
     let attrs = Attrs::new(described.attrs.clone())?;
     let order = first.order;
     let whole = |input: Input| RecordRange { order, from: 0, to: input.len(), input };
     let mut files = Vec::new();
     for record_range in std::iter::once(first).chain(others.into_iter().map(whole)) {
-        let index = Index::read(&record_range, &mut AttrSource::File(&attrs), beside)?;
+        let index = Index::read(&record_range, &mut AttrSource::File(&attrs), recording_facts)?;
         files.push((record_range, index));
     }
     Ok((attrs, files))

@@ -34,8 +34,8 @@ const PIECE: usize = 1 << 18;
 const MOST_WINDOW_LOG: u32 = 24;
 /// After damage, reading resumes where this many plausible records follow each other.
 const CHAIN: usize = 8;
-/// Bytes of a [`Head`].
-const HEAD: usize = 8;
+/// Bytes of a [`RecordHeader`].
+const HEADER_SIZE: usize = 8;
 
 /// The position of the records in a file.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl RecordRange {
 
     fn is_chain(&self, bytes: &[u8], mut at: usize, end: usize) -> bool {
         for _ in 0..CHAIN {
-            let head = Head::parse(&bytes[at..end], self.order);
+            let head = RecordHeader::parse(&bytes[at..end], self.order);
             match head {
                 _ if at == end => return true,
                 Some(head) if head.is_plausible() && head.ty != 0 && at + head.size <= end => {
@@ -100,24 +100,24 @@ impl RecordRange {
 /// The record at the start of `bytes`, and its size; `None` if it is not complete.
 #[inline]
 pub(super) fn first_record(bytes: &[u8], order: ByteOrder) -> Option<(Record<'_>, usize)> {
-    let Head { ty, misc, size } = Head::parse(bytes, order)?;
-    Some((Record { ty, misc, body: bytes.get(HEAD..size)?, order }, size))
+    let RecordHeader { ty, misc, size } = RecordHeader::parse(bytes, order)?;
+    Some((Record { ty, misc, body: bytes.get(HEADER_SIZE..size)?, order }, size))
 }
 
 /// The first eight bytes of a record.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct RecordHeader {
     ty: u32,
     misc: u16,
     size: usize,
 }
 
-impl Head {
+impl RecordHeader {
     #[inline]
-    fn parse(bytes: &[u8], order: ByteOrder) -> Option<Head> {
+    fn parse(bytes: &[u8], order: ByteOrder) -> Option<RecordHeader> {
         let [a, b, c, d, e, f, g, h] = *bytes.first_chunk()?;
         let size = usize::from(order.u16([g, h]));
-        Some(Head { ty: order.u32([a, b, c, d]), misc: order.u16([e, f]), size })
+        Some(RecordHeader { ty: order.u32([a, b, c, d]), misc: order.u16([e, f]), size })
     }
 
     /// Whether it can be the header of a record.
@@ -134,16 +134,16 @@ pub(super) struct RecordCursor {
     at: usize,
     end: usize,
     unpacker: Option<Box<Unpacker>>,
-    found: Option<Found>,
+    found: Option<RecordPlace>,
     /// The error that ended it, if it did not reach the end.
     damage: Option<ParseError>,
 }
 
 /// The position of a record's bytes.
 #[derive(Clone, Copy)]
-enum Found {
-    InFile { at: usize, head: Head, len: usize },
-    Unpacked { head: Head, from: usize },
+enum RecordPlace {
+    InFile { at: usize, head: RecordHeader, len: usize },
+    Unpacked { head: RecordHeader, from: usize },
 }
 
 impl RecordCursor {
@@ -153,7 +153,7 @@ impl RecordCursor {
         if let Some(unpacker) = &mut self.unpacker
             && let Some((head, from)) = unpacker.take_whole(self.order)
         {
-            self.found = Some(Found::Unpacked { head, from });
+            self.found = Some(RecordPlace::Unpacked { head, from });
             return true;
         }
         match self.find() {
@@ -196,7 +196,7 @@ impl RecordCursor {
     #[inline]
     pub(super) fn record(&self) -> Option<Record<'_>> {
         let (head, bytes) = self.bytes()?;
-        Some(Record { ty: head.ty, misc: head.misc, body: bytes.get(HEAD..)?, order: self.order })
+        Some(Record { ty: head.ty, misc: head.misc, body: bytes.get(HEADER_SIZE..)?, order: self.order })
     }
 
     /// The current record, and all its bytes.
@@ -206,10 +206,10 @@ impl RecordCursor {
     }
 
     #[inline]
-    fn bytes(&self) -> Option<(Head, &[u8])> {
+    fn bytes(&self) -> Option<(RecordHeader, &[u8])> {
         match self.found? {
-            Found::InFile { at, head, len } => Some((head, self.input.bytes().get(at..at + len)?)),
-            Found::Unpacked { head, from } => {
+            RecordPlace::InFile { at, head, len } => Some((head, self.input.bytes().get(at..at + len)?)),
+            RecordPlace::Unpacked { head, from } => {
                 Some((head, self.unpacker.as_ref()?.buffer.get(from..from + head.size)?))
             }
         }
@@ -219,18 +219,18 @@ impl RecordCursor {
     #[inline]
     pub(super) fn place(&self) -> Option<(u64, u64)> {
         match self.found? {
-            Found::InFile { at, len, .. } => Some((at as u64, (at + len) as u64)),
-            Found::Unpacked { .. } => None,
+            RecordPlace::InFile { at, len, .. } => Some((at as u64, (at + len) as u64)),
+            RecordPlace::Unpacked { .. } => None,
         }
     }
 
     #[inline]
-    fn find(&mut self) -> Result<Option<Found>, ParseError> {
+    fn find(&mut self) -> Result<Option<RecordPlace>, ParseError> {
         loop {
             if let Some(unpacker) = &mut self.unpacker
                 && let Some((head, from)) = unpacker.next(self.input.bytes(), self.order)?
             {
-                return Ok(Some(Found::Unpacked { head, from }));
+                return Ok(Some(RecordPlace::Unpacked { head, from }));
             }
             let at = self.at;
             if at >= self.end {
@@ -242,7 +242,7 @@ impl RecordCursor {
                 };
             }
             let bytes = &self.input.bytes()[at..self.end];
-            let Some(head) = Head::parse(bytes, self.order) else {
+            let Some(head) = RecordHeader::parse(bytes, self.order) else {
                 return Err(self.parse_error("a record", format!("{} bytes", bytes.len())));
             };
             if !head.is_plausible() {
@@ -263,13 +263,13 @@ impl RecordCursor {
                     };
                     self.unpack(at, at + 16, at + 16 + size)?;
                 }
-                _ => return Ok(Some(Found::InFile { at, head, len })),
+                _ => return Ok(Some(RecordPlace::InFile { at, head, len })),
             }
         }
     }
 
     /// The number of bytes after a record that are not included in its size.
-    fn bytes_after(&self, head: &Head, bytes: &[u8]) -> usize {
+    fn bytes_after(&self, head: &RecordHeader, bytes: &[u8]) -> usize {
         let size = match head.ty {
             PERF_RECORD_HEADER_TRACING_DATA => self.order.u32_at(bytes, 8).map(u64::from),
             PERF_RECORD_AUXTRACE => self.order.u64_at(bytes, 8),
@@ -331,9 +331,9 @@ impl Unpacker {
 
     /// The next unpacked record, and its position in the buffer, if it is complete.
     #[inline]
-    fn take_whole(&mut self, order: ByteOrder) -> Option<(Head, usize)> {
+    fn take_whole(&mut self, order: ByteOrder) -> Option<(RecordHeader, usize)> {
         let bytes = self.buffer.get(self.done..self.filled)?;
-        let head = Head::parse(bytes, order)?;
+        let head = RecordHeader::parse(bytes, order)?;
         if !head.is_plausible() || head.size > bytes.len() {
             return None;
         }
@@ -343,12 +343,12 @@ impl Unpacker {
     }
 
     /// As [`take_whole`](Self::take_whole), but unpacks what is needed; `None` if the next compressed record is needed.
-    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, ParseError> {
+    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(RecordHeader, usize)>, ParseError> {
         loop {
             if let Some(whole) = self.take_whole(order) {
                 return Ok(Some(whole));
             }
-            let head = Head::parse(&self.buffer[self.done..self.filled], order);
+            let head = RecordHeader::parse(&self.buffer[self.done..self.filled], order);
             if let Some(head) = head.filter(|head| !head.is_plausible()) {
                 let found = format!("type {}, size {}", head.ty, head.size);
                 return Err(self.parse_error("a record", found));

@@ -41,7 +41,7 @@ const MOST_CHUNKS: usize = 512;
 const CHUNKS_EACH: usize = 32;
 
 /// The pass that streams share.
-pub(super) struct Shared(Mutex<Pass>);
+pub(super) struct SharedPass(Mutex<Pass>);
 
 struct Pass {
     cursor: RecordCursor,
@@ -77,7 +77,7 @@ struct Chunk {
 /// The access of one stream to the shared pass.
 #[derive(Debug)]
 pub(super) struct Subscriber {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPass>,
     queue: usize,
     record_range: RecordRange,
     /// Its current chunk, and the part of it that has been read.
@@ -88,21 +88,21 @@ pub(super) struct Subscriber {
 }
 
 /// What a stream gets when it asks for more records.
-enum Taken {
+enum NextChunk {
     Chunk,
     LeftBehind(u64),
     End,
 }
 
-impl Shared {
+impl SharedPass {
     /// A shared pass for the streams of these CPUs.
     pub(super) fn new(
         record_range: &RecordRange,
         decoder: Arc<RecordDecoder>,
         cpus: impl Iterator<Item = Option<Cpu>>,
-    ) -> Arc<Shared> {
+    ) -> Arc<SharedPass> {
         let queues: Vec<Queue> = cpus.map(|cpu| Queue { cpu, ..Queue::default() }).collect();
-        Arc::new(Shared(Mutex::new(Pass {
+        Arc::new(SharedPass(Mutex::new(Pass {
             cursor: record_range.cursor(),
             decoder,
             seen: 0,
@@ -115,7 +115,7 @@ impl Shared {
     }
 
     /// Exchanges a chunk that was read for the next one of this queue.
-    fn take(&self, queue: usize, chunk: &mut Vec<u8>) -> Taken {
+    fn take(&self, queue: usize, chunk: &mut Vec<u8>) -> NextChunk {
         // A thread that panicked while it held the lock left whole records in the queues, because each is pushed in one
         // step.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take(queue, chunk)
@@ -123,20 +123,20 @@ impl Shared {
 }
 
 impl Pass {
-    fn take(&mut self, queue: usize, chunk: &mut Vec<u8>) -> Taken {
+    fn take(&mut self, queue: usize, chunk: &mut Vec<u8>) -> NextChunk {
         if chunk.capacity() > 0 {
             self.recycle(mem::take(chunk));
         }
         while self.queues.get(queue).is_some_and(Queue::needs_records) && self.read_one() {}
-        let Some(own) = self.queues.get_mut(queue) else { return Taken::End };
+        let Some(own) = self.queues.get_mut(queue) else { return NextChunk::End };
         match (own.chunks.pop_front(), own.dropped_from) {
             (Some(next), _) => {
                 self.waiting -= 1;
                 *chunk = next.bytes;
-                Taken::Chunk
+                NextChunk::Chunk
             }
-            (None, Some(seen)) => Taken::LeftBehind(seen),
-            (None, None) => Taken::End,
+            (None, Some(seen)) => NextChunk::LeftBehind(seen),
+            (None, None) => NextChunk::End,
         }
     }
 
@@ -214,7 +214,7 @@ impl Queue {
 }
 
 impl Subscriber {
-    pub(super) fn new(shared: Arc<Shared>, queue: usize, record_range: RecordRange) -> Subscriber {
+    pub(super) fn new(shared: Arc<SharedPass>, queue: usize, record_range: RecordRange) -> Subscriber {
         Subscriber { shared, queue, record_range, chunk: Vec::new(), done: 0, own: None }
     }
 
@@ -238,9 +238,9 @@ impl Subscriber {
     fn refill(&mut self) -> Option<()> {
         self.done = 0;
         match self.shared.take(self.queue, &mut self.chunk) {
-            Taken::Chunk => {}
-            Taken::End => return None,
-            Taken::LeftBehind(seen) => {
+            NextChunk::Chunk => {}
+            NextChunk::End => return None,
+            NextChunk::LeftBehind(seen) => {
                 let mut cursor = self.record_range.cursor();
                 if !(0..seen).all(|_| cursor.advance()) {
                     return None;
@@ -252,8 +252,8 @@ impl Subscriber {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedPass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shared")
+        f.write_str("SharedPass")
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, ParseError>
     cut.u32("page size")?;
     let mut data = TracingData::new(name.to_owned(), PageLayout::of_kernel(order, long_size));
     if let Err(parse_error) = data.read_all(&mut cut) {
-        data.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+        data.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
     }
     Ok(data)
 }

@@ -7,4 +7,4 @@ mod page;
 mod records;
 
 pub(crate) use page::{Page, PageLayout};
-pub(crate) use records::{Records, Step};
+pub(crate) use records::{PageItem, Records};

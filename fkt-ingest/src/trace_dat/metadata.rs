@@ -7,8 +7,8 @@
 use sigmund_model::{Cpu, LossKind, Severity};
 
 use super::clock::TscToNanos;
+use super::file_header::FileHeader;
 use super::frames::Compression;
-use super::head::Head;
 use super::time_shift::TimeShift;
 use super::tracing_data::TracingData;
 use crate::cut::Cut;
@@ -78,15 +78,15 @@ pub(super) struct Region {
 }
 
 impl Metadata {
-    pub(super) fn new(name: String, head: &Head) -> Metadata {
+    pub(super) fn new(name: String, head: &FileHeader) -> Metadata {
         let layout = PageLayout::of_kernel(head.order, head.long_size);
         let layout = layout.with_page_size(u64::from(head.page_size));
         Metadata { tracing: TracingData::new(name, layout), ..Metadata::default() }
     }
 
     /// Records that a part of the header could not be read.
-    pub(super) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
-        self.tracing.lose(kind, severity, parse_error);
+    pub(super) fn note_loss(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+        self.tracing.note_loss(kind, severity, parse_error);
     }
 
     /// Reads an option of both versions. Others are skipped: `id` may be any number.

@@ -15,8 +15,8 @@
 
 mod clock;
 mod facts;
+mod file_header;
 mod frames;
-mod head;
 mod metadata;
 mod page_stream;
 mod pages;
@@ -31,13 +31,13 @@ use std::sync::Arc;
 use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp, Snapshot};
 
 pub use self::clock::TscToNanos;
-use self::head::Head;
-pub(crate) use self::head::MAGIC;
+use self::file_header::FileHeader;
+pub(crate) use self::file_header::MAGIC;
 pub(crate) use self::metadata::MAX_REGIONS;
 pub(crate) use self::metadata::option;
 use self::metadata::{Buffer, Metadata};
-use self::page_stream::Correction;
 pub use self::page_stream::KernelStream;
+use self::page_stream::TimeCorrection;
 pub(crate) use self::tracing_data::TracingData;
 pub(crate) use self::v7::section;
 use crate::error::Error;
@@ -78,7 +78,7 @@ impl TraceDat {
     }
 
     pub(crate) fn read(input: Input) -> Result<TraceDat, Error> {
-        let (head, rest) = Head::parse(&input)?;
+        let (head, rest) = FileHeader::parse(&input)?;
         let metadata = match head.version {
             6 => v6::read(&input, &head, rest)?,
             _ => v7::read(&input, &head, rest)?,
@@ -121,7 +121,7 @@ impl TraceDat {
                 let clock = if in_nanos && dated { ClockDomain::Realtime } else { clock };
                 buffer.regions.iter().map(move |region| {
                     let shift = self.metadata.time_shift.as_ref().filter(|_| self.shifted);
-                    let correction = Correction::new(shift.and_then(|s| s.of_cpu(region.cpu)), offset);
+                    let correction = TimeCorrection::new(shift.and_then(|s| s.of_cpu(region.cpu)), offset);
                     let (table, layout) = (Arc::clone(&self.table), self.metadata.tracing.layout);
                     KernelStream::new(self.input.clone(), table, layout, buffer, region, clock, correction)
                 })

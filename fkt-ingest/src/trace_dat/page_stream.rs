@@ -26,8 +26,8 @@ use super::time_shift::CpuShift;
 use crate::error::ParseError;
 use crate::format::EventTable;
 use crate::input::Input;
-use crate::losses::{Rows, dropped, kernel_loss};
-use crate::ring_buffer::{Page, PageLayout, Records, Step};
+use crate::losses::{LossRows, dropped, kernel_loss};
+use crate::ring_buffer::{Page, PageItem, PageLayout, Records};
 
 /// The largest decrease of the time that is corrected: 1.6 ms of a 2.6 GHz TSC.
 const JITTER: u64 = 1 << 22;
@@ -44,7 +44,7 @@ pub struct KernelStream {
     cpu: Cpu,
     buffer: String,
     clock: ClockDomain,
-    correction: Correction,
+    correction: TimeCorrection,
     name: String,
     table: Arc<EventTable>,
     layout: PageLayout,
@@ -55,25 +55,25 @@ pub struct KernelStream {
     /// Time of the previous page if it was rejected for being earlier than `last`.
     rejected: Option<u64>,
     events: u64,
-    straightened: u64,
+    corrected: u64,
     /// Number of damaged places with a row; the next counts those without.
     damaged: usize,
     unlisted: u64,
-    losses: Rows,
+    losses: LossRows,
 }
 
 /// The corrections applied to each time.
 #[derive(Debug, Default)]
-pub(super) struct Correction {
+pub(super) struct TimeCorrection {
     shift: Option<CpuShift>,
     offset: i64,
     /// The newest time returned, so that corrections do not make time decrease.
     newest: u64,
 }
 
-impl Correction {
-    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> Correction {
-        Correction { shift: shift.cloned(), offset, newest: 0 }
+impl TimeCorrection {
+    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> TimeCorrection {
+        TimeCorrection { shift: shift.cloned(), offset, newest: 0 }
     }
 
     #[inline]
@@ -114,7 +114,7 @@ impl KernelStream {
         buffer: &Buffer,
         region: &Region,
         clock: ClockDomain,
-        correction: Correction,
+        correction: TimeCorrection,
     ) -> KernelStream {
         let page_size = if buffer.page_size > 0 { buffer.page_size } else { layout.page_size };
         let page_size = page_size.max(SMALLEST_PAGE);
@@ -132,10 +132,10 @@ impl KernelStream {
             last: 0,
             rejected: None,
             events: 0,
-            straightened: 0,
+            corrected: 0,
             damaged: 0,
             unlisted: 0,
-            losses: Rows::default(),
+            losses: LossRows::default(),
         }
     }
 
@@ -190,19 +190,19 @@ impl KernelStream {
             let location = match next {
                 Ok(location) => location,
                 Err(unreadable) => {
-                    self.lose(unreadable.kind, &unreadable.parse_error);
+                    self.note_loss(unreadable.kind, &unreadable.parse_error);
                     continue;
                 }
             };
             let page = match Page::parse(self.pages.bytes(&location), &self.layout, location.at) {
                 Ok(page) => page,
                 Err(parse_error) => {
-                    self.lose(LossKind::Damaged, &parse_error);
+                    self.note_loss(LossKind::Damaged, &parse_error);
                     continue;
                 }
             };
             if let Some(parse_error) = self.time_error(&page, &location) {
-                self.lose(LossKind::Damaged, &parse_error);
+                self.note_loss(LossKind::Damaged, &parse_error);
                 continue;
             }
             self.losses.close_gaps(self.correction.apply(page.time));
@@ -220,7 +220,7 @@ impl KernelStream {
             self.open = Some(OpenPage { location, records, limit, cut_off: page.cut_off, last: (0, 0) });
             return true;
         }
-        self.note_straightened();
+        self.note_corrected();
         false
     }
 
@@ -239,7 +239,7 @@ impl KernelStream {
             // Two pages in a row contradict the time before: that one was wrong.
             let at = location.at;
             let (expected, found) = (format!("a time of at least {}", self.last), page.time.to_string());
-            self.lose(LossKind::Contradiction, &ParseError { at, part: "page header", expected, found });
+            self.note_loss(LossKind::Contradiction, &ParseError { at, part: "page header", expected, found });
             self.last = page.time;
         }
         self.rejected = None;
@@ -261,7 +261,7 @@ impl KernelStream {
 
     /// Records that something at this point of the stream could not be read.
     #[cold]
-    fn lose(&mut self, kind: LossKind, parse_error: &ParseError) {
+    fn note_loss(&mut self, kind: LossKind, parse_error: &ParseError) {
         if self.damaged >= MAX_DAMAGE {
             self.unlisted += 1;
             return;
@@ -273,8 +273,8 @@ impl KernelStream {
         self.losses.push_open(loss);
     }
 
-    fn note_straightened(&mut self) {
-        let count = std::mem::take(&mut self.straightened);
+    fn note_corrected(&mut self) {
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let detail = format!(
                 "{}: {}: {count} events were up to {JITTER} ticks earlier than the previous event; they got its tick",
@@ -292,7 +292,7 @@ impl KernelStream {
         let Some(page) = self.open.take() else { return };
         let kind = if page.cut_off { LossKind::Truncated } else { LossKind::Damaged };
         let part = "record, byte of the page";
-        self.lose(
+        self.note_loss(
             kind,
             &ParseError { at: page.location.at, part, expected, found: format!("{found} at {at}") },
         );
@@ -310,7 +310,7 @@ impl EventStream for KernelStream {
             };
             let bytes = self.pages.bytes(&page.location);
             match page.records.next(bytes) {
-                Step::Event { time, from, to } => {
+                PageItem::Event { time, from, to } => {
                     if time > page.limit && time - page.limit > JITTER {
                         let expected = format!("a time of at most {}, that of the next page", page.limit);
                         self.abandon_page(from, expected, format!("time {time}"));
@@ -319,7 +319,7 @@ impl EventStream for KernelStream {
                     page.last = (from, to);
                     self.table.fill(bytes.get(from..to).unwrap_or_default(), event);
                     if time < self.last {
-                        self.straightened += 1;
+                        self.corrected += 1;
                     } else {
                         self.last = time;
                     }
@@ -331,15 +331,15 @@ impl EventStream for KernelStream {
                     event.thread = Reported::Nothing;
                     return Ok(true);
                 }
-                Step::End if page.cut_off => {
+                PageItem::End if page.cut_off => {
                     self.abandon_page(
                         bytes.len(),
                         "more records".to_owned(),
                         "the end of the file".to_owned(),
                     );
                 }
-                Step::End => self.open = None,
-                Step::Overrun { at, len, left } => {
+                PageItem::End => self.open = None,
+                PageItem::Overrun { at, len, left } => {
                     self.abandon_page(
                         at,
                         format!("at most {left} bytes"),
@@ -351,7 +351,7 @@ impl EventStream for KernelStream {
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        self.note_straightened();
+        self.note_corrected();
         let unlisted = std::mem::take(&mut self.unlisted);
         if unlisted > 0 {
             let detail =
@@ -365,6 +365,6 @@ impl EventStream for KernelStream {
     // Each damaged place is a row, or counts in `unlisted`.
     #[inline]
     fn may_have_losses(&self) -> bool {
-        !self.losses.is_empty() || self.straightened > 0 || self.unlisted > 0
+        !self.losses.is_empty() || self.corrected > 0 || self.unlisted > 0
     }
 }

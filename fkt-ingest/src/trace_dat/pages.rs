@@ -25,7 +25,7 @@ use crate::ring_buffer::PageLayout;
 const KEPT: u64 = 4 << 20;
 
 /// The current page and the next two, whose times it is compared with.
-const PAGES_AT_HAND: u64 = 3;
+const PAGES_SHOWN: u64 = 3;
 
 /// Returns page after page.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Pages {
     pub(super) fn new(input: Input, layout: PageLayout, region: &Region, compression: Compression) -> Pages {
         let source = match compression {
             Compression::None => {
-                let window = (layout.page_size <= Window::LONGEST / PAGES_AT_HAND).then(Window::default);
+                let window = (layout.page_size <= Window::LONGEST / PAGES_SHOWN).then(Window::default);
                 PageSource::Plain { end: region.offset.saturating_add(region.size), window }
             }
             // The region of a CPU without events does not even have the number of chunks.
@@ -131,7 +131,7 @@ impl Pages {
                     return Some(Err(Unreadable { kind: LossKind::Truncated, parse_error }));
                 }
                 let to = self.at.saturating_add(self.layout.page_size).min(*end).min(file_end);
-                let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_AT_HAND));
+                let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_SHOWN));
                 self.at = to;
                 let shown = at.saturating_add(ahead).min(*end).min(file_end);
                 if window.as_mut().is_some_and(|window| !window.show(&self.input, at, shown)) {

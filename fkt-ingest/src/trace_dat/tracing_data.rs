@@ -57,7 +57,7 @@ impl TracingData {
     }
 
     /// Records that a part could not be read.
-    pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+    pub(crate) fn note_loss(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
         self.add_loss(kernel_loss(kind, severity, None, format!("{}: {parse_error}", self.name)));
     }
 
@@ -80,7 +80,7 @@ impl TracingData {
             Err(_) if text.is_empty() => {}
             Err(found) => {
                 let parse_error = before.parse_error("header_page", "the layout of a page".to_owned(), found);
-                self.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+                self.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
         cut.tag(b"header_event\0", "header_event")?;
@@ -113,7 +113,7 @@ impl TracingData {
             Err(found) => {
                 let expected = "the declaration of an event".to_owned();
                 let parse_error = before.parse_error("event format", expected, format!("{found:?}"));
-                self.lose(LossKind::Damaged, Severity::Gap, &parse_error);
+                self.note_loss(LossKind::Damaged, Severity::Gap, &parse_error);
             }
         }
         Ok(())

@@ -21,8 +21,8 @@ use std::collections::BTreeSet;
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
+use super::file_header::FileHeader;
 use super::frames::{Compression, Frames};
-use super::head::Head;
 use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option};
 use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, ParseError};
@@ -55,7 +55,7 @@ const MOST_BYTES: u64 = 128 << 20;
 /// Largest size of one options section; real ones have some kilobytes.
 const MOST_OPTIONS: usize = 8 << 20;
 
-pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
+pub(super) fn read(input: &Input, head: &FileHeader, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let fail = |kind| move |parse_error| Error::at(kind, input.path(), parse_error);
     let before = cut.clone();
     let name = cut.text("compression").map_err(fail(ErrorKind::Damaged))?;
@@ -70,20 +70,20 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
     let metadata = Metadata { compression, ..Metadata::new(input.name(), head) };
     let (order, read) = (head.order, BTreeSet::new());
     let mut sections =
-        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, at_hand: 0 };
+        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, readable: 0 };
     if let Err((at, parse_error)) = sections.follow_options(first) {
         sections.walk(cut.at());
-        if sections.at_hand == 0 {
+        if sections.readable == 0 {
             return Err(fail(ErrorKind::Damaged)(parse_error));
         }
         let kind = if at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
-        sections.metadata.lose(kind, Severity::Serious, &parse_error);
+        sections.metadata.note_loss(kind, Severity::Serious, &parse_error);
     }
     let mut metadata = sections.metadata;
     if metadata.buffers.is_empty() {
         let parse_error =
             cut.parse_error("BUFFER option", "where the events are".to_owned(), "none".to_owned());
-        metadata.lose(LossKind::Truncated, Severity::Serious, &parse_error);
+        metadata.note_loss(LossKind::Truncated, Severity::Serious, &parse_error);
     }
     Ok(metadata)
 }
@@ -101,7 +101,7 @@ struct Sections<'a> {
     /// CPUs of the buffers so far.
     regions: usize,
     /// The number of readable sections.
-    at_hand: usize,
+    readable: usize,
 }
 
 impl<'a> Sections<'a> {
@@ -125,7 +125,7 @@ impl<'a> Sections<'a> {
                 return option.u64("offset of the next options");
             }
             if let Err(parse_error) = self.option(id, option) {
-                self.metadata.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+                self.metadata.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Sections<'a> {
             section::BUFFER_TEXT => {
                 let found = "a buffer of text (latency tracer)".to_owned();
                 let parse_error = option.parse_error("BUFFER_TEXT", "a buffer of records".to_owned(), found);
-                self.metadata.lose(LossKind::NotRecorded, Severity::Note, &parse_error);
+                self.metadata.note_loss(LossKind::NotRecorded, Severity::Note, &parse_error);
                 Ok(())
             }
             _ => self.metadata.option(id, option),
@@ -186,7 +186,7 @@ impl<'a> Sections<'a> {
             head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
         if let Err(parse_error) = head {
             let kind = if at >= self.input.len() { LossKind::Truncated } else { LossKind::Damaged };
-            self.metadata.lose(kind, Severity::Serious, &parse_error);
+            self.metadata.note_loss(kind, Severity::Serious, &parse_error);
         }
         let compression = if compressed { self.compression } else { Compression::None };
         let clock = (!clock.is_empty()).then_some(clock);
@@ -262,7 +262,7 @@ impl<'a> Sections<'a> {
             return Err(before.parse_error(part, expected, format!("{}", self.bytes)));
         }
         self.read.insert(at);
-        self.at_hand += 1;
+        self.readable += 1;
         Ok(content)
     }
 }

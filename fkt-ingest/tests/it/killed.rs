@@ -270,7 +270,7 @@ fn a_description_that_is_none_is_refused_and_nothing_is_changed() {
     };
     let cpu = |cpu: u64| format!(r#"{{"cpu":{cpu},"stats":"","lost":0}}"#);
     for (description, words) in [
-        (String::new(), "expected that of a recording, found EOF"),
+        (String::new(), "expected the description of a recording, found EOF"),
         ("{\"version\":1}".into(), "missing field"),
         (buffer(0, ""), "page size of a buffer"),
         (buffer(4097, ""), "page size of a buffer"),

@@ -35,7 +35,7 @@ pub(super) fn text(file: &[u8]) -> (String, Option<ParseError>) {
                 text.extend_from_slice(content);
                 rest = behind;
             }
-            Err(Broken { readable, expected, found }) => {
+            Err(BadPacket { readable, expected, found }) => {
                 text.extend_from_slice(readable);
                 parse_error = Some(ParseError { at, part: "metadata packet", expected, found });
                 break;
@@ -55,16 +55,16 @@ fn packet_order(head: &[u8]) -> Option<Order> {
     }
 }
 
-struct Broken<'a> {
+struct BadPacket<'a> {
     readable: &'a [u8],
     expected: String,
     found: String,
 }
 
 /// The text of the first packet, and the remaining bytes.
-fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
+fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), BadPacket<'_>> {
     let broken =
-        |expected: &str, found: String| Broken { readable: &[], expected: expected.to_owned(), found };
+        |expected: &str, found: String| BadPacket { readable: &[], expected: expected.to_owned(), found };
     if packet_order(bytes) != Some(order) {
         let found = bytes[..bytes.len().min(4)].escape_ascii().to_string();
         return Err(broken("the magic 0x75d11d57", found));
@@ -85,7 +85,7 @@ fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), Broken<'_>> {
     }
     let Some(text) = bytes.get(HEAD..content) else {
         let found = format!("{} bytes", bytes.len());
-        return Err(Broken { readable: &bytes[HEAD..], expected: format!("{content} bytes"), found });
+        return Err(BadPacket { readable: &bytes[HEAD..], expected: format!("{content} bytes"), found });
     };
     Ok((text, bytes.get(size..).unwrap_or_default()))
 }

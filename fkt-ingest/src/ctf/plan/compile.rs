@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sigmund_model::{Field, FieldType};
 
 use super::super::metadata::{self, Array, Enum, Integer, Labels, Length, Order, Struct, Type, Variant};
-use super::scope::{Binding, Bindings, Scope, find};
+use super::scope::{Binding, Bindings, FieldScope, find};
 use super::{Count, FIRST_REGISTER, Float, List, Number, Op, OptionPlan, Register, Shape, VariantPlan};
 
 /// An array of at most this many numbers becomes one parameter per number.
@@ -34,9 +34,9 @@ impl Default for Budget {
 pub(crate) struct Compiler<'a> {
     order: Order,
     wanted: &'a HashSet<Arc<str>>,
-    scope: Scope,
+    scope: FieldScope,
     /// Compiled scopes.
-    done: Vec<(Scope, Arc<Bindings>)>,
+    done: Vec<(FieldScope, Arc<Bindings>)>,
     /// Open structures, innermost last.
     open: Vec<Bindings>,
     next_register: Register,
@@ -48,7 +48,7 @@ impl<'a> Compiler<'a> {
         Compiler {
             order,
             wanted,
-            scope: Scope::PacketHeader,
+            scope: FieldScope::PacketHeader,
             done: Vec::new(),
             open: Vec::new(),
             next_register: FIRST_REGISTER,
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
     /// A description of what is wrong with the declaration.
     pub(crate) fn scope(
         &mut self,
-        scope: Scope,
+        scope: FieldScope,
         ty: Option<&Type>,
         budget: &mut Budget,
         ops: &mut Vec<Op>,
@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The register of a number directly in `scope`.
-    pub(crate) fn register(&self, scope: Scope, name: &str) -> Option<Register> {
+    pub(crate) fn register(&self, scope: FieldScope, name: &str) -> Option<Register> {
         let (_, bindings) = self.done.iter().find(|(done, _)| *done == scope)?;
         match find(bindings, &[Arc::from(name)])? {
             Binding::Number { register, .. } => Some(*register),
@@ -199,12 +199,12 @@ impl Part<'_, '_> {
         let keep = self.register_for(name);
         let mut number = self.plain(integer, ty);
         number.keep = keep;
-        if self.compiler.scope == Scope::EventHeader {
+        if self.compiler.scope == FieldScope::EventHeader {
             // Its name is never used.
             number.labels = None;
         }
         let is_time = integer.clock.is_some() || &**name == "timestamp";
-        if is_time && self.compiler.scope == Scope::EventHeader {
+        if is_time && self.compiler.scope == FieldScope::EventHeader {
             ops.push(Op::Clock(number));
         } else {
             ops.push(Op::Number(number));
@@ -216,8 +216,8 @@ impl Part<'_, '_> {
     /// The register for a value; 0 if it is not needed.
     fn register_for(&mut self, name: &Arc<str>) -> Register {
         let compiler = &mut *self.compiler;
-        let is_id = compiler.scope == Scope::EventHeader && &**name == "id";
-        let is_packet = matches!(compiler.scope, Scope::PacketHeader | Scope::PacketContext);
+        let is_id = compiler.scope == FieldScope::EventHeader && &**name == "id";
+        let is_packet = matches!(compiler.scope, FieldScope::PacketHeader | FieldScope::PacketContext);
         if is_id {
             return super::EVENT_ID;
         }
@@ -266,7 +266,7 @@ impl Part<'_, '_> {
         path: String,
         ops: &mut Vec<Op>,
     ) -> Result<(), String> {
-        let in_header = self.compiler.scope == Scope::PacketHeader;
+        let in_header = self.compiler.scope == FieldScope::PacketHeader;
         let align = array.element.align() - 1;
         match (&array.element, &array.length) {
             (Type::Integer(byte), Length::Fixed(16)) if in_header && &**name == "uuid" && byte.size == 8 => {

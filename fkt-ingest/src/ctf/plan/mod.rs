@@ -25,10 +25,10 @@ use super::bits::PastEnd;
 use super::metadata::{Labels, Order};
 
 pub(super) use compile::{Budget, Compiler};
-pub(super) use out::Nothing;
+pub(super) use out::DiscardValues;
 pub(super) use quick_header::QuickHeader;
 pub(super) use run::run;
-pub(super) use scope::Scope;
+pub(super) use scope::FieldScope;
 
 /// The number of a register; register 0 is written but never read.
 pub(super) type Register = u16;
@@ -137,13 +137,13 @@ pub(super) struct State {
     pub(super) time: u64,
     pub(super) uuid: [u8; 16],
     /// Remaining steps. An undamaged trace needs at most a few per byte.
-    pub(super) fuel: u64,
+    pub(super) steps_left: u64,
     list: out::ListText,
 }
 
 impl State {
-    pub(super) fn new(registers: usize, fuel: u64) -> State {
-        State { registers: vec![0; registers.max(FIRST_REGISTER.into())], fuel, ..State::default() }
+    pub(super) fn new(registers: usize, steps_left: u64) -> State {
+        State { registers: vec![0; registers.max(FIRST_REGISTER.into())], steps_left, ..State::default() }
     }
 
     #[inline]
@@ -171,7 +171,7 @@ pub(super) enum Stop {
     PastEnd,
     /// The tag selects no option of its variant.
     NoOption(u64),
-    OutOfFuel,
+    TooManySteps,
 }
 
 impl From<PastEnd> for Stop {

@@ -13,7 +13,7 @@ use super::{List, State, Stop};
 const MAX_TEXT: usize = 1 << 16;
 
 /// Receives the values of one event, or of one header, in order.
-pub(crate) trait Out {
+pub(crate) trait ValueSink {
     fn number(&mut self, value: i64, signed: bool);
     fn named(&mut self, value: i64, name: &str);
     fn float(&mut self, value: f64);
@@ -25,9 +25,9 @@ pub(crate) trait Out {
 }
 
 /// Discards the values, for headers.
-pub(crate) struct Nothing;
+pub(crate) struct DiscardValues;
 
-impl Out for Nothing {
+impl ValueSink for DiscardValues {
     fn number(&mut self, _: i64, _: bool) {}
     fn named(&mut self, _: i64, _: &str) {}
     fn float(&mut self, _: f64) {}
@@ -40,7 +40,7 @@ impl Out for Nothing {
     }
 }
 
-impl Out for Params {
+impl ValueSink for Params {
     #[inline]
     fn number(&mut self, value: i64, _: bool) {
         self.push_number(value);
@@ -114,7 +114,7 @@ impl ListText {
     }
 }
 
-impl Out for ListText {
+impl ValueSink for ListText {
     fn number(&mut self, value: i64, signed: bool) {
         if signed { self.value(value) } else { self.value(value as u64) }
     }

@@ -1,12 +1,12 @@
 //! Runs a plan on the bits of a packet.
 
 use super::super::bits::{Bits, PastEnd};
-use super::out::Out;
+use super::out::ValueSink;
 use super::{Count, Float, List, Number, Op, Shape, State, Stop, VariantPlan};
 
 /// Reads the fields that `ops` describe into `out`.
 #[inline]
-pub(crate) fn run<O: Out>(
+pub(crate) fn run<O: ValueSink>(
     ops: &[Op],
     bits: &mut Bits<'_>,
     state: &mut State,
@@ -14,7 +14,7 @@ pub(crate) fn run<O: Out>(
 ) -> Result<(), Stop> {
     // One more, so that empty plans cost a step as well.
     let cost = ops.len() as u64 + 1;
-    state.fuel = state.fuel.checked_sub(cost).ok_or(Stop::OutOfFuel)?;
+    state.steps_left = state.steps_left.checked_sub(cost).ok_or(Stop::TooManySteps)?;
     for op in ops {
         match op {
             Op::Align(mask) => bits.align(*mask),
@@ -51,7 +51,7 @@ pub(crate) fn run<O: Out>(
 }
 
 #[inline(never)]
-fn choose<O: Out>(
+fn choose<O: ValueSink>(
     variant: &VariantPlan,
     bits: &mut Bits<'_>,
     state: &mut State,
@@ -68,7 +68,7 @@ fn choose<O: Out>(
 }
 
 /// The elements of a list, one after the other.
-pub(super) fn elements<O: Out>(
+pub(super) fn elements<O: ValueSink>(
     list: &List,
     bits: &mut Bits<'_>,
     state: &mut State,

@@ -7,7 +7,7 @@ use super::Register;
 
 /// A part of a packet whose fields later ones may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum FieldScope {
     PacketHeader,
     PacketContext,
     EventHeader,
@@ -16,16 +16,16 @@ pub(crate) enum Scope {
     Fields,
 }
 
-impl Scope {
+impl FieldScope {
     /// The prefix of a path in this scope.
     pub(super) fn path(self) -> &'static [&'static str] {
         match self {
-            Scope::PacketHeader => &["trace", "packet", "header"],
-            Scope::PacketContext => &["stream", "packet", "context"],
-            Scope::EventHeader => &["stream", "event", "header"],
-            Scope::StreamContext => &["stream", "event", "context"],
-            Scope::EventContext => &["event", "context"],
-            Scope::Fields => &["event", "fields"],
+            FieldScope::PacketHeader => &["trace", "packet", "header"],
+            FieldScope::PacketContext => &["stream", "packet", "context"],
+            FieldScope::EventHeader => &["stream", "event", "header"],
+            FieldScope::StreamContext => &["stream", "event", "context"],
+            FieldScope::EventContext => &["event", "context"],
+            FieldScope::Fields => &["event", "fields"],
         }
     }
 }

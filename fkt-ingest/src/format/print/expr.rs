@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         }
         self.depth += 1;
         let condition = self.binary(0)?;
-        let expr = match self.takes("?") {
+        let expr = match self.accept("?") {
             false => condition,
             true => {
                 let height = self.height;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
     fn binary(&mut self, level: usize) -> Option<Expr> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
-        while let Some(operator) = operators.iter().find(|operator| self.takes(operator)) {
+        while let Some(operator) = operators.iter().find(|operator| self.accept(operator)) {
             let height = self.height;
             left = Expr::Binary(operator, Box::new(left), Box::new(self.binary(level + 1)?));
             self.grow(height)?;
@@ -152,15 +152,15 @@ impl<'a> Parser<'a> {
 
     fn prefixed(&mut self) -> Option<Expr> {
         for (mark, unary) in [("-", Unary::Minus), ("!", Unary::Not), ("~", Unary::Invert)] {
-            if self.takes(mark) {
+            if self.accept(mark) {
                 return Some(Expr::Unary(unary, Box::new(self.unary()?)));
             }
         }
-        if self.takes("+") || self.takes("&") {
+        if self.accept("+") || self.accept("&") {
             // The address of a field denotes its bytes, like the field itself if it is an array.
             return self.unary();
         }
-        if self.takes("*") {
+        if self.accept("*") {
             return Some(Expr::Deref(Box::new(self.unary()?)));
         }
         if let Some(c_type) = self.cast() {
@@ -170,10 +170,10 @@ impl<'a> Parser<'a> {
     }
 
     fn postfix(&mut self, mut expr: Expr) -> Option<Expr> {
-        if expr == Expr::Record && self.takes("->") {
+        if expr == Expr::Record && self.accept("->") {
             expr = self.field()?;
         }
-        while self.takes("[") {
+        while self.accept("[") {
             let height = self.height;
             let index = self.expr()?;
             self.grow(height)?;
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Option<Expr> {
-        if self.takes("(") {
+        if self.accept("(") {
             let expr = self.expr()?;
             self.mark(")")?;
             return Some(expr);
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             }
             Token::Word("REC") => Some(Expr::Record),
             Token::Word("sizeof") => self.size_of(),
-            Token::Word(function) if self.takes("(") => {
+            Token::Word(function) if self.accept("(") => {
                 let call = self.call(function)?;
                 self.mark(")")?;
                 Some(call)
@@ -295,8 +295,8 @@ impl<'a> Parser<'a> {
     fn pairs(&mut self) -> Option<Vec<(Expr, String)>> {
         let mut pairs = Vec::new();
         let mut height = self.height;
-        while self.takes(",") {
-            if !self.takes("{") {
+        while self.accept(",") {
+            if !self.accept("{") {
                 return None;
             }
             let value = self.expr()?;
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
             if let Expr::Text(name) = self.expr()? {
                 pairs.push((value, name));
             }
-            self.takes(",");
+            self.accept(",");
             self.mark("}")?;
         }
         self.grow(height)?;
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
             self.tokens = rest;
         }
         let mut text = words.join(" ");
-        while self.takes("*") {
+        while self.accept("*") {
             text.push('*');
         }
         self.mark(")")?;
@@ -360,10 +360,10 @@ impl<'a> Parser<'a> {
     }
 
     fn mark(&mut self, mark: &str) -> Option<()> {
-        self.takes(mark).then_some(())
+        self.accept(mark).then_some(())
     }
 
-    fn takes(&mut self, mark: &str) -> bool {
+    fn accept(&mut self, mark: &str) -> bool {
         let Some((Token::Mark(found), rest)) = self.tokens.split_first() else { return false };
         let takes = *found == mark;
         if takes {

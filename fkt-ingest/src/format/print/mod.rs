@@ -25,7 +25,7 @@ use self::lexer::{Token, tokens};
 pub(super) use self::number_names::NumberNames;
 pub(super) use self::pointer::{bit_list, bit_mask};
 pub(super) use self::printk::print as print_printk;
-use self::value::{Scope, Value};
+use self::value::{Evaluator, Value};
 use super::machine::Machine;
 use super::names::Names;
 use super::text::EventFormat;
@@ -55,7 +55,7 @@ impl PrintFormat {
 
     /// Writes a record's line. A value that is not in the record is a `?`.
     pub(super) fn print(&self, record: &[u8], machine: Machine, names: &Names, out: &mut String) {
-        let scope = Scope { record, machine };
+        let scope = Evaluator { record, machine };
         let mut arguments = self.arguments.iter();
         for piece in &self.pieces {
             match piece {

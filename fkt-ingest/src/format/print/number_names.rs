@@ -2,7 +2,7 @@
 
 use super::expr::Expr;
 use super::field_location::LocationKind;
-use super::value::Scope;
+use super::value::Evaluator;
 use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
 
@@ -100,7 +100,7 @@ fn field(value: &Expr) -> Option<u32> {
 
 fn constants(pairs: &[(Expr, String)]) -> Vec<(i64, Box<str>)> {
     let machine = Machine { order: ByteOrder::Little, long_size: 8, is_x86_64: false };
-    let scope = Scope { record: &[], machine };
+    let scope = Evaluator { record: &[], machine };
     let constant = |(value, name): &(Expr, String)| Some((scope.number(value)?.0, name.as_str().into()));
     pairs.iter().filter_map(constant).collect()
 }

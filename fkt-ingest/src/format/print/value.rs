@@ -29,12 +29,12 @@ type Num = (i64, bool);
 
 /// The context of an evaluation.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct Evaluator<'a> {
     pub(super) record: &'a [u8],
     pub(super) machine: Machine,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> Evaluator<'a> {
     /// `None` if the record is too short, or an operation is invalid.
     pub(super) fn eval(&self, expr: &'a Expr) -> Option<Value<'a>> {
         Some(match expr {
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
             text.push_str(name);
         };
         for (mask, name) in pairs {
-            let Some((mask, _)) = (Scope { record: &[], ..*self }).number(mask) else { continue };
+            let Some((mask, _)) = (Evaluator { record: &[], ..*self }).number(mask) else { continue };
             if mask != 0 && rest & mask == mask {
                 add(name);
                 rest &= !mask;

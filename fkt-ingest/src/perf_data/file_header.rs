@@ -23,7 +23,7 @@ const IDS_SECTION: u64 = 16;
 
 /// A parsed header.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct PerfHeader {
     pub(super) described: Described,
     pub(super) record_range: RecordRange,
     pub(super) is_pipe: bool,
@@ -49,7 +49,7 @@ pub(super) fn byte_order(head: &[u8]) -> Option<ByteOrder> {
 }
 
 /// Reads the header.
-pub(super) fn read(input: &Input) -> Result<Head, Error> {
+pub(super) fn read(input: &Input) -> Result<PerfHeader, Error> {
     let bytes = input.bytes();
     let fail = |kind, at: u64, part, expected: &str, found: String| {
         Error::at(kind, input.path(), ParseError { at, part, expected: expected.to_owned(), found })
@@ -66,7 +66,7 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     let size = words.first().copied().unwrap_or(0);
     if size == PIPE_HEADER_SIZE {
         let record_range = RecordRange { input: input.clone(), order, from: size, to: input.len() };
-        return Ok(Head { described: Described::default(), record_range, is_pipe: true, cut: None });
+        return Ok(PerfHeader { described: Described::default(), record_range, is_pipe: true, cut: None });
     }
     let (true, &[_, attr_size, attrs_at, attrs_size, data_at, data_size, _, _, ref bitmap @ ..]) =
         (size >= HEADER_SIZE, &words[..])
@@ -98,7 +98,7 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     }
     let to = if data_size == 0 { input.len() } else { end };
     let record_range = RecordRange { input: input.clone(), order, from: data_at, to };
-    Ok(Head { described, record_range, is_pipe: false, cut })
+    Ok(PerfHeader { described, record_range, is_pipe: false, cut })
 }
 
 /// `most` is the number of ids that the file can still hold: sections of several attributes may not share its bytes.
