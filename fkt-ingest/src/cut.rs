@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_that_does_not_fit_says_where_and_leaves_the_rest() {
+    fn a_cut_that_does_not_fit_names_the_place_and_leaves_the_rest() {
         let mut cut = Cut::new(&[1, 0, 2], 4096);
         assert_eq!(cut.u16("length").unwrap(), 1);
         let parse_error = cut.u32("body").unwrap_err();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toml_gives_fields_with_types_and_says_where_it_is_wrong() {
+    fn a_toml_gives_fields_with_types_and_an_error_names_the_wrong_part() {
         let toml = "[[event]]\ncode = 0x101\nname = \"msg\"\nlevel = \"user\"\n\
              fields = [\"len\", \"who: lwp\", \"from: text\"]\n";
         let names = parse(toml).unwrap();

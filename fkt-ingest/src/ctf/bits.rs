@@ -57,13 +57,13 @@ impl<'a> Bits<'a> {
     /// The bytes of a number that begins at a byte boundary.
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], PastEnd> {
-        let behind = self.pos + N as u64 * 8;
-        if behind > self.end {
+        let end = self.pos + N as u64 * 8;
+        if end > self.end {
             return Err(PastEnd);
         }
         let at = (self.pos >> 3) as usize;
         let bytes = self.bytes.get(at..).and_then(|b| b.first_chunk::<N>()).ok_or(PastEnd)?;
-        self.pos = behind;
+        self.pos = end;
         Ok(*bytes)
     }
 
@@ -110,8 +110,8 @@ impl<'a> Bits<'a> {
     #[inline]
     pub(super) fn number(&mut self, size: u8, order: Order) -> Result<u64, PastEnd> {
         let size = u32::from(size);
-        let behind = self.pos + u64::from(size);
-        if behind > self.end {
+        let end = self.pos + u64::from(size);
+        if end > self.end {
             return Err(PastEnd);
         }
         let (at, shift) = ((self.pos >> 3) as usize, (self.pos & 7) as u32);
@@ -120,7 +120,7 @@ impl<'a> Bits<'a> {
             Order::Little => u128::from_le_bytes(window) >> shift,
             Order::Big => u128::from_be_bytes(window) << shift >> (128 - size),
         };
-        self.pos = behind;
+        self.pos = end;
         Ok(value as u64 & (u64::MAX >> (64 - size)))
     }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_behind_the_end() {
+    fn nothing_is_read_after_the_end() {
         let mut bits = Bits::new(b"ab\0cdef\0", 0, 40);
         assert_eq!(bits.text(), Ok(&b"ab"[..]));
         assert_eq!(bits.text(), Err(PastEnd));

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tsc_keeps_its_ticks_and_says_its_rate_and_the_time_of_day() {
+    fn the_tsc_keeps_its_ticks_and_gives_its_rate_and_the_time_of_day() {
         let tsc =
             Clock { description: "raw tsc".to_owned(), ..clock("plugin", 2_596_148_000, 1_700_000_000) };
         let (scales, hertz) = scales(std::slice::from_ref(&tsc));

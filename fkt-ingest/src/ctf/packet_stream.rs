@@ -320,8 +320,8 @@ impl CtfData {
             Order::Little => MAGIC.to_le_bytes(),
             Order::Big => MAGIC.to_be_bytes(),
         };
-        let behind = bytes.get(1..).unwrap_or_default();
-        let found = self.table.header.magic.and_then(|_| behind.windows(4).position(|word| word == magic));
+        let after = bytes.get(1..).unwrap_or_default();
+        let found = self.table.header.magic.and_then(|_| after.windows(4).position(|word| word == magic));
         found.map_or(bytes.len() as u64, |at| at as u64 + 1)
     }
 }

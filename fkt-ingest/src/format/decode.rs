@@ -301,7 +301,7 @@ mod tests {
 
     // |irq = -1|len 5, at 14|len 5, 0 after itself|"eth0\0"|
     #[test]
-    fn a_located_text_is_found_where_its_word_says() {
+    fn a_located_text_is_found_at_the_place_in_its_word() {
         let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\
             \tfield:__data_loc char[] name;\toffset:4;\tsize:4;\tsigned:0;\n\
             \tfield:__rel_loc char[] again;\toffset:8;\tsize:4;\tsigned:0;\n\

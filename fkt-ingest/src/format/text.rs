@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_format_says_where_it_stops() {
+    fn the_error_for_other_text_is_where_it_stops() {
         assert_eq!(event_format("name: x\nID: many\n").unwrap_err(), "many\n");
     }
 }

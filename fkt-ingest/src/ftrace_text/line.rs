@@ -84,13 +84,13 @@ impl<'a> Line<'a> {
 /// Name and LWP, the CPU, and the rest. The name may contain brackets.
 fn lwp_and_cpu(line: &[u8]) -> Option<(&[u8], Lwp, Cpu, &[u8])> {
     for open in memchr::memchr_iter(b'[', line).take_while(|open| *open <= MAX_PREFIX) {
-        let behind = &line[open + 1..];
-        let len = behind.iter().take_while(|b| b.is_ascii_digit()).count();
+        let after = &line[open + 1..];
+        let len = after.iter().take_while(|b| b.is_ascii_digit()).count();
         let is_cpu =
-            (1..=9).contains(&len) && behind.get(len) == Some(&b']') && open > 0 && line[open - 1] == b' ';
+            (1..=9).contains(&len) && after.get(len) == Some(&b']') && open > 0 && line[open - 1] == b' ';
         if let Some((comm, lwp)) = is_cpu.then(|| comm_and_lwp(&line[..open])).flatten() {
-            let cpu = number(&behind[..len])?;
-            return Some((comm, lwp, Cpu(cpu as u32), &behind[len + 1..]));
+            let cpu = number(&after[..len])?;
+            return Some((comm, lwp, Cpu(cpu as u32), &after[len + 1..]));
         }
     }
     None

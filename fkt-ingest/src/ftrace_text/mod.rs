@@ -71,7 +71,7 @@ impl FtraceText {
         let is_listing = first.starts_with(b"# tick_hz")
             || memchr::memmem::find(first, b"date_tick").is_some()
             || memchr::memmem::find(first, b"type\t").is_some();
-        let says_so = |line: &[u8]| {
+        let identifies_it = |line: &[u8]| {
             line.starts_with(b"# tracer:")
                 || line.starts_with(b"# entries-in-buffer")
                 || line.strip_prefix(b"cpus=").and_then(|n| line::number(n.trim_ascii())).is_some()
@@ -79,7 +79,8 @@ impl FtraceText {
         let is_event = |line: &[u8]| Line::parse(line.trim_ascii_end()).is_some();
         // A line of a binary file may have any length.
         let head = &head[..head.len().min(1 << 16)];
-        !is_listing && head.split(|b| *b == b'\n').take(LOOKED_AT).any(|line| says_so(line) || is_event(line))
+        !is_listing
+            && head.split(|b| *b == b'\n').take(LOOKED_AT).any(|line| identifies_it(line) || is_event(line))
     }
 
     pub(crate) fn read(input: Input) -> FtraceText {

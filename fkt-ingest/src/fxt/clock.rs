@@ -69,13 +69,13 @@ fn by_uptime(time: &TimeBlock, span: Span, hz: Option<Hertz>) -> Option<(bool, S
     };
     let nanos = is_at(span.first as f64 / 1e9);
     let tsc = hz.and_then(|hz| is_at(span.first as f64 / hz.per_second()));
-    let says = |what: &str, kernel_hz| {
+    let reason = |what: &str, kernel_hz| {
         let up = uptime(kernel_hz).unwrap_or_default();
         format!("the first tick, {}, is the uptime of {up:.2} s (HZ {kernel_hz}) in {what}", span.first)
     };
     match (nanos, tsc) {
-        (Some(kernel_hz), None) => Some((false, says("ns", kernel_hz))),
-        (None, Some(kernel_hz)) => Some((true, says("TSC ticks", kernel_hz))),
+        (Some(kernel_hz), None) => Some((false, reason("ns", kernel_hz))),
+        (None, Some(kernel_hz)) => Some((true, reason("TSC ticks", kernel_hz))),
         _ => None,
     }
 }
@@ -86,14 +86,14 @@ fn by_rate(time: &TimeBlock, span: Span, hz: Option<Hertz>) -> Option<(bool, Str
     // The count may be too low by one.
     let seconds = (jiffies as f64 + 1.0) / 100.0;
     let rate = span.last.checked_sub(span.first)? as f64 / seconds;
-    let says = format!("{} ticks in {seconds:.2} s by the jiffies", span.last - span.first);
+    let reason = format!("{} ticks in {seconds:.2} s by the jiffies", span.last - span.first);
     let hz = hz?.per_second();
     if rate > 1e9 * RATE_TOLERANCE && rate <= hz * RATE_TOLERANCE {
-        return Some((true, says));
+        return Some((true, reason));
     }
     // A TSC with a rate near 1 GHz cannot be distinguished from ns.
     let nanos = (1e9 / RATE_TOLERANCE..=1e9 * RATE_TOLERANCE).contains(&rate);
-    (nanos && hz > 1.5e9 && !span.narrow).then_some((false, says))
+    (nanos && hz > 1.5e9 && !span.narrow).then_some((false, reason))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_uptime_tells_nanoseconds_from_the_tsc() {
+    fn the_uptime_distinguishes_nanoseconds_from_the_tsc() {
         // As in the fixture: a kernel of 250 Hz, up for 1578.58 s.
         let start = 1_718_114_776;
         let clock = decide(Some(&time(start, start)), span(1_578_828_407_809, 1_578_828_429_171));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_of_32_bits_are_a_tsc_unless_told_otherwise() {
+    fn ticks_of_32_bits_are_a_tsc_unless_the_file_shows_otherwise() {
         let narrow = Some(Span { first: 5, last: 500, narrow: true });
         assert_eq!(decide(Some(&time(0, 10)), narrow).domain, ClockDomain::Tsc);
     }

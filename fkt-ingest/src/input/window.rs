@@ -61,7 +61,7 @@ mod tests {
     //   file    |0 ….. LENGTH ………… 2.5 LENGTH|
     //   shown    [a]      [    b    ]       [c| after the end
     #[test]
-    fn a_window_shows_what_the_file_has_and_nothing_behind_its_end() {
+    fn a_window_shows_what_the_file_has_and_nothing_after_its_end() {
         let bytes: Vec<u8> = (0..5 * LENGTH / 2).map(|at| (at / 3) as u8).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();

@@ -148,9 +148,9 @@ impl Attr {
         if self.has(PERF_SAMPLE_CALLCHAIN) {
             // u64 n, n × u64
             let size = usize::try_from(order.u64_at(rest, 0)?).ok()?.checked_mul(8)?;
-            let (chain, behind) = rest.get(8..)?.split_at_checked(size)?;
+            let (chain, after) = rest.get(8..)?.split_at_checked(size)?;
             found.callchain = Some(chain);
-            rest = behind;
+            rest = after;
         }
         if self.has(PERF_SAMPLE_RAW) {
             // u32 n, n bytes
@@ -219,14 +219,14 @@ mod tests {
         assert_eq!((sample.id, sample.ip, sample.tid, sample.time), (Some(0), Some(8), Some(16), Some(24)));
         assert_eq!((sample.cpu, sample.period, sample.variable), (Some(32), Some(40), 48));
         // pid, tid | time | cpu | identifier
-        let behind = SampleIdLayout::new(0x10587, ATTR_SAMPLE_ID_ALL);
-        assert_eq!((behind.id, behind.cpu, behind.time, behind.tid), (Some(8), Some(16), Some(24), Some(32)));
+        let layout = SampleIdLayout::new(0x10587, ATTR_SAMPLE_ID_ALL);
+        assert_eq!((layout.id, layout.cpu, layout.time, layout.tid), (Some(8), Some(16), Some(24), Some(32)));
         assert_eq!(SampleIdLayout::new(0x10587, 0), SampleIdLayout::default());
     }
 
     // | n = 2 | value, id | value, id | callchain: 1, ip | raw: 3, "abc"
     #[test]
-    fn parts_of_variable_size_are_found_behind_each_other_or_not_at_all() {
+    fn parts_of_variable_size_are_found_after_each_other_or_not_at_all() {
         let mut bytes = vec![0; 112];
         bytes[24..32]
             .copy_from_slice(&(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW).to_le_bytes());

@@ -90,7 +90,7 @@ pub(super) struct Subscriber {
 /// What a stream gets when it asks for more records.
 enum NextChunk {
     Chunk,
-    LeftBehind(u64),
+    Dropped(u64),
     End,
 }
 
@@ -135,7 +135,7 @@ impl Pass {
                 *chunk = next.bytes;
                 NextChunk::Chunk
             }
-            (None, Some(seen)) => NextChunk::LeftBehind(seen),
+            (None, Some(seen)) => NextChunk::Dropped(seen),
             (None, None) => NextChunk::End,
         }
     }
@@ -240,7 +240,7 @@ impl Subscriber {
         match self.shared.take(self.queue, &mut self.chunk) {
             NextChunk::Chunk => {}
             NextChunk::End => return None,
-            NextChunk::LeftBehind(seen) => {
+            NextChunk::Dropped(seen) => {
                 let mut cursor = self.record_range.cursor();
                 if !(0..seen).all(|_| cursor.advance()) {
                     return None;

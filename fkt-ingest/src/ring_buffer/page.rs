@@ -129,10 +129,10 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn page(time: u64, commit: u64, behind: &[u8]) -> Vec<u8> {
+    fn page(time: u64, commit: u64, after: &[u8]) -> Vec<u8> {
         let mut bytes = time.to_le_bytes().to_vec();
         bytes.extend(commit.to_le_bytes());
-        bytes.extend(behind);
+        bytes.extend(after);
         bytes.resize(4096, 0xaa);
         bytes
     }
@@ -147,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_lost_events_is_behind_the_records() {
-        let behind = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
-        let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &behind), &PageLayout::default(), 0).unwrap();
+    fn the_number_of_lost_events_is_after_the_records() {
+        let after = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
+        let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &after), &PageLayout::default(), 0).unwrap();
         assert_eq!(read.lost_before, Some(Some(38977)));
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn more_records_than_a_page_holds_is_damage() {
         let damage = Page::parse(&page(5, 4081, &[]), &PageLayout::default(), 8192).unwrap_err();
-        let said = "at byte 8192 (page header): expected at most 4080 bytes of records, found 4081 bytes";
-        assert_eq!(damage.to_string(), said);
+        let message = "at byte 8192 (page header): expected at most 4080 bytes of records, found 4081 bytes";
+        assert_eq!(damage.to_string(), message);
     }
 }

@@ -31,9 +31,9 @@ pub(super) fn text(file: &[u8]) -> (String, Option<ParseError>) {
     while !rest.is_empty() {
         let at = (file.len() - rest.len()) as u64;
         match packet(rest, order) {
-            Ok((content, behind)) => {
+            Ok((content, after)) => {
                 text.extend_from_slice(content);
-                rest = behind;
+                rest = after;
             }
             Err(BadPacket { readable, expected, found }) => {
                 text.extend_from_slice(readable);

@@ -27,7 +27,7 @@ pub(crate) enum LocationKind {
     /// At the position in a 32-bit word at its offset, from the start of the record.
     Located,
     /// The same, from the end of that word.
-    LocatedBehind,
+    LocatedAfterWord,
 }
 
 impl FieldLocation {
@@ -37,7 +37,7 @@ impl FieldLocation {
         let (c_type, kind) = if let Some(c_type) = located("__data_loc ") {
             (c_type, LocationKind::Located)
         } else if let Some(c_type) = located("__rel_loc ") {
-            (c_type, LocationKind::LocatedBehind)
+            (c_type, LocationKind::LocatedAfterWord)
         } else if field.array.is_some() || Shape::new(field.size, false, machine.order).is_none() {
             (field.c_type.as_str(), LocationKind::Array)
         } else {
@@ -64,7 +64,7 @@ impl FieldLocation {
             LocationKind::Array if self.size == 0 => Some(here),
             LocationKind::Array => here.get(..self.size as usize),
             LocationKind::Located => located(here, record, self.machine.order),
-            LocationKind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
+            LocationKind::LocatedAfterWord => located(here, here.get(4..)?, self.machine.order),
         }
     }
 

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_numbers_texts_and_operators_are_told_apart() {
+    fn words_numbers_texts_and_operators_are_distinguished() {
         let found = tokens(r#"REC->x>>0x10, 1ULL"a\"\n" '\n' 010"#).unwrap();
         let expected = [
             Token::Word("REC"),
