@@ -88,7 +88,8 @@ pub(crate) fn quietness() -> io::Result<String> {
     let (busy, stolen) = Use::now()?.since(before, cpus);
     let load = fs::read_to_string("/proc/loadavg")?;
     let load = load.split_whitespace().next().unwrap_or("?");
-    let mut said = format!("Other programs keep {busy:.2} of {cpus} CPUs busy, {stolen:.2} are stolen; load {load}.");
+    let mut said =
+        format!("Other programs keep {busy:.2} of {cpus} CPUs busy, {stolen:.2} are stolen; load {load}.");
     if busy + stolen > QUIET {
         said += &format!("\nWARNING: that is more than {QUIET}. The figures below are doubtful.");
     }

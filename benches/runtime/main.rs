@@ -122,7 +122,9 @@ fn run(cli: &Cli) -> io::Result<()> {
     }
     println!("\n{}", machine::stolen_since(before)?);
     if cpus < 2 {
-        println!("There is one CPU: nothing was measured on two, and drains shared it with the programs that they drain.");
+        println!(
+            "There is one CPU: nothing was measured on two, and drains shared it with the programs that they drain."
+        );
     }
     Ok(())
 }

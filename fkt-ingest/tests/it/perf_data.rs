@@ -1,4 +1,4 @@
-//! Recordings by perf itself, in every mode, against what perf prints of them.
+//! Recordings by perf itself, in every mode, compared with perf's output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,19 +12,19 @@ use crate::fixture;
 use crate::perf_script::{self, compare, perf};
 use crate::{live::tool_exists, skipped::skipped};
 
-/// Processes that talk, sleep, fork and end; a shell where there is no hackbench.
+/// Processes that communicate, sleep, fork and exit; a shell if there is no hackbench.
 fn load() -> [&'static str; 3] {
     let load = "for i in 1 2 3; do sleep 0.01; done; exec hackbench -g 1 -f 3 -l 20";
     let poor = "for i in $(seq 40); do /bin/true; done; sleep 0.02";
     ["sh", "-c", if tool_exists("hackbench") { load } else { poor }]
 }
 
-/// Records the load; `None`, aloud, where that is not possible.
+/// Records the load; `None`, with a message, if that is not possible.
 fn record(dir: &tempfile::TempDir, options: &str) -> Option<PathBuf> {
     record_load(dir, options, &load())
 }
 
-/// Records the load until perf itself says that it lost nothing, which it does where others keep all CPUs busy.
+/// Records the load until perf reports no lost events; it loses some when other programs keep all CPUs busy.
 fn record_all(dir: &tempfile::TempDir, options: &str) -> Option<PathBuf> {
     let mut path = record(dir, options)?;
     for _ in 0..5 {
@@ -75,7 +75,8 @@ fn name<'a>(data: &'a PerfData, event: &Event) -> &'a str {
     &data.event_types()[event.kind as usize].name
 }
 
-/// Every event of every CPU is that which perf prints, in its order, with all fields. Returns how many of each kind.
+/// Every event of every CPU is the one that perf prints, in the same order, with all fields. Returns the number of
+/// events of each kind.
 fn check(path: &Path) -> BTreeMap<String, usize> {
     let data = PerfData::open(path).unwrap();
     let (ours, losses) = read(&data);
@@ -88,7 +89,7 @@ fn check(path: &Path) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for (cpu, events) in &ours {
         let lines = theirs.get_mut(cpu).unwrap();
-        // perf prints a record that its rounds came too late for where it is: it says "out of order" then.
+        // perf prints a record too late if its rounds did not sort it, and reports it as "out of order".
         lines.sort_by_key(|line| line.time);
         for (event, line) in events.iter().zip(lines.iter()) {
             let ty: &EventType = &data.event_types()[event.kind as usize];
@@ -165,8 +166,8 @@ fn records_of_switches_are_those_that_perf_prints() {
     check_mode("-e sched:sched_switch -a --switch-events -z", "perf.data, zstd", &switches);
 }
 
-// Streams of a compressed file share one pass over it. Read one after the other, the later ones wait, or are left behind
-// where that is too much; read side by side, in the order of time, they are not. Both ways give the same.
+// Streams of a compressed file share one pass over it. Read one after the other, records of the later ones are queued,
+// or dropped if there are too many; read side by side, in time order, they are not. Both ways give the same.
 #[test]
 fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,7 +184,7 @@ fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     }
 }
 
-/// Tick and kind of the events of each CPU, its streams read side by side in the order of time.
+/// Tick and kind of the events of each CPU, its streams read side by side in time order.
 fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
     let mut heads: Vec<_> = data.streams(None).into_iter().map(|stream| (stream, Event::default())).collect();
     heads.retain_mut(|(stream, event)| stream.next_into(event).unwrap());
@@ -200,7 +201,7 @@ fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
 
 // | 42 MiB of cpu 0 | 42 MiB of cpu 1 | 42 MiB of cpu 2 |, one zstd stream, of the same time: 0, 3, 6, … | 1, 4, … | 2, 5, …
 //
-// Each holds more than may wait for all streams, so some are left behind, whoever is read first.
+// Each holds more than the limit for all queues, so some are dropped, whichever is read first.
 #[test]
 fn a_stream_that_is_left_behind_reads_each_record_once() {
     const EACH: u64 = 1300;
@@ -237,7 +238,7 @@ fn long_comm(cpu: u32, time: u64) -> Vec<u8> {
 
 const ID: u64 = 5;
 
-/// A recording through a pipe: an attribute that asks for LWP, time, CPU and identifier of every record, and these.
+/// A recording through a pipe: an attribute that requests LWP, time, CPU and identifier of every record, and these.
 fn compressed_pipe(records: &[u8]) -> Vec<u8> {
     let mut attr = [0; 128];
     // A software event that counts nothing, by its size.
@@ -257,7 +258,7 @@ fn compressed_pipe(records: &[u8]) -> Vec<u8> {
     bytes
 }
 
-// Each LWP has a ring of its own, so a CPU's records come from many rings: each round goes back in time.
+// Each LWP has a ring of its own, so a CPU's records come from many rings, and the time decreases in each round.
 #[test]
 fn rings_of_lwps_are_put_into_the_order_of_their_cpus() {
     check_mode("-e sched:*,raw_syscalls:* --per-thread -m 1024", "perf.data", &["sched_switch", "sys_exit"]);
@@ -322,7 +323,7 @@ fn run_times(data: &PerfData) -> BTreeMap<u32, u64> {
     sums
 }
 
-/// LWPs that were being buried at one of their switches: such a slice is that of LWP -1 for perf.
+/// LWPs that were being released at one of their switches: perf attributes such a slice to LWP -1.
 fn buried(path: &Path) -> BTreeSet<u32> {
     let lines = perf_script::script(path).into_iter().filter(|line| line.tid == -1);
     let prev = |line: perf_script::Line| line.what.split_once("prev_pid=")?.1.split(' ').next()?.parse().ok();
@@ -419,7 +420,7 @@ fn samples_of_a_profile_are_those_that_perf_dumps() {
         }
         ours.sort();
         let theirs = dumped_samples(&path);
-        // One by one: all of them would be a long message.
+        // One by one, because a message with all would be long.
         ours.iter().zip(&theirs).for_each(|(our, their)| assert_eq!(our, their));
         assert_eq!(ours.len(), theirs.len());
         assert!(ours.len() > 5 && ours.iter().any(|sample| sample.4.contains(';')), "{}", ours.len());
@@ -455,7 +456,7 @@ fn what_perf_lost_is_counted_with_cpu_and_instants() {
         let some = dropped.iter().filter(|loss| loss.to.is_some() || !with_instant);
         some.filter_map(|loss| loss.count).sum()
     };
-    // What the counters of the events say at the end is the sum; LOST records tell of a part of it.
+    // The counters of the events at the end have the sum; LOST records have a part of it.
     let dump = perf(&["report", "-D", "-f"], &path);
     let said = |kind: &str| -> u64 {
         let lines = dump.lines().filter(|line| line.contains(kind));

@@ -1,4 +1,4 @@
-//! What `perf script` prints, line by line, and our events in its words.
+//! The output of `perf script`, line by line, and our events in its format.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,20 +11,20 @@ pub(crate) struct Line {
     pub(crate) cpu: Cpu,
     /// In nanoseconds.
     pub(crate) time: u64,
-    /// `-1` of one that is being buried.
+    /// `-1` for an LWP that is being released.
     pub(crate) tid: i64,
     /// `sched:sched_switch: prev_comm=…`, `PERF_RECORD_…`
     pub(crate) what: String,
 }
 
-/// Runs perf and gives what it prints.
+/// Runs perf and returns its output.
 pub(crate) fn perf(args: &[&str], path: &Path) -> String {
     let output = Command::new("perf").args(args).arg("-i").arg(path).output().unwrap();
     assert!(output.status.success(), "perf {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// All events of a recording, but for those that perf made up before it.
+/// All events of a recording except those that perf synthesised before it.
 pub(crate) fn script(path: &Path) -> Vec<Line> {
     let args = "script -f --ns -F comm,pid,tid,cpu,time,event,trace --show-task-events --show-mmap-events \
                 --show-switch-events";
@@ -46,7 +46,7 @@ fn line(text: &str) -> Option<Line> {
     })
 }
 
-/// Compares all parameters of an event with a line of perf's. `Err` says which differs.
+/// Compares all parameters of an event with a line of perf's. `Err` is the one that differs.
 pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), String> {
     let number = |name: &str| event.params.get(ty.field(name)?)?.number;
     let text = |name: &str| event.params.get(ty.field(name)?)?.text;
@@ -56,7 +56,7 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
     if event.params.len() != ty.fields.len() {
         return Err(format!("{} of {} parameters", event.params.len(), ty.fields.len()));
     }
-    // An LWP that is being buried has no number for perf, but its events have one.
+    // An LWP that is being released has no number for perf, but its events have one.
     let lwp = event.lwp.map_or(-1, |lwp| i64::from(lwp.0));
     if lwp != line.tid && line.tid != -1 {
         return Err(format!("LWP {lwp}"));
@@ -73,7 +73,7 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
     if let Some(words) = system_call_words(ty, &number) {
         return if words == said.1 { Ok(()) } else { Err(words) };
     }
-    // With a blank at both ends, so that each field is a word or some.
+    // With a blank at both ends, so that each field is one or more words.
     let said = format!(" {} ", said.1.replace("] [", "  ").replace('[', "").replace(']', " "));
     for (field, param) in ty.fields.iter().zip(event.params.iter()) {
         let candidates = candidates(&ty.name, &field.name, param.number, param.text);
@@ -84,7 +84,7 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
     Ok(())
 }
 
-/// Beginning and end of what perf prints for records that are no samples.
+/// Beginning and end of perf's text for records that are not samples.
 fn record_words<'a>(
     ty: &EventType,
     whole_cpu: bool,
@@ -151,9 +151,9 @@ fn system_call_words(ty: &EventType, number: &impl Fn(&str) -> Option<i64>) -> O
     }
 }
 
-/// The ways in which perf may print a field.
+/// The formats in which perf may print a field.
 fn candidates(event: &str, field: &str, number: Option<i64>, text: Option<&str>) -> Vec<String> {
-    // Of a fork, the parent is the LWP of the event.
+    // For a fork, the parent is the LWP of the event.
     let name = field.strip_prefix("parent_").filter(|_| event == "sched_process_fork").unwrap_or(field);
     let Some(number) = number else {
         let words: Vec<&str> = text.unwrap_or("?").split_whitespace().collect();
