@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_by_its_message() {
+    fn the_reason_of_a_panic_is_its_message() {
         let complaint = "\nthread 'main' panicked at src/x.rs:1:2:\nno memory\nnote: run with …\n";
         assert_eq!(first_sentence(complaint), "no memory");
         assert_eq!(first_sentence(""), "no message");

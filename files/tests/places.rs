@@ -68,7 +68,7 @@ fn a_folder_that_others_may_write_is_refused() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_refused_unless_the_caller_runs_for_them() {
+fn a_folder_of_another_user_is_refused_unless_the_caller_runs_on_their_behalf() {
     if !is_root() {
         return;
     }
@@ -167,7 +167,7 @@ fn a_name_is_one_component() {
 }
 
 #[test]
-fn only_regular_files_are_read_and_nobody_waits() {
+fn only_regular_files_are_read_and_opening_never_blocks() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::create_or_take_empty(&dir.path().join("run"), None).unwrap();
     let path = |name: &str| folder.path_of(name);
@@ -254,7 +254,7 @@ fn what_is_replaced_is_of_the_expected_kind_and_the_callers_own() {
 }
 
 #[test]
-fn what_somebody_put_in_its_place_meanwhile_does_not_get_the_name() {
+fn a_replacement_by_another_process_does_not_get_the_name() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("x");
     let mut destination = Destination::new(&target, None, None).unwrap();

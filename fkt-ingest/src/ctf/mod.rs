@@ -176,10 +176,10 @@ fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
 impl StreamFiles {
     /// Files of one stream instance are concatenated (`--tracefile-size`); others are streams of their own.
     fn group(shared: &CtfData, files: Vec<Input>) -> Vec<StreamFiles> {
-        let mut groups: BTreeMap<usize, Vec<FileHead>> = BTreeMap::new();
+        let mut groups: BTreeMap<usize, Vec<FileOfPackets>> = BTreeMap::new();
         let mut first_of: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (index, file) in files.into_iter().enumerate() {
-            let head = FileHead::read(shared, file);
+            let head = FileOfPackets::read(shared, file);
             let instance = head.stream.zip(head.instance);
             // In the order of each instance's first file.
             let place = instance.map_or(index, |instance| *first_of.entry(instance).or_insert(index));
@@ -188,7 +188,7 @@ impl StreamFiles {
         groups.into_values().map(StreamFiles::of).collect()
     }
 
-    fn of(mut heads: Vec<FileHead>) -> StreamFiles {
+    fn of(mut heads: Vec<FileOfPackets>) -> StreamFiles {
         heads.sort_by_key(|head| head.begin);
         let first = heads.first();
         let stream = first.and_then(|head| head.stream);
@@ -210,7 +210,7 @@ fn channel(file: &str, numbered: bool) -> String {
 }
 
 /// The content of the packet headers of a file.
-struct FileHead {
+struct FileOfPackets {
     file: Input,
     stream: Option<usize>,
     instance: Option<u64>,
@@ -219,8 +219,8 @@ struct FileHead {
     cpu: Option<Cpu>,
 }
 
-impl FileHead {
-    fn read(shared: &CtfData, file: Input) -> FileHead {
+impl FileOfPackets {
+    fn read(shared: &CtfData, file: Input) -> FileOfPackets {
         let mut state = shared.state(file.len());
         let (mut at, mut packets) = (0, Vec::new());
         let mut first = None;
@@ -240,7 +240,7 @@ impl FileHead {
         let cpu = if let [only] = packets[..] { only } else { None };
         let stream = first.as_ref().map(|packet| packet.stream);
         let instance = first.as_ref().and_then(|packet| packet.stream_instance_id);
-        FileHead { stream, instance, begin: first.and_then(|packet| packet.begin), cpu, file }
+        FileOfPackets { stream, instance, begin: first.and_then(|packet| packet.begin), cpu, file }
     }
 }
 

@@ -98,16 +98,17 @@ fn lwp_and_cpu(line: &[u8]) -> Option<(&[u8], Lwp, Cpu, &[u8])> {
 
 /// `  bash-1994   (   1994) `, or `instance:   bash-1994 `. A name at the start of the line is that of a buffer,
 /// because names of LWPs are padded to one byte more than their maximum.
-fn comm_and_lwp(who: &[u8]) -> Option<(&[u8], Lwp)> {
-    let instance = who.iter().position(|b| *b == b' ').filter(|end| *end > 0 && who[end - 1] == b':');
-    let mut who = who[instance.unwrap_or(0)..].trim_ascii();
-    if who.ends_with(b")") {
-        let open = memchr::memrchr(b'(', who)?;
-        who = who[..open].trim_ascii_end();
+fn comm_and_lwp(name_and_pid: &[u8]) -> Option<(&[u8], Lwp)> {
+    let instance =
+        name_and_pid.iter().position(|b| *b == b' ').filter(|end| *end > 0 && name_and_pid[end - 1] == b':');
+    let mut name_and_pid = name_and_pid[instance.unwrap_or(0)..].trim_ascii();
+    if name_and_pid.ends_with(b")") {
+        let open = memchr::memrchr(b'(', name_and_pid)?;
+        name_and_pid = name_and_pid[..open].trim_ascii_end();
     }
-    let dash = memchr::memrchr(b'-', who)?;
-    let pid = number(&who[dash + 1..]).and_then(|pid| u32::try_from(pid).ok())?;
-    Some((who[..dash].trim_ascii_start(), Lwp(pid)))
+    let dash = memchr::memrchr(b'-', name_and_pid)?;
+    let pid = number(&name_and_pid[dash + 1..]).and_then(|pid| u32::try_from(pid).ok())?;
+    Some((name_and_pid[..dash].trim_ascii_start(), Lwp(pid)))
 }
 
 /// The name of an event ends with a colon; a line of the function tracer has none.

@@ -1,7 +1,7 @@
 //! Writes a trace.dat of version 7, uncompressed; the format is drawn in [`crate::TraceDat`].
 //!
 //! ```text
-//!   | head | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
+//!   | common header | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
 //!   | options, all of them | strings | buffer "" : pages of cpu 0, cpu 1, … | buffer "program": … |
 //! ```
 //!
@@ -60,7 +60,7 @@ pub(super) fn write(
     for (((buffer, files), placed), name) in buffers.iter().zip(pages).zip(&places).zip(names) {
         out.seek(SeekFrom::Start(placed.section))?;
         let size = placed.end - placed.section - SECTION_HEAD;
-        out.write_all(&section_head(section::FLYRECORD, name, size))?;
+        out.write_all(&section_header(section::FLYRECORD, name, size))?;
         for ((cpu, file), region) in buffer.cpus.iter().zip(files).zip(&placed.regions) {
             out.seek(SeekFrom::Start(region.offset))?;
             file.rewind()?;
@@ -146,7 +146,7 @@ fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> HeaderSec
 impl HeaderSections {
     fn section(&mut self, id: u16, name: u32, content: &[u8]) {
         self.references.push((id, self.bytes.len() as u64));
-        self.bytes.extend(section_head(id, name, content.len() as u64));
+        self.bytes.extend(section_header(id, name, content.len() as u64));
         self.bytes.extend(content);
     }
 
@@ -180,13 +180,13 @@ impl HeaderSections {
         let mut bytes = self.bytes.clone();
         let options = bytes.len() as u64;
         bytes[self.options_at..self.options_at + 8].copy_from_slice(&options.to_le_bytes());
-        bytes.extend(section_head(section::OPTIONS, self.options_name, content.len() as u64));
+        bytes.extend(section_header(section::OPTIONS, self.options_name, content.len() as u64));
         bytes.extend(&content);
         // The strings section extends to the page boundary, so that there is no gap between sections.
         let page = buffers.first().map_or(4096, |b| b.page_size);
         let end = (bytes.len() + SECTION_HEAD as usize + strings.0.len()).next_multiple_of(page);
         let size = end - bytes.len() - SECTION_HEAD as usize;
-        bytes.extend(section_head(section::STRINGS, self.strings_name, size as u64));
+        bytes.extend(section_header(section::STRINGS, self.strings_name, size as u64));
         bytes.extend(&strings.0);
         bytes.resize(end, 0);
         bytes
@@ -220,7 +220,7 @@ impl Strings {
     }
 }
 
-fn section_head(id: u16, name: u32, size: u64) -> Vec<u8> {
+fn section_header(id: u16, name: u32, size: u64) -> Vec<u8> {
     let mut head = id.to_le_bytes().to_vec();
     head.extend(0u16.to_le_bytes());
     head.extend(name.to_le_bytes());

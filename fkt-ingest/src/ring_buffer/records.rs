@@ -223,7 +223,7 @@ mod tests {
 
     // overflow.pages: the first page has the flag and the count of events lost before it.
     #[test]
-    fn pages_of_an_overflown_buffer_say_so() {
+    fn pages_of_an_overflown_buffer_have_the_count_of_lost_events() {
         let bytes = include_bytes!("../../tests/fixtures/overflow.pages.zst");
         let bytes = zstd::decode_all(bytes.as_slice()).unwrap();
         let pages: Vec<Page> =

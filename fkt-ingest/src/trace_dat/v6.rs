@@ -1,7 +1,7 @@
 //! Version 6: all parts in a fixed order.
 //!
 //! ```text
-//!   | common head | header info | ftrace events | events | kallsyms | printk formats | saved cmdlines |
+//!   | common header | header info | ftrace events | events | kallsyms | printk formats | saved cmdlines |
 //!   | u32 CPUs | "options  \0" {u16 id, u32 n, n bytes}… u16 0 | "flyrecord\0" {u64 offset, u64 size} per CPU |
 //!   | u64 n, clock "[x86-tsc]" | … pages at those offsets
 //! ```

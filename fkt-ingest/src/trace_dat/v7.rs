@@ -1,7 +1,7 @@
 //! Version 7: sections, found through options.
 //!
 //! ```text
-//!   | common head | compression\0 | its version\0 | u64 offset of the first options section | sections …
+//!   | common header | compression\0 | its version\0 | u64 offset of the first options section | sections …
 //!
 //!   section   | u16 id | u16 flags | u32 name | u64 size in the file | content
 //!               flags bit 0: the content is | u32 compressed size | u32 size | zstd frame |
@@ -181,7 +181,7 @@ impl<'a> Sections<'a> {
             return Err(before.parse_error("BUFFER", expected, format!("{}", self.regions)));
         }
         // The section's header has the compression flag; the pages do not need the header otherwise.
-        let head = self.section_head(at, section::FLYRECORD, "buffer");
+        let head = self.section_header(at, section::FLYRECORD, "buffer");
         let compressed =
             head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
         if let Err(parse_error) = head {
@@ -220,12 +220,12 @@ impl<'a> Sections<'a> {
     }
 
     /// The header of a section, which must have this id, and the bytes after it.
-    fn section_head(
+    fn section_header(
         &self,
         at: u64,
         id: u16,
         part: &'static str,
-    ) -> Result<(SectionHead, Cut<'a>), ParseError> {
+    ) -> Result<(SectionHeader, Cut<'a>), ParseError> {
         let mut cut = self.cut(at);
         let found = cut.u16(part)?;
         if found != id {
@@ -233,13 +233,13 @@ impl<'a> Sections<'a> {
         }
         let flags = cut.u16(part)?;
         cut.u32(part)?;
-        let head = SectionHead { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? };
+        let head = SectionHeader { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? };
         Ok((head, cut))
     }
 
     /// The content of a section other than a buffer, decompressed if necessary.
     fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, ParseError> {
-        let (head, mut cut) = self.section_head(at, id, part)?;
+        let (head, mut cut) = self.section_header(at, id, part)?;
         let before = cut.clone();
         let content = if head.compressed {
             let (compressed, size) = (cut.u32(part)?, cut.u32(part)?);
@@ -267,7 +267,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-struct SectionHead {
+struct SectionHeader {
     compressed: bool,
     size: u64,
 }

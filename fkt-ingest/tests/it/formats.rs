@@ -133,7 +133,7 @@ const DIFFERENT: [(&str, &[&str]); 6] = [
         "C's precedence: it computes a - b + c as a - (b + c), and a & (b | c) as (a & b) | c",
         &["btrfs:raid56_", "timer:timer_start"],
     ),
-    ("bytes behind the end of the field", &["kvm:kvm_emulate_insn", "neigh:neigh_"]),
+    ("bytes after the end of the field", &["kvm:kvm_emulate_insn", "neigh:neigh_"]),
     ("characters in quotes: it prints >c<", &["tcp:tcp_ao_", "tcp:tcp_hash_"]),
     ("%*pbl of a field: it prints (nil)bl", &["sched:sched_skip_cpuset_numa"]),
     ("the flag of bit 63: it prints it always", &["xfs:xfs_exch"]),

@@ -157,7 +157,7 @@ const TRACE: &str = "\
 ";
 
 #[test]
-fn the_kernels_text_says_who_runs_and_in_what() {
+fn the_kernels_text_has_the_lwp_and_the_context_of_each_event() {
     let (types, events) = events_of(TRACE);
     let effects: Vec<Effect> = events.iter().map(|event| event.effect).collect();
     let switch = Effect::KernelSwitch {
@@ -237,9 +237,9 @@ fn lost_events_are_rows_between_the_lines_around_them() {
          \x20 a-1 [000] 1.5: x: y=1\n  a-1 [001] 1.6: x: y=1\nCPU:0 [LOST 12 EVENTS]\n  a-1 [000] 1.7: x: y=1\n",
     );
     let (_, losses) = drain(trace.as_ref());
-    let told: Vec<_> = losses.iter().map(|l| (l.kind, l.count, l.from, l.to)).collect();
+    let rows: Vec<_> = losses.iter().map(|l| (l.kind, l.count, l.from, l.to)).collect();
     let lost = (LossKind::Dropped, Some(12), Some(Ticks(1_500_000_000)), Some(Ticks(1_700_000_000)));
-    assert_eq!(told, [(LossKind::Overwritten, Some(100), None, None), lost]);
+    assert_eq!(rows, [(LossKind::Overwritten, Some(100), None, None), lost]);
 }
 
 // A gap after each of 3000 events: the first thousand have a row each, the last of which includes all that follow.
@@ -261,9 +261,9 @@ fn a_damaged_line_costs_itself_and_is_counted() {
     let trace = open(&text);
     let (cpus, losses) = drain(trace.as_ref());
     assert_eq!(cpus[0].1.len(), 3);
-    let told: Vec<_> = losses.iter().map(|l| (l.kind, l.count)).collect();
+    let rows: Vec<_> = losses.iter().map(|l| (l.kind, l.count)).collect();
     let (damaged, cut) = ((LossKind::Damaged, Some(1)), (LossKind::Truncated, Some(1)));
-    assert_eq!(told, [damaged, damaged, cut]);
+    assert_eq!(rows, [damaged, damaged, cut]);
     assert!(
         losses[0].detail.starts_with("made.txt: at byte 24 (line): expected comm-pid [cpu]"),
         "{losses:?}"
@@ -453,13 +453,13 @@ fn trace_pipe_reads_as_trace_does_with_and_without_its_columns() {
         let trace = from_bytes("trace", text).unwrap();
         let (cpus, losses) = drain(trace.as_ref());
         assert_eq!(losses, []);
-        let said = |event: &Event| {
+        let content = |event: &Event| {
             let ty = &trace.event_types()[event.kind as usize];
             let params: Vec<String> = event.params.iter().map(|param| param.to_string()).collect();
             (event.tick, event.lwp, ty.name.clone(), params)
         };
         cpus.iter()
-            .map(|(cpu, events)| (*cpu, events.iter().map(said).collect()))
+            .map(|(cpu, events)| (*cpu, events.iter().map(content).collect()))
             .collect::<Vec<(Cpu, Vec<_>)>>()
     };
     let with_flags = read(instance.text());

@@ -287,14 +287,14 @@ fn lwps_and_threads_of_pm2_are_followed() {
 }
 
 #[test]
-fn starpu_says_the_kernels_id_of_an_lwp() {
+fn starpu_records_the_kernels_id_of_an_lwp() {
     let (_, events) = whole(USER.file(&[record(10, 0, 0xfff6, &[3, 4711])]));
     assert_eq!((events[0].lwp, events[0].effect), (Some(Lwp(4711)), Effect::None));
 }
 
 // CPU 0: 777 calls the system, an interrupt comes and ends, the call ends; 777 → 778; 778 → idle.
 #[test]
-fn the_kernels_records_say_who_runs_and_which_interrupt_it_is_in() {
+fn the_kernels_records_have_the_running_lwp_and_its_interrupts() {
     let records = [
         record(10, 777, 4, &[]),
         record(11, 777, 0x220 + 24, &[]),

@@ -378,7 +378,7 @@ fn unknown_options_are_skipped() {
     }
 }
 
-// | head | declarations | options | pages | options with BUFFER |
+// | header | declarations | options | pages | options with BUFFER |
 //                                  ^ cut      ^ cut
 #[test]
 fn a_version_7_file_without_its_last_options_keeps_what_declares_the_events() {
@@ -394,8 +394,8 @@ fn a_version_7_file_without_its_last_options_keeps_what_declares_the_events() {
             let trace = TraceDat::open(&fixture::file(&dir, "cut.dat", &whole[..cut])).unwrap();
             assert!(trace.event_types().iter().any(|ty| ty.name == "sizes"), "{compression} cut at {cut}");
             assert_eq!(trace.lwp_names(), [(Lwp(7), "seven".to_owned())]);
-            let said: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
-            assert!(said.iter().any(|said| said.contains("where the events are")), "{said:?}");
+            let details: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
+            assert!(details.iter().any(|detail| detail.contains("where the events are")), "{details:?}");
             assert!(TraceFile::streams(&trace).is_empty());
         }
     }

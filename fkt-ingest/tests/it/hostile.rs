@@ -62,7 +62,7 @@ fn each_tiny_file_is_whole() {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_says_what_is_missing() {
+fn a_file_truncated_at_any_byte_has_a_loss() {
     for file in tiny::all() {
         let Tiny { name, bytes, events: all } = &file;
         for len in 0..bytes.len() {
@@ -143,7 +143,7 @@ fn no_gap_ends_before_it_began_though_time_goes_back() {
 
 /// A megabyte of invalid lines, each shorter than its loss row would be.
 #[test]
-fn a_listing_of_damaged_lines_tells_of_the_first_and_counts_the_rest() {
+fn a_listing_of_damaged_lines_has_rows_for_the_first_and_counts_the_rest() {
     let text = format!("type\tdate_tick\tname\n{}", "a\n".repeat(1 << 19));
     let (events, losses) = read_listing(text.as_bytes()).unwrap();
     assert_eq!((events, losses.len()), (0, 10_001));

@@ -46,13 +46,13 @@ struct Counting {
 impl Counting {
     fn start(cpu: usize) -> Counting {
         let (stop, at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (stopped, reached) = (Arc::clone(&stop), Arc::clone(&at));
         let thread = std::thread::spawn(move || {
             let mut cpus = CpuSet::new();
             cpus.set(cpu);
             sched_setaffinity(None, &cpus).unwrap();
-            tell.send(Lwp(rustix::thread::gettid().as_raw_nonzero().get() as u32)).unwrap();
+            sender.send(Lwp(rustix::thread::gettid().as_raw_nonzero().get() as u32)).unwrap();
             let file = File::open("/dev/zero").unwrap();
             for number in 0.. {
                 reached.store(number, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Counting {
                 }
             }
         });
-        Counting { lwp: told.recv().unwrap(), stop, at, thread }
+        Counting { lwp: receiver.recv().unwrap(), stop, at, thread }
     }
 
     fn end(self) {

@@ -366,7 +366,7 @@ fn only_the_programs_system_calls(trace: &TraceDat, pid: Pid) {
 }
 
 #[test]
-fn an_event_that_does_not_exist_is_named_and_nothing_is_left_behind() {
+fn an_event_that_does_not_exist_is_named_and_nothing_remains() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
     if !can_record() {
         return;

@@ -104,7 +104,7 @@ fn events(data: &PerfData) -> Vec<Event> {
 }
 
 #[test]
-fn a_big_endian_recording_says_what_the_same_little_endian_one_says() {
+fn a_big_endian_recording_reads_like_the_same_little_endian_one() {
     if !tool_exists("perf") {
         return skipped("perf is not installed");
     }

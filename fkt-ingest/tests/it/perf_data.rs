@@ -203,7 +203,7 @@ fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
 //
 // Each holds more than the limit for all queues, so some are dropped, whichever is read first.
 #[test]
-fn a_stream_that_is_left_behind_reads_each_record_once() {
+fn a_stream_dropped_from_the_shared_pass_reads_each_record_once() {
     const EACH: u64 = 1300;
     let mut records = Vec::new();
     for cpu in 0..3 {
@@ -266,7 +266,7 @@ fn rings_of_lwps_are_put_into_the_order_of_their_cpus() {
 
 // The kernel refuses every other clock for tracepoints: it could not read it in an NMI.
 #[test]
-fn the_clock_is_the_one_that_perf_was_told() {
+fn the_clock_is_the_one_that_perf_was_run_with() {
     let dir = tempfile::tempdir().unwrap();
     for (option, clock, anchor) in [
         ("-k CLOCK_MONOTONIC_RAW", "monotonic_raw", true),
@@ -278,26 +278,26 @@ fn the_clock_is_the_one_that_perf_was_told() {
         assert_eq!(data.clock().name(), clock);
         let facts: BTreeMap<String, String> = data.facts().into_iter().collect();
         let header = perf(&["report", "--header-only", "-f"], &path);
-        let said = |key: &str| {
+        let in_header = |key: &str| {
             let line = header.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
             line.unwrap_or_default().trim_start_matches([' ', ':']).trim_end().to_owned()
         };
         for (fact, key) in [("host", "hostname"), ("kernel", "os release"), ("cpus", "nrcpus avail")] {
-            assert_eq!(facts[fact], said(key), "{header}");
+            assert_eq!(facts[fact], in_header(key), "{header}");
         }
-        assert_eq!(facts["writer"], format!("perf {}", said("perf version")));
+        assert_eq!(facts["writer"], format!("perf {}", in_header("perf version")));
         // perf prints the path of the program where it was called by a name.
         assert!(facts["command"].contains(" record -q -N -B -e sched:sched_switch"), "{facts:?}");
         assert_eq!(facts.contains_key("clock_anchor"), anchor, "{facts:?}");
         if let Some(anchor) = facts.get("clock_anchor") {
             // reference time: 2026-11-21 14:39:24.714145 = 1795271964.714145 (TOD) = 24210.365530866 (monotonic_raw)
-            let said = said("reference time");
+            let in_header = in_header("reference time");
             let mut parts =
-                said.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap().replace('.', ""));
+                in_header.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap().replace('.', ""));
             let (wall, ns) = (parts.next().unwrap(), parts.next().unwrap());
             let ns = ns.trim_start_matches('0');
-            assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {said}");
-            assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {said}");
+            assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {in_header}");
+            assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {in_header}");
             let [pair] = data.clock_pairs()[..] else { panic!("{:?}", data.clock_pairs()) };
             assert_eq!((pair.left.clock, pair.right.clock), (data.clock(), ClockDomain::Realtime));
             assert_eq!(pair.left.value.to_string(), ns);
@@ -335,8 +335,8 @@ fn timehist(path: &Path) -> BTreeMap<i64, u64> {
     let text = perf(&["sched", "timehist", "-s", "-f"], path);
     let mut sums = BTreeMap::new();
     for line in text.lines() {
-        let Some((who, rest)) = line.rsplit_once(']') else { continue };
-        let Some((_, tid)) = who.rsplit_once('[') else { continue };
+        let Some((name_and_tid, rest)) = line.rsplit_once(']') else { continue };
+        let Some((_, tid)) = name_and_tid.rsplit_once('[') else { continue };
         let words: Vec<&str> = rest.split_whitespace().collect();
         let (Ok(tid), Some(run_time)) = (tid.split('/').next().unwrap().parse(), words.get(2)) else {
             continue;
@@ -377,10 +377,10 @@ fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
     for line in perf(&["report", "-D", "-f"], path).lines() {
         if let Some((head, sample)) = line.split_once("PERF_RECORD_SAMPLE(IP, ") {
             let words: Vec<&str> = sample.split_whitespace().collect();
-            let [_, who, ip, _, period, ..] = words[..] else { panic!("{line}") };
+            let [_, name_and_tid, ip, _, period, ..] = words[..] else { panic!("{line}") };
             let time =
                 head.split_whitespace().find(|word| word.len() > 6 && !word.starts_with("0x")).unwrap();
-            let tid = who.trim_end_matches(':').split('/').nth(1).unwrap().parse().unwrap();
+            let tid = name_and_tid.trim_end_matches(':').split('/').nth(1).unwrap().parse().unwrap();
             samples.push((time.parse().unwrap(), tid, hex(ip), period.parse().unwrap(), String::new()));
         } else if let Some((index, address)) = line.strip_prefix(".....").and_then(|l| l.split_once(':'))
             && index.trim().parse::<u32>().is_ok()
@@ -399,7 +399,7 @@ fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
 #[test]
 fn samples_of_a_profile_are_those_that_perf_dumps() {
     let dir = tempfile::tempdir().unwrap();
-    // Without -a, samples do not say on which CPU they were taken.
+    // Without -a, samples do not have their CPU.
     for (options, on_cpus) in [("-a -g", true), ("-g", false), ("-a -g -z", true), ("-g -o -", false)] {
         let Some(path) = record(&dir, &format!("-e cpu-clock -F 9999 {options}")) else { return };
         let data = PerfData::open(&path).unwrap();
@@ -458,13 +458,13 @@ fn what_perf_lost_is_counted_with_cpu_and_instants() {
     };
     // The counters of the events at the end have the sum; LOST records have a part of it.
     let dump = perf(&["report", "-D", "-f"], &path);
-    let said = |kind: &str| -> u64 {
+    let sum_of = |kind: &str| -> u64 {
         let lines = dump.lines().filter(|line| line.contains(kind));
         lines.filter_map(|line| line.rsplit(':').next()?.trim().parse::<u64>().ok()).sum()
     };
-    let (told, counted) = (said("PERF_RECORD_LOST:"), said("PERF_RECORD_LOST_SAMPLES:"));
-    assert!(told > 0, "nothing was lost: the load is too small");
-    assert_eq!((sum(true), sum(false)), (told, told.max(counted)), "{dropped:#?}");
+    let (by_records, counted) = (sum_of("PERF_RECORD_LOST:"), sum_of("PERF_RECORD_LOST_SAMPLES:"));
+    assert!(by_records > 0, "nothing was lost: the load is too small");
+    assert_eq!((sum(true), sum(false)), (by_records, by_records.max(counted)), "{dropped:#?}");
     for loss in &dropped {
         assert!(loss.cpu.is_some(), "{loss:?}");
         assert!(loss.from.is_none_or(|from| loss.to.is_some_and(|to| from <= to)), "{loss:?}");

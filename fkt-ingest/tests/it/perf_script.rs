@@ -34,14 +34,14 @@ pub(crate) fn script(path: &Path) -> Vec<Line> {
 
 fn line(text: &str) -> Option<Line> {
     let bracket = text.find(" [").filter(|at| text[at + 2..].find(']') == Some(3))?;
-    let (who, rest) = text.split_at(bracket);
+    let (name_and_tid, rest) = text.split_at(bracket);
     let (cpu, rest) = rest[2..].split_once(']')?;
     let (time, what) = rest.split_once(": ")?;
     let (seconds, nanos) = time.trim().split_once('.')?;
     Some(Line {
         cpu: Cpu(cpu.parse().ok()?),
         time: seconds.parse::<u64>().ok()? * 1_000_000_000 + nanos.parse::<u64>().ok()?,
-        tid: who.trim_end().rsplit_once('/')?.1.parse().ok()?,
+        tid: name_and_tid.trim_end().rsplit_once('/')?.1.parse().ok()?,
         what: what.split_whitespace().collect::<Vec<_>>().join(" "),
     })
 }
@@ -66,18 +66,18 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
         let same = line.what.starts_with(&start) && line.what.ends_with(&end);
         return if same { Ok(()) } else { Err(format!("{start} … {end}")) };
     }
-    let said = line.what.split_once(": ").ok_or("no event's name")?;
-    if said.0.rsplit(':').next() != Some(&ty.name) {
+    let printed = line.what.split_once(": ").ok_or("no event's name")?;
+    if printed.0.rsplit(':').next() != Some(&ty.name) {
         return Err(format!("event {}", ty.name));
     }
     if let Some(words) = system_call_words(ty, &number) {
-        return if words == said.1 { Ok(()) } else { Err(words) };
+        return if words == printed.1 { Ok(()) } else { Err(words) };
     }
     // With a blank at both ends, so that each field is one or more words.
-    let said = format!(" {} ", said.1.replace("] [", "  ").replace('[', "").replace(']', " "));
+    let printed = format!(" {} ", printed.1.replace("] [", "  ").replace('[', "").replace(']', " "));
     for (field, param) in ty.fields.iter().zip(event.params.iter()) {
         let candidates = candidates(&ty.name, &field.name, param.number, param.text);
-        if !candidates.iter().any(|word| said.contains(&format!(" {word} "))) {
+        if !candidates.iter().any(|word| printed.contains(&format!(" {word} "))) {
             return Err(format!("{}: none of {candidates:?}", field.name));
         }
     }

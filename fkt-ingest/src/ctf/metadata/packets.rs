@@ -13,7 +13,7 @@ use crate::error::ParseError;
 use super::types::Order;
 
 const MAGIC: [u8; 4] = 0x75d1_1d57_u32.to_be_bytes();
-const HEAD: usize = 37;
+const HEADER_SIZE: usize = 37;
 
 /// Whether a file with this beginning is a metadata of CTF 1.8.
 pub(crate) fn is_metadata(head: &[u8]) -> bool {
@@ -69,7 +69,7 @@ fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), BadPacket<'_>> {
         let found = bytes[..bytes.len().min(4)].escape_ascii().to_string();
         return Err(broken("the magic 0x75d11d57", found));
     }
-    let Some((head, _)) = bytes.split_at_checked(HEAD) else {
+    let Some((head, _)) = bytes.split_at_checked(HEADER_SIZE) else {
         return Err(broken("a header of 37 bytes", format!("{} bytes", bytes.len())));
     };
     let word = |at: usize| match order {
@@ -80,12 +80,16 @@ fn packet(bytes: &[u8], order: Order) -> Result<(&[u8], &[u8]), BadPacket<'_>> {
     if head[32..35] != [0, 0, 0] {
         return Err(broken("no compression, encryption or checksum", format!("{:?}", &head[32..35])));
     }
-    if content < HEAD || size < content {
+    if content < HEADER_SIZE || size < content {
         return Err(broken("37 ≤ content size ≤ packet size", format!("{content} and {size} bytes")));
     }
-    let Some(text) = bytes.get(HEAD..content) else {
+    let Some(text) = bytes.get(HEADER_SIZE..content) else {
         let found = format!("{} bytes", bytes.len());
-        return Err(BadPacket { readable: &bytes[HEAD..], expected: format!("{content} bytes"), found });
+        return Err(BadPacket {
+            readable: &bytes[HEADER_SIZE..],
+            expected: format!("{content} bytes"),
+            found,
+        });
     };
     Ok((text, bytes.get(size..).unwrap_or_default()))
 }

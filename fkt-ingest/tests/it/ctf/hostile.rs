@@ -41,7 +41,7 @@ fn small() -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_metadata_cut_anywhere_is_refused_or_says_so() {
+fn a_metadata_truncated_anywhere_is_refused_or_has_a_loss() {
     let (metadata, stream) = small();
     let content = u32::from_le_bytes(metadata[24..28].try_into().unwrap()) as usize / 8;
     let all = try_all(&metadata, vec![("ch_1".to_owned(), stream.clone())]).unwrap();
@@ -215,7 +215,7 @@ fn absurd_declarations_are_refused() {
 }
 
 #[test]
-fn links_and_fifos_among_the_streams_are_losses_and_nobody_waits_for_them() {
+fn links_and_fifos_among_the_streams_are_losses_and_never_block() {
     let (metadata, parts) = parts("mixed-ust");
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("metadata"), metadata).unwrap();

@@ -153,7 +153,7 @@ fn features() -> Vec<(u32, Vec<u8>)> {
     ]
 }
 
-/// `head | ids | attributes | records | places of features | features`
+/// `header | ids | attributes | records | positions of features | features`
 fn file(records: &[u8]) -> Vec<u8> {
     let ids_at = 104;
     let attrs_at = ids_at + 16;
