@@ -6,7 +6,7 @@
 //!   CPU:1 [LOST 12 EVENTS]
 //!     bash-1994  [000] d..2.   55.123456: sched_switch: …       bash-1994  [000]   55.123456: sched_switch: …
 //! ```
-//! [`line`](self::line) parses a line, [`pairs`](self::pairs) its fields.
+//! [`line`] parses a line, [`pairs`] its fields.
 //!
 //! The text has no declarations of events, so all of it is read once when it is opened ([`survey`]) to find their names
 //! and fields, and to build an index of the lines of each CPU ([`runs`]). Each stream then reads its own lines. Both

@@ -46,7 +46,7 @@ impl TscToNanos {
         Hertz::new(2f64.powi(self.shift.min(127) as i32) * 1e9 / f64::from(self.mult))
     }
 
-    /// Two instants by this conversion: one near `from`, the other `ticks` later.
+    /// Two instants by this conversion: at `from`, and `ticks` later.
     pub(super) fn snapshots(&self, from: Ticks, ticks: u64) -> [Snapshot; 2] {
         let to = Ticks(from.0.saturating_add(ticks));
         [from, to].map(|tick| Snapshot { before: tick, after: tick, ns: self.to_nanos(tick) })

@@ -41,15 +41,15 @@ pub struct Knot {
 pub struct Conversion {
     /// In strictly increasing order of both clocks.
     knots: Vec<Knot>,
-    /// `stretches[i]` is from knot `i` to the next; the last one is unbounded.
-    stretches: Vec<Stretch>,
+    /// `segments[i]` is from knot `i` to the next; the last one is unbounded.
+    segments: Vec<Segment>,
     /// The part before the first knot.
-    before: Stretch,
+    before: Segment,
     residuals: Vec<Option<f64>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stretch {
+struct Segment {
     scale: Scale,
     /// Its largest error, in units of `to`.
     bound: f64,
@@ -70,7 +70,7 @@ impl Conversion {
         let between = (1..knots.len()).map(|end| between(knots, &residuals, end));
         let (first, after) = (beyond(knots.iter()), beyond(knots.iter().rev()));
         Some(Conversion {
-            stretches: between.chain([after]).collect(),
+            segments: between.chain([after]).collect(),
             knots: knots.to_vec(),
             before: first,
             residuals,
@@ -81,11 +81,11 @@ impl Conversion {
     /// from it by `drift`, a fraction. `None` if the rate is not finite and positive.
     pub fn with_rate(knot: Knot, rate: f64, drift: f64) -> Option<Conversion> {
         let scale = Scale::from_rate(rate)?;
-        let stretch = Stretch { scale, bound: knot.within + quantum(rate), growth: rate * drift };
+        let segment = Segment { scale, bound: knot.within + quantum(rate), growth: rate * drift };
         Some(Conversion {
             knots: vec![knot],
-            stretches: vec![stretch],
-            before: stretch,
+            segments: vec![segment],
+            before: segment,
             residuals: vec![None],
         })
     }
@@ -98,13 +98,13 @@ impl Conversion {
                 && self.knots.get(at + 1).is_none_or(|next| from < next.from)
         };
         if !holds(*near) {
-            match self.stretch_of(from) {
+            match self.segment_of(from) {
                 Some(at) => *near = at,
                 None => return self.before_first(from),
             }
         }
         let knot = &self.knots[*near];
-        knot.to.saturating_add(self.stretches[*near].scale.apply(from - knot.from))
+        knot.to.saturating_add(self.segments[*near].scale.apply(from - knot.from))
     }
 
     /// Converts an instant.
@@ -114,11 +114,11 @@ impl Conversion {
 
     /// The largest error of a converted instant, in units of the target clock; see the top of this file.
     pub fn bound(&self, from: u64) -> f64 {
-        let (stretch, knot) = match self.stretch_of(from) {
-            Some(at) => (&self.stretches[at], &self.knots[at]),
+        let (segment, knot) = match self.segment_of(from) {
+            Some(at) => (&self.segments[at], &self.knots[at]),
             None => (&self.before, &self.knots[0]),
         };
-        stretch.bound + stretch.growth * from.abs_diff(knot.from) as f64
+        segment.bound + segment.growth * from.abs_diff(knot.from) as f64
     }
 
     /// Units of the target clock per unit of the source clock: from the first knot to the last, or as given.
@@ -141,7 +141,7 @@ impl Conversion {
     }
 
     /// The last knot that is not after `from`; `None` before the first.
-    fn stretch_of(&self, from: u64) -> Option<usize> {
+    fn segment_of(&self, from: u64) -> Option<usize> {
         self.knots.partition_point(|knot| knot.from <= from).checked_sub(1)
     }
 
@@ -163,20 +163,21 @@ fn residual(three: &[Knot]) -> f64 {
 /// and its ends are off by p = (1−f)·b·Δ and q = f·b·Δ from the lines that come in from either side; a clock that jumps
 /// by J is off by at most J, and both p and q are J. So the error is at most min(p, q). A residual is p·a/(a+b), where
 /// a is the length of the neighbouring segment.
-fn between(knots: &[Knot], residuals: &[Option<f64>], end: usize) -> Stretch {
+fn between(knots: &[Knot], residuals: &[Option<f64>], end: usize) -> Segment {
     let (left, right) = (&knots[end - 1], &knots[end]);
     let length = (right.from - left.from) as f64;
-    let off_line = |at: usize, beside: Option<&Knot>| {
-        let beside = beside?;
-        let residual = residuals[at]? + knots[at].within + left.within.max(right.within).max(beside.within);
-        let beside_length = beside.from.abs_diff(knots[at].from) as f64;
-        Some((residual + quantum(slope(left, right))) * (1.0 + length / beside_length))
+    let off_line = |at: usize, neighbour: Option<&Knot>| {
+        let neighbour = neighbour?;
+        let residual =
+            residuals[at]? + knots[at].within + left.within.max(right.within).max(neighbour.within);
+        let neighbour_length = neighbour.from.abs_diff(knots[at].from) as f64;
+        Some((residual + quantum(slope(left, right))) * (1.0 + length / neighbour_length))
     };
     let before = (end >= 2).then(|| &knots[end - 2]);
     let bend = [off_line(end - 1, before), off_line(end, knots.get(end + 1))];
     let bend = bend.into_iter().flatten().min_by(f64::total_cmp).unwrap_or(0.0);
     let rate = slope(left, right);
-    Stretch {
+    Segment {
         scale: Scale::from_ratio(right.to - left.to, right.from - left.from),
         bound: left.within.max(right.within) + quantum(rate) + bend,
         growth: 0.0,
@@ -185,7 +186,7 @@ fn between(knots: &[Knot], residuals: &[Option<f64>], end: usize) -> Stretch {
 
 /// The segment outside the first of these knots. Its rate is the one to the farthest knot of the straight section that
 /// begins there: the knots that one line passes within their uncertainty.
-fn beyond<'k>(mut knots: impl Iterator<Item = &'k Knot>) -> Stretch {
+fn beyond<'k>(mut knots: impl Iterator<Item = &'k Knot>) -> Segment {
     let (first, second) = (knots.next(), knots.next());
     let (Some(end), Some(mut far)) = (first, second) else { unreachable!("two knots at least") };
     let around = |far: &Knot| {
@@ -203,7 +204,7 @@ fn beyond<'k>(mut knots: impl Iterator<Item = &'k Knot>) -> Stretch {
         (far, off) = (knot, narrower);
     }
     let scale = Scale::from_ratio(end.to.abs_diff(far.to), end.from.abs_diff(far.from));
-    Stretch { scale, bound: end.within + quantum(scale.rate()), growth: off }
+    Segment { scale, bound: end.within + quantum(scale.rate()), growth: off }
 }
 
 /// The rounding error: a knot and an instant are each rounded to a unit of `from`, and the result to one of `to`.
