@@ -17,8 +17,8 @@ static NAMES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
     (0..64).map(|height| ["left", "right"].map(|side| format!("{side}/{height}"))).collect()
 });
 
-/// Runs a tree with `2^height` leaves on `lwps` LWPs; each thread computes `work` steps, an inner node half of them before it
-/// creates its children and half after it has joined them. Returns the sum.
+/// Runs a tree with `2^height` leaves on `lwps` LWPs; each thread computes `work` steps, an inner node half of them
+/// before it creates its children and half after it has joined them. Returns the sum.
 #[allow(unsafe_code, reason = "a runtime whose threads migrate is built by an unsafe call")]
 pub(crate) fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
     // SAFETY: its user threads run only `node`, which spawns, joins, computes and records events. It holds numbers and

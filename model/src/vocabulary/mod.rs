@@ -57,7 +57,8 @@ pub enum Meaning {
     SyscallEnter,
     /// A system call ends: [`Role::Number`], [`Role::Return`].
     SyscallExit,
-    /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`], [`Role::WaitKind`].
+    /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`],
+    /// [`Role::WaitKind`].
     UserSwitch,
     /// A user thread is created: [`Role::Thread`].
     ThreadNew,
