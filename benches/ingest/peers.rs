@@ -1,21 +1,21 @@
-//! The tools that read the same formats.
+//! Other tools that read the same formats.
 
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// A tool that reads a trace from its beginning to its end.
+/// A tool that reads a trace from beginning to end.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// What the format's name begins with.
+    /// Prefix of the format's name.
     format: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 }
 
-/// `TRACE` stands for the trace.
+/// `TRACE` is replaced by the trace's path.
 const PEERS: &[Peer] = &[
     Peer { name: "libkshark loads it", format: "trace.dat", program: "kshark", arguments: &["TRACE"] },
     Peer {
@@ -39,14 +39,14 @@ const PEERS: &[Peer] = &[
     Peer { name: "fxt_print", format: "FxT", program: "fxt_print", arguments: &["-f", "TRACE"] },
 ];
 
-/// Those that read this format.
+/// The peers that read this format.
 pub(crate) fn of(format: &str) -> impl Iterator<Item = &'static Peer> {
     let format = format.to_lowercase();
     PEERS.iter().filter(move |peer| format.starts_with(&peer.format.to_lowercase()))
 }
 
 impl Peer {
-    /// The command that reads this trace; `Err` says why there is none.
+    /// The command that reads this trace; `Err` is why there is none.
     pub(crate) fn command(&self, trace: &Path, folder: &Path) -> Result<Command, String> {
         let program = if self.program == "kshark" { kshark(folder)? } else { installed(self.program)? };
         let mut command = Command::new(program);
@@ -67,7 +67,7 @@ fn installed(program: &str) -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("{program} is not installed"))
 }
 
-/// libkshark is a library: the program around it is compiled here, once.
+/// libkshark is a library; a program that uses it is compiled here once.
 fn kshark(folder: &Path) -> Result<PathBuf, String> {
     let program = folder.join("kshark");
     if program.exists() {

@@ -1,8 +1,8 @@
-//! Makes a long trace.dat of a short one, to see whether the cost of an event depends on how many there are: the pages
-//! of each CPU so many times, each time later by the length of the recording.
+//! Makes a long trace.dat from a short one, to measure whether the cost of an event depends on their number: repeats
+//! the pages of each CPU, each time later by the length of the recording.
 //!
-//! For files of our own recorder: version 7, not compressed, every CPU table before the pages. FORMAT: the head of
-//! `fkt-ingest/src/trace_dat/mod.rs`.
+//! For files of our own recorder: version 7, uncompressed, all CPU tables before the pages. The format is described at
+//! the top of `fkt-ingest/src/trace_dat/mod.rs`.
 
 use std::{
     fs::{self, File},
@@ -15,10 +15,10 @@ const OPTION_BUFFER: u16 = 3;
 const SECTION_HEAD: usize = 16;
 const PAGE_HEAD: usize = 16;
 const LENGTH: u64 = (1 << 20) - 1;
-/// Between the last page of one time and the first of the next.
+/// Ticks between the last page of one repetition and the first of the next.
 const PAUSE: u64 = 1 << 32;
 
-/// Where the pages of a CPU are, and where in the file that is said.
+/// The position of a CPU's pages, and the position in the file of their offset.
 struct Region {
     said_at: usize,
     offset: usize,
@@ -88,8 +88,8 @@ fn regions(bytes: &[u8]) -> Option<(usize, Vec<Region>)> {
     }
 }
 
-/// A page whose time is later by `ticks`. Its records say how much later each is than the one before, but for a few
-/// that say their time itself.
+/// A page whose time is later by `ticks`. Its records have times relative to the previous one, except for a few
+/// absolute ones.
 fn later(page: &[u8], ticks: u64) -> Vec<u8> {
     let mut page = page.to_vec();
     let time = u64_at(&page, 0).unwrap_or(0) + ticks;

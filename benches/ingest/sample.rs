@@ -1,5 +1,5 @@
-//! One sample: a process of its own, kept to some CPUs, and the CPU time it took. Time on the wall says little while
-//! others use the machine.
+//! One sample: a separate process, limited to some CPUs, and its CPU time. Wall-clock time is unreliable while other
+//! programs use the machine.
 
 use std::{
     io::{self, Read},
@@ -10,18 +10,18 @@ use std::{
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// What a process took.
+/// The cost of a process.
 #[derive(Debug)]
 pub(crate) struct Sample {
     /// User and system time.
     pub(crate) cpu_seconds: f64,
-    /// Time on the wall.
+    /// Wall-clock time.
     pub(crate) seconds: f64,
     /// The first 64 bytes of its standard output.
     pub(crate) printed: String,
 }
 
-/// The sample with the least CPU time (on one CPU) or time on the wall (on several) of so many.
+/// The sample with the least CPU time (on one CPU) or wall-clock time (on several).
 pub(crate) fn best(
     rounds: u16,
     cpus: usize,

@@ -1,5 +1,5 @@
-//! How much memory user threads take that live at one time: a chain in which each joins the one before. The first
-//! yields until all are there.
+//! The memory of user threads that are alive at the same time: a chain in which each joins the previous one. The first
+//! yields until all exist.
 
 use std::{
     collections::HashMap,
@@ -15,19 +15,19 @@ use fut::Runtime;
 
 use crate::sample::Sample;
 
-/// Between two looks at the memory.
+/// Interval between two readings of the memory.
 const BATCH: u64 = 1000;
-/// The machine may be shared: past this, the test gives up.
+/// The test stops at this limit, because the machine may be shared.
 const MOST_BYTES: u64 = 12 << 30;
 
-/// What the process has when all threads live and are blocked, minus what it had before.
+/// The memory of the process when all threads are alive and blocked, minus that before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Live {
     /// Resident, without page tables.
     pub(crate) resident: u64,
     pub(crate) page_tables: u64,
     pub(crate) mappings: u64,
-    /// Until they have all ended, from then on.
+    /// Time from then until all threads have ended.
     pub(crate) end_ns: u64,
 }
 

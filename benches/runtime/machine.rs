@@ -1,10 +1,10 @@
-//! The machine: which CPUs there are, who else uses them, and keeping to some of them.
+//! The machine: its CPUs, the load of other programs, and CPU affinity.
 
 use std::{fs, io, time::Duration};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// More than this many CPUs kept busy by others make the figures doubtful.
+/// If other programs keep more than this many CPUs busy, the figures are doubtful.
 const QUIET: f64 = 0.3;
 
 /// The CPUs that this thread may use.
@@ -13,14 +13,14 @@ pub(crate) fn cpus() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
-/// Keeps the calling thread, and those it will make, to these CPUs.
+/// Limits the calling thread, and threads that it creates later, to these CPUs.
 pub(crate) fn keep_to(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Lets the calling thread, and those it will make, run only when nobody else wants the CPU.
+/// Makes the calling thread, and threads that it creates later, run only on idle CPUs.
 pub(crate) fn run_when_idle() -> io::Result<()> {
     set_policy(0, libc::SCHED_IDLE)
 }
@@ -46,17 +46,17 @@ fn set_policy(tid: i32, policy: i32) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What all CPUs together have done since boot, in clock ticks (the first line of /proc/stat).
+/// The activity of all CPUs together since boot, in clock ticks (the first line of /proc/stat).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     busy: u64,
     idle: u64,
-    /// Taken by the hypervisor for other guests.
+    /// Stolen by the hypervisor for other guests.
     stolen: u64,
 }
 
 impl Use {
-    /// Until now.
+    /// The activity from boot until now.
     pub(crate) fn now() -> io::Result<Use> {
         let stat = fs::read_to_string("/proc/stat")?;
         Use::parse(&stat).ok_or_else(|| io::Error::other("/proc/stat: expected a first line of 8 numbers"))
@@ -71,7 +71,7 @@ impl Use {
         Some(Use { busy: user + nice + system + irq + softirq, idle: idle + iowait, stolen })
     }
 
-    /// Shares of one CPU's time since `before`: kept busy, and stolen.
+    /// Busy and stolen CPU time since `before`, in CPUs.
     fn since(self, before: Use, cpus: usize) -> (f64, f64) {
         let [busy, idle, stolen] =
             [self.busy - before.busy, self.idle - before.idle, self.stolen - before.stolen];
@@ -80,7 +80,7 @@ impl Use {
     }
 }
 
-/// What the machine does while we do nothing, in one line; a second one warns if that is too much.
+/// The load of the idle machine, in one line; a second one warns if that is too high.
 pub(crate) fn quietness() -> io::Result<String> {
     let before = Use::now()?;
     std::thread::sleep(Duration::from_secs(1));
@@ -88,14 +88,15 @@ pub(crate) fn quietness() -> io::Result<String> {
     let (busy, stolen) = Use::now()?.since(before, cpus);
     let load = fs::read_to_string("/proc/loadavg")?;
     let load = load.split_whitespace().next().unwrap_or("?");
-    let mut said = format!("Others keep {busy:.2} of {cpus} CPUs busy, {stolen:.2} are stolen; load {load}.");
+    let mut said =
+        format!("Other programs keep {busy:.2} of {cpus} CPUs busy, {stolen:.2} are stolen; load {load}.");
     if busy + stolen > QUIET {
         said += &format!("\nWARNING: that is more than {QUIET}. The figures below are doubtful.");
     }
     Ok(said)
 }
 
-/// What was stolen since `before`, in one line.
+/// The stolen time since `before`, in one line.
 pub(crate) fn stolen_since(before: Use) -> io::Result<String> {
     let (_, stolen) = Use::now()?.since(before, 1);
     Ok(format!("The hypervisor took {:.1} % of all CPU time meanwhile.", 100.0 * stolen))

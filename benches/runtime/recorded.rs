@@ -1,8 +1,8 @@
-//! Recording a run of fut, so that recording is measured and nothing else.
+//! Records a run of fut so that only the cost of recording is measured.
 //!
-//! The rings hold the whole run, so nothing is lost however slow the drain is. The drain keeps to the CPUs that the
-//! run does not use; where there are none, it runs when they are idle, which is after the run. The trace is read
-//! back to count its events.
+//! The rings hold the whole run, so no event is lost however slow the drain is. The drain uses only CPUs that the run
+//! does not use; if there are none, it runs when they are idle, which is after the run. The trace is read afterwards to
+//! count its events.
 
 use std::{
     io,
@@ -22,11 +22,11 @@ pub(crate) enum Events {
     All,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) events: u64,
-    /// Of the trace on disk.
+    /// Size of the trace in bytes.
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Recorded {
 const PACKET_BYTES: u64 = 64 << 10;
 
 impl Events {
-    /// Starts to record into a file in `scratch`, if this asks for any events, for a runtime of `lwps` LWPs.
+    /// Starts to record into a file in `scratch`, if any events are requested, for a runtime of `lwps` LWPs.
     pub(crate) fn start(
         self,
         most_bytes: u64,
@@ -50,7 +50,7 @@ impl Events {
         let geometry = Geometry { packets, rings: lwps as u32 + 1 };
         let path = scratch.join(format!("{}.fut", std::process::id()));
         let (file, spare_cpus) = (path.clone(), spare_cpus.to_vec());
-        // The drain inherits the CPUs and the policy of the thread that starts it.
+        // The drain inherits the CPUs and the scheduling policy of the thread that starts it.
         let helper = thread::spawn(move || {
             if spare_cpus.is_empty() {
                 machine::run_when_idle()?;
@@ -63,7 +63,7 @@ impl Events {
         Ok(Some(InProgress { recording, path }))
     }
 
-    /// Records no more, LWPs that come and go excepted.
+    /// Stops recording events, except attach and detach of LWPs.
     pub(crate) fn pause(self) {
         if self != Events::None {
             switch(keys::LWP);
@@ -84,7 +84,7 @@ fn switch(mask: u64) {
     keys::set(mask).expect("the kernel lets probes be switched");
 }
 
-/// A recording that has begun.
+/// A running recording.
 #[derive(Debug)]
 pub(crate) struct InProgress {
     recording: Recording,
@@ -92,7 +92,7 @@ pub(crate) struct InProgress {
 }
 
 impl InProgress {
-    /// Ends it, counts what it has, and removes it.
+    /// Ends it, counts its events, and removes it.
     pub(crate) fn finish(self) -> io::Result<Recorded> {
         machine::run_normally()?;
         let summary = self.recording.finish()?;

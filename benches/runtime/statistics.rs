@@ -25,11 +25,12 @@ impl Samples {
         if self.0.len() % 2 == 1 { self.0[middle] } else { (self.0[middle - 1] + self.0[middle]) / 2.0 }
     }
 
-    /// Where the true median is, with 95 % confidence or more: between two samples, by the binomial distribution.
-    /// Fewer than six samples cannot say.
+    /// A confidence interval of the true median, at 95 % or more: between two samples, by the binomial distribution.
+    /// Fewer than six samples are not enough.
     pub(crate) fn median_between(&self) -> Option<(f64, f64)> {
         let len = self.0.len();
-        // Chance that the true median is below the sample of this place: that at most so many coins show heads.
+        // Probability that the true median is below the sample at this position: that at most this many of the coins
+        // show heads.
         let mut below = 0.0;
         let mut exactly = 0.5_f64.powi(len as i32);
         let mut place = 0;
@@ -58,7 +59,7 @@ mod tests {
         assert!(Samples::new([]).is_none());
     }
 
-    /// The places are those of the usual tables: of 9 samples the second and the eighth, of 25 the eighth and its
+    /// The positions are those of the usual tables: for 9 samples the second and the eighth, for 25 the eighth and its
     /// mirror image.
     #[test]
     fn the_true_median_is_between_two_samples() {

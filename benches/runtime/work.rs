@@ -1,8 +1,8 @@
-//! What a contender is asked to do, as one word on its command line: `yield:2:2000000`.
+//! The work of a contender, as one word on its command line: `yield:2:2000000`.
 
 use std::{fmt, str::FromStr};
 
-/// One piece of work. Its sizes are in the word, so that a contender in another language gets them, too.
+/// A unit of work. Its sizes are in the word, so that a contender in another language gets them as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// `threads` user threads yield to one another, `yields` times in all.
@@ -21,13 +21,14 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Sumtime of `height`; of a low one several, so that a sample takes long enough to be measured. In a hurry, so
+    /// Sumtime of `height`; several small trees, so that a sample is long enough to be measured. `hurry` divides their
+    /// number.
     /// many times fewer.
     pub(crate) fn sumtime(height: u32, hurry: u64) -> Work {
         Work::Sumtime { height, trees: ((1 << 15_u32.saturating_sub(height)) / hurry).max(1) }
     }
 
-    /// By what the time is divided for the tables.
+    /// The number of operations, by which the tables divide the time.
     pub(crate) fn operations(self) -> u64 {
         match self {
             Work::Yield { yields, .. } => yields,
@@ -39,7 +40,7 @@ impl Work {
         }
     }
 
-    /// More bytes than the events of this work can take: a ring of this size loses none, drained or not.
+    /// Upper bound of the bytes of this work's events: a ring of this size loses none, drained or not.
     pub(crate) fn most_bytes(self) -> u64 {
         match self {
             Work::Yield { yields, .. } => 64 * yields,
@@ -84,7 +85,7 @@ impl FromStr for Work {
         let mut parts = word.split(':');
         let name = parts.next().unwrap_or_default();
         let sizes: Result<Vec<u64>, _> = parts.map(str::parse).collect();
-        let sizes = sizes.map_err(|error| format!("{word}: expected numbers behind the name: {error}"))?;
+        let sizes = sizes.map_err(|error| format!("{word}: expected numbers after the name: {error}"))?;
         match (name, sizes.as_slice()) {
             ("yield", &[threads, yields]) if threads > 0 => Ok(Work::Yield { threads, yields }),
             ("spawn-join", &[times]) => Ok(Work::SpawnJoin { times }),

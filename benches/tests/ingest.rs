@@ -1,4 +1,4 @@
-//! That every reader reads what it is given, and every figure gets its row. Not what they are.
+//! Checks that every reader reads its input, and every figure gets its row, but not their values.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A trace.dat of trace-cmd, and how many events `trace-cmd report` printed of it.
+/// A trace.dat of trace-cmd, and the number of events in the output of `trace-cmd report`.
 fn trace_dat(folder: &Path) -> (PathBuf, usize) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fkt-ingest/tests/fixtures");
     let unpacked = |name: &str| {
@@ -22,7 +22,7 @@ fn trace_dat(folder: &Path) -> (PathBuf, usize) {
     let trace = folder.join("trace.dat");
     std::fs::write(&trace, unpacked("small-tsc-v7-none.dat.zst")).unwrap();
     let report = String::from_utf8(unpacked("small-tsc-v7-none.report.txt.zst")).unwrap();
-    // Behind the line `cpus=2`, each is an event.
+    // After the line `cpus=2`, each line is an event.
     (trace, report.lines().skip(1).count())
 }
 

@@ -1,8 +1,8 @@
-//! That every contender does its work, and every table gets its figures. Not what they are.
+//! Checks that every contender does its work, and every table gets its figures, but not their values.
 
 use std::process::Command;
 
-/// What the program prints, in a hurry.
+/// The output of the program in a shortened run.
 fn printed(arguments: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_runtime"));
     program.args(["--rounds", "1", "--hurry", "100", "--height", "4"]).args(arguments);
@@ -11,7 +11,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The rows of each table that begin with `name` and go on with a figure.
+/// The rows of each table that begin with `name` followed by a figure.
 fn rows<'a>(printed: &'a str, name: &str) -> Vec<Vec<&'a str>> {
     let cells = |line: &'a str| -> Vec<&'a str> {
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
@@ -39,7 +39,7 @@ fn every_contender_has_a_row_in_every_table() {
         assert_eq!(rows(&printed, contender).len(), tables, "{contender}\n{printed}");
     }
     assert!(!printed.contains("LOST"), "{printed}");
-    // Go takes part or says why not.
+    // Go is measured, or its absence is explained.
     let go = rows(&printed, "Go ").len();
     assert!(go == 4 + sumtimes || printed.contains("Go: not installed"), "{printed}");
 }
@@ -55,7 +55,7 @@ fn what_is_recorded_of_a_tree_is_counted_and_nothing_is_lost() {
     let threads = 31 * 20;
     for (all, scheduling) in all.iter().zip(&scheduling) {
         assert_eq!((number(all, lost), number(scheduling, lost)), (0, 0), "{printed}");
-        // Each is created and dispatched, at the very least; begins and ends.
+        // Each thread is at least created and dispatched; it begins and ends.
         assert!(number(scheduling, events) >= 2 * threads, "{printed}");
         assert!(number(all, events) >= 4 * threads, "{printed}");
     }

@@ -1,4 +1,4 @@
-//! The daemon, in four ways.
+//! The daemon, in four variants.
 
 use std::{
     io::{self, ErrorKind},
@@ -11,21 +11,21 @@ use fut::{net::UdpSocket, yield_now};
 use crate::table::Latencies;
 
 fut::events! {
-    /// The client is about to send a datagram to the daemon that polls.
+    /// The client is about to send a datagram to the polling daemon.
     fn sent_msg(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// The polling daemon has received it.
     fn received_msg(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the daemon that blocks.
+    /// The client is about to send a datagram to the blocking daemon.
     fn sent_msg_integrated(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// The blocking daemon has received it.
     fn received_msg_integrated(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the daemon that blocks and is urgent.
+    /// The client is about to send a datagram to the blocking, urgent daemon.
     fn sent_msg_urgent(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// The urgent daemon has received it.
     fn received_msg_urgent(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the daemon that is urgent, in a runtime with a real-time reactor.
+    /// The client is about to send a datagram to the urgent daemon of a runtime with a real-time reactor.
     fn sent_msg_realtime(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// That daemon has received it.
     fn received_msg_realtime(number: u32) => "datagram {number}";
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn message(number: u32, stamp: u64) -> [u8; 12] {
     message
 }
 
-/// The daemon's life.
+/// The daemon's main loop.
 pub(crate) fn receive(
     way: Way,
     socket: net::UdpSocket,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub(crate) const HEAD: &str = "way                        p50         p90         p99         max  us";
 
-/// In the order in which they came.
+/// In the order of arrival.
 #[derive(Default)]
 pub(crate) struct Latencies(Vec<Duration>);
 
@@ -17,7 +17,7 @@ impl Latencies {
         self.micros(0.99)
     }
 
-    /// The smallest latency that `share` of all do not exceed.
+    /// The smallest latency that `share` of all latencies do not exceed.
     fn micros(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

@@ -1,5 +1,5 @@
-//! Where an output goes. A file or a folder gets its name when it is whole: until then it has another one beside it,
-//! and if something fails nothing stays.
+//! The destination of an output. A file or a folder gets its name when it is complete; until then it has a temporary
+//! name in the same folder, and is removed on failure.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,36 +13,36 @@ use crate::folder::{Folder, Identity, create_parents, free_name, is_folder};
 use crate::kind::kind_name;
 use crate::owner::{Owner, check_owner};
 
-/// What an output may take the place of.
+/// What an output may replace.
 #[derive(Clone, Copy, Debug)]
 pub struct Replaceable {
-    /// For messages: `a super-trace`.
+    /// The expected kind, for messages: `a super-trace`.
     pub expected: &'static str,
-    /// Whether a file or a symbolic link may be. The link is removed, not what it points to.
+    /// Whether it may replace a file or a symbolic link. The link is removed, not its target.
     pub files: bool,
-    /// Whether this folder may be.
+    /// Whether it may replace this folder.
     pub folder: fn(&Folder) -> bool,
 }
 
-/// Something that is being written.
+/// An output that is being written.
 #[derive(Debug)]
 pub struct Destination {
     parent: Folder,
     name: OsString,
     partial: OsString,
-    /// What was made, held open: so nothing else gets its inode's number when it is removed.
+    /// The file or folder, held open so that its inode's number is not reused when it is removed.
     made: Option<OwnedFd>,
     replaceable: Option<Replaceable>,
 }
 
 impl Destination {
-    /// Begins something that will be at `target`. What is there already, and may be replaced, stays until
-    /// [`finish`](Self::finish). `owner` gets what is made.
+    /// Begins an output at `target`. An existing target that may be replaced is kept until [`finish`](Self::finish).
+    /// `owner` becomes the owner of the output.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something is there and nothing may be replaced;
-    /// [`io::ErrorKind::PermissionDenied`] if it belongs to another user; [`io::ErrorKind::InvalidInput`] when it is
-    /// of another kind than what may be replaced; [`io::ErrorKind::NotFound`] when there is no such folder to put it in.
+    /// [`io::ErrorKind::AlreadyExists`] when the target exists and nothing may be replaced;
+    /// [`io::ErrorKind::PermissionDenied`] when it belongs to another user; [`io::ErrorKind::InvalidInput`] when it is
+    /// of a kind that may not be replaced; [`io::ErrorKind::NotFound`] when its parent folder does not exist.
     pub fn new(
         target: &Path,
         replaceable: Option<Replaceable>,
@@ -55,10 +55,10 @@ impl Destination {
         Ok(destination)
     }
 
-    /// The same, where folders above `target` may be missing: they are made.
+    /// As [`new`](Self::new), but creates missing folders above `target`.
     ///
     /// # Errors
-    /// As those of [`new`](Self::new).
+    /// As [`new`](Self::new).
     pub fn with_parents(
         target: &Path,
         replaceable: Option<Replaceable>,
@@ -68,30 +68,30 @@ impl Destination {
         Destination::new(target, replaceable, owner)
     }
 
-    /// Makes it a file, and gives that.
+    /// Creates the output as a file, and returns it.
     ///
     /// # Errors
-    /// When it cannot be made, or was made before.
+    /// When it cannot be created, or was already created.
     pub fn file(&mut self) -> io::Result<File> {
         let file = self.parent.create_file(&self.partial)?;
         self.made = Some(file.as_fd().try_clone_to_owned()?);
         Ok(file)
     }
 
-    /// Makes it a folder, and gives that.
+    /// Creates the output as a folder, and returns it.
     ///
     /// # Errors
-    /// When it cannot be made, or was made before.
+    /// When it cannot be created, or was already created.
     pub fn folder(&mut self) -> io::Result<Folder> {
         let folder = self.parent.create_folder(&self.partial)?;
         self.made = Some(folder.as_fd().try_clone_to_owned()?);
         Ok(folder)
     }
 
-    /// It is whole: gives it its name. What had that name is removed.
+    /// Completes the output: gives it its name, and removes what had that name.
     ///
     /// # Errors
-    /// When it cannot be renamed, or another process has replaced it; what had the name is still there then.
+    /// When it cannot be renamed, or another process has replaced it; what had the name is then kept.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.is_there() {
             return Err(changed());
@@ -106,7 +106,8 @@ impl Destination {
                     false => Err(changed()),
                 };
                 if let Err(error) = renamed {
-                    // The old one is better than none; if this fails too, it is still there under the other name.
+                    // The old output is better than none. If this fails as well, it is still there under its temporary
+                    // name.
                     let _ = self.parent.rename(&before, &self.name);
                     return Err(error);
                 }
@@ -118,14 +119,14 @@ impl Destination {
         Ok(())
     }
 
-    /// Whether what was made has still the name it was made with.
+    /// Whether its temporary name still refers to it.
     fn is_there(&self) -> bool {
         let Some(made) = &self.made else { return false };
         let found = self.parent.identity_of(&self.partial);
         found.is_ok_and(|found| Identity::of_file(made).is_ok_and(|made| made == found))
     }
 
-    /// What has its name now and will be replaced, if anything has it.
+    /// What will be replaced: the file or folder that now has the name, if there is one.
     fn replaced(&self) -> io::Result<Option<Identity>> {
         let found = match self.parent.stat(&self.name) {
             Ok(found) => found,
@@ -160,12 +161,12 @@ impl Destination {
 impl Drop for Destination {
     fn drop(&mut self) {
         if self.is_there() {
-            // That this fails, nobody can mend here.
+            // A failure cannot be handled here.
             let _ = self.parent.remove_tree(&self.partial);
         }
     }
 }
 
 fn changed() -> io::Error {
-    io::Error::other("somebody has put something else in its place while it was written")
+    io::Error::other("another process replaced it while it was written")
 }

@@ -1,4 +1,4 @@
-//! A folder by its descriptor, and what is made, read and removed in it by name.
+//! A folder, opened by descriptor, and operations on names in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -22,10 +22,10 @@ use crate::regular::{READ, check_regular};
 const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const FOLDER_MODE: Mode = Mode::RWXU;
-/// Folders within folders that [`Folder::remove_tree`] goes into; ours are three deep.
+/// Nesting depth to which [`Folder::remove_tree`] removes folders; ours have three levels.
 const MOST_LEVELS: u32 = 16;
 
-/// An open folder. Names are looked up in this very folder, whatever its path leads to by now.
+/// An open folder. Names are looked up in this folder, even if its path now leads to another.
 #[derive(Debug)]
 pub struct Folder {
     descriptor: OwnedFd,
@@ -33,7 +33,7 @@ pub struct Folder {
     owner: Option<Owner>,
 }
 
-/// Which file or folder it is, whatever its name.
+/// The identity of a file or folder, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -41,22 +41,22 @@ pub(crate) struct Identity {
 }
 
 impl Folder {
-    /// Opens a folder to read what is in it; it may be anybody's. Symbolic links to it are followed.
+    /// Opens a folder for reading; it may belong to any user. Symbolic links to it are followed.
     ///
     /// # Errors
-    /// When there is none, or it may not be read.
+    /// When it does not exist, or may not be read.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let descriptor = openat(CWD, path, OPEN_FOLDER, Mode::empty())?;
         Ok(Folder { descriptor, path: path.to_path_buf(), owner: None })
     }
 
-    /// Opens a folder of the caller's own, to change what is in it. A symbolic link is refused.
+    /// Opens a folder that belongs to the caller, for writing. A symbolic link is refused.
     ///
     /// # Errors
-    /// When there is none; [`io::ErrorKind::PermissionDenied`] if it belongs to another user or others may write
+    /// When it does not exist; [`io::ErrorKind::PermissionDenied`] when it belongs to another user or others may write
     /// to it.
     pub fn open_own(path: &Path, owner: Option<Owner>) -> io::Result<Folder> {
-        // With a slash at its end, a link would be followed.
+        // With a slash at the end of the path, a link would be followed.
         let path: &Path = path.components().as_path();
         let opened = openat(CWD, path, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let descriptor = opened.map_err(|error| match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
@@ -72,12 +72,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a folder, together with those above it that are missing; or takes an empty one of the caller's own. Its
-    /// mode is 0700 afterwards. It is given to `owner`, if there is one.
+    /// Creates a folder, and missing folders above it; or takes an existing empty one that belongs to the caller. Its
+    /// mode is then 0700. `owner`, if given, becomes its owner.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something is in it; as those of [`open_own`](Folder::open_own); and when
-    /// it cannot be made.
+    /// [`io::ErrorKind::AlreadyExists`] when it is not empty; those of [`open_own`](Folder::open_own); and when it
+    /// cannot be created.
     pub fn create_or_take_empty(path: &Path, owner: Option<Owner>) -> io::Result<Folder> {
         match Folder::open_own(path, owner) {
             Ok(folder) => {
@@ -96,11 +96,11 @@ impl Folder {
         }
     }
 
-    /// The folder in which `path` is or will be, and its name there. That folder may be anybody's: what is made in it
-    /// belongs to the caller, and to `owner` afterwards.
+    /// The folder that contains `path`, or will contain it, and its name there. That folder may belong to any user:
+    /// files created in it belong to the caller, or to `owner`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such folder; [`io::ErrorKind::InvalidInput`] when the path does
+    /// [`io::ErrorKind::NotFound`] when the folder does not exist; [`io::ErrorKind::InvalidInput`] when the path does
     /// not end in a name.
     pub fn parent_of(path: &Path, owner: Option<Owner>) -> io::Result<(Folder, OsString)> {
         let Some(name) = path.file_name() else {
@@ -123,9 +123,9 @@ impl Folder {
         &self.path
     }
 
-    /// A name in it, as messages have it.
+    /// The path of a name in it, for messages.
     pub fn path_of(&self, name: impl AsRef<OsStr>) -> PathBuf {
-        // Of a file here, the name is enough.
+        // For a file in the current folder, the name is enough.
         if self.path.as_os_str() == "." { name.as_ref().into() } else { self.path.join(name.as_ref()) }
     }
 
@@ -134,15 +134,15 @@ impl Folder {
         self.owner
     }
 
-    /// Makes a file, to be written and read; mode 0600.
+    /// Creates a file, for reading and writing; mode 0600.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something has that name, a symbolic link to nowhere included.
+    /// [`io::ErrorKind::AlreadyExists`] when the name exists, even as a dangling symbolic link.
     pub fn create_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = component(name.as_ref())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.descriptor, name, flags, FILE_MODE)?;
-        // Whatever the umask and the folder's default access list say.
+        // Independent of the umask and of the folder's default access list.
         fchmod(&file, FILE_MODE)?;
         if let Some(owner) = self.owner {
             owner.give(&file)?;
@@ -150,26 +150,26 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// Makes a folder in it; mode 0700.
+    /// Creates a folder in it; mode 0700.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something has that name.
+    /// [`io::ErrorKind::AlreadyExists`] when the name exists.
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = component(name.as_ref())?;
         mkdirat(&self.descriptor, name, FOLDER_MODE)?;
         let descriptor = openat(&self.descriptor, name, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
         let folder = Folder { descriptor, path: self.path.join(name), owner: self.owner };
-        // Where others may rename, it may be another one by now.
+        // If others may rename in this folder, it may be another folder by now.
         folder.check_own()?;
         folder.make_private()?;
         Ok(folder)
     }
 
-    /// Opens a file for writing that this process or another one has made here by [`create_file`](Self::create_file);
-    /// call it in folders of the caller's own only.
+    /// Opens for writing a file that this or another process has created here with [`create_file`](Self::create_file).
+    /// Use it only in folders that belong to the caller.
     ///
     /// # Errors
-    /// As those of [`open_file`](Self::open_file); and if it belongs to another user or has a second name.
+    /// Those of [`open_file`](Self::open_file); and when it belongs to another user or has a second name.
     pub fn reopen_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = component(name.as_ref())?;
         self.check_own()?;
@@ -186,11 +186,11 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// Opens a regular file in it for reading. It never waits.
+    /// Opens a regular file in it for reading. It never blocks.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when `name` is not one plain component (`../x`, `/etc/passwd`), or is the name of
-    /// a symbolic link, a folder, a FIFO, a device or a socket.
+    /// [`io::ErrorKind::InvalidInput`] when `name` is not a single plain component (`../x`, `/etc/passwd`), or is the
+    /// name of a symbolic link, a folder, a FIFO, a device or a socket.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = component(name.as_ref())?;
         check_regular(FileType::from_raw_mode(self.stat(name)?.st_mode))?;
@@ -202,19 +202,19 @@ impl Folder {
     /// Opens a folder in it for reading; symbolic links are refused.
     ///
     /// # Errors
-    /// When there is none, or `name` is not one plain component.
+    /// When it does not exist, or `name` is not a single plain component.
     pub fn open_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = component(name.as_ref())?;
         let descriptor = openat(&self.descriptor, name, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Folder { descriptor, path: self.path.join(name), owner: self.owner })
     }
 
-    /// Whether something has this name, be it a symbolic link to nowhere.
+    /// Whether the name exists, even as a dangling symbolic link.
     pub fn has(&self, name: impl AsRef<OsStr>) -> bool {
         component(name.as_ref()).is_ok_and(|name| self.stat(name).is_ok())
     }
 
-    /// Whether something with this name is a folder; a symbolic link to one is none.
+    /// Whether the name is that of a folder; a symbolic link to a folder does not count.
     pub fn has_folder(&self, name: impl AsRef<OsStr>) -> bool {
         component(name.as_ref()).and_then(|name| self.stat(name)).is_ok_and(|found| is_folder(&found))
     }
@@ -236,14 +236,14 @@ impl Folder {
         Ok(names)
     }
 
-    /// Gives something in it another name that is free.
+    /// Renames a file or folder to a name that does not exist.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when it is not.
+    /// [`io::ErrorKind::AlreadyExists`] when the new name exists.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (component(from.as_ref())?, component(to.as_ref())?);
         match renameat_with(&self.descriptor, from, &self.descriptor, to, RenameFlags::NOREPLACE) {
-            // Not every file system can tell.
+            // Not every file system supports the check.
             Err(Errno::INVAL | Errno::NOSYS) if self.stat(to).is_ok() => {
                 Err(io::ErrorKind::AlreadyExists.into())
             }
@@ -252,54 +252,53 @@ impl Folder {
         }
     }
 
-    /// Gives a file in it another name, and takes that name from the file that has it; call it in folders of the
-    /// caller's own only.
+    /// Renames a file in it, replacing the file with the new name. Use it only in folders that belong to the caller.
     ///
     /// # Errors
-    /// When the folder is not the caller's own.
+    /// When the folder does not belong to the caller.
     pub fn replace(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (component(from.as_ref())?, component(to.as_ref())?);
         self.check_own()?;
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Writes a whole file: one that was there before is there until the new one is whole. Call it in folders of the
-    /// caller's own only.
+    /// Writes a file completely: an existing one is kept until the new one is complete. Use it only in folders that
+    /// belong to the caller.
     ///
     /// # Errors
-    /// When it cannot be written; nothing is left of it then.
+    /// When it cannot be written; no part of it is then left.
     pub fn write_file(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
         let name = component(name.as_ref())?;
         let partial = free_name(name, "partial");
         let mut file = self.create_file(&partial)?;
         let written = io::Write::write_all(&mut file, bytes).and_then(|()| self.replace(&partial, name));
         if written.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = self.remove_file(&partial);
         }
         written
     }
 
-    /// Removes a name that is not a folder's.
+    /// Removes a name other than a folder's.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(unlinkat(&self.descriptor, component(name.as_ref())?, AtFlags::empty())?)
     }
 
-    /// Removes something, a folder with all that is in it. Symbolic links are removed, not followed.
+    /// Removes a file, or a folder with its content. Symbolic links are removed, not followed.
     ///
     /// # Errors
-    /// When something in it cannot be removed, or folders are nested deeper than 16 levels.
+    /// When a part of it cannot be removed, or folders are nested deeper than 16 levels.
     pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         remove_tree(self.descriptor.as_fd(), component(name.as_ref())?, MOST_LEVELS)
     }
 
-    /// Removes this folder itself with all that is in it, if it still has its name.
+    /// Removes this folder with its content, if it still has its name.
     ///
     /// # Errors
-    /// As those of [`remove_tree`](Self::remove_tree).
+    /// Those of [`remove_tree`](Self::remove_tree).
     pub fn remove(self) -> io::Result<()> {
         for inside in self.names()? {
             self.remove_tree(inside)?;
@@ -311,19 +310,20 @@ impl Folder {
         Ok(())
     }
 
-    /// Locks it, as long as this folder is open; `false` if another process has. A process that dies unlocks it.
+    /// Locks it as long as this folder is open; `false` if another process has locked it. The lock ends with its
+    /// process.
     pub fn lock(&self) -> bool {
-        // File systems that know no locks on folders have none that is taken.
+        // On file systems without locks on folders, it always succeeds.
         flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub fn unlock(&self) {
-        // What was not locked need not be unlocked.
+        // If it was not locked, nothing has to be released.
         let _ = flock(&self.descriptor, FlockOperation::Unlock);
     }
 
-    /// Waits until its names are on the disk.
+    /// Waits until its entries are on the disk.
     ///
     /// # Errors
     /// When they could not be written.
@@ -331,7 +331,7 @@ impl Folder {
         Ok(fsync(&self.descriptor)?)
     }
 
-    /// Rule 3: it belongs to the caller, and no other user may write to it.
+    /// Checks rule 3: it belongs to the caller, and no other user may write to it.
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] if not, with the owner or the mode that was found.
@@ -384,14 +384,14 @@ pub(crate) fn is_folder(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
-/// A name in the same folder that cannot be guessed.
+/// An unpredictable name in the same folder.
 pub(crate) fn free_name(name: &OsStr, what: &str) -> OsString {
     let mut free = name.to_os_string();
     free.push(format!(".{what}-{:016x}", RandomState::new().hash_one(std::process::id())));
     free
 }
 
-/// Makes the folders above `path` that are missing.
+/// Creates missing folders above `path`.
 pub(crate) fn create_parents(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(parent(path))
 }
@@ -400,7 +400,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The same, if it is one plain component of a path.
+/// The name, if it is a single plain component of a path.
 fn component(name: &OsStr) -> io::Result<&OsStr> {
     let bytes = name.as_bytes();
     if bytes.is_empty() || bytes == b"." || bytes == b".." || bytes.contains(&b'/') || bytes.contains(&0) {

@@ -1,4 +1,4 @@
-//! What something is, in a word for messages.
+//! Names of file types, for messages.
 
 use rustix::fs::FileType;
 
@@ -12,6 +12,6 @@ pub(crate) fn kind_name(file_type: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice => "a character device",
         FileType::BlockDevice => "a block device",
-        _ => "something unknown",
+        _ => "a file of unknown type",
     }
 }

@@ -1,4 +1,4 @@
-//! The owner of new files, and whose files count as the caller's own.
+//! The owner of new files, and of files that count as the caller's own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use rustix::fs::{Gid, Uid, fchown};
 use rustix::process::geteuid;
 
-/// A user on whose behalf the caller runs: e.g. the user that called sudo. New files and folders are given to this user,
-/// and this user's count as the caller's own.
+/// A user on whose behalf the caller runs, for example the user that called sudo. New files and folders get this owner,
+/// and this user's files count as the caller's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The user's number.
+    /// User id.
     pub uid: u32,
-    /// The number of the user's group.
+    /// Id of the user's group.
     pub gid: u32,
 }
 
@@ -22,7 +22,7 @@ impl Owner {
     }
 }
 
-/// An error if a user's files are not the caller's own.
+/// Returns an error if files of user `found` are not the caller's own.
 pub(crate) fn check_owner(found: u32, on_behalf_of: Option<Owner>) -> io::Result<()> {
     let caller = geteuid().as_raw();
     if found == caller || on_behalf_of.is_some_and(|owner| owner.uid == found) {

@@ -1,4 +1,4 @@
-//! Opens inputs: regular files only.
+//! Opens input files: regular files only.
 
 use std::fs::File;
 use std::io;
@@ -8,17 +8,18 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use crate::kind::kind_name;
 
-/// Without O_NONBLOCK, a FIFO that another process puts here between `stat` and `open` would make us wait for its writer.
+/// Without O_NONBLOCK, a FIFO that another process puts here between `stat` and `open` would block us until it has a
+/// writer.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Opens a regular file for reading; symbolic links to it are followed. It never waits.
+/// Opens a regular file for reading; symbolic links to it are followed. It never blocks.
 ///
 /// # Errors
-/// When there is none, or it cannot be read; [`io::ErrorKind::InvalidInput`] for a folder, a FIFO, a device or a socket,
-/// which is not opened.
+/// When it does not exist, or cannot be read; [`io::ErrorKind::InvalidInput`] for a folder, a FIFO, a device or a
+/// socket, which is not opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // First, since opening some devices has effects.
+    // Before opening, because opening some devices has side effects.
     check_regular(FileType::from_raw_mode(statat(CWD, path, AtFlags::empty())?.st_mode))?;
     let file = openat(CWD, path, READ, Mode::empty())?;
     check_regular(FileType::from_raw_mode(fstat(&file)?.st_mode))?;

@@ -1,4 +1,4 @@
-//! Folders that a hostile user has prepared, and folders of the caller's own.
+//! Folders prepared by a hostile user, and folders that belong to the caller.
 
 #[path = "../../fut/tests/common/skipped.rs"]
 mod skipped;
@@ -13,7 +13,7 @@ use sigmund_files::{Destination, Folder, Owner, Replaceable, open_regular};
 
 const NOBODY: u32 = 65534;
 
-/// A test that needs root: `false`, and said where it is seen, if this is not root.
+/// Whether this is root; if not, the test is reported as skipped.
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -41,7 +41,7 @@ fn what_is_made_is_for_its_owner_alone() {
     folder.create_folder("inner").unwrap().create_file("y").unwrap();
     assert_eq!((mode(&run), mode(&run.join("x"))), (0o700, 0o600));
     assert_eq!((mode(&run.join("inner")), mode(&run.join("inner/y"))), (0o700, 0o600));
-    // An empty one that was there becomes so.
+    // An existing empty folder becomes private as well.
     let empty = dir.path().join("empty");
     fs::create_dir(&empty).unwrap();
     fs::set_permissions(&empty, Permissions::from_mode(0o755)).unwrap();
@@ -62,13 +62,13 @@ fn a_folder_that_others_may_write_is_refused() {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         assert!(error.to_string().contains(&format!("mode {bits:04o}")), "{error}");
         assert_eq!(mode(&path), bits, "nothing is changed");
-        // What is made in it is all the same the caller's own.
+        // What is created in it still belongs to the caller.
         Folder::create_or_take_empty(&path.join("run"), None).unwrap();
     }
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_refused_unless_the_caller_runs_for_them() {
+fn a_folder_of_another_user_is_refused_unless_the_caller_runs_on_their_behalf() {
     if !is_root() {
         return;
     }
@@ -112,12 +112,12 @@ fn nothing_that_has_the_name_is_opened_or_followed() {
     }
     folder.create_file("x").unwrap();
     assert_eq!(folder.rename("x", "hard").unwrap_err().kind(), ErrorKind::AlreadyExists);
-    // A whole file takes the place of a link, and the link's target stays.
+    // A new file replaces a link, and the link's target is kept.
     folder.write_file("link", b"new").unwrap();
     assert_eq!(fs::read(path.join("link")).unwrap(), b"new");
     assert_eq!(fs::read(&target).unwrap(), b"precious");
     assert!(!dir.path().join("nowhere").exists());
-    // A link to a folder is none, with a slash behind it neither.
+    // A link to a folder does not count as one, even with a slash after it.
     symlink(&path, dir.path().join("alias")).unwrap();
     for name in ["alias", "alias/"] {
         let error = Folder::open_own(&dir.path().join(name), None).unwrap_err();
@@ -140,7 +140,7 @@ fn a_folder_is_the_same_when_its_name_leads_elsewhere() {
     assert!(dir.path().join("moved/x").exists() && !elsewhere.join("x").exists());
     assert!(folder.remove().is_ok());
     assert_eq!(fs::read(elsewhere.join("precious")).unwrap(), b"years");
-    assert!(path.symlink_metadata().is_ok(), "the link that somebody made is theirs");
+    assert!(path.symlink_metadata().is_ok(), "another user's link is kept");
     assert_eq!(fs::read_dir(dir.path().join("moved")).unwrap().count(), 0);
 }
 
@@ -167,7 +167,7 @@ fn a_name_is_one_component() {
 }
 
 #[test]
-fn only_regular_files_are_read_and_nobody_waits() {
+fn only_regular_files_are_read_and_opening_never_blocks() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::create_or_take_empty(&dir.path().join("run"), None).unwrap();
     let path = |name: &str| folder.path_of(name);
@@ -183,7 +183,7 @@ fn only_regular_files_are_read_and_nobody_waits() {
         }
     }
     assert!(open_regular(Path::new("/dev/null")).unwrap_err().to_string().contains("a character device"));
-    // Given by hand, a link is followed; in a folder that somebody else may have filled, it is not.
+    // `open_regular` follows a link; in a folder that another user may have filled, links are refused.
     let mut text = String::new();
     open_regular(&path("link")).unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(text, "text");
@@ -202,12 +202,12 @@ fn what_is_there_stays_until_the_new_one_is_whole() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     drop(given_up);
     assert_eq!(fs::read_to_string(&target).unwrap(), "old");
-    // A folder takes the place of a file.
+    // A folder replaces a file.
     let mut whole = Destination::new(&target, Some(ANYTHING), None).unwrap();
     whole.folder().unwrap().write_file("y", b"new").unwrap();
     whole.finish().unwrap();
     assert_eq!(fs::read_to_string(target.join("y")).unwrap(), "new");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
     let error = Destination::new(&dir.path().join("no/x"), None, None).unwrap_err();
     assert!(error.to_string().contains("there is no folder"), "{error}");
 }
@@ -224,7 +224,7 @@ fn what_is_replaced_is_of_the_expected_kind_and_the_callers_own() {
         let error = Destination::new(&dir.path().join(name), Some(files), None).unwrap_err();
         assert_eq!(error.to_string(), format!("expected a picture to overwrite, found {found}"));
     }
-    // A link is removed, and what it leads to stays.
+    // A link is removed, and its target is kept.
     let link = dir.path().join("link");
     symlink(&work, &link).unwrap();
     let mut destination = Destination::new(&link, Some(files), None).unwrap();
@@ -254,7 +254,7 @@ fn what_is_replaced_is_of_the_expected_kind_and_the_callers_own() {
 }
 
 #[test]
-fn what_somebody_put_in_its_place_meanwhile_does_not_get_the_name() {
+fn a_replacement_by_another_process_does_not_get_the_name() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("x");
     let mut destination = Destination::new(&target, None, None).unwrap();
@@ -263,12 +263,12 @@ fn what_somebody_put_in_its_place_meanwhile_does_not_get_the_name() {
     fs::remove_file(&partial).unwrap();
     symlink("/etc/passwd", &partial).unwrap();
     let error = destination.finish().unwrap_err();
-    assert!(error.to_string().contains("somebody has put something else"), "{error}");
+    assert!(error.to_string().contains("another process replaced it"), "{error}");
     assert!(target.symlink_metadata().is_err());
-    // It is not ours to remove either.
+    // It does not belong to us, so it is not removed either.
     assert!(partial.symlink_metadata().is_ok());
 
-    // Something that got the name first stays.
+    // A file that got the name first is kept.
     let mut destination = Destination::new(&target, None, None).unwrap();
     destination.file().unwrap();
     fs::write(&target, "theirs").unwrap();

@@ -1,6 +1,6 @@
-//! How fast a trace of FxT is read: `fxt_speed FILE`. The file is made if it is not there: three million records of
-//! three arguments, as those of a program with FUT probes on x86-64. The second time counts; `fxt_print -f FILE` is
-//! what to compare with.
+//! Measures the speed of reading an FxT trace: `fxt_speed FILE`. If the file does not exist, it is created: three
+//! million records of three arguments, as from a program with FUT probes on x86-64. The second run counts; compare it
+//! with `fxt_print -f FILE`.
 
 use std::io::Write;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The blocks that `fxt_print` wants, and records of forty codes.
+/// The blocks that `fxt_print` requires, and records of forty codes.
 fn make(path: &Path) -> std::io::Result<()> {
     let block = |block_type: u32, content: &[u8]| {
         let size = (16 + content.len() as u64).to_le_bytes();

@@ -1,5 +1,5 @@
-//! How fast a trace file of any kind is read: `read_speed FILE [PASSES]`. One thread, stream after stream; the first time
-//! is slower. Opening is timed apart.
+//! Measures the speed of reading a trace file of any format: `read_speed FILE [PASSES]`. One thread, stream after
+//! stream; the first pass is slower. Opening is timed separately.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Records the whole machine for some seconds: `record_kernel FOLDER 5 [BUFFER_KIB [SUB_BUFFER_KIB]]`.
 //!
-//! Prints what recording cost: the time of the threads that move pages, as a share of one CPU.
+//! Prints the cost of recording: the CPU time of the threads that move pages, as a share of one CPU.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! The events of a trace.dat as the kernel itself words them, as `trace-cmd report -N` does: `report FILE [--host]`. With
-//! `--host`, the times of a guest's recording are those of its host.
+//! Prints the events of a trace.dat in the kernel's own format, like `trace-cmd report -N`: `report FILE [--host]`.
+//! With `--host`, the times of a guest's recording are converted to its host's clock.
 
 use std::error::Error;
 use std::io::{BufWriter, ErrorKind, Write};

@@ -1,16 +1,16 @@
-//! Takes bytes from the front of a slice. Each cut has a name and fails by it; none looks past the end.
+//! Cuts bytes from the front of a slice. Each cut has a name, which its error contains; none reads past the end.
 //!
 //! Numbers are little endian, except for a [`Cut`] with another byte order ([`Cut::with_order`]).
 
 use crate::error::ParseError;
 
-/// Which byte of a number comes first.
+/// The byte order of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
-    /// The least significant one.
+    /// Little endian.
     #[default]
     Little,
-    /// The most significant one.
+    /// Big endian.
     Big,
 }
 
@@ -41,7 +41,7 @@ impl ByteOrder {
     }
 }
 
-/// The bytes that are left, and where in the file they begin.
+/// The remaining bytes, and their position in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut<'a> {
     bytes: &'a [u8],
@@ -55,28 +55,28 @@ impl<'a> Cut<'a> {
         Cut { bytes, at, order: ByteOrder::Little }
     }
 
-    /// The same bytes, of which numbers are read in this order.
+    /// The same bytes, with this byte order for numbers.
     pub(crate) fn with_order(self, order: ByteOrder) -> Cut<'a> {
         Cut { order, ..self }
     }
 
-    /// The order in which numbers are read.
+    /// The byte order of numbers.
     pub(crate) fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// What follows byte `at` of the file; empty when the file ends before.
+    /// The bytes of the file from byte `at` on; empty if the file ends before.
     pub(crate) fn of_file(file: &'a [u8], at: u64) -> Cut<'a> {
         let bytes = usize::try_from(at).ok().and_then(|at| file.get(at..)).unwrap_or_default();
         Cut::new(bytes, at)
     }
 
-    /// Where in the file the next byte is.
+    /// The position of the next byte in the file.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes
     }
@@ -117,7 +117,7 @@ impl<'a> Cut<'a> {
         Ok(self.order.u64(self.array(part)?))
     }
 
-    /// The bytes up to the next NUL, as text; the NUL is taken too.
+    /// The bytes up to the next NUL, as text. The NUL is consumed as well.
     pub(crate) fn text(&mut self, part: &'static str) -> Result<String, ParseError> {
         let Some(len) = self.bytes.iter().position(|b| *b == 0) else {
             let found = format!("none in {} bytes", self.bytes.len());
@@ -128,7 +128,7 @@ impl<'a> Cut<'a> {
         Ok(text)
     }
 
-    /// Exactly these bytes.
+    /// Consumes exactly these bytes.
     pub(crate) fn tag(&mut self, tag: &[u8], part: &'static str) -> Result<(), ParseError> {
         let mut ahead = self.clone();
         let found = ahead.bytes(tag.len() as u64, part)?;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_that_does_not_fit_says_where_and_leaves_the_rest() {
+    fn a_cut_that_does_not_fit_names_the_place_and_leaves_the_rest() {
         let mut cut = Cut::new(&[1, 0, 2], 4096);
         assert_eq!(cut.u16("length").unwrap(), 1);
         let parse_error = cut.u32("body").unwrap_err();

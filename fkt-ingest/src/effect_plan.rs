@@ -1,5 +1,5 @@
-//! What a known event does to the state, and which of its numbers are needed for it: the same for every format. What events
-//! mean is in [`sigmund_model::vocabulary`].
+//! The effect of a known event on the state, and the numbers it needs: the same for every format. The meanings of
+//! events are in [`sigmund_model::vocabulary`].
 
 use sigmund_model::vocabulary::{InterruptKind, KnownEvent, Meaning, Role};
 use sigmund_model::{Context, Cpu, Effect, EventType, Lwp, PrevState};
@@ -19,8 +19,8 @@ pub(crate) enum EffectPlan<At> {
 }
 
 impl<At: Copy> EffectPlan<At> {
-    /// The plan for this event; `at` gives the position of the number in a field. [`EffectPlan::None`] for an event whose
-    /// meaning is not known, that does nothing to the kernel's state, or that lacks a number.
+    /// The plan for this event; `at` gives the position of the number in a field. [`EffectPlan::None`] for an event
+    /// whose meaning is not known, that has no effect on the kernel's state, or that lacks a number.
     pub(crate) fn of(event_type: &EventType, at: impl Fn(usize) -> Option<At>) -> EffectPlan<At> {
         let known = KnownEvent::of(event_type);
         known.and_then(|known| EffectPlan::of_known(&known, at)).unwrap_or(EffectPlan::None)
@@ -45,7 +45,7 @@ impl<At: Copy> EffectPlan<At> {
         })
     }
 
-    /// The effect of an event with these numbers; [`Effect::None`] if one that it needs is missing.
+    /// The effect of an event with these numbers; [`Effect::None`] if a number is missing.
     #[inline]
     pub(crate) fn effect(
         self,
@@ -99,13 +99,13 @@ pub(crate) fn lwp(number: i64) -> Option<Lwp> {
     u32::try_from(number).ok().map(Lwp)
 }
 
-/// In what a CPU is between the entry to this kind of interrupt and its exit.
+/// The context of a CPU between the entry to this kind of interrupt and its exit.
 pub(crate) fn interrupt_context(kind: InterruptKind) -> Context {
     if kind == InterruptKind::Softirq { Context::Softirq } else { Context::Irq }
 }
 
-/// The number by which an interrupt differs from all others. The numbers of devices' interrupts, of softirqs and of vectors
-/// overlap: −1 − vec is a softirq, 0x1000 + vector a vector.
+/// A number that is unique among interrupts of all kinds, because the numbers of devices' interrupts, of softirqs and
+/// of vectors overlap: −1 − vec is a softirq, 0x1000 + vector a vector.
 pub(crate) fn interrupt_number(kind: InterruptKind, number: i64) -> Option<i64> {
     match kind {
         InterruptKind::Irq => Some(number),
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!(effect("sched_switch", &["next_tid", "prev_tid", "prev_state"], &[8, 7, 1]), switch(1));
         assert_eq!(effect("sched_switch", &["prev_comm"], &[7]), Effect::None);
-        // LTTng's context `pid` is before the fields, and is the process that wakes.
+        // LTTng's context `pid` precedes the fields, and is the process of the waker.
         assert_eq!(effect("sched_waking", &["pid", "comm", "tid"], &[3, 0, 9]), Effect::LwpWaking(Lwp(9)));
         assert_eq!(effect("sched_waking", &["pid"], &[-1]), Effect::None);
     }

@@ -1,10 +1,10 @@
-//! What can go wrong: which input, where in it, what was expected and what was there.
+//! Errors: which input, where in it, what was expected and what was found.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an input could not be used, or a recording not be made.
+/// Why an input could not be used, or a recording could not be made.
 ///
 /// Its text is `trace.dat: at byte 4096 (options section): expected 16 bytes, found 4`.
 #[derive(Debug)]
@@ -18,11 +18,11 @@ struct Inner {
     source: Option<io::Error>,
 }
 
-/// Where an input is not what its format says.
+/// The position in an input where it violates its format.
 #[derive(Debug)]
 enum ErrorPosition {
     Bytes(ParseError),
-    /// In a text, by the number of its line.
+    /// In a text, by line number.
     Line {
         number: u64,
         expected: String,
@@ -30,24 +30,24 @@ enum ErrorPosition {
     },
 }
 
-/// What kind of failure it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     Io,
-    /// The input is of another kind altogether.
+    /// The input has another format.
     NotThisFormat,
-    /// The input is of the right kind, in a variant that is not read yet.
+    /// The input has the right format, in a variant that is not supported.
     Unsupported,
-    /// The input contradicts its own format, or ends where its head should be.
+    /// The input contradicts its own format, or ends within its header.
     Damaged,
 }
 
-/// A place where the bytes are not what the format says.
+/// A place where the bytes violate the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParseError {
-    /// Byte in the file; for compressed data, the byte where the compressed part begins.
+    /// Byte in the file; for compressed data, the start of the compressed part.
     pub(crate) at: u64,
     /// What was being read.
     pub(crate) part: &'static str,
@@ -62,17 +62,17 @@ impl fmt::Display for ParseError {
 }
 
 impl Error {
-    /// What kind of failure it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file, or the kernel's control file, that it is about.
+    /// The file, or the kernel's control file, that the error concerns.
     pub fn input(&self) -> &Path {
         &self.0.input
     }
 
-    /// The byte in the file, where there is one.
+    /// The byte in the file, if there is one.
     pub fn offset(&self) -> Option<u64> {
         match &self.0.position {
             Some(ErrorPosition::Bytes(parse_error)) => Some(parse_error.at),
@@ -98,7 +98,7 @@ impl Error {
         }))
     }
 
-    /// For texts, where people look for a line.
+    /// An error in a text, where people look for a line number.
     pub(crate) fn in_line(input: &Path, number: u64, expected: String, found: String) -> Error {
         let position = Some(ErrorPosition::Line { number, expected, found });
         Error(Box::new(Inner { kind: ErrorKind::Damaged, input: input.to_owned(), position, source: None }))
@@ -114,7 +114,7 @@ impl fmt::Display for Error {
                 write!(f, "line {number}: expected {expected}, found {found}")
             }
             (None, Some(source)) => source.fmt(f),
-            (None, None) => f.write_str("unknown failure"),
+            (None, None) => f.write_str("unknown error"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Names for events that a trace only numbers, as its user gives them.
+//! Names for events that a trace only numbers, supplied by the user.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use sigmund_model::{Field, FieldType, Level};
 
 use crate::error::{Error, ErrorKind, ParseError};
 
-/// Names and fields of events, by their codes: from a C header, or from a small TOML.
+/// Names and fields of events, by their codes: from a C header, or from a small TOML file.
 ///
 /// ```text
 ///   #define FUT_RECEIVED_MSG 0x101          names a code; so does a line `{0x101, "received_msg"},`
@@ -19,21 +19,21 @@ use crate::error::{Error, ErrorKind, ParseError};
 /// name = "received_msg"
 /// level = "user"                            # or "kernel"; both, if it is left out
 /// fields = ["len", "port: u16", "lwp: lwp", "from: text"]
-/// ```
-/// The type of a field is one of those of [`FieldType`], or `lwp`: the LWP that recorded the event. Without a type it
+/// The type of a field is one of those of [`FieldType`], or `lwp`: the LWP that recorded the event. The default is
+/// `u64`. A `text` takes all remaining arguments, so it must be last.
 /// is `u64`. A `text` takes all arguments that are left, so it comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     events: HashMap<(Level, u64), NamedEvent>,
 }
 
-/// What is known of one code.
+/// The name and fields of one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedEvent {
     pub(crate) name: String,
-    /// `None` where only the name is known.
+    /// `None` if only the name is known.
     pub(crate) fields: Option<Vec<Field>>,
-    /// Which field is the LWP that recorded the event.
+    /// The field that is the LWP that recorded the event.
     pub(crate) lwp_field: Option<usize>,
 }
 
@@ -63,19 +63,19 @@ enum TomlLevel {
 }
 
 impl EventNames {
-    /// Reads a header or a TOML file; which it is, its content says.
+    /// Reads a header or a TOML file; its content determines which.
     ///
     /// # Errors
-    /// When it cannot be read, or is TOML with a mistake.
+    /// When it cannot be read, or is invalid TOML.
     pub fn read(path: &Path) -> Result<EventNames, Error> {
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
         EventNames::parse(path, &String::from_utf8_lossy(&bytes))
     }
 
-    /// As [`read`](Self::read), of a text; `path` is used in messages.
+    /// As [`read`](Self::read), from a text; `path` is used in messages.
     ///
     /// # Errors
-    /// When it is TOML with a mistake.
+    /// When it is invalid TOML.
     pub fn parse(path: &Path, text: &str) -> Result<EventNames, Error> {
         let defined: Vec<(&str, u64)> =
             text.lines().filter_map(|line| define(line).or(entry(line))).collect();
@@ -99,7 +99,7 @@ impl EventNames {
         Ok(names)
     }
 
-    /// Of two names for one code, the first counts. Key masks are no codes.
+    /// Of two names for one code, the first one applies. Key masks are not codes.
     fn of_header(defined: &[(&str, u64)]) -> EventNames {
         let mut names = EventNames::default();
         for (name, code) in defined.iter().filter(|(name, _)| !name.contains("KEYMASK")) {
@@ -157,7 +157,7 @@ fn entry(line: &str) -> Option<(&str, u64)> {
     Some((name, number(code.trim())?))
 }
 
-/// A number of C; not an expression.
+/// A number in C; not an expression.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim_matches(|c| c == '(' || c == ')').trim_end_matches(['u', 'U', 'l', 'L']);
     match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toml_gives_fields_with_types_and_says_where_it_is_wrong() {
+    fn a_toml_gives_fields_with_types_and_an_error_names_the_wrong_part() {
         let toml = "[[event]]\ncode = 0x101\nname = \"msg\"\nlevel = \"user\"\n\
              fields = [\"len\", \"who: lwp\", \"from: text\"]\n";
         let names = parse(toml).unwrap();

@@ -1,11 +1,12 @@
-//! The kernel side of a trace: trace files, and live recording, as streams of kernel events.
+//! The kernel side of a trace: trace files and live recording, as streams of kernel events.
 //!
-//! [`open`] recognises a trace by its content: [`TraceDat`] is what trace-cmd, KernelShark or our own recorder wrote,
-//! [`PerfData`] what perf did, [`CtfTrace`] what LTTng did, [`Fxt`] what FxT did, [`FtraceText`] ftrace's text. All are a
-//! [`TraceFile`]. A [`Listing`] is a text that people write by hand. [`live`] records, with tracefs or with perf events.
+//! [`open`] recognises a trace by its content: [`TraceDat`] is a file of trace-cmd, KernelShark or our own recorder,
+//! [`PerfData`] one of perf, [`CtfTrace`] one of LTTng, [`Fxt`] one of FxT, [`FtraceText`] ftrace's text output. All
+//! are a [`TraceFile`]. A [`Listing`] is a text that people write by hand. [`live`] records, with tracefs or with perf
+//! events.
 //!
-//! Input is hostile until parsed: no size from a file is trusted, an event of unknown number is kept, and a damaged
-//! page costs that page and a [`Loss`](sigmund_model::Loss).
+//! Input is untrusted until parsed: no size from a file is trusted, an event with an unknown number is kept, and a
+//! damaged page is skipped and becomes a [`Loss`](sigmund_model::Loss).
 //!
 //! ```no_run
 //! use sigmund_model::Event;
@@ -24,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `unsafe` is in [`live`], and once in `input`, where files are mapped.
+//! `unsafe` is in [`live`], and once in `input`, which maps files.
 
 #[forbid(unsafe_code)]
 mod ctf;

@@ -1,8 +1,8 @@
-//! Rows of the table `losses`, as the kernel side writes them.
+//! Rows of the table `losses` for the kernel side.
 
 use sigmund_model::{Cpu, Level, Loss, LossKind, Severity, Ticks};
 
-/// A loss of the kernel side, without a count.
+/// A loss on the kernel side, without a count.
 pub(crate) fn kernel_loss(kind: LossKind, severity: Severity, cpu: Option<Cpu>, detail: String) -> Loss {
     Loss { severity, cpu, ..Loss::new(kind, Level::Kern, detail) }
 }
@@ -23,21 +23,21 @@ pub(crate) fn dropped(cpu: Cpu, from: Option<Ticks>, to: Option<Ticks>, count: O
     loss
 }
 
-/// The rows of one stream. What is lost from some instant on ends at the next one that is known: until then, rows wait.
+/// The loss rows of one stream. The end of a gap is the next known instant: rows stay open until then.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct LossRows {
     rows: Vec<Loss>,
-    /// Rows from here on wait for the instant after their gap.
+    /// The index of the first open row.
     open: usize,
 }
 
-impl Rows {
-    /// A row that waits for the instant after its gap.
+impl LossRows {
+    /// Adds a row that stays open until the instant after its gap.
     pub(crate) fn push_open(&mut self, loss: Loss) {
         self.rows.push(loss);
     }
 
-    /// The same, in place of the last row if there are so many; the row.
+    /// As [`push_open`](Self::push_open), but replaces the last row if there are already `most`; returns the row.
     pub(crate) fn push_open_up_to(&mut self, most: usize, loss: Loss) -> &mut Loss {
         self.rows.truncate(most.saturating_sub(1));
         self.rows.push(loss);
@@ -53,19 +53,19 @@ impl Rows {
         self.rows.is_empty()
     }
 
-    /// The row that was added last, which now waits for nothing.
+    /// The last row, which is then no longer open.
     pub(crate) fn settle_last(&mut self) -> Option<&mut Loss> {
         self.open = self.rows.len();
         self.rows.last_mut()
     }
 
-    /// A row whose end is known, or that has none. Those before it wait no longer either.
+    /// Adds a row whose end is known, or that has none. It also closes the rows before it.
     pub(crate) fn push(&mut self, loss: Loss) {
         self.rows.push(loss);
         self.open = self.rows.len();
     }
 
-    /// What is missing so far ends here.
+    /// Ends all open gaps here.
     pub(crate) fn close_gaps(&mut self, to: Ticks) {
         for loss in self.rows.iter_mut().skip(self.open) {
             loss.end_at(Some(to));
@@ -73,7 +73,7 @@ impl Rows {
         self.open = self.rows.len();
     }
 
-    /// All rows; those that wait have no end.
+    /// All rows; those that are still open have no end.
     pub(crate) fn take(&mut self) -> Vec<Loss> {
         self.open = 0;
         std::mem::take(&mut self.rows)
@@ -84,14 +84,14 @@ impl Rows {
 mod tests {
     use super::*;
 
-    // 3: a gap begins   7: the next instant   8: a whole row, which ends nothing   9: a gap that nothing ends
+    // 3: a gap begins   7: the next instant   8: a row with an end, which closes nothing   9: a gap that nothing closes
     #[test]
     fn a_gap_ends_at_the_next_instant_that_is_known() {
         let at = |from: u64| Loss {
             from: Some(Ticks(from)),
             ..kernel_loss(LossKind::Damaged, Severity::Gap, None, String::new())
         };
-        let mut rows = Rows::default();
+        let mut rows = LossRows::default();
         rows.push_open(at(3));
         rows.close_gaps(Ticks(7));
         rows.push(at(8));

@@ -1,4 +1,4 @@
-//! Opens a trace file of any format; the format is recognised by the content.
+//! Opens a trace file of any format, which is recognised by the content.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,29 @@ use crate::perf_data::PerfData;
 use crate::trace_dat::TraceDat;
 use crate::trace_file::TraceFile;
 
-/// Opens the trace at `path`: one for a file; a folder may hold several (those of an LTTng session).
+/// Opens the trace at `path`: one trace for a file; a folder may hold several (those of an LTTng session).
 ///
 /// A file must not be truncated by another process while it is open: the system would end this process (SIGBUS), as
 /// with every mapped file.
 ///
 /// # Errors
-/// When it cannot be read, is of no format that is known, or its head is damaged. After a readable head, what can be read
-/// is kept, and what cannot is among the losses of the trace and of its streams.
+/// When the input cannot be read, has an unknown format, or its header is damaged. After a readable header, everything
+/// readable is kept; the rest is among the losses of the trace and of its streams.
 pub fn open(path: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     open_with(path, &OpenOptions::default())
 }
 
-/// What a user knows of a trace that the trace does not say.
+/// What the user knows about a trace and the trace itself does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Names of events that are only numbers.
+    /// Names of events that the trace only numbers.
     pub event_names: EventNames,
 }
 
-/// Opens the trace at `path` with what the user knows of it.
+/// As [`open`], with what the user knows about the trace.
 ///
 /// # Errors
-/// As those of [`open`].
+/// As [`open`].
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     if path.is_dir() {
         let traces = ctf::open_folder(path)?;
@@ -52,11 +52,10 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Vec<Box<dyn Trace
     open_mapped(Input::open(path)?, path, options)
 }
 
-/// Opens the trace in a file that is open already; `path` is used in messages; for a CTF metadata it also locates the
-/// streams.
+/// Opens the trace in an open file. `path` is used in messages; for a CTF metadata file it also locates the streams.
 ///
 /// # Errors
-/// As those of [`open`].
+/// As [`open`].
 pub fn open_file(path: &Path, file: File, options: &OpenOptions) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     open_mapped(Input::of_file(path, file)?, path, options)
 }
@@ -69,18 +68,18 @@ fn open_mapped(input: Input, path: &Path, options: &OpenOptions) -> Result<Vec<B
     Ok(vec![open_input(input, options)?])
 }
 
-/// Opens a trace whose bytes are in memory; `name` is used in messages.
+/// Opens a trace in memory; `name` is used in messages.
 ///
 /// # Errors
-/// As those of [`open`].
+/// As [`open`].
 pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Box<dyn TraceFile>, Error> {
     from_bytes_with(name, bytes, &OpenOptions::default())
 }
 
-/// Opens a trace whose bytes are in memory with what the user knows of it.
+/// As [`from_bytes`], with what the user knows about the trace.
 ///
 /// # Errors
-/// As those of [`open`].
+/// As [`open`].
 pub fn from_bytes_with(
     name: &str,
     bytes: Vec<u8>,
@@ -104,7 +103,7 @@ fn open_input(input: Input, options: &OpenOptions) -> Result<Box<dyn TraceFile>,
         return Ok(Box::new(FtraceText::read(input)));
     }
     let found = format!("{:?}", head[..head.len().min(16)].escape_ascii().to_string());
-    let expected = "a trace.dat, a perf.data, a CTF trace, a trace of FxT or a text of ftrace".to_owned();
+    let expected = "a trace.dat, a perf.data, a CTF trace, an FxT trace or a text of ftrace".to_owned();
     let parse_error = ParseError { at: 0, part: "magic", expected, found };
     Err(Error::at(ErrorKind::NotThisFormat, input.path(), parse_error))
 }

@@ -1,10 +1,10 @@
-//! What an open trace file offers, whatever its format.
+//! The interface of an open trace file, for all formats.
 
 use std::fmt;
 
 use sigmund_model::{ClockDomain, ClockPair, Cpu, EventStream, EventType, Hertz, Loss, Lwp, Snapshot};
 
-/// An open trace: its head is read, its events are not.
+/// An open trace: its header has been read, its events have not.
 pub trait TraceFile: fmt::Debug + Send + Sync {
     /// The format and its version, as text: `trace.dat version 7, zstd`.
     fn format(&self) -> String;
@@ -12,32 +12,32 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
     /// The events it declares. [`Event::kind`](sigmund_model::Event::kind) is an index here.
     fn event_types(&self) -> &[EventType];
 
-    /// Its streams, each in the order of time, from the first event. Each call starts anew.
+    /// Its streams, each in time order from the first event. Each call starts again from the beginning.
     fn streams(&self) -> Vec<TraceStream>;
 
-    /// The names of LWPs that are stored apart from the events, in the order of time: of two for one LWP, the later counts.
+    /// Names of LWPs that are stored separately from the events, in time order: the last one for an LWP applies.
     fn lwp_names(&self) -> &[(Lwp, String)] {
         &[]
     }
 
-    /// What is missing according to the head; the streams have the other losses.
+    /// Losses that the header shows; the streams have the others.
     fn losses(&self) -> &[Loss] {
         &[]
     }
 
-    /// Instants that were read on the TSC and on another clock; if the file states a conversion, two instants
-    /// converted by it.
+    /// Instants that were read on the TSC and on another clock; if the file has a conversion, two instants converted by
+    /// it.
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         Vec::new()
     }
 
-    /// Instants that were read on two other clocks, or that the file states of them: perf's `CLOCK_DATA`, the offset to
-    /// the epoch of an LTTng clock. One suffices for two clocks that count nanoseconds.
+    /// Instants on two clocks other than the TSC, from the file: perf's `CLOCK_DATA`, the offset of an LTTng clock to
+    /// the epoch. One is enough for two clocks that count nanoseconds.
     fn clock_pairs(&self) -> Vec<ClockPair> {
         Vec::new()
     }
 
-    /// Ticks per second of the TSC, or of a clock of unknown ticks, where the file says so.
+    /// Ticks per second of the TSC, or of a clock of unknown ticks, if the file has it.
     fn tick_hz(&self) -> Option<Hertz> {
         None
     }
@@ -48,13 +48,13 @@ pub trait TraceFile: fmt::Debug + Send + Sync {
     }
 }
 
-/// Events of one trace, in the order of time: of a CPU of a buffer, mostly.
+/// Events of one trace in time order: usually those of one CPU of one buffer.
 pub struct TraceStream {
-    /// The clock of its ticks: nanoseconds, but for [`ClockDomain::Tsc`] and [`ClockDomain::Ticks`].
+    /// The clock of its ticks, which are nanoseconds except for [`ClockDomain::Tsc`] and [`ClockDomain::Ticks`].
     pub clock: ClockDomain,
-    /// The CPU whose events these are; `None` if it has those of several.
+    /// The CPU of these events; `None` if they are of several CPUs.
     pub cpu: Option<Cpu>,
-    /// The name of the buffer (tracefs instance, channel); empty for the only one.
+    /// The name of the buffer (tracefs instance, channel); empty if there is only one.
     pub buffer: String,
     /// The events.
     pub events: Box<dyn EventStream + Send>,

@@ -1,4 +1,4 @@
-//! A trace of FxT, of either byte order and word size.
+//! An FxT trace, of either byte order and word size.
 #![no_main]
 
 use fkt_ingest::Fxt;

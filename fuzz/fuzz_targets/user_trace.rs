@@ -1,5 +1,5 @@
-//! A user trace: as it is, or as payloads that get whole packets around them. Packets have checksums, so a change of a
-//! byte alone would never get past them.
+//! A user trace: unchanged, or as payloads that are put into complete packets. Packets have checksums, so mutated
+//! packets alone would be refused.
 #![no_main]
 
 use fut::trace::{PacketHead, PacketKind, UserTrace, file_head};
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     });
 });
 
-/// `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`, again and again.
+/// `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`, repeated.
 fn in_packets(mut bytes: &[u8]) -> Vec<u8> {
     let mut trace = file_head().to_vec();
     while let Some((&[kind, lwp, sequence, first, last, low, high], rest)) = bytes.split_first_chunk() {

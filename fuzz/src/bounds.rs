@@ -1,5 +1,6 @@
-//! What reading a small input may cost: 100 MB of memory and some seconds of a processor. libFuzzer itself cannot tell:
-//! its limit of memory needs a sanitizer's allocator, and its time is that of the wall, on a machine that others use.
+//! Limits for reading a small input: 100 MB of memory and some seconds of CPU time. libFuzzer's own limits do not
+//! serve: its memory limit needs a sanitizer's allocator, and its time limit is wall-clock time on a machine with other
+//! load.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -10,15 +11,15 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Beyond what was allocated before.
+/// Memory in addition to what was allocated before.
 const MEMORY: usize = 100 << 20;
-/// Of this thread's processor. An input of 64 KiB may unpack to some megabytes, which takes a second of these builds.
+/// CPU time of this thread. An input of 64 KiB may unpack to some megabytes, which takes a second in these builds.
 const TIME: Duration = Duration::from_secs(5);
 
-/// Runs `read` within the bounds.
+/// Runs `read` within the limits.
 ///
 /// # Panics
-/// When it took too long. Too much memory ends the process at once, where it is asked for.
+/// When it took too long. Exceeding the memory limit aborts the process at that allocation.
 pub(crate) fn bounded(read: impl FnOnce()) {
     LIMIT.store(LIVE.load(Relaxed) + MEMORY, Relaxed);
     let begin = processor_time();
@@ -39,16 +40,16 @@ struct Limited;
 #[global_allocator]
 static ALLOCATOR: Limited = Limited;
 
-/// Bytes that are allocated. Relaxed, as is the limit: the readers have one thread, and nothing else hangs on these.
+/// Allocated bytes. Relaxed, like the limit: the readers have one thread, and no other data depends on these.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 fn take(size: usize) {
     let live = LIVE.fetch_add(size, Relaxed) + size;
     if live > LIMIT.load(Relaxed) {
-        // What follows allocates, too.
+        // The following code allocates as well.
         LIMIT.store(usize::MAX, Relaxed);
-        eprintln!("{size} bytes more would be over {MEMORY}:\n{}", Backtrace::force_capture());
+        eprintln!("{size} more bytes would exceed the limit of {MEMORY}:\n{}", Backtrace::force_capture());
         // An allocator must not unwind.
         std::process::abort();
     }

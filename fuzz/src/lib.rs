@@ -1,5 +1,5 @@
-//! What every fuzz target checks, whatever bytes it was given: no panic, within bounds of memory and time, and what was
-//! read keeps the promises that the merge relies on.
+//! Checks of every fuzz target for any input: no panic, memory and time within limits, and events and losses with the
+//! properties that the merge relies on.
 
 mod bounds;
 
@@ -9,10 +9,10 @@ use fkt_ingest::{TraceFile, TraceStream};
 use rustix::fs::{MemfdFlags, memfd_create};
 use sigmund_model::{Event, EventStream, EventType, Loss, Ticks};
 
-/// Events of one stream: more than a small file can unpack to.
+/// Largest number of events of a stream: more than a small file can unpack to.
 const MOST_EVENTS: u64 = 1 << 24;
 
-/// Reads all of a trace of whatever format, as a merge does.
+/// Reads all of a trace of any format, as a merge does.
 pub fn read_bytes(bytes: &[u8]) {
     bounds::bounded(|| {
         if let Ok(trace) = fkt_ingest::from_bytes("fuzz", bytes.to_vec()) {
@@ -21,7 +21,7 @@ pub fn read_bytes(bytes: &[u8]) {
     });
 }
 
-/// Reads what `open` gives.
+/// Reads the trace that `open` returns.
 pub fn read<T: TraceFile, E>(open: impl FnOnce() -> Result<T, E>) {
     bounds::bounded(|| {
         if let Ok(trace) = open() {
@@ -30,7 +30,7 @@ pub fn read<T: TraceFile, E>(open: impl FnOnce() -> Result<T, E>) {
     });
 }
 
-/// Runs `read` within the bounds of memory and time that every input has.
+/// Runs `read` within the limits of memory and time for one input.
 pub fn bounded(read: impl FnOnce()) {
     bounds::bounded(read);
 }
@@ -42,7 +42,7 @@ fn read_trace(trace: &dyn TraceFile) {
     read_streams(trace.streams(), trace.event_types(), Params::AsDeclared);
 }
 
-/// Reads streams that are all open, as those of a merge are.
+/// Reads streams that are all open at once, as in a merge.
 ///
 /// # Panics
 /// As [`read_stream`].
@@ -52,8 +52,8 @@ pub fn read_streams(mut streams: Vec<TraceStream>, types: &[EventType], params: 
     }
 }
 
-/// Reads a stream to its end: its events are of declared types and have as many parameters as they should, time goes
-/// back only where a loss says so, and losses have an end behind their beginning.
+/// Reads a stream to its end and checks that its events have declared types and the right number of parameters, that
+/// time decreases only with a loss, and that the losses are valid.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -61,7 +61,7 @@ pub fn read_stream(stream: &mut dyn EventStream, types: &[EventType], params: Pa
     let mut event = Event::default();
     let (mut last, mut went_back) = (Ticks(0), false);
     for number in 0_u64.. {
-        assert!(number < MOST_EVENTS, "a stream without an end");
+        assert!(number < MOST_EVENTS, "an endless stream");
         match stream.next_into(&mut event) {
             Ok(true) => {}
             Ok(false) | Err(_) => break,
@@ -78,19 +78,19 @@ pub fn read_stream(stream: &mut dyn EventStream, types: &[EventType], params: Pa
     }
     let losses = stream.take_losses();
     check_losses(&losses);
-    assert!(!went_back || !losses.is_empty(), "time goes back, and nothing says so");
+    assert!(!went_back || !losses.is_empty(), "time decreases without a loss");
 }
 
-/// How many parameters an event has.
+/// The number of an event's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Params {
     /// One for each field of its type.
     AsDeclared,
-    /// As many as its line or record has.
+    /// As in its line or record.
     AsWritten,
 }
 
-/// Losses have an end behind their beginning, and say something.
+/// Checks that losses end after their beginning, and have a text.
 ///
 /// # Panics
 /// When they do not.
@@ -103,7 +103,7 @@ pub fn check_losses(losses: &[Loss]) {
     }
 }
 
-/// A file in memory with these bytes, and its path, for readers that want one. It is gone when the file is dropped.
+/// A file in memory with these bytes, and its path, for readers that need one. It is deleted when the file is dropped.
 pub fn file_of(bytes: &[u8]) -> (File, PathBuf) {
     use std::os::fd::AsRawFd;
 

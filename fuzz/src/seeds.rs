@@ -1,5 +1,5 @@
-//! Writes what the fuzz targets begin with to `fuzz/seeds/TARGET/`: the tiny files of the tests, one of each variant, and
-//! small fixtures. Short inputs are quick to read, and more happens to each of their bytes.
+//! Writes the seeds of the fuzz targets to `fuzz/seeds/TARGET/`: the tiny files of the tests, one of each variant, and
+//! small fixtures. Short inputs are fast to read, and each of their bytes is mutated more often.
 
 use std::{
     fs, io,
@@ -12,7 +12,7 @@ use fut::trace::{
 };
 use sigmund_model::{EventType, Field, FieldType, Level, Lwp, Pid, Thread, Ticks};
 
-// Theirs alone; the tests use more of them.
+// Modules of the tests, which use more of them.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../fkt-ingest/tests/it/fxt_made.rs"]
 mod fxt_made;
@@ -23,7 +23,7 @@ mod generator;
 #[path = "../../fkt-ingest/tests/it/tiny/mod.rs"]
 mod tiny;
 
-// It is built like the targets are, and what counts their coverage has to be there.
+// It is built with the same flags as the targets, which require libFuzzer's coverage functions.
 use libfuzzer_sys as _;
 
 fn main() -> io::Result<()> {
@@ -56,8 +56,8 @@ fn seed(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     fs::write(folder.join(name), bytes)
 }
 
-/// As the target takes it: `u16 length, u16 length | metadata | stream | other stream`. The metadata as plain text, where
-/// a byte more or less does not shift the rest out of its packet; of the streams the first packets.
+/// In the target's format: `u16 length, u16 length | metadata | stream | other stream`. The metadata is plain text,
+/// where adding or removing a byte does not shift the rest out of its packet; of the streams only the first packets.
 fn ctf(trace: &Path) -> io::Result<Vec<u8>> {
     let packets = read(&trace.join("metadata.zst"))?;
     // `magic u32 | uuid 16 | checksum u32 | content u32 | packet u32 | …`, both in bits; 37 bytes in all.
@@ -70,7 +70,7 @@ fn ctf(trace: &Path) -> io::Result<Vec<u8>> {
     Ok([&lengths, metadata, one, one].concat())
 }
 
-/// A file, decompressed if its name says that it is compressed.
+/// A file, decompressed if its name has the suffix of a compressed one.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = fs::read(path)?;
     if path.extension().is_some_and(|e| e == "zst") { zstd::decode_all(bytes.as_slice()) } else { Ok(bytes) }
@@ -78,7 +78,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 type Payload = (PacketHead, Vec<u8>);
 
-/// What one LWP says of two user threads.
+/// Packets of one LWP with two user threads.
 fn user_packets() -> [Payload; 5] {
     let about = |kind, first, last| PacketHead {
         lwp: Lwp(3),
@@ -114,7 +114,7 @@ fn user_packets() -> [Payload; 5] {
     let text = u64::from_le_bytes(*b"a text!!");
     let rust = |tick, code: u32, words: &[u64]| record(tick, DECLARED_BIT | code, words);
     let said = [rust(10, 4, &[99]), rust(15, 5, &[42, 8, text]), rust(20, 5, &[43, 0])].concat();
-    // The last is one of a C program that declares nothing, with a text behind a number.
+    // The last one is from a C program without declarations, with a text after a number.
     let scheduled = [
         rust(30, 1, &[8, 0]),
         rust(31, 2, &[8]),
@@ -132,7 +132,7 @@ fn user_packets() -> [Payload; 5] {
     ]
 }
 
-/// As the target frames it: `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`.
+/// In the target's format: `u8 kind | u8 LWP | u8 sequence | u8 first tick, u8 last tick | u16 length | payload`.
 fn unframed(head: &PacketHead, payload: &[u8]) -> Vec<u8> {
     let numbers = [
         u64::from(head.kind.0),

@@ -271,7 +271,7 @@ fn a_bad_line_is_kept_out_counted_and_said_and_the_others_are_kept() {
         ("USER\t100\t70\t0\t5(open\t1\tbad\t8", "a thread such as 15 or 8(work/6)"),
         ("USER\t100\t70\t0\t5\tone\tbad\t8", "a number, - or ? in column code"),
         ("USER\t100\t70\t0\t5\t1\t\t8", "a name in column name"),
-        ("USER\t100\t70\t0\t5\t1\tbad\t8\t9", "8 columns, as the header has"),
+        ("USER\t100\t70\t0\t5\t1\tbad\t8\t9", "8 columns, as in the header"),
         ("USER", "a name in column name"),
     ];
     for (line, expected) in bad {

@@ -1,11 +1,11 @@
-//! Events: how they are declared, what one of them says, and what it does to the state of the machine.
+//! Events: how they are declared, what one event contains, and its effect on the state of the machine.
 
 use std::io;
 
 use crate::{Cpu, Loss, Lwp, LwpState, Params, Pid, PrevState, Thread, Ticks, Wait, state::named};
 
 named! {
-    /// Which of the two schedulers' sides recorded an event.
+    /// The side that recorded an event.
     Level {
         /// The kernel.
         Kern = "KERN",
@@ -38,7 +38,7 @@ impl Context {
 }
 
 named! {
-    /// The type of a declared field. A text is counted bytes; everything else is one 64-bit slot.
+    /// The type of a declared field. A text is a counted string; everything else is one 64-bit slot.
     FieldType {
         /// Unsigned, 8 bits.
         U8 = "u8",
@@ -73,18 +73,18 @@ impl FieldType {
 /// One declared field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Its name, as in `sched_switch.next_pid`.
+    /// Its name, for example `next_pid` of `sched_switch`.
     pub name: String,
     /// What its slot holds.
     pub ty: FieldType,
 }
 
-/// The declaration of an event. It travels in the trace, so that a tool needs no special knowledge of it.
+/// The declaration of an event. It is part of the trace, so that a tool needs no built-in knowledge of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventType {
     /// Which side records it.
     pub level: Level,
-    /// Its number within its source; `None` where the source has only names.
+    /// Its number within its source; `None` if the source has only names.
     pub code: Option<u32>,
     /// Its name.
     pub name: String,
@@ -92,7 +92,7 @@ pub struct EventType {
     pub key: u64,
     /// Its fields, in order.
     pub fields: Vec<Field>,
-    /// A format for people, `received {len} bytes`; empty if it has none.
+    /// A format for human output, `received {len} bytes`; empty if it has none.
     pub format: String,
 }
 
@@ -106,7 +106,7 @@ impl EventType {
 named! {
     /// Why a user thread left its LWP.
     LeaveReason {
-        /// The event does not say (a listing), or no thread was mounted.
+        /// The event does not have it (a listing), or no thread was mounted.
         Unknown = "unknown",
         /// It yielded.
         Yield = "yield",
@@ -134,47 +134,47 @@ impl LeaveReason {
 pub enum Reported<T> {
     /// Nothing: infer it.
     Nothing,
-    /// That there is none.
+    /// Explicitly none.
     None,
     /// This one.
     Some(T),
 }
 
-/// What an event does to the state that the merge keeps: who is on what.
+/// The effect of an event on the state that the merge keeps: what runs where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
     None,
     /// The kernel puts `next` on the event's CPU, in place of the event's LWP.
     KernelSwitch {
-        /// Who left, if the event says so itself.
+        /// The LWP that is switched out, if the event has it.
         prev: Option<Lwp>,
-        /// What became of the one that left; `None` if the source does not say.
+        /// The state of the LWP that is switched out; `None` if the source does not have it.
         prev_state: Option<PrevState>,
-        /// Who is on the CPU from now on; [`Lwp::IDLE`] is the idle task.
+        /// The LWP that is switched in; [`Lwp::IDLE`] is the idle task.
         next: Lwp,
     },
-    /// The event's LWP leaves the event's CPU; who comes next is not known.
+    /// The event's LWP leaves the event's CPU; the next LWP is unknown.
     LwpLeave {
-        /// What becomes of it.
+        /// The LWP's state after that.
         state: LwpState,
     },
     /// The event's LWP is on the event's CPU from now on.
     LwpArrive,
-    /// Somebody is about to make this LWP runnable.
+    /// This LWP is about to be made runnable.
     LwpWaking(Lwp),
     /// This LWP became runnable.
     LwpWakeup {
-        /// Which.
+        /// The LWP.
         lwp: Lwp,
-        /// In whose run queue, if the source says.
+        /// The CPU of its run queue, if the source has it.
         cpu: Option<Cpu>,
     },
-    /// This LWP, which is runnable, was moved to the run queue of another CPU.
+    /// This runnable LWP was moved to the run queue of another CPU.
     LwpMigrate {
-        /// Which.
+        /// The LWP.
         lwp: Lwp,
-        /// To where.
+        /// The CPU of the new run queue.
         cpu: Cpu,
     },
     /// This LWP was created.
@@ -188,18 +188,18 @@ pub enum Effect {
         /// `CLOCK_THREAD_CPUTIME_ID` at this instant, if it was read.
         cpu_time_ns: Option<u64>,
     },
-    /// The event's LWP stops carrying user threads. It has measured its own time on CPUs.
+    /// The event's LWP stops carrying user threads. It has measured its own CPU time.
     LwpDetach {
         /// `CLOCK_THREAD_CPUTIME_ID` at this instant, if it was read.
         cpu_time_ns: Option<u64>,
     },
     /// The runtime puts `next` on the event's LWP.
     UserSwitch {
-        /// Who is mounted from now on.
+        /// The user thread that is mounted from now on.
         next: Option<Thread>,
-        /// Why the one before left.
+        /// Why the previous user thread left.
         reason: LeaveReason,
-        /// What it waits for, if it blocked and the source says.
+        /// What that thread waits for, if it blocked and the source has it.
         wait: Wait,
     },
     /// This user thread was created.
@@ -208,14 +208,14 @@ pub enum Effect {
     ThreadReady(Thread),
     /// The event's CPU enters the handler of this interrupt (sources without context flags).
     InterruptEnter(i64),
-    /// It leaves it.
+    /// It leaves that handler.
     InterruptExit(i64),
 }
 
-/// One event, as a source tells it. Streams refill the same one, so that reading allocates nothing.
+/// One event, as its source reports it. Streams refill the same value, so that reading does not allocate.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// When, on the main clock.
+    /// Its time on the main clock.
     pub tick: Ticks,
     /// Index of its declaration among its source's event types.
     pub kind: u32,
@@ -223,11 +223,11 @@ pub struct Event {
     pub cpu: Option<Cpu>,
     /// The LWP it was recorded by.
     pub lwp: Option<Lwp>,
-    /// The user thread that the source itself says was mounted.
+    /// The user thread that was mounted, as the source reports it.
     pub thread: Reported<Thread>,
     /// What the CPU was doing.
     pub context: Context,
-    /// What it does to the state.
+    /// Its effect on the state.
     pub effect: Effect,
     /// Its parameters, one per declared field.
     pub params: Params,
@@ -253,14 +253,14 @@ pub trait EventStream {
     /// Fills `event` with the next event; `false` at the end, `event` is then unspecified.
     ///
     /// # Errors
-    /// Only what ends the stream for good. Damage that costs a part of it is skipped and becomes a loss.
+    /// Only errors that end the stream. Damage that affects a part of it is skipped and becomes a loss.
     fn next_into(&mut self, event: &mut Event) -> io::Result<bool>;
 
-    /// What was found missing since this was last asked. Ask until the stream has ended.
+    /// Losses found since the last call. Call it until the stream has ended.
     fn take_losses(&mut self) -> Vec<Loss>;
 
-    /// Whether [`take_losses`](Self::take_losses) would give any, which most streams know at less cost. `true` if that is
-    /// not known.
+    /// Whether [`take_losses`](Self::take_losses) would return any; most streams can check this at less cost. `true` if
+    /// unknown.
     fn may_have_losses(&self) -> bool {
         true
     }

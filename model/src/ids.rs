@@ -1,6 +1,6 @@
-//! Who is who: CPUs, LWPs, processes, user threads.
+//! CPUs, LWPs, processes, user threads.
 //!
-//! Each is a number of its own kind, so that one cannot be passed for another.
+//! Each has its own type, so that one cannot be passed for another.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ id! {
     Pid(u32)
 }
 id! {
-    /// A user thread, by the number its runtime gave it. 0 is never a thread: it means "no user thread".
+    /// A user thread, by the number its runtime gave it. 0 means "no user thread".
     Thread(u64)
 }
 
@@ -41,7 +41,7 @@ impl Lwp {
 }
 
 impl Thread {
-    /// The thread a switch event names, where 0 stands for none.
+    /// The thread that a switch event names, where 0 means none.
     pub fn from_switch(id: u64) -> Option<Thread> {
         (id != 0).then_some(Thread(id))
     }

@@ -1,9 +1,8 @@
-//! The words of Sigmund, shared by every crate.
+//! The vocabulary of Sigmund, shared by all crates.
 //!
-//! A program with its own threads is scheduled twice: its runtime puts **user threads** on **LWPs** (kernel
-//! threads), the kernel puts LWPs on **CPUs**. The types here name those three, the clock both sides are
-//! stamped with, the events they record, the states they pass through, and the tables the merge of both
-//! sides is written to.
+//! A program with its own threads is scheduled twice: its runtime schedules **user threads** on **LWPs** (kernel
+//! threads), and the kernel schedules LWPs on **CPUs**. The types here describe these three, the clock of both sides,
+//! the events that they record, their states, and the tables of the merged trace.
 //!
 //! ```
 //! use sigmund_model::{Hertz, Nanos, Ticks};
@@ -13,8 +12,8 @@
 //! assert_eq!(tsc.to_nanos(reactivity), Nanos(54_584_151));
 //! ```
 //!
-//! This crate does no I/O, starts no threads and has no unsafe code. Its only dependency, the Arrow schema of
-//! the tables, is behind the feature `tables`.
+//! This crate does no I/O, starts no threads and has no unsafe code. Its only dependency is the Arrow schema of the
+//! tables, behind the feature `tables`.
 
 #![forbid(unsafe_code)]
 

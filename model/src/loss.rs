@@ -1,75 +1,76 @@
-//! What is missing from a trace. Loss is data: each becomes a row of the table `losses`.
+//! What is missing from a trace. Each loss becomes a row of the table `losses`.
 
 use crate::{Cpu, Level, Lwp, Ticks, state::named};
 
 named! {
-    /// What kind of thing is missing or wrong.
+    /// The kind of a loss.
     LossKind {
-        /// Events that a full buffer did not take.
+        /// Events discarded because a buffer was full.
         Dropped = "dropped",
-        /// Events whose place newer ones took: a flight recorder keeps the last.
+        /// Events overwritten by newer ones: a flight recorder keeps the newest.
         Overwritten = "overwritten",
         /// A packet, page or line that could not be read.
         Damaged = "damaged",
         /// The input ends before it should.
         Truncated = "truncated",
-        /// A packet that its writer never finished: the program was killed in it.
+        /// A packet that its writer never completed: the program was killed while writing it.
         Unfinished = "unfinished",
         /// A whole source that was not recorded.
         NotRecorded = "not-recorded",
-        /// The events of a CPU before its first switch: who was on it in between is not known.
+        /// The events of a CPU before its first switch: what was on it before is unknown.
         BeforeFirstSwitch = "before-first-switch",
-        /// An event whose place contradicts what is known.
+        /// An event whose CPU or LWP contradicts the known state.
         Contradiction = "contradiction",
     }
 }
 
 named! {
-    /// How much a loss touches the answers.
+    /// How much a loss affects the results.
     Severity {
-        /// Nothing that is computed depends on it.
+        /// No result depends on it.
         Note = "note",
-        /// Some events are missing; states were re-synchronised.
+        /// Some events are missing; states were re-synchronised after it.
         Gap = "gap",
-        /// Answers across it are not to be trusted.
+        /// Results across it are not reliable.
         Serious = "serious",
     }
 }
 
-/// One thing that is missing: what, where, how much, and what to do about it.
+/// One loss: what is missing, where, how much, and what to do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// What kind of loss.
+    /// Its kind.
     pub kind: LossKind,
-    /// Which side it is on.
+    /// The side that lost it.
     pub level: Level,
-    /// How much it matters.
+    /// How much it affects the results.
     pub severity: Severity,
-    /// The stream, if it is a kernel one.
+    /// The CPU, if a kernel stream lost it.
     pub cpu: Option<Cpu>,
-    /// The stream, if it is a user one.
+    /// The LWP, if a user stream lost it.
     pub lwp: Option<Lwp>,
     /// Last instant known to be before the gap.
     pub from: Option<Ticks>,
-    /// First instant known to be behind it.
+    /// First instant known to be after the gap.
     pub to: Option<Ticks>,
-    /// Events lost, where somebody counted them.
+    /// Events lost, if they were counted.
     pub count: Option<u64>,
-    /// For how long states are unknown because of it, in ticks, summed over those concerned; `None` where nobody measured.
+    /// How long states are unknown because of it, in ticks, summed over the threads or LWPs concerned; `None` if not
+    /// measured.
     pub unknown: Option<u64>,
-    /// File and place, what was expected and what was there.
+    /// File and position, what was expected and what was found.
     pub detail: String,
-    /// What a user can do about it next time; empty if nothing.
+    /// How to avoid it in the next recording; empty if there is no advice.
     pub advice: &'static str,
 }
 
-/// The sum of counts that files state. They need not be true, so it stays at the largest number rather than overflow.
+/// The sum of counts from files. They may be wrong, so the sum saturates instead of overflowing.
 pub fn sum_of_counts(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
 
 impl Loss {
-    /// A gap of which nothing is known but what it is; fill in the rest with struct update syntax.
+    /// A loss of which only the kind, level and detail are known; fill in the rest with struct update syntax.
     pub fn new(kind: LossKind, level: Level, detail: impl Into<String>) -> Loss {
         Loss {
             kind,
@@ -86,7 +87,7 @@ impl Loss {
         }
     }
 
-    /// Says where the gap ends. An instant before its beginning says nothing about its end: of the two, one is wrong.
+    /// Sets the end of the gap. An end before the beginning is ignored: one of the two is wrong.
     pub fn end_at(&mut self, to: Option<Ticks>) {
         self.to = to.filter(|to| self.from.is_none_or(|from| from <= *to));
     }

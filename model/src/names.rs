@@ -1,29 +1,29 @@
-//! The names that two vocabularies have for one event: the paper's, and the kernel's own.
+//! The two names of an event: the paper's, and the kernel's own.
 //!
 //! A trace keeps the names it was recorded with. Filters and selectors accept either.
 
-/// The user context switch; its first parameter is the user thread that comes next.
+/// The user context switch; its first parameter is the user thread that is dispatched.
 pub const USER_CONTEXT_SWITCH: &str = "USER_CONTEXT_SWITCH";
-/// A user thread has taken a lock: its address, and the [number](crate::WaitKind::number) of what waiting for it is called.
+/// A user thread has taken a lock: its address, and the [number](crate::WaitKind::number) of the kind of wait for it.
 pub const LOCK_ACQUIRE: &str = "LOCK_ACQUIRE";
-/// It is about to give the lock back; the same parameters.
+/// A user thread is about to release a lock; the same parameters.
 pub const LOCK_RELEASE: &str = "LOCK_RELEASE";
-/// A user thread forks a team: its number, which no other team of the process has.
+/// A user thread forks a team: the team's number, unique in the process.
 pub const USER_TEAM_FORK: &str = "USER_TEAM_FORK";
 /// A user thread is created for a team: the team's number, and the thread's.
 pub const USER_TEAM_MEMBER: &str = "USER_TEAM_MEMBER";
-/// All threads of a team have ended, and who forked it goes on without them: its number.
+/// All threads of a team have ended, and the thread that forked it continues: the team's number.
 pub const USER_TEAM_JOIN: &str = "USER_TEAM_JOIN";
-/// The kernel's context switch, as a listing writes it; its parameter is the LWP that comes next.
+/// The kernel's context switch in a listing; its parameter is the LWP that is switched in.
 pub const KERN_CONTEXT_SWITCH: &str = "KERN_CONTEXT_SWITCH";
-/// Entry to an interrupt handler, as a listing writes it; its parameter is the interrupt's number.
+/// Entry to an interrupt handler in a listing; its parameter is the interrupt's number.
 pub const IRQ: &str = "IRQ";
 /// Exit from an interrupt handler.
 pub const IRQ_EXIT: &str = "IRQ_EXIT";
-/// "An event of the program": its parameter is the name of it.
+/// A named event of the program: its parameter is its name.
 pub const USER_EVENT: &str = "USER_EVENT";
 
-/// Kernel tracepoints that the paper's vocabulary has a name for.
+/// Kernel tracepoints that have a name in the paper's vocabulary.
 const ALIASES: &[(&str, &str)] = &[
     ("sched_switch", KERN_CONTEXT_SWITCH),
     ("irq_handler_entry", IRQ),
@@ -31,7 +31,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("sys_enter", "SYSTEM_CALL"),
 ];
 
-/// What the kernel calls the first parameter of an event that the paper has a name for.
+/// The kernel's name for the first parameter of an event that has a name in the paper's vocabulary.
 pub fn first_field(name: &str) -> Option<&'static str> {
     Some(match name {
         KERN_CONTEXT_SWITCH => "next_pid",

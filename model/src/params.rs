@@ -1,4 +1,4 @@
-//! The parameters of one event, in a form that a stream can refill without allocating.
+//! The parameters of one event, in a form that a stream can refill without allocation.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ pub struct Params {
     texts: usize,
 }
 
-/// 16 bytes, because filling them is most of what reading an event costs.
+/// 16 bytes, because filling these is most of the cost of reading an event.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     number: i64,
     /// Where the text begins in `Params::bytes`; of a constant, its index in `Params::constants`.
     from: u32,
-    /// Length of the text, and what there is: the constants below.
+    /// Length of the text, and flags for what the slot holds: the constants below.
     len_and_kind: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct Param<'a> {
 }
 
 impl Params {
-    /// Forgets all parameters, keeps the memory.
+    /// Removes all parameters, keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.slots.clear();
@@ -55,7 +55,7 @@ impl Params {
         self.slots.push(Slot { number, from: 0, len_and_kind: HAS_NUMBER });
     }
 
-    /// Adds numbers, with one look at the room for all of them.
+    /// Adds numbers, and reserves memory for all of them at once.
     #[inline]
     pub fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
         self.slots.extend(numbers.map(|number| Slot { number, from: 0, len_and_kind: HAS_NUMBER }));
@@ -83,14 +83,14 @@ impl Params {
         self.slots.push(Slot { number: 0, from: 0, len_and_kind: 0 });
     }
 
-    /// Gives the number at `index` a name, if there is a number.
+    /// Names the number at `index`, if there is one.
     #[inline]
     pub fn name(&mut self, index: usize, name: &str) {
         let (from, len) = self.keep(name);
         self.set_name(index, from, len | HAS_TEXT);
     }
 
-    /// The same, with a name that needs no copy.
+    /// As [`name`](Self::name), with a name that is not copied.
     #[inline]
     pub fn name_constant(&mut self, index: usize, name: &'static str) {
         let from = self.constants.len() as u32;
@@ -98,7 +98,7 @@ impl Params {
         self.set_name(index, from, HAS_TEXT | IS_CONSTANT);
     }
 
-    /// The same, with the name that `write` appends for the number; no name if it appends nothing.
+    /// As [`name`](Self::name), with the name that `write` appends for the number; no name if it appends nothing.
     #[inline]
     pub fn name_with(&mut self, index: usize, write: impl FnOnce(i64, &mut String)) {
         let Some(number) = self.number(index) else { return };
@@ -111,13 +111,13 @@ impl Params {
         }
     }
 
-    /// How many there are.
+    /// The number of parameters.
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many there are up to the last one with a text or a name.
+    /// The number of parameters up to the last one with a text or a name.
     #[inline]
     pub fn texts(&self) -> usize {
         self.texts
@@ -129,7 +129,7 @@ impl Params {
         self.slots.is_empty()
     }
 
-    /// The parameter at `index`, if there are so many.
+    /// The parameter at `index`, if there is one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Param<'_>> {
         self.slots.get(index).map(|slot| self.param(slot))
@@ -142,26 +142,26 @@ impl Params {
         (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number)
     }
 
-    /// All of them, in order.
+    /// All parameters, in order.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Param<'_>> + ExactSizeIterator {
         self.slots.iter().map(|slot| self.param(slot))
     }
 
-    /// The numbers alone, in order; `None` for a field without one.
+    /// The numbers of all parameters, in order; `None` for one without a number.
     #[inline]
     pub fn numbers(&self) -> impl DoubleEndedIterator<Item = Option<i64>> + ExactSizeIterator {
         self.slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
     }
 
-    /// The numbers alone, from this index on.
+    /// As [`numbers`](Self::numbers), from this index on.
     #[inline]
     pub fn numbers_from(&self, index: usize) -> impl ExactSizeIterator<Item = Option<i64>> {
         let slots = self.slots.get(index..).unwrap_or_default();
         slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
     }
 
-    /// The numbers alone, in order, if every field has one.
+    /// The numbers of all parameters, in order, if every one has a number.
     #[inline]
     pub fn all_numbers(&self) -> Option<impl ExactSizeIterator<Item = i64>> {
         let kinds = self.slots.iter().fold(HAS_NUMBER, |kinds, slot| kinds & slot.len_and_kind);
@@ -193,7 +193,7 @@ impl Params {
         }
     }
 
-    /// Keeps a text; of one that is longer than half a gigabyte, the beginning.
+    /// Stores a text, cut to half a gigabyte.
     #[inline]
     fn keep(&mut self, text: &str) -> (u32, u32) {
         let text =
@@ -204,7 +204,7 @@ impl Params {
     }
 }
 
-/// The same numbers, texts and names; wherever these are kept.
+/// Equal if the numbers, texts and names are equal, wherever they are stored.
 impl PartialEq for Params {
     fn eq(&self, other: &Params) -> bool {
         self.iter().eq(other.iter())

@@ -1,11 +1,11 @@
-//! Text that somebody else chose, made safe to print for people: what a terminal would obey or hide is shown as an
-//! escape. For human output only; CSV, JSON and the like keep the text as it is, under their own rules.
+//! Untrusted text, made safe to print for people: characters that a terminal would interpret or hide are shown as
+//! escapes. For human output only; CSV, JSON and similar formats keep the text unchanged, under their own rules.
 
 use std::fmt::{self, Display, Write};
 
-/// Displays like what it holds, but shows each character that a terminal acts upon, or that hides or reorders others, as
-/// Rust would write it in a string: `\n`, `\u{1b}`, `\u{202e}`. All other characters stay, letters of every script
-/// included. It allocates nothing.
+/// Displays the inner value, but writes each character that a terminal interprets, or that hides or reorders others, as
+/// an escape of a Rust string: `\n`, `\u{1b}`, `\u{202e}`. All other characters are kept, including letters of every
+/// script. It does not allocate.
 ///
 /// ```
 /// use sigmund_model::Printable;
@@ -48,11 +48,12 @@ fn is_unprintable(c: char) -> bool {
         ' '..='~' => false,
         // C0, DEL, C1.
         _ if c.is_control() => true,
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm: they reorder what is around them.
+        // Marks, embeddings, overrides and isolates of the bidirectional algorithm: they reorder the characters around
+        // them.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         // Line and paragraph separators.
         '\u{2028}' | '\u{2029}' => true,
-        // No width and no ink: two names could look the same.
+        // Invisible characters: two names could look the same.
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
         | '\u{200b}' => true,
         '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => true,

@@ -25,7 +25,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// What a user thread is doing. The states of a thread follow each other without holes.
+    /// What a user thread is doing. The states of a thread follow each other without gaps.
     ThreadState {
         /// Created, not dispatched yet.
         New = "new",
@@ -39,17 +39,17 @@ named! {
         InKernel = "in-kernel",
         /// Mounted, and its LWP is stopped by a signal or a debugger.
         Stopped = "stopped",
-        /// Mounted, its LWP is off-CPU, and the trace does not say why.
+        /// Mounted, its LWP is off-CPU for an unknown reason.
         OffCpu = "off-cpu",
-        /// Mounted, and the trace does not say whether its LWP is on a CPU.
+        /// Mounted; whether its LWP is on a CPU is unknown.
         Mounted = "mounted",
         /// Unmounted, waiting for something.
         Blocked = "blocked",
-        /// Unmounted, and the trace does not say whether ready or blocked.
+        /// Unmounted; whether it is ready or blocked is unknown.
         Unmounted = "unmounted",
-        /// Gone.
+        /// Ended.
         Exited = "exited",
-        /// Events are missing, and nothing since then has shown it: it may be anywhere, and may be gone.
+        /// Events are missing, and no event since then has shown it. It may have exited.
         Unknown = "unknown",
     }
 }
@@ -63,7 +63,7 @@ named! {
         Runnable = "runnable",
         /// Waiting, interruptibly.
         Sleeping = "sleeping",
-        /// Waiting, uninterruptibly (disk, mostly).
+        /// Waiting, uninterruptibly (usually for a disk).
         DiskSleep = "disk-sleep",
         /// A kernel thread that waits for work (`TASK_IDLE`, the kernel's `I`).
         Idle = "idle",
@@ -71,9 +71,9 @@ named! {
         Stopped = "stopped",
         /// Dead.
         Exited = "exited",
-        /// Not on a CPU, and the trace does not say why.
+        /// Off-CPU for an unknown reason.
         OffCpu = "off-cpu",
-        /// Events are missing, and nothing since then has shown it: it may be anywhere, and may be gone.
+        /// Events are missing, and no event since then has shown it. It may have exited.
         Unknown = "unknown",
     }
 }
@@ -95,7 +95,7 @@ named! {
         Preempted = "preempted",
         /// The LWP left its CPU by `sched_yield`: it was still runnable.
         SchedYield = "sched-yield",
-        /// The LWP left its CPU, still runnable; the trace does not say whether it was preempted or yielded.
+        /// The LWP left its CPU while runnable; whether it was preempted or yielded is unknown.
         Runnable = "runnable",
         /// The LWP went to sleep in the kernel.
         Slept = "slept",
@@ -109,13 +109,13 @@ named! {
         Returned = "returned",
         /// A lock was released.
         Released = "released",
-        /// Its own end is missing from the trace, and it ended with what was around it, or before.
+        /// Its own end is missing from the trace. It ended with the interval that encloses it, or before.
         Enclosing = "enclosing",
-        /// Its own end is missing from the trace, and something that follows its end was seen.
+        /// Its own end is missing from the trace, but a later event shows that it has ended.
         Unseen = "unseen",
         /// The trace contradicted itself here (events are missing).
         Resync = "resync",
-        /// Events are missing from here on: when it really ended is not known.
+        /// Events are missing from here on: its real end is unknown.
         Lost = "lost",
         /// The trace ends.
         TraceEnd = "trace-end",
@@ -124,9 +124,9 @@ named! {
 
 /// The state in which an LWP leaves its CPU, in the kernel's bits: `prev_state` of `sched_switch`.
 ///
-/// `task_state_array` (fs/proc/array.c) and `__trace_sched_switch_state` (include/trace/events/sched.h), v6.12: 1 `S`, 2 `D`,
-/// 4 `T`, 8 `t`, 0x10 `X`, 0x20 `Z`, 0x40 `P`, 0x80 `I`; 0 is `R`, and `TASK_REPORT_MAX` 0x100 a `+` behind the letters:
-/// preempted inside the kernel.
+/// `task_state_array` (fs/proc/array.c) and `__trace_sched_switch_state` (include/trace/events/sched.h), v6.12: 1 `S`,
+/// 2 `D`, 4 `T`, 8 `t`, 0x10 `X`, 0x20 `Z`, 0x40 `P`, 0x80 `I`; 0 is `R`. `TASK_REPORT_MAX` 0x100 is a `+` after the
+/// letters: preempted inside the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaskState(u16);
 
@@ -136,13 +136,13 @@ impl TaskState {
     const LETTERS: [(u16, char); 8] =
         [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (0x10, 'X'), (0x20, 'Z'), (0x40, 'P'), (0x80, 'I')];
 
-    /// Of the number in `prev_state`; bits that the kernel does not report are left out.
+    /// From the number in `prev_state`; bits that the kernel does not report are dropped.
     pub fn from_number(prev_state: i64) -> TaskState {
         TaskState(prev_state as u16 & TaskState::BITS)
     }
 
-    /// Of the letters that the kernel and trace-cmd print: `S`, `R+`, `D|K`. A letter that is not one of the kernel's counts as
-    /// an uninterruptible sleep, unless others say more.
+    /// From the letters that the kernel and trace-cmd print: `S`, `R+`, `D|K`. A letter that is not one of the kernel's
+    /// counts as an uninterruptible sleep, unless other letters are more specific.
     pub fn from_letters(letters: &str) -> TaskState {
         let bit = |letter: char| match TaskState::LETTERS.iter().find(|(_, known)| *known == letter) {
             Some((bit, _)) => *bit,
@@ -196,10 +196,10 @@ impl fmt::Display for TaskState {
     }
 }
 
-/// In which state an LWP left its CPU, and what the kernel called that.
+/// The state in which an LWP left its CPU, and the kernel's own bits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrevState {
-    /// Its state from then on.
+    /// The LWP's state after the switch.
     pub state: LwpState,
     /// The kernel's own bits, if the source has them.
     pub reported: Option<TaskState>,

@@ -3,7 +3,7 @@
 use crate::state::named;
 
 named! {
-    /// The kinds of things that block a user thread. A user trace has their numbers, from 1 on; 0 says nothing.
+    /// The kinds of objects that block a user thread. A user trace has their numbers, from 1 on; 0 is an unknown kind.
     #[derive(PartialOrd, Ord)]
     #[repr(u8)]
     #[non_exhaustive]
@@ -44,7 +44,7 @@ impl WaitKind {
         self as u8
     }
 
-    /// The kind with this number in a user trace; `None` for 0, and for numbers that nobody has given a meaning yet.
+    /// The kind with this number in a user trace; `None` for 0 and for numbers without a meaning.
     #[inline]
     pub fn from_number(number: u64) -> Option<WaitKind> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -57,13 +57,13 @@ impl WaitKind {
     }
 }
 
-/// What a blocked user thread waits for, as far as a source says.
+/// What a blocked user thread waits for, as far as a source has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Its kind.
     pub kind: Option<WaitKind>,
-    /// The address of the thing; for [`WaitKind::Join`] the number of the user thread, for [`WaitKind::Io`] that of the
-    /// descriptor, for [`WaitKind::Scope`] that of the team.
+    /// The address of the object; for [`WaitKind::Join`] the number of the user thread, for [`WaitKind::Io`] the file
+    /// descriptor, for [`WaitKind::Scope`] the number of the team.
     pub on: Option<u64>,
 }
 

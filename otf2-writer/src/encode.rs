@@ -1,4 +1,4 @@
-//! The encoding of integers, texts and records; the [crate](crate)'s documentation describes it.
+//! The encoding of integers, texts and records; the [crate]'s documentation describes it.
 
 /// `OTF2_UNDEFINED_UINT32`: no such definition.
 pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
@@ -14,7 +14,7 @@ pub(crate) fn u32(out: &mut Vec<u8>, value: u32) {
     u64(out, value.into());
 }
 
-/// As [`u32`], with another maximum.
+/// As [`u32()`], with another maximum.
 #[inline]
 pub(crate) fn u64(out: &mut Vec<u8>, value: u64) {
     if value == u64::MAX {

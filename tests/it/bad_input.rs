@@ -133,7 +133,7 @@ fn a_bad_line_of_a_listing_is_named_and_the_others_are_kept() {
         ("USES\t99060186\t1\t1\t1\t-\tX\t", "line 8: expected KERN or USER in column type, found \"USES\""),
         ("USER\t99060186\t-7\t1\t1\t-\tX\t", "line 8: expected a number, - or ? in column pid, found \"-7\""),
         ("USER\t99060186\t1\t1\t8(work\t-\tX\t", "line 8: expected a thread such as 15 or 8(work/6)"),
-        ("USER\t99060186\t1\t1\t1\t-\tX\t\t", "line 8: expected 8 columns, as the header has, found \"9\""),
+        ("USER\t99060186\t1\t1\t1\t-\tX\t\t", "line 8: expected 8 columns, as in the header, found \"9\""),
     ] {
         let sigmund = Sigmund::new();
         sigmund.write("bad.tsv", format!("{}{bad}\n", figure(2)).as_bytes());

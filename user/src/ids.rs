@@ -1,17 +1,17 @@
-//! The numbers of a user and their groups, and how a process takes them.
+//! The ids of a user and its groups, and how a process adopts them.
 
 use std::{fmt, fs, io, str::FromStr};
 
 use caps::CapSet;
 
-/// Numbers of a user, as text `UID:GID:GROUP,…`.
+/// Ids of a user, as text `UID:GID:GROUP,…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
     /// The user.
     pub uid: u32,
-    /// Their first group.
+    /// The primary group.
     pub gid: u32,
-    /// Supplementary groups; the first may be among them.
+    /// Supplementary groups; the primary one may be among them.
     pub groups: Vec<u32>,
 }
 
@@ -38,19 +38,19 @@ impl FromStr for Ids {
 }
 
 impl Ids {
-    /// Makes this process theirs, permanently: real, effective and saved user and group, supplementary groups; no
-    /// capability is left. Files beyond standard error are closed at the next `exec`.
+    /// Makes this process permanently run with these ids: real, effective and saved user and group, and supplementary
+    /// groups. No capability is left. Files other than the three standard ones are closed at the next `exec`.
     ///
     /// # Errors
-    /// When the process has several threads (the kernel changes only the calling one), or root's rights are not there or
-    /// cannot be given up. The process must not continue then: it may be changed in part.
+    /// When the process has several threads (the kernel changes only the calling one), or lacks root's rights or cannot
+    /// give them up. The process must not continue then, because a part of the change may have been made.
     pub fn become_them(&self) -> io::Result<()> {
         let threads = fs::read_dir("/proc/self/task")?.count();
         if threads != 1 {
             return Err(io::Error::other(format!("expected one thread, found {threads}")));
         }
         super::close_on_exec_from(3)?;
-        // Groups first: without root's rights, they could not be changed any more. The user last, for the same reason.
+        // Groups first, because only root may change them; the user last, for the same reason.
         // SAFETY: the pointer and the length are those of a list that lives until the call returns.
         checked(unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) })?;
         // SAFETY: takes numbers only.
@@ -60,7 +60,7 @@ impl Ids {
         if self.uid == 0 {
             return Ok(());
         }
-        // The kernel has taken all but the inheritable ones away, unless somebody has told it not to.
+        // The kernel has removed all capabilities except the inheritable ones, unless it was configured not to.
         for set in [CapSet::Ambient, CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
             caps::clear(None, set).map_err(|error| io::Error::other(error.to_string()))?;
         }

@@ -1,8 +1,8 @@
-//! Other users: looks them up in the system's database, and makes a process of root's run as one permanently.
+//! Other users: looks them up in the system's database, and makes a root process permanently run as one of them.
 //!
-//! What a process keeps that has become another user by [`Ids::become_them`]: its environment, its working directory, its
-//! terminal, its limits and its priority. What it does not: root's groups, capabilities, and open files beyond the three
-//! standard ones.
+//! A process that becomes another user by [`Ids::become_them`] keeps its environment, its working directory, its
+//! terminal, its limits and its priority. It loses root's groups, its capabilities, and, at the next `exec`, open files
+//! other than the three standard ones.
 
 mod ids;
 
@@ -15,7 +15,7 @@ use uzers::os::unix::UserExt;
 
 pub use ids::Ids;
 
-/// Where the system's database names no shell.
+/// The shell of a user without one in the system's database.
 const SHELL: &str = "/bin/sh";
 
 /// A user.
@@ -27,13 +27,13 @@ pub struct User {
     shell: PathBuf,
 }
 
-/// Why a user is not known.
+/// Why a user was not found.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum UnknownUser {
-    /// The system's database has none of this name, and it is not a number.
+    /// The system's database has no user of this name, and it is not a number.
     NoEntry,
-    /// Their groups cannot be found, or are more than 1024.
+    /// The user's groups cannot be found, or are more than 1024.
     NoGroups,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for UnknownUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             UnknownUser::NoEntry => "there is no such user",
-            UnknownUser::NoGroups => "their groups cannot be found",
+            UnknownUser::NoGroups => "the user's groups cannot be found",
         })
     }
 }
@@ -49,8 +49,8 @@ impl fmt::Display for UnknownUser {
 impl std::error::Error for UnknownUser {}
 
 impl User {
-    /// Finds a user by name or number. A number without an entry has a group of the same number and no other, no name
-    /// but the number, and `/` for a home.
+    /// Finds a user by name or number. A number without an entry has a group of the same number and no other groups,
+    /// the number as name, and the home `/`.
     ///
     /// # Errors
     /// When there is no such user.
@@ -59,7 +59,7 @@ impl User {
         let entry = number.map_or_else(|| uzers::get_user_by_name(text), uzers::get_user_by_uid);
         match (entry, number) {
             (Some(entry), _) => User::from_entry(&entry),
-            // The system calls take u32::MAX for "no change".
+            // The system calls interpret u32::MAX as "no change".
             (None, Some(number)) if number != u32::MAX => Ok(User {
                 name: number.to_string(),
                 ids: Ids { uid: number, gid: number, groups: Vec::new() },
@@ -104,12 +104,12 @@ impl User {
     }
 }
 
-/// All descriptors from this one on are closed when the process becomes another program.
+/// Makes the kernel close all descriptors from `first` on at the next `exec`.
 ///
 /// # Errors
 /// When the kernel has no `close_range` with `CLOSE_RANGE_CLOEXEC` (before 5.11).
 pub fn close_on_exec_from(first: u32) -> io::Result<()> {
-    // SAFETY: takes no pointer, and closes nothing that this program uses: a flag of its descriptors is set.
+    // SAFETY: takes no pointer, and closes nothing that this program uses: it only sets a flag of descriptors.
     let done = unsafe { libc::close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

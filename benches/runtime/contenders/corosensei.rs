@@ -1,4 +1,4 @@
-//! corosensei alone: what switching stacks costs before anybody schedules. The floor, not a peer.
+//! corosensei alone: the cost of switching stacks without a scheduler. A lower bound, not a peer.
 
 use std::{
     hint::black_box,
@@ -45,12 +45,12 @@ pub(super) fn run(work: Work) -> Duration {
             })
         }
         Work::Sumtime { .. } | Work::Factorise { .. } | Work::Live { .. } => {
-            unreachable!("nobody schedules here")
+            unreachable!("there is no scheduler here")
         }
     }
 }
 
-/// Suspends itself until it is told to end.
+/// Suspends itself until it is resumed with the request to end.
 fn yielding(stack: DefaultStack) -> Coroutine<bool, (), (), DefaultStack> {
     Coroutine::with_stack(stack, |yielder: &Yielder<bool, ()>, mut end: bool| {
         while !end {

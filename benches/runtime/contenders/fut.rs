@@ -52,14 +52,14 @@ impl UserThreads for Fut {
     }
 }
 
-/// Choices for a runtime whose user threads move between LWPs.
+/// Options for a runtime whose user threads move between LWPs.
 pub(super) fn migrating() -> RuntimeBuilder {
-    // SAFETY: what `run` runs in user threads keeps nothing of an LWP across a call that can switch: it spawns, joins,
-    // yields, computes on memory that it owns or borrows from another user thread, and records events.
+    // SAFETY: the user threads of `run` keep no state of an LWP across a call that can switch: they spawn, join, yield,
+    // compute on memory that they own or borrow from another user thread, and record events.
     unsafe { Runtime::builder().migrating() }
 }
 
-/// Only the second time is recorded, as only that is timed.
+/// Only the second run is recorded, because only that is timed.
 pub(super) fn run(builder: RuntimeBuilder, work: Work, cpus: usize, events: Events) -> io::Result<Duration> {
     let runtime = builder.lwps(cpus).build()?;
     events.pause();

@@ -7,10 +7,10 @@ use may::coroutine;
 use super::threads::{UserThreads, second_time};
 use crate::work::Work;
 
-/// The most that its stacks allow: each is two mappings of its own, and vm.max_map_count is 65530.
+/// The largest height that its stacks allow: each is two separate mappings, and vm.max_map_count is 65530.
 pub(super) const MAX_HEIGHT: u32 = 13;
 
-/// Stacks kept for the next coroutines: more than a tree of `MAX_HEIGHT` needs.
+/// Stacks kept for later coroutines: more than a tree of `MAX_HEIGHT` needs.
 const POOLED_STACKS: usize = 20_000;
 
 /// In words of 8 bytes.
@@ -23,7 +23,7 @@ impl UserThreads for May {
 
     #[inline]
     fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Self::Handle<T> {
-        // SAFETY: the bodies of the work use no thread-locals, and next to no stack.
+        // SAFETY: the bodies of the work use no thread-locals, and very little stack.
         unsafe { coroutine::spawn(body) }
     }
 

@@ -1,4 +1,4 @@
-//! Who takes part: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
+//! The contenders: fut, recorded or not, and its peers. Each sample is a separate process, which runs one of them.
 
 mod async_executor;
 mod corosensei;
@@ -15,18 +15,18 @@ use clap::ValueEnum;
 
 use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
 
-/// One that takes part.
+/// A contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
-    /// User threads that move between LWPs, as those of the peers do. Not recorded.
+    /// User threads that move between LWPs, like those of the peers. Not recorded.
     Fut,
-    /// User threads that stay on the LWP that began them: what safe calls build. Not recorded.
+    /// User threads that stay on the LWP that began them, as safe code builds them. Not recorded.
     FutPinned,
-    /// Not recorded either: what differs between these two is noise.
+    /// Also not recorded: the difference between these two is noise.
     FutAgain,
     /// Scheduling events are recorded.
     FutScheduling,
-    /// All events are recorded, those of the program, too.
+    /// All events are recorded, including the program's.
     FutAll,
     Go,
     May,
@@ -36,17 +36,17 @@ pub(crate) enum Contender {
     Corosensei,
 }
 
-/// What a contender is measured for.
+/// The role of a contender in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Ours,
     Peer,
-    /// What nobody can beat.
+    /// A lower bound.
     Floor,
 }
 
 impl Contender {
-    /// All that take part beside the peers.
+    /// All contenders except the peers.
     pub(crate) const ALL: [Contender; 10] = [
         Contender::Fut,
         Contender::FutPinned,
@@ -72,7 +72,7 @@ impl Contender {
         }
     }
 
-    /// For a row of a table; of a peer with its version.
+    /// The label of a table row; for a peer with its version.
     pub(crate) fn label(self) -> String {
         match self {
             Contender::Fut => "fut".into(),
@@ -89,7 +89,7 @@ impl Contender {
         }
     }
 
-    /// What it does in place of `work` on so many CPUs; `None` if it cannot.
+    /// The work that it does instead of `work` on this many CPUs; `None` if it cannot do it.
     pub(crate) fn instead_of(self, work: Work, cpus: usize) -> Option<Work> {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
@@ -101,18 +101,17 @@ impl Contender {
         }
     }
 
-    /// What must be there before its first sample.
+    /// Preparations before its first sample.
     pub(crate) fn prepare(self, scratch: &Path) -> Result<(), String> {
         if self == Contender::Go { go::build(scratch) } else { Ok(()) }
     }
 
-    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program takes this one's
-    /// place, and answers for it.
+    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program replaces this one.
     pub(crate) fn run(self, work: Work, cpus: usize, scratch: &Path) -> Result<Sample, String> {
         let in_our_words = |error: std::io::Error| error.to_string();
         let all = machine::cpus().map_err(in_our_words)?;
         let (ours, spare) = all.split_at_checked(cpus).ok_or(format!("there are no {cpus} CPUs"))?;
-        // The drain keeps to what is left, so it is started first.
+        // The drain uses the remaining CPUs, so it is started first.
         let events = self.events();
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;

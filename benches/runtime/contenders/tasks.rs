@@ -1,4 +1,4 @@
-//! The work for runtimes of stackless tasks: one program, in which only spawn and yield differ.
+//! The work for runtimes of stackless tasks: one implementation, in which only spawn and yield differ.
 
 use std::{
     hint::black_box,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::work::Work;
 
-/// A runtime, as its tasks see it.
+/// The interface of a runtime for its tasks.
 pub(super) trait Tasks: 'static {
     fn spawn<T: Send + 'static>(
         task: impl Future<Output = T> + Send + 'static,
@@ -16,7 +16,7 @@ pub(super) trait Tasks: 'static {
     fn yield_now() -> impl Future<Output = ()> + Send + 'static;
 }
 
-/// Does `work` twice, and times the second: the first fills caches, pools and heaps. Run as a task.
+/// Does `work` twice and times the second run: the first fills caches, pools and heaps. Run as a task.
 pub(super) fn second_time<R: Tasks>(work: Work) -> Pin<Box<dyn Future<Output = Duration> + Send>> {
     Box::pin(async move {
         once::<R>(work).await;

@@ -1,4 +1,5 @@
-//! The work for runtimes whose user threads have stacks: one program, in which only spawn, join and yield differ.
+//! The work for runtimes whose user threads have stacks: one implementation, in which only spawn, join and yield
+//! differ.
 
 use std::{
     hint::black_box,
@@ -7,7 +8,7 @@ use std::{
 
 use crate::work::Work;
 
-/// A runtime, as its user threads see it.
+/// The interface of a runtime for its user threads.
 pub(super) trait UserThreads: 'static {
     type Handle<T>;
 
@@ -15,12 +16,12 @@ pub(super) trait UserThreads: 'static {
     fn join<T>(handle: Self::Handle<T>) -> T;
     fn yield_now();
 
-    /// A thread of Sumtime begins and ends.
+    /// Called at the beginning and end of a thread of Sumtime.
     fn node_begin(_height: u32) {}
     fn node_end(_height: u32, _sum: u64) {}
 }
 
-/// Does `work` twice, and times the second: the first fills caches, pools and heaps. Called by a user thread.
+/// Does `work` twice and times the second run: the first fills caches, pools and heaps. Called by a user thread.
 pub(super) fn second_time<R: UserThreads>(work: Work, before_second: impl FnOnce()) -> Duration {
     once::<R>(work);
     before_second();

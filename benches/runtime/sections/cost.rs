@@ -1,4 +1,4 @@
-//! Yield, spawn and join, and Sumtime: fut, migrating and pinned, beside its peers.
+//! Yield, spawn and join, and Sumtime: fut, migrating and pinned, compared with its peers.
 
 use super::{Plan, overhead, verdict};
 use crate::{
@@ -9,18 +9,18 @@ use crate::{
     work::Work,
 };
 
-/// At most so many times what the fastest peer takes.
+/// The largest factor to the time of the fastest peer.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     times: f64,
-    /// Recorded, too: with scheduling events.
+    /// Also recorded, with scheduling events.
     recorded: bool,
 }
 
 const HALF: Target = Target { times: 0.5, recorded: false };
 const FASTER: Target = Target { times: 1.0, recorded: true };
 
-/// What pinned user threads may cost, in times of the migrating ones.
+/// The largest cost of pinned user threads, relative to migrating ones.
 const PINNED: f64 = 1.15;
 
 pub(crate) fn run(plan: Plan<'_>, height: u32) {
@@ -77,7 +77,7 @@ fn table(work: Work, cpus: usize, target: Target, outcomes: &[Outcome]) {
             }
             let recorded = contender == Contender::FutScheduling && target.recorded;
             if contender == Contender::Fut || recorded {
-                // As good as the fastest is not faster.
+                // The same time as the fastest peer does not count as faster.
                 let met = if target.times < 1.0 { ratio <= target.times } else { ratio < target.times };
                 let sign = if target.times < 1.0 { '≤' } else { '<' };
                 row.push(format!("{sign} {:.1}", target.times));
@@ -103,7 +103,7 @@ fn label(outcome: &Outcome, asked: Work) -> String {
     label
 }
 
-/// Nanoseconds for one operation; none if a sample failed.
+/// Nanoseconds for one operation; `None` if a sample failed.
 fn samples(outcome: &Outcome) -> Option<Samples> {
     let whole = outcome.failed.is_none();
     Samples::new(outcome.samples.iter().map(|sample| sample.ns(outcome.job.work)).filter(|_| whole))

@@ -1,4 +1,4 @@
-//! How much memory many live user threads take.
+//! The memory of many live user threads.
 
 use super::{Plan, verdict};
 use crate::{contenders::Contender, sample::Job, table::Table, work::Work};

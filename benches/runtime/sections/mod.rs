@@ -1,4 +1,4 @@
-//! What is printed: one section a file.
+//! The sections of the output, one file each.
 
 pub(crate) mod cost;
 pub(crate) mod memory;
@@ -6,13 +6,13 @@ pub(crate) mod overhead;
 
 use std::path::Path;
 
-/// What all sections have in common.
+/// The parameters of all sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) rounds: usize,
-    /// Samples take so many times less.
+    /// Factor by which samples are shortened.
     pub(crate) hurry: u64,
-    /// Of the machine.
+    /// Number of CPUs of the machine.
     pub(crate) cpus: usize,
     pub(crate) scratch: &'a Path,
 }

@@ -1,6 +1,6 @@
-//! What recording costs a program: the paper's table 2, for Sumtime and for a compute kernel.
+//! The cost of recording a program: the paper's table 2, for Sumtime and for a compute kernel.
 //!
-//! Every figure is taken from pairs of one round: a run that is recorded and the one beside it that is not.
+//! Every figure is from pairs of one round: a recorded run and the unrecorded run next to it.
 
 use super::{Plan, verdict};
 use crate::{
@@ -12,10 +12,10 @@ use crate::{
     work::Work,
 };
 
-/// What a recording may cost, and what the paper's did.
+/// The largest cost of recording, and the paper's result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// With scheduling events, and with all: percent of the time of a run that is not recorded.
+    /// With scheduling events, and with all: percent of the time of an unrecorded run.
     paper: [f64; 2],
     target: Limit,
 }
@@ -30,7 +30,7 @@ enum Limit {
 pub(crate) const SUMTIME: Limits = Limits { paper: [23.0, 80.0], target: Limit::NsPerEvent(12.0) };
 pub(crate) const KERNEL: Limits = Limits { paper: [1.8, 4.6], target: Limit::Percent([0.5, 1.5]) };
 
-/// Measures with nothing, nothing again, scheduling events, and all events.
+/// Measures unrecorded runs twice, and runs with scheduling events and with all events.
 pub(crate) fn run(plan: Plan<'_>, work: Work, limits: &Limits) {
     let contenders = [Contender::Fut, Contender::FutAgain, Contender::FutScheduling, Contender::FutAll];
     for cpus in [1, 2].into_iter().filter(|cpus| *cpus <= plan.cpus) {
@@ -39,7 +39,7 @@ pub(crate) fn run(plan: Plan<'_>, work: Work, limits: &Limits) {
     }
 }
 
-/// The table, of the outcomes that are ours.
+/// The table, from the outcomes of our contenders.
 pub(crate) fn table(work: Work, cpus: usize, limits: &Limits, outcomes: &[Outcome]) {
     let what = work.title();
     println!(
@@ -81,12 +81,12 @@ pub(crate) fn table(work: Work, cpus: usize, limits: &Limits, outcomes: &[Outcom
     print!("{table}");
 }
 
-/// `1 CPU`: as many LWPs as CPUs, always.
+/// `1 CPU`: there are always as many LWPs as CPUs.
 pub(crate) fn cpus_and_lwps(cpus: usize) -> String {
     if cpus == 1 { "1 LWP and CPU".into() } else { format!("{cpus} LWPs and CPUs") }
 }
 
-/// What the samples of one outcome say beside those of the plain one.
+/// The comparison of one outcome's samples with the unrecorded ones.
 struct Costs {
     ms: Samples,
     percent: Samples,
@@ -96,7 +96,7 @@ struct Costs {
 
 struct CostOfEvents {
     mb_per_s: f64,
-    /// Of CPU time.
+    /// In CPU time.
     ns_per_event: Samples,
     lost: u64,
 }
@@ -145,14 +145,14 @@ impl Costs {
     }
 }
 
-/// With a question mark if more samples could turn it.
+/// With a question mark if more samples could change the verdict.
 fn verdict_of(samples: &Samples, most: f64) -> String {
     let sure = samples.median_between().is_some_and(|(low, high)| high <= most || low > most);
     verdict(samples.median() <= most) + if sure { "" } else { "?" }
 }
 
 impl CostOfEvents {
-    /// With what the last sample recorded: they differ a little, as two LWPs do not always meet at the same places.
+    /// With the figures of the last sample: they vary slightly, because two LWPs do not always meet at the same points.
     fn of<'a>(
         outcome: &Outcome,
         pairs: impl Iterator<Item = (&'a Sample, &'a Sample)>,

@@ -1,4 +1,4 @@
-//! Numbers of any size at any bit of a packet, in either byte order.
+//! Numbers of any size at any bit position of a packet, in either byte order.
 //!
 //! Little endian fills each byte from its lowest bit upwards, big endian from its highest downwards:
 //!
@@ -12,7 +12,7 @@ use std::ffi::CStr;
 
 use super::metadata::Order;
 
-/// Reads forward in the content of a packet. Positions are in bits from the start of the packet.
+/// Reads forward through the content of a packet. Positions are in bits from the start of the packet.
 #[derive(Clone, Debug)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
@@ -21,7 +21,7 @@ pub(super) struct Bits<'a> {
     end: u64,
 }
 
-/// The content ends before the field does.
+/// The content ends within the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PastEnd;
 
@@ -47,27 +47,27 @@ impl<'a> Bits<'a> {
         self.end.saturating_sub(self.pos)
     }
 
-    /// Goes to the next multiple of `mask + 1`, which is a power of two.
+    /// Moves to the next multiple of `mask + 1`, which is a power of two.
     #[inline]
     pub(super) fn align(&mut self, mask: u32) {
         let mask = u64::from(mask);
         self.pos = (self.pos + mask) & !mask;
     }
 
-    /// The bytes of a number that begins at a byte.
+    /// The bytes of a number that begins at a byte boundary.
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], PastEnd> {
-        let behind = self.pos + N as u64 * 8;
-        if behind > self.end {
+        let end = self.pos + N as u64 * 8;
+        if end > self.end {
             return Err(PastEnd);
         }
         let at = (self.pos >> 3) as usize;
         let bytes = self.bytes.get(at..).and_then(|b| b.first_chunk::<N>()).ok_or(PastEnd)?;
-        self.pos = behind;
+        self.pos = end;
         Ok(*bytes)
     }
 
-    /// `len` bytes from the next byte on.
+    /// `len` bytes from the next byte boundary on.
     #[inline]
     pub(super) fn bytes(&mut self, len: u64) -> Result<&'a [u8], PastEnd> {
         self.align(7);
@@ -80,7 +80,7 @@ impl<'a> Bits<'a> {
         Ok(bytes)
     }
 
-    /// The bytes up to the next NUL, which is taken, too.
+    /// The bytes up to the next NUL, which is consumed as well.
     #[inline]
     pub(super) fn text(&mut self) -> Result<&'a [u8], PastEnd> {
         self.align(7);
@@ -91,7 +91,8 @@ impl<'a> Bits<'a> {
         Ok(text)
     }
 
-    /// The eight bytes from here, if here is a byte and the content has `size` bits more; they are not taken.
+    /// The eight bytes from here, without consuming them, if the position is at a byte boundary and the content has
+    /// `size` more bits.
     #[inline]
     pub(super) fn peek(&self, size: u8) -> Option<[u8; 8]> {
         let fits = self.pos + u64::from(size) <= self.end;
@@ -99,18 +100,18 @@ impl<'a> Bits<'a> {
         fits.then_some(*bytes)
     }
 
-    /// Takes bits that were looked at.
+    /// Consumes bits that were peeked at.
     #[inline]
     pub(super) fn skip(&mut self, size: u8) {
         self.pos += u64::from(size);
     }
 
-    /// An unsigned number of 1 to 64 bits that begins anywhere.
+    /// An unsigned number of 1 to 64 bits at any bit position.
     #[inline]
     pub(super) fn number(&mut self, size: u8, order: Order) -> Result<u64, PastEnd> {
         let size = u32::from(size);
-        let behind = self.pos + u64::from(size);
-        if behind > self.end {
+        let end = self.pos + u64::from(size);
+        if end > self.end {
             return Err(PastEnd);
         }
         let (at, shift) = ((self.pos >> 3) as usize, (self.pos & 7) as u32);
@@ -119,11 +120,11 @@ impl<'a> Bits<'a> {
             Order::Little => u128::from_le_bytes(window) >> shift,
             Order::Big => u128::from_be_bytes(window) << shift >> (128 - size),
         };
-        self.pos = behind;
+        self.pos = end;
         Ok(value as u64 & (u64::MAX >> (64 - size)))
     }
 
-    /// 16 bytes from `at` on, zeros after the end.
+    /// 16 bytes from `at` on, with zeros after the end.
     #[inline]
     fn window(&self, at: usize) -> [u8; 16] {
         let rest = self.bytes.get(at..).unwrap_or_default();
@@ -140,7 +141,7 @@ impl<'a> Bits<'a> {
 mod tests {
     use super::*;
 
-    // The drawing at the head of this file.
+    // The drawing at the top of this file.
     #[test]
     fn each_order_takes_its_bits_from_its_end_of_the_byte() {
         let bytes = [0b1010_0011, 0b1111_0001];
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_behind_the_end() {
+    fn nothing_is_read_after_the_end() {
         let mut bits = Bits::new(b"ab\0cdef\0", 0, 40);
         assert_eq!(bits.text(), Ok(&b"ab"[..]));
         assert_eq!(bits.text(), Err(PastEnd));

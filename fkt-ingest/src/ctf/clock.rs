@@ -1,12 +1,13 @@
-//! Clocks that a trace declares, as clocks that the merge knows.
+//! Conversion of the clocks that a trace declares to clocks that the merge knows.
 //!
-//! A clock of LTTng is `monotonic`, in nanoseconds: CLOCK_MONOTONIC. Its offset to the epoch was read once, when the
-//! session began; ticks are left as they are, without it, and both clocks at the first packet are a [`ClockPair`]. A clock is known by its name, or by its description:
+//! LTTng's default clock is `monotonic`, in nanoseconds: CLOCK_MONOTONIC. Its offset to the epoch was read once, when
+//! the session began. It is not added to ticks; instead, both clocks at the first packet are a [`ClockPair`]. A clock
+//! is identified by its name or its description:
 //!
-//! | it is called | ticks are |
+//! | name | ticks are |
 //! |---|---|
-//! | `monotonic`, `monotonic_raw`, `boottime`, `realtime`, `local`, as [`ClockDomain::from_name`] has them | nanoseconds of that clock; of a clock that does not count nanoseconds, scaled to them, rounded down |
-//! | `tsc`, `rdtsc`, or described so | of the TSC, `tick_hz` its frequency |
+//! | `monotonic`, `monotonic_raw`, `boottime`, `realtime`, `local`, as in [`ClockDomain::from_name`] | nanoseconds of that clock; if its unit is another, scaled to nanoseconds, rounded down |
+//! | `tsc`, `rdtsc`, or such a description | those of the TSC, `tick_hz` its frequency |
 //! | anything else, with `absolute = true` | nanoseconds since the epoch |
 //! | anything else | ticks of the clock, `tick_hz` its frequency; if there are several such clocks, all are scaled to nanoseconds |
 
@@ -14,18 +15,18 @@ use sigmund_model::{ClockDomain, ClockPair, Hertz, Nanos, Reading, Snapshot, Tic
 
 use super::metadata::{Clock, Integer, Metadata, Stream, Type};
 
-/// What becomes of the values of one clock.
+/// The conversion of the values of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
+pub(super) struct ClockScale {
     pub(super) domain: ClockDomain,
-    /// Ticks per second of the clock, if they are to be nanoseconds and are not.
+    /// Ticks per second of the clock, if they must be converted to nanoseconds.
     freq: Option<u64>,
-    /// Nanoseconds to be added.
+    /// Nanoseconds to add.
     offset_ns: i128,
 }
 
-/// The only one of which nothing is known.
-pub(super) const UNKNOWN: Scale = Scale { domain: ClockDomain::Ticks, freq: None, offset_ns: 0 };
+/// The scale of a clock of which nothing is known, if there is only one.
+pub(super) const UNKNOWN: ClockScale = ClockScale { domain: ClockDomain::Ticks, freq: None, offset_ns: 0 };
 
 const NANOS: u64 = 1_000_000_000;
 
@@ -43,28 +44,28 @@ impl Clock {
         }
     }
 
-    /// From the epoch to its zero, in nanoseconds.
+    /// The clock's zero in nanoseconds since the epoch.
     pub(super) fn offset_ns(&self) -> i128 {
         i128::from(self.offset_s) * i128::from(NANOS)
             + i128::from(self.offset) * i128::from(NANOS) / i128::from(self.freq)
     }
 
-    /// How its values become ticks; `only` if no other clock is as unknown.
-    pub(super) fn scale(&self, only: bool) -> Scale {
+    /// The conversion of its values to ticks; `only` if no other clock is unknown.
+    pub(super) fn scale(&self, only: bool) -> ClockScale {
         let to_nanos = Some(self.freq).filter(|freq| *freq != NANOS);
         match self.known_domain() {
-            Some(ClockDomain::Tsc) => Scale { domain: ClockDomain::Tsc, freq: None, offset_ns: 0 },
-            Some(domain) => Scale { domain, freq: to_nanos, offset_ns: 0 },
+            Some(ClockDomain::Tsc) => ClockScale { domain: ClockDomain::Tsc, freq: None, offset_ns: 0 },
+            Some(domain) => ClockScale { domain, freq: to_nanos, offset_ns: 0 },
             None if self.absolute => {
-                Scale { domain: ClockDomain::Realtime, freq: to_nanos, offset_ns: self.offset_ns() }
+                ClockScale { domain: ClockDomain::Realtime, freq: to_nanos, offset_ns: self.offset_ns() }
             }
             None if only => UNKNOWN,
-            None => Scale { domain: ClockDomain::Ticks, freq: to_nanos, offset_ns: 0 },
+            None => ClockScale { domain: ClockDomain::Ticks, freq: to_nanos, offset_ns: 0 },
         }
     }
 
-    /// The instant `value` of a clock that counts its time from elsewhere, and the time of day then, if the trace relates
-    /// them. How well the tracer read the two together is unknown.
+    /// The instant `value` of this clock together with the time of day, if the trace relates them and the clock itself
+    /// is not the time of day. How accurately the tracer read the two is unknown.
     pub(super) fn pair(&self, value: u64) -> Option<ClockPair> {
         let domain = self.known_domain()?;
         if matches!(domain, ClockDomain::Tsc | ClockDomain::Realtime) || self.offset_ns() <= 0 {
@@ -76,7 +77,7 @@ impl Clock {
         Some(ClockPair { left, right: Reading { clock: ClockDomain::Realtime, value: wall }, within: 0 })
     }
 
-    /// Two instants of the TSC and of the time of day, if the trace relates them.
+    /// Two instants of the TSC and the time of day, if the trace relates them.
     pub(super) fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         let known = self.known_domain() == Some(ClockDomain::Tsc) && self.offset_ns() > 0;
         let at = |seconds: u64| {
@@ -88,12 +89,12 @@ impl Clock {
     }
 }
 
-impl Scale {
+impl ClockScale {
     #[inline]
     pub(super) fn tick(self, value: u64) -> Ticks {
         match self {
-            Scale { freq: None, offset_ns: 0, .. } => Ticks(value),
-            Scale { freq, offset_ns, .. } => {
+            ClockScale { freq: None, offset_ns: 0, .. } => Ticks(value),
+            ClockScale { freq, offset_ns, .. } => {
                 let ns =
                     i128::from(value) * i128::from(NANOS) / i128::from(freq.unwrap_or(NANOS)) + offset_ns;
                 Ticks(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
@@ -102,10 +103,10 @@ impl Scale {
     }
 }
 
-/// Each clock's scale, and the rate of ticks that are no nanoseconds.
-pub(super) fn scales(clocks: &[Clock]) -> (Vec<Scale>, Option<Hertz>) {
+/// Each clock's scale, and the rate of ticks that are not nanoseconds.
+pub(super) fn scales(clocks: &[Clock]) -> (Vec<ClockScale>, Option<Hertz>) {
     let unknown = clocks.iter().filter(|clock| clock.known_domain().is_none() && !clock.absolute).count();
-    let scales: Vec<Scale> = clocks.iter().map(|clock| clock.scale(unknown == 1)).collect();
+    let scales: Vec<ClockScale> = clocks.iter().map(|clock| clock.scale(unknown == 1)).collect();
     let in_ticks = |domain| matches!(domain, ClockDomain::Tsc | ClockDomain::Ticks);
     let first = clocks.iter().zip(&scales).find(|(_, scale)| in_ticks(scale.domain));
     let hertz = first.and_then(|(clock, scale)| {
@@ -114,7 +115,7 @@ pub(super) fn scales(clocks: &[Clock]) -> (Vec<Scale>, Option<Hertz>) {
     (scales, hertz)
 }
 
-/// Index of the clock that stamps a stream's events: that of its event header, or of its packets, or the only one.
+/// Index of the clock that timestamps a stream's events: that of its event header, or of its packets, or the only one.
 pub(super) fn of_stream(metadata: &Metadata, stream: &Stream) -> Option<usize> {
     let context = stream.packet_context.as_ref();
     let mapped = stream.event_header.as_ref().and_then(mapped_clock);
@@ -137,7 +138,7 @@ fn mapped_clock(ty: &Type) -> Option<std::sync::Arc<str>> {
     }
 }
 
-/// The integer of this name directly in a structure.
+/// The integer field `name` of a structure, not of structures in it.
 pub(super) fn integer<'t>(ty: Option<&'t Type>, name: &str) -> Option<&'t Integer> {
     let Type::Struct(ty) = ty? else { return None };
     ty.fields.iter().find(|(field, _)| &**field == name).and_then(|(_, ty)| match ty {
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tsc_keeps_its_ticks_and_says_its_rate_and_the_time_of_day() {
+    fn the_tsc_keeps_its_ticks_and_gives_its_rate_and_the_time_of_day() {
         let tsc =
             Clock { description: "raw tsc".to_owned(), ..clock("plugin", 2_596_148_000, 1_700_000_000) };
         let (scales, hertz) = scales(std::slice::from_ref(&tsc));
@@ -181,7 +182,7 @@ mod tests {
         let pair = clock("monotonic", 1_000_000, 7).pair(3_000_000).unwrap();
         assert_eq!(pair.left, Reading { clock: ClockDomain::Monotonic, value: 3 * NANOS });
         assert_eq!(pair.right, Reading { clock: ClockDomain::Realtime, value: 10 * NANOS });
-        // No offset; the time of day itself; a clock of which nothing is known; the TSC, which has snapshots.
+        // No offset; the time of day itself; an unknown clock; the TSC, which has snapshots.
         for (name, offset) in [("monotonic", 0), ("realtime", 7), ("cycles", 7), ("tsc", 7)] {
             assert_eq!(clock(name, 1_000_000, offset).pair(5), None, "{name}");
         }

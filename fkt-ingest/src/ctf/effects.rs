@@ -1,24 +1,24 @@
-//! What an event of LTTng's kernel tracer does to the state.
+//! The effect on the state of an event of LTTng's kernel tracer.
 //!
-//! LTTng has no flags that say whether an event was recorded in an interrupt: entries and exits of handlers say it.
+//! LTTng does not mark events that were recorded in an interrupt; entries and exits of handlers show it.
 
 use sigmund_model::{Context, Event, EventType, Lwp, TaskState};
 
 use crate::effect_plan::{self, EffectPlan, interrupt_context};
 
-/// The effect of an event, and the LWP and the context that the event itself gives.
+/// The effect of an event; the event itself determines the LWP and the context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelEffect(EffectPlan<usize>);
 
 impl KernelEffect {
     pub(super) const NONE: KernelEffect = KernelEffect(EffectPlan::None);
 
-    /// Of an event of the kernel.
+    /// The effect of an event of the kernel.
     pub(super) fn of(event_type: &EventType) -> KernelEffect {
         KernelEffect(EffectPlan::of(event_type, Some))
     }
 
-    /// Fills effect, context and, where the event itself has it, the LWP.
+    /// Fills effect, context and, if the event has it, the LWP.
     #[inline]
     pub(super) fn apply(self, event: &mut Event) {
         event.effect = sigmund_model::Effect::None;

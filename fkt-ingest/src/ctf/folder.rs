@@ -9,15 +9,14 @@ use sigmund_files::Folder;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// The name of the file that makes a folder a trace.
+/// A folder with a file of this name is a trace.
 const METADATA: &str = "metadata";
-/// LTTng's session folders are 5 deep: domain, uid, 1000, 64-bit; and a folder for each rotation.
+/// LTTng's session folders are 5 levels deep: domain, uid, 1000, 64-bit; and a folder for each rotation.
 const MAX_DEPTH: u32 = 16;
-/// A metadata is text; LTTng's for the whole kernel is below 2 MB.
+/// Largest metadata. It is text; LTTng's for the whole kernel is below 2 MB.
 const MAX_METADATA: u64 = 32 << 20;
 
-/// Folders at or below `folder` that hold a metadata file with something in it, in the order of their names.
-/// Symbolic links are not followed.
+/// Folders at or below `folder` with a non-empty metadata file, sorted by name. Symbolic links are not followed.
 pub(super) fn traces(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     look(folder, MAX_DEPTH, &mut found)?;
@@ -32,7 +31,7 @@ fn look(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), Error
         if kind.is_dir() && depth > 0 {
             look(&entry.path(), depth - 1, found)?;
         } else if entry.file_name() == METADATA {
-            // LTTng leaves an empty one where no program has registered.
+            // LTTng leaves an empty file if no program has registered.
             let len = entry.metadata().map_err(|e| Error::io(&entry.path(), e))?.len();
             if kind.is_file() && len > 0 {
                 found.push(folder.to_owned());
@@ -66,7 +65,7 @@ pub(super) struct Streams {
     pub(super) refused: Vec<Error>,
 }
 
-/// All but the metadata, hidden ones, empty ones and folders.
+/// All files except the metadata, hidden ones, empty ones and folders.
 pub(super) fn streams(path: &Path) -> Result<Streams, Error> {
     let folder = Folder::open(path).map_err(|e| Error::io(path, e))?;
     let names = folder.names().map_err(|e| Error::io(path, e))?;

@@ -1,28 +1,28 @@
-//! The losses of one stream, as rows: those between two instants that are known, and those whose end is not known yet.
+//! The loss rows of one stream: those between two known instants, and those whose end is not known yet.
 
 use sigmund_model::{Cpu, Level, Loss, LossKind, Severity};
 
-use super::clock::Scale;
-use crate::losses::Rows;
+use super::clock::ClockScale;
+use crate::losses::LossRows;
 
-/// Rows that are kept until they are taken; of more, the number.
+/// Rows that are kept until they are taken; further losses are only counted.
 const MAX_ROWS: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct Losses {
     level: Level,
-    scale: Scale,
-    rows: Rows,
-    /// Rows that were not kept.
+    scale: ClockScale,
+    rows: LossRows,
+    /// Number of losses without a row.
     more: u64,
 }
 
 impl Losses {
-    pub(super) fn new(level: Level, scale: Scale) -> Losses {
-        Losses { level, scale, rows: Rows::default(), more: 0 }
+    pub(super) fn new(level: Level, scale: ClockScale) -> Losses {
+        Losses { level, scale, rows: LossRows::default(), more: 0 }
     }
 
-    /// Adds a row whose end is not known.
+    /// Adds a row whose end is not known yet.
     pub(super) fn push(
         &mut self,
         kind: LossKind,
@@ -35,7 +35,7 @@ impl Losses {
         self.rows.push_open_up_to(MAX_ROWS, loss)
     }
 
-    /// The span of the row that was added last: it waits for nothing.
+    /// Sets the beginning and the end of the last row, which is then no longer open.
     pub(super) fn span(&mut self, from: Option<u64>, to: Option<u64>) {
         let scale = self.scale;
         if let Some(loss) = self.rows.settle_last() {
@@ -44,7 +44,7 @@ impl Losses {
         }
     }
 
-    /// What is missing so far ends at this time.
+    /// Ends all open gaps at this time.
     pub(super) fn close_gaps(&mut self, time: u64) {
         self.rows.close_gaps(self.scale.tick(time));
     }
@@ -52,7 +52,7 @@ impl Losses {
     pub(super) fn take(&mut self) -> Vec<Loss> {
         let more = std::mem::take(&mut self.more);
         if more > 0 {
-            let detail = format!("{more} more losses, of which no row was kept");
+            let detail = format!("{more} more losses without a row of their own");
             self.rows.push(Loss::new(LossKind::Damaged, self.level, detail));
         }
         self.rows.take()

@@ -1,20 +1,21 @@
-//! Common Trace Format 1.8: what LTTng, barectf and babeltrace2 write.
+//! Common Trace Format 1.8, the format of LTTng, barectf and babeltrace2.
 //!
 //! A trace is a folder:
 //!
 //! ```text
 //!   metadata     text that declares everything else: types, packets, streams, events (TSDL)
-//!   channel_0    a stream: packets of events, of one CPU mostly
+//!   channel_0    a stream: packets of events, usually of one CPU
 //!   channel_1
-//!   index/       not read: packets say their size themselves
+//!   index/       not read: packets contain their size
 //! ```
 //!
-//! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] reads the text, [`plan`] compiles it,
-//! [`packet_stream`] carries it out. A session folder of LTTng holds a trace for each domain, user and word size.
+//! The specification is <https://diamon.org/ctf/v1.8.3/>. [`metadata`] parses the text, [`plan`] compiles it,
+//! [`packet_stream`] runs it. A session folder of LTTng holds a trace for each domain, user and word size.
 //!
-//! Cost, against libbabeltrace2 2.0.4, whose graphs `babeltrace2` runs: 1.85 M events of hackbench (scheduler, interrupts, all
-//! system calls; 14 M fields, 109 MB in the page cache, two streams, by `sigmund export --format ctf` from a perf.data),
-//! least CPU time of six runs in turns on one CPU of an AMD EPYC that others used too:
+//! Cost compared with libbabeltrace2 2.0.4, which runs the graphs of `babeltrace2`: 1.85 M events of hackbench
+//! (scheduler, interrupts, all system calls; 14 M fields, 109 MB in the page cache, two streams, by `sigmund export
+//! --format ctf` from a perf.data), least CPU time of six alternating runs on one CPU of an AMD EPYC that other
+//! programs used too:
 //!
 //! ```text
 //!   here, all fields read      read_speed FOLDER 1                               0.10 s   18 M events/s
@@ -25,14 +26,14 @@
 //!                              --component=sink:sink.utils.dummy --connect=src:sink   0.41 s   2.3 M events/s
 //! ```
 //!
-//! So our own code is 7 times as fast. It also needs no C library for files of unknown origin.
+//! So this reader is 7 times as fast. It also needs no C library to parse untrusted files.
 //!
-//! What it does not do: read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them);
-//! name an event's process, for which [`Event`](sigmund_model::Event) has no field: `vpid` is a parameter.
+//! It does not read CTF 2, the index files, or packets that are compressed or encrypted (no tracer writes them), and
+//! does not set an event's process, for which [`Event`](sigmund_model::Event) has no field: `vpid` is a parameter.
 //!
-//! Events of a trace whose `env` says `domain = "kernel"` are the kernel's, with the effects that their names have;
-//! those of all others are a program's. Their CPU is `cpu_id` of the packet, their LWP the context `tid` (kernel) or
-//! `vtid` (program) where that was recorded. `vtid` is the number within the program's own namespace.
+//! Events of a trace with `domain = "kernel"` in its `env` are kernel events, with the effects of their names; all
+//! others are user events. Their CPU is `cpu_id` of the packet, their LWP the context `tid` (kernel) or `vtid`
+//! (program) if that was recorded. `vtid` is the number within the program's own namespace.
 
 mod bits;
 mod clock;
@@ -56,9 +57,9 @@ use sigmund_model::{
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
-use clock::Scale;
+use clock::ClockScale;
 use metadata::Metadata;
-use packet_stream::Shared;
+use packet_stream::CtfData;
 use table::Table;
 
 pub(crate) use metadata::is_metadata;
@@ -68,14 +69,14 @@ pub use packet_stream::CtfStream;
 #[derive(Debug)]
 pub struct CtfTrace {
     metadata: Metadata,
-    shared: Arc<Shared>,
-    scales: Vec<Scale>,
+    shared: Arc<CtfData>,
+    scales: Vec<ClockScale>,
     tick_hz: Option<Hertz>,
     streams: Vec<StreamFiles>,
     losses: Vec<Loss>,
 }
 
-/// The files of one stream, in the order of time.
+/// The files of one stream, in time order.
 #[derive(Debug)]
 struct StreamFiles {
     files: Vec<Input>,
@@ -83,11 +84,11 @@ struct StreamFiles {
     stream: Option<usize>,
     cpu: Option<Cpu>,
     buffer: String,
-    /// When its first packet began, on its clock.
+    /// The beginning of its first packet, on its clock.
     begin: Option<u64>,
 }
 
-/// All traces at or below a folder; none if nothing there is one.
+/// All traces at or below a folder; empty if there are none.
 pub(crate) fn open_folder(folder: &Path) -> Result<Vec<Box<dyn TraceFile>>, Error> {
     let traces = folder::traces(folder)?;
     let open = |trace: PathBuf| Ok(Box::new(CtfTrace::open(&trace)?) as Box<dyn TraceFile>);
@@ -95,11 +96,11 @@ pub(crate) fn open_folder(folder: &Path) -> Result<Vec<Box<dyn TraceFile>>, Erro
 }
 
 impl CtfTrace {
-    /// Reads the metadata of the trace in `folder`, maps its streams and reads the heads of their packets.
+    /// Reads the metadata of the trace in `folder`, maps its streams and reads the headers of their packets.
     ///
     /// # Errors
-    /// When a file cannot be read, or the metadata does not say what a trace is. If it is damaged further on, what is
-    /// declared before counts, and the rest is among the losses.
+    /// When a file cannot be read, or the metadata does not define a trace. If the metadata is damaged later on, the
+    /// declarations before that are used, and the rest is among the losses.
     pub fn open(folder: &Path) -> Result<CtfTrace, Error> {
         let metadata = folder::metadata(folder)?;
         let folder::Streams { files, refused } = folder::streams(folder)?;
@@ -110,10 +111,10 @@ impl CtfTrace {
         Ok(trace)
     }
 
-    /// A trace whose bytes are in memory: the metadata, and streams with their names.
+    /// A trace in memory: the metadata, and streams with their names.
     ///
     /// # Errors
-    /// As those of [`open`](Self::open).
+    /// As [`open`](Self::open).
     pub fn from_bytes(
         name: &str,
         metadata: &[u8],
@@ -138,10 +139,10 @@ impl CtfTrace {
         };
         let level = if metadata.env("domain") == Some("kernel") { Level::Kern } else { Level::User };
         let table = Table::new(&metadata, level).map_err(|found| {
-            let expected = "declarations that fit each other".to_owned();
+            let expected = "consistent declarations".to_owned();
             Error::at(ErrorKind::Damaged, path, ParseError { at: 0, part: "metadata", expected, found })
         })?;
-        let shared = Arc::new(Shared { table, level, uuid: trace.uuid, order: trace.order });
+        let shared = Arc::new(CtfData { table, level, uuid: trace.uuid, order: trace.order });
         let (scales, tick_hz) = clock::scales(&metadata.clocks);
         let losses =
             metadata.parse_error.iter().map(|parse_error| metadata_loss(level, path, parse_error)).collect();
@@ -149,7 +150,7 @@ impl CtfTrace {
         Ok(CtfTrace { metadata, shared, scales, tick_hz, streams, losses })
     }
 
-    /// One stream for each stream of the trace, from its first event. Each call starts anew.
+    /// One stream for each stream of the trace, from its first event. Each call starts again from the beginning.
     pub fn streams(&self) -> Vec<CtfStream> {
         let scale = |files: &StreamFiles| self.scale(files);
         let stream =
@@ -157,37 +158,37 @@ impl CtfTrace {
         self.streams.iter().map(stream).collect()
     }
 
-    fn scale(&self, files: &StreamFiles) -> Scale {
+    fn scale(&self, files: &StreamFiles) -> ClockScale {
         self.clock(files).and_then(|clock| self.scales.get(clock)).copied().unwrap_or(clock::UNKNOWN)
     }
 
-    /// Index of the clock that stamps these files.
+    /// Index of the clock that timestamps these files.
     fn clock(&self, files: &StreamFiles) -> Option<usize> {
         self.shared.table.streams.get(files.stream?)?.clock
     }
 }
 
 fn metadata_loss(level: Level, path: &Path, parse_error: &ParseError) -> Loss {
-    let detail = format!("{}: {parse_error}; what it declares after this is not known", path.display());
+    let detail = format!("{}: {parse_error}; declarations after this are missing", path.display());
     Loss { severity: Severity::Serious, ..Loss::new(LossKind::Damaged, level, detail) }
 }
 
 impl StreamFiles {
-    /// Files of one stream instance follow each other (`--tracefile-size`); others are streams of their own.
-    fn group(shared: &Shared, files: Vec<Input>) -> Vec<StreamFiles> {
-        let mut groups: BTreeMap<usize, Vec<FileHead>> = BTreeMap::new();
+    /// Files of one stream instance are concatenated (`--tracefile-size`); others are streams of their own.
+    fn group(shared: &CtfData, files: Vec<Input>) -> Vec<StreamFiles> {
+        let mut groups: BTreeMap<usize, Vec<FileOfPackets>> = BTreeMap::new();
         let mut first_of: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (index, file) in files.into_iter().enumerate() {
-            let head = FileHead::read(shared, file);
+            let head = FileOfPackets::read(shared, file);
             let instance = head.stream.zip(head.instance);
-            // In the order in which the first of each came.
+            // In the order of each instance's first file.
             let place = instance.map_or(index, |instance| *first_of.entry(instance).or_insert(index));
             groups.entry(place).or_default().push(head);
         }
         groups.into_values().map(StreamFiles::of).collect()
     }
 
-    fn of(mut heads: Vec<FileHead>) -> StreamFiles {
+    fn of(mut heads: Vec<FileOfPackets>) -> StreamFiles {
         heads.sort_by_key(|head| head.begin);
         let first = heads.first();
         let stream = first.and_then(|head| head.stream);
@@ -208,18 +209,18 @@ fn channel(file: &str, numbered: bool) -> String {
     if numbered { cut(&name) } else { name }
 }
 
-/// What the packets of a file say.
-struct FileHead {
+/// The content of the packet headers of a file.
+struct FileOfPackets {
     file: Input,
     stream: Option<usize>,
     instance: Option<u64>,
     begin: Option<u64>,
-    /// If all have the same.
+    /// The CPU, if all packets have the same.
     cpu: Option<Cpu>,
 }
 
-impl FileHead {
-    fn read(shared: &Shared, file: Input) -> FileHead {
+impl FileOfPackets {
+    fn read(shared: &CtfData, file: Input) -> FileOfPackets {
         let mut state = shared.state(file.len());
         let (mut at, mut packets) = (0, Vec::new());
         let mut first = None;
@@ -239,7 +240,7 @@ impl FileHead {
         let cpu = if let [only] = packets[..] { only } else { None };
         let stream = first.as_ref().map(|packet| packet.stream);
         let instance = first.as_ref().and_then(|packet| packet.stream_instance_id);
-        FileHead { stream, instance, begin: first.and_then(|packet| packet.begin), cpu, file }
+        FileOfPackets { stream, instance, begin: first.and_then(|packet| packet.begin), cpu, file }
     }
 }
 
@@ -270,7 +271,7 @@ impl TraceFile for CtfTrace {
         self.metadata.clocks.iter().flat_map(|clock| clock.snapshots()).collect()
     }
 
-    /// Of each clock whose offset to the epoch is declared, both when the first packet began.
+    /// For each clock with a declared offset to the epoch, both clocks at the beginning of the first packet.
     fn clock_pairs(&self) -> Vec<ClockPair> {
         let of_clock =
             |index: usize| self.streams.iter().filter(move |files| self.clock(files) == Some(index));
@@ -283,7 +284,7 @@ impl TraceFile for CtfTrace {
         self.tick_hz
     }
 
-    /// `env` as it is (`env.hostname`), the host and the tracer by the names that other formats use, and each clock
+    /// `env` unchanged (`env.hostname`), the host and the tracer by the names that other formats use, and each clock
     /// with its offset to the epoch in nanoseconds.
     fn facts(&self) -> Vec<(String, String)> {
         let env = |name| self.metadata.env(name).map(str::to_owned);

@@ -1,5 +1,5 @@
-//! The head of a packet: its header, which names the trace and the stream, and its context, which says how long it is,
-//! its time, its CPU, and what was lost.
+//! The header of a packet: `packet.header`, which identifies the trace and the stream, and `packet.context`, with its
+//! size, its time, its CPU, and the count of lost events.
 //!
 //! ```text
 //!   0               first event             content_size     packet_size
@@ -9,36 +9,37 @@
 use sigmund_model::Cpu;
 
 use super::bits::Bits;
-use super::plan::{Nothing, Register, State, Stop, run};
+use super::plan::{DiscardValues, Register, State, Stop, run};
 use super::table::Table;
 use crate::error::ParseError;
 
 /// `magic` of every packet of events.
 pub(super) const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// What the head of a packet says.
+/// A parsed header and context of a packet.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
     /// Index of its stream's plan.
     pub(super) stream: usize,
     pub(super) stream_instance_id: Option<u64>,
-    /// Of its first event, in bits from its start.
+    /// The position of its first event, in bits from its start.
     pub(super) first_event: u64,
-    /// In bits; at most the end of the file.
+    /// Size of the content in bits; at most to the end of the file.
     pub(super) content: u64,
-    /// In bytes; `None`: to the end of the file.
+    /// In bytes; `None` for a packet that extends to the end of the file.
     pub(super) size: Option<u64>,
-    /// Content that the file does not have, in bits.
+    /// Bits of content after the end of the file.
     pub(super) missing: u64,
     pub(super) begin: Option<u64>,
     pub(super) end: Option<u64>,
     pub(super) sequence: Option<u64>,
-    /// Events that were discarded since the stream began.
+    /// Number of events discarded since the stream began.
     pub(super) discarded: Option<u64>,
     pub(super) cpu: Option<Cpu>,
 }
 
-/// Reads the head of the packet that begins `bytes`, which go to the end of the file; `at` is where they begin.
+/// Reads the header of the packet at the start of `bytes`, which extend to the end of the file; `at` is their position
+/// in it.
 pub(super) fn read(
     table: &Table,
     uuid: Option<[u8; 16]>,
@@ -51,11 +52,11 @@ pub(super) fn read(
     let mut bits = Bits::new(bytes, 0, all);
     let stopped = |stop: Stop| ParseError {
         at,
-        part: "packet head",
-        expected: "a whole head".to_owned(),
+        part: "packet header",
+        expected: "a complete header".to_owned(),
         found: format!("{} bytes to the end of the file ({stop:?})", bytes.len()),
     };
-    run(&table.header.ops, &mut bits, state, &mut Nothing).map_err(stopped)?;
+    run(&table.header.ops, &mut bits, state, &mut DiscardValues).map_err(stopped)?;
     let header = &table.header;
     let get = |state: &State, register: Option<Register>| register.map(|register| state.get(register));
     if let Some(magic) = get(state, header.magic).filter(|magic| *magic as u32 != MAGIC) {
@@ -70,7 +71,7 @@ pub(super) fn read(
         let found = stream_id.map_or("none".to_owned(), |id| id.to_string());
         return parse_error("packet header", "the id of a declared stream".to_owned(), found);
     };
-    run(&plan.context, &mut bits, state, &mut Nothing).map_err(stopped)?;
+    run(&plan.context, &mut bits, state, &mut DiscardValues).map_err(stopped)?;
 
     let known = &plan.well_known;
     let size = get(state, known.packet_size);
@@ -84,7 +85,7 @@ pub(super) fn read(
         state.widen(begin, known.timestamp_size);
         state.time
     });
-    // 0 is an end that was never written: the program was killed.
+    // 0 is an end that was never written, because the program was killed.
     let end = get(state, known.timestamp_end).filter(|end| *end != 0).map(|end| {
         let begin = state.time;
         state.widen(end, known.timestamp_size);

@@ -1,23 +1,23 @@
-//! The events of one stream, packet after packet, in the order of their time.
+//! The events of one stream, packet after packet, in time order.
 //!
-//! What is lost on the way is a row, not an end:
+//! Damage becomes a loss and does not end the stream:
 //!
-//! * events that the tracer had no room for: packets count them since the stream began, so the difference of two
-//!   packets was lost between the end of the first and the end of the second;
-//! * packets that are missing: those have numbers;
-//! * a packet whose head contradicts itself costs itself: the next magic number is looked for. One whose time is before
-//!   the packet before it costs itself, too, unless the next says the same;
-//! * an event that is not declared, or does not fit, costs what is left of its packet: where the next one begins is
-//!   not known;
-//! * an event later than its packet's end by more than [`JITTER`] likewise: a flipped bit would otherwise hide all
-//!   that follow. LTTng before 2.11 wrote ends that were a little early.
+//! * events that the tracer discarded: packets count them since the stream began, so the difference between two packets
+//!   was lost between the end of the first and the end of the second;
+//! * missing packets: they are numbered;
+//! * a packet with an inconsistent header is skipped, up to the next magic number. A packet whose time is before the
+//!   previous packet is skipped as well, unless the next one confirms it;
+//! * at an event that is not declared, or does not fit, the rest of its packet is skipped, because the start of the
+//!   next event is unknown;
+//! * the same at an event later than its packet's end by more than [`JITTER`]: a flipped bit would otherwise hide all
+//!   later events. LTTng before 2.11 wrote ends that were slightly too early.
 //!
-//! An event earlier than the one before gets that one's tick, and is noted.
+//! An event earlier than the previous one gets that one's tick, and is noted.
 //!
-//! Cost, one thread of an AMD EPYC at 2.6 GHz that others keep busy, time of the process, file in the page cache,
-//! parameters filled (`cargo run --release -p fkt-ingest --example read_speed FOLDER`; LTTng-UST, large headers):
-//! 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11 characters,
-//! 33 M events/s. `babeltrace2 -o dummy` of the same: 4.1 and 4.8 M events/s.
+//! Cost, one thread of an AMD EPYC at 2.6 GHz that other programs keep busy, CPU time of the process, file in the page
+//! cache, parameters filled (`cargo run --release -p fkt-ingest --example read_speed FOLDER`; LTTng-UST, large
+//! headers): 3 M events with two numbers and the context vtid, 46 M events/s; 2 M with a number and a text of 11
+//! characters, 33 M events/s. `babeltrace2 -o dummy` of the same traces: 4.1 and 4.8 M events/s.
 
 use std::io;
 use std::sync::Arc;
@@ -25,65 +25,66 @@ use std::sync::Arc;
 use sigmund_model::{Cpu, Event, EventStream, Level, Loss, LossKind, Severity};
 
 use super::bits::Bits;
-use super::clock::Scale;
+use super::clock::ClockScale;
 use super::losses::Losses;
 use super::metadata::Order;
 use super::packet::{self, MAGIC, Packet};
 use super::plan::{State, Stop};
-use super::table::{Step, Table};
+use super::table::{NextEvent, Table};
 use crate::error::ParseError;
 use crate::input::Input;
 
-/// What an event may be later than its packet, or a packet earlier than the one before: 17 ms of nanoseconds.
+/// How much later than its packet's end an event may be, or earlier than the previous packet a packet: 17 ms in
+/// nanoseconds.
 const JITTER: u64 = 1 << 24;
 const ADVICE: &str = "record with more or larger buffers (lttng enable-channel --num-subbuf, --subbuf-size)";
 
-/// What all streams of a trace share.
+/// Data that all streams of a trace share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct CtfData {
     pub(super) table: Table,
     pub(super) level: Level,
     pub(super) uuid: Option<[u8; 16]>,
     pub(super) order: Order,
 }
 
-impl Shared {
-    /// Steps that reading `bytes` may take: many times what a sane trace needs.
+impl CtfData {
+    /// The state for reading `bytes`. The number of steps is limited to many times what an undamaged trace needs.
     pub(super) fn state(&self, bytes: u64) -> State {
         State::new(self.table.registers, bytes.saturating_mul(64).saturating_add(1 << 20))
     }
 }
 
-/// Reads the events of one stream: of one file, or of several that follow each other.
+/// Reads the events of one stream, from one file or several consecutive ones.
 #[derive(Debug)]
 pub struct CtfStream {
-    shared: Arc<Shared>,
-    scale: Scale,
+    shared: Arc<CtfData>,
+    scale: ClockScale,
     files: Vec<Input>,
-    /// Which file, and where in it the next packet begins.
+    /// The current file, and the position of the next packet in it.
     file: usize,
     at: u64,
     open: Option<OpenPacket>,
-    before: Option<Before>,
+    before: Option<PreviousPacket>,
     state: State,
     /// Time of the newest event or packet.
     last: u64,
     events: u64,
-    /// Begin of the packet that was just rejected for being earlier than `last`.
+    /// Beginning of the previous packet if it was rejected for being earlier than `last`.
     rejected: Option<u64>,
     /// Whether a damaged place was noted and no packet has been readable since.
     damaged: bool,
-    straightened: u64,
+    corrected: u64,
     losses: Losses,
 }
 
 #[derive(Debug)]
 struct OpenPacket {
-    /// In the file, in bytes.
+    /// Its position in the file, in bytes.
     from: usize,
     to: usize,
     stream: usize,
-    /// Next event, and end of the content, in bits of the packet.
+    /// Position of the next event, and end of the content, in bits of the packet.
     pos: u64,
     content: u64,
     missing: u64,
@@ -91,9 +92,9 @@ struct OpenPacket {
     limit: u64,
 }
 
-/// Of the last readable packet.
+/// The last readable packet.
 #[derive(Debug)]
-struct Before {
+struct PreviousPacket {
     cpu: Option<Cpu>,
     end: Option<u64>,
     sequence: Option<u64>,
@@ -101,7 +102,7 @@ struct Before {
 }
 
 impl CtfStream {
-    pub(super) fn new(shared: Arc<Shared>, scale: Scale, files: Vec<Input>) -> CtfStream {
+    pub(super) fn new(shared: Arc<CtfData>, scale: ClockScale, files: Vec<Input>) -> CtfStream {
         let bytes = files.iter().map(Input::len).sum();
         let losses = Losses::new(shared.level, scale);
         CtfStream {
@@ -117,7 +118,7 @@ impl CtfStream {
             events: 0,
             rejected: None,
             damaged: false,
-            straightened: 0,
+            corrected: 0,
             losses,
         }
     }
@@ -146,7 +147,7 @@ impl CtfStream {
                     let size = packet.size.unwrap_or(rest.len() as u64);
                     self.at = from.saturating_add(size).min(file.len());
                     if let Some(parse_error) = self.time_error(&packet, from) {
-                        self.lose(LossKind::Damaged, None, &parse_error);
+                        self.note_loss(LossKind::Damaged, None, &parse_error);
                         continue;
                     }
                     self.begin(&packet, from as usize, self.at as usize);
@@ -154,13 +155,13 @@ impl CtfStream {
                 }
                 Err(parse_error) => {
                     if !std::mem::replace(&mut self.damaged, true) {
-                        self.lose(LossKind::Damaged, None, &parse_error);
+                        self.note_loss(LossKind::Damaged, None, &parse_error);
                     }
                     self.at += shared.next_magic(rest);
                 }
             }
         }
-        self.note_straightened();
+        self.note_corrected();
         false
     }
 
@@ -171,7 +172,7 @@ impl CtfStream {
         self.note_losses(packet);
         self.state.time = begin;
         self.last = self.last.max(begin);
-        self.before = Some(Before {
+        self.before = Some(PreviousPacket {
             cpu: packet.cpu,
             end: packet.end,
             sequence: packet.sequence,
@@ -189,7 +190,7 @@ impl CtfStream {
         });
     }
 
-    /// Whether a packet's time contradicts the one before so that the packet is the wrong one.
+    /// Whether a packet's time contradicts the previous one in a way that makes this packet the wrong one.
     fn time_error(&mut self, packet: &Packet, at: u64) -> Option<ParseError> {
         let begin = packet.begin?;
         let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
@@ -203,14 +204,14 @@ impl CtfStream {
             self.rejected = Some(begin);
             return Some(parse_error);
         }
-        // The second packet in a row that says so: the time before was the wrong one.
-        self.lose(LossKind::Contradiction, packet.cpu, &parse_error);
+        // Two packets in a row contradict the time before: that one was wrong.
+        self.note_loss(LossKind::Contradiction, packet.cpu, &parse_error);
         self.rejected = None;
         self.last = begin;
         None
     }
 
-    /// What the tracer itself lost, by its counts.
+    /// Adds rows for what the tracer lost, from its counts.
     fn note_losses(&mut self, packet: &Packet) {
         let size =
             self.shared.table.streams.get(packet.stream).map_or(64, |s| s.well_known.events_discarded_size);
@@ -222,7 +223,7 @@ impl CtfStream {
             _ => 0,
         };
         if skipped > u64::MAX / 2 {
-            let detail = format!("packet number {:?} is not above the one before", packet.sequence);
+            let detail = format!("packet number {:?} is not above the previous one", packet.sequence);
             self.push_loss(LossKind::Contradiction, Severity::Note, packet.cpu, detail);
         } else if skipped > 0 {
             let detail = format!("{skipped} packets are missing before number {:?}", packet.sequence);
@@ -232,7 +233,7 @@ impl CtfStream {
         }
         let Some(discarded) = packet.discarded else { return };
         let old = before.as_ref().and_then(|before| before.discarded);
-        // Of a trace that begins with a later packet, the count is of what was before it as well.
+        // If the trace begins with a later packet, the count includes what was lost before it.
         let counted = old.is_some() || packet.sequence.is_none_or(|number| number == 0);
         let count = discarded.wrapping_sub(old.unwrap_or(0)) & mask;
         if count > mask / 2 {
@@ -263,30 +264,30 @@ impl CtfStream {
         self.losses.push(kind, severity, cpu, format!("{name}: {detail}"))
     }
 
-    /// Notes that something could not be read at this point of the stream.
+    /// Records that something at this point of the stream could not be read.
     #[cold]
-    fn lose(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
+    fn note_loss(&mut self, kind: LossKind, cpu: Option<Cpu>, parse_error: &ParseError) {
         let from = (self.events > 0 || self.before.is_some()).then(|| self.scale.tick(self.last));
         let cpu = cpu.or(self.before.as_ref().and_then(|before| before.cpu));
         self.push_loss(kind, Severity::Gap, cpu, parse_error.to_string()).from = from;
     }
 
-    fn note_straightened(&mut self) {
-        let count = std::mem::take(&mut self.straightened);
+    fn note_corrected(&mut self) {
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
-            let detail = format!("{count} events earlier than the one before; they got its time");
+            let detail = format!("{count} events were earlier than the previous event; they got its time");
             self.push_loss(LossKind::Contradiction, Severity::Note, None, detail).count = Some(count);
         }
     }
 
-    /// What is wrong with the open packet ends it.
+    /// Damage in the open packet ends that packet.
     #[cold]
     fn abandon_packet(&mut self, expected: String, found: String) {
         let Some(packet) = self.open.take() else { return };
         let kind = if packet.missing > 0 { LossKind::Truncated } else { LossKind::Damaged };
         let found = format!("{found} at bit {} of {}", packet.pos, packet.content);
         let parse_error = ParseError { at: packet.from as u64, part: "packet", expected, found };
-        self.lose(kind, packet.cpu, &parse_error);
+        self.note_loss(kind, packet.cpu, &parse_error);
     }
 
     #[cold]
@@ -298,8 +299,8 @@ impl CtfStream {
             Stop::NoOption(tag) => {
                 self.abandon_packet("a tag of a declared option".to_owned(), format!("tag {tag}"));
             }
-            Stop::OutOfFuel => {
-                let found = "arrays and fields without end".to_owned();
+            Stop::TooManySteps => {
+                let found = "unbounded arrays and fields".to_owned();
                 self.abandon_packet("events in proportion to the file".to_owned(), found);
                 (self.file, self.at) = (self.files.len(), 0);
             }
@@ -312,15 +313,15 @@ impl CtfStream {
     }
 }
 
-impl Shared {
-    /// How far from the start of `bytes` the next packet may begin: after the first byte.
+impl CtfData {
+    /// The smallest distance from the start of `bytes` at which the next packet may begin: after the first byte.
     fn next_magic(&self, bytes: &[u8]) -> u64 {
         let magic = match self.order {
             Order::Little => MAGIC.to_le_bytes(),
             Order::Big => MAGIC.to_be_bytes(),
         };
-        let behind = bytes.get(1..).unwrap_or_default();
-        let found = self.table.header.magic.and_then(|_| behind.windows(4).position(|word| word == magic));
+        let after = bytes.get(1..).unwrap_or_default();
+        let found = self.table.header.magic.and_then(|_| after.windows(4).position(|word| word == magic));
         found.map_or(bytes.len() as u64, |at| at as u64 + 1)
     }
 }
@@ -342,15 +343,15 @@ impl EventStream for CtfStream {
             };
             let mut bits = Bits::new(bytes, packet.pos, packet.content);
             match plan.next(&mut bits, &mut self.state, event) {
-                Step::Event if self.state.time > packet.limit => {
+                NextEvent::Event if self.state.time > packet.limit => {
                     let expected = format!("a time of at most {}", packet.limit - JITTER);
                     let found = format!("time {}", self.state.time);
                     self.abandon_packet(expected, found);
                 }
-                Step::Event => {
+                NextEvent::Event => {
                     packet.pos = bits.pos();
                     if self.state.time < self.last {
-                        self.straightened += 1;
+                        self.corrected += 1;
                     } else {
                         self.last = self.state.time;
                     }
@@ -359,24 +360,24 @@ impl EventStream for CtfStream {
                     event.cpu = packet.cpu;
                     return Ok(true);
                 }
-                Step::End if packet.missing > 0 => {
+                NextEvent::End if packet.missing > 0 => {
                     let missing = packet.missing;
                     self.cut_off(missing);
                 }
-                Step::End => self.open = None,
-                Step::Unknown(id) => {
+                NextEvent::End => self.open = None,
+                NextEvent::Unknown(id) => {
                     self.abandon_packet("a declared event".to_owned(), format!("event {id}"));
                 }
-                Step::NoBits(id) => {
+                NextEvent::NoBits(id) => {
                     self.abandon_packet("an event that takes bits".to_owned(), format!("event {id}"));
                 }
-                Step::Stopped(stop) => self.stop(stop),
+                NextEvent::Stopped(stop) => self.stop(stop),
             }
         }
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        self.note_straightened();
+        self.note_corrected();
         self.losses.take()
     }
 }

@@ -1,4 +1,4 @@
-//! The plans of a trace: of its packets' heads, and of each stream's events.
+//! The plans of a trace: for its packets' headers, and for each stream's events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,9 @@ use sigmund_model::{Event, EventType, Level, Lwp, Reported};
 use super::bits::Bits;
 use super::effects::KernelEffect;
 use super::metadata::{EventDeclaration, LWP_NAMES, Metadata, Order, Stream};
-use super::plan::{Budget, Compiler, EVENT_ID, Nothing, Op, QuickHeader, Register, Scope, State, Stop, run};
+use super::plan::{
+    Budget, Compiler, DiscardValues, EVENT_ID, FieldScope, Op, QuickHeader, Register, State, Stop, run,
+};
 
 /// `packet.header` of every stream.
 #[derive(Debug, Default)]
@@ -23,7 +25,7 @@ pub(super) struct HeaderPlan {
 #[derive(Debug)]
 pub(super) struct StreamPlan {
     pub(super) id: u64,
-    /// `packet.context`, and where its well-known fields are.
+    /// `packet.context`, and the registers of its well-known fields.
     pub(super) context: Vec<Op>,
     pub(super) well_known: WellKnown,
     /// Index among the clocks.
@@ -38,13 +40,13 @@ pub(super) struct StreamPlan {
 pub(super) struct WellKnown {
     pub(super) timestamp_begin: Option<Register>,
     pub(super) timestamp_end: Option<Register>,
-    /// Bits of the two.
+    /// Size of the two fields in bits.
     pub(super) timestamp_size: u8,
     pub(super) content_size: Option<Register>,
     pub(super) packet_size: Option<Register>,
     pub(super) packet_seq_num: Option<Register>,
     pub(super) events_discarded: Option<Register>,
-    /// Bits of it.
+    /// Size of the field in bits.
     pub(super) events_discarded_size: u8,
     pub(super) cpu_id: Option<Register>,
 }
@@ -55,48 +57,48 @@ struct EventPlan {
     /// Contexts and fields.
     ops: Vec<Op>,
     effect: KernelEffect,
-    /// Says the LWP.
+    /// The field with the LWP.
     lwp: Option<Register>,
 }
 
-/// The plans of all streams, and what their events declare.
+/// The plans of all streams, and the declarations of their events.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) header: HeaderPlan,
     pub(super) streams: Vec<StreamPlan>,
     by_id: HashMap<u64, usize>,
     pub(super) types: Vec<EventType>,
-    /// As many as the stream that needs most has.
+    /// The largest number of registers that a stream needs.
     pub(super) registers: usize,
 }
 
-/// What is read of an event, and what is not.
-pub(super) enum Step {
+/// The result of reading an event.
+pub(super) enum NextEvent {
     Event,
     End,
     Unknown(u64),
-    /// It takes no bits, so it would be there for ever.
+    /// It takes no bits, so reading it would never end.
     NoBits(u64),
     Stopped(Stop),
 }
 
 impl Table {
     /// # Errors
-    /// What is wrong with a declaration: a text that names it.
+    /// A description of the faulty declaration, with its name.
     pub(super) fn new(metadata: &Metadata, level: Level) -> Result<Table, String> {
         let mut table = Table::default();
         let Some(trace) = &metadata.trace else { return Ok(table) };
         let mut budget = Budget::default();
         let mut compiler = Compiler::new(trace.order, &metadata.wanted);
         let (header, ty) = (&mut table.header, trace.packet_header.as_ref());
-        compiler.scope(Scope::PacketHeader, ty, &mut budget, &mut header.ops, &mut Vec::new())?;
-        header.magic = compiler.register(Scope::PacketHeader, "magic");
-        header.stream_id = compiler.register(Scope::PacketHeader, "stream_id");
-        header.stream_instance_id = compiler.register(Scope::PacketHeader, "stream_instance_id");
+        compiler.scope(FieldScope::PacketHeader, ty, &mut budget, &mut header.ops, &mut Vec::new())?;
+        header.magic = compiler.register(FieldScope::PacketHeader, "magic");
+        header.stream_id = compiler.register(FieldScope::PacketHeader, "stream_id");
+        header.stream_instance_id = compiler.register(FieldScope::PacketHeader, "stream_instance_id");
         header.has_uuid = header.ops.iter().any(|op| matches!(op, Op::Uuid));
         table.registers = compiler.registers();
 
-        // Events that name no stream, or of a trace that declares none, are of stream 0.
+        // Events without a stream id, or of a trace without streams, belong to stream 0.
         let implicit = [Stream::default()];
         let streams = if metadata.streams.is_empty() { &implicit[..] } else { &metadata.streams };
         let mut events: Vec<&EventDeclaration> = metadata.events.iter().collect();
@@ -123,8 +125,8 @@ impl Table {
         let (mut context, mut header) = (Vec::new(), Vec::new());
         let unused = &mut Vec::new();
         let (packet, event) = (stream.packet_context.as_ref(), stream.event_header.as_ref());
-        compiler.scope(Scope::PacketContext, packet, budget, &mut context, unused)?;
-        compiler.scope(Scope::EventHeader, event, budget, &mut header, unused)?;
+        compiler.scope(FieldScope::PacketContext, packet, budget, &mut context, unused)?;
+        compiler.scope(FieldScope::EventHeader, event, budget, &mut header, unused)?;
         let mut plan = StreamPlan {
             id: stream.id,
             well_known: WellKnown::of(stream, &compiler),
@@ -153,7 +155,7 @@ impl Table {
         Ok(())
     }
 
-    /// The stream of this id. A packet that says none is of the only stream, or of stream 0.
+    /// The stream with this id. A packet without an id belongs to the only stream, or to stream 0.
     pub(super) fn stream(&self, id: Option<u64>) -> Option<(usize, &StreamPlan)> {
         match (id, self.streams.as_slice()) {
             (None, [only]) => Some((0, only)),
@@ -167,7 +169,7 @@ impl Table {
 
 impl WellKnown {
     fn of(stream: &Stream, compiler: &Compiler<'_>) -> WellKnown {
-        let register = |name: &str| compiler.register(Scope::PacketContext, name);
+        let register = |name: &str| compiler.register(FieldScope::PacketContext, name);
         let size =
             |name: &str| super::clock::integer(stream.packet_context.as_ref(), name).map_or(64, |i| i.size);
         WellKnown {
@@ -194,20 +196,20 @@ fn event_plan(
 ) -> Result<(EventType, EventPlan), String> {
     let (mut ops, mut fields) = (Vec::new(), Vec::new());
     let parts = [
-        (Scope::StreamContext, stream.event_context.as_ref()),
-        (Scope::EventContext, event.context.as_ref()),
-        (Scope::Fields, event.fields.as_ref()),
+        (FieldScope::StreamContext, stream.event_context.as_ref()),
+        (FieldScope::EventContext, event.context.as_ref()),
+        (FieldScope::Fields, event.fields.as_ref()),
     ];
     let mut context = 0;
     for (scope, ty) in parts {
-        if scope == Scope::Fields {
+        if scope == FieldScope::Fields {
             context = fields.len();
         }
         compiler.scope(scope, ty, budget, &mut ops, &mut fields)?;
     }
     let of_lwp = LWP_NAMES.iter().filter(|name| name.contains('v') == (level == Level::User));
     let in_context = |name: &&str| {
-        let scopes = [Scope::StreamContext, Scope::EventContext];
+        let scopes = [FieldScope::StreamContext, FieldScope::EventContext];
         scopes.into_iter().find_map(|scope| compiler.register(scope, name))
     };
     let lwp = of_lwp.filter_map(in_context).next();
@@ -225,26 +227,26 @@ fn event_plan(
 impl StreamPlan {
     /// Reads the next event. Its tick is the time of `state`, its CPU that of the packet.
     #[inline]
-    pub(super) fn next(&self, bits: &mut Bits<'_>, state: &mut State, event: &mut Event) -> Step {
+    pub(super) fn next(&self, bits: &mut Bits<'_>, state: &mut State, event: &mut Event) -> NextEvent {
         if bits.is_at_end() {
-            return Step::End;
+            return NextEvent::End;
         }
         let before = bits.pos();
         let quick = self.quick_header.is_some_and(|header| header.read(bits, state));
-        if !quick && let Err(stop) = run(&self.header, bits, state, &mut Nothing) {
-            return Step::Stopped(stop);
+        if !quick && let Err(stop) = run(&self.header, bits, state, &mut DiscardValues) {
+            return NextEvent::Stopped(stop);
         }
-        // Where no header says one, it is 0.
+        // 0 if no header has an id.
         let id = state.get(EVENT_ID);
         let Some(plan) = self.ids.find(id).and_then(|index| self.events.get(index as usize)) else {
-            return Step::Unknown(id);
+            return NextEvent::Unknown(id);
         };
         event.params.clear();
         if let Err(stop) = run(&plan.ops, bits, state, &mut event.params) {
-            return Step::Stopped(stop);
+            return NextEvent::Stopped(stop);
         }
         if bits.pos() == before {
-            return Step::NoBits(id);
+            return NextEvent::NoBits(id);
         }
         event.kind = plan.kind;
         event.thread = Reported::Nothing;
@@ -253,7 +255,7 @@ impl StreamPlan {
         if event.lwp == Some(Lwp::IDLE) && event.context.is_task() {
             event.context = sigmund_model::Context::Idle;
         }
-        Step::Event
+        NextEvent::Event
     }
 }
 
@@ -290,7 +292,7 @@ impl Ids {
     }
 }
 
-/// The order of bytes, for messages.
+/// The name of the byte order, for messages.
 pub(super) fn order_name(order: Order) -> &'static str {
     match order {
         Order::Little => "little endian",

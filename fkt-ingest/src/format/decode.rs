@@ -1,4 +1,4 @@
-//! Decodes a record's bytes into an [`Event`], by a plan made once from the declaration.
+//! Decodes a record's bytes into an [`Event`], by a plan compiled from the declaration.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -13,18 +13,18 @@ use super::recorder::Recorder;
 use super::text::{EventFormat, FieldFormat};
 use crate::effect_plan::EffectPlan;
 
-/// An array of numbers with at most so many elements becomes one field each (`args0` … `args5`).
+/// An array of at most this many numbers becomes one field per number (`args0` … `args5`).
 const MAX_SPREAD: u32 = 8;
 
 /// How one parameter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
+enum FieldReader {
     Number(Number),
     /// A text, up to its NUL.
     Text(FieldLocation),
-    /// Numbers with commas between them; those of one byte as hexadecimal digits.
+    /// Numbers separated by commas; those of one byte as hexadecimal digits.
     Numbers(FieldLocation),
-    /// A mask of bits, as `__get_bitmask` and `__get_cpumask` print it.
+    /// A bit mask, formatted as by `__get_bitmask` and `__get_cpumask`.
     Mask(FieldLocation),
     /// CPUs, as ranges: `0-3,8`.
     CpuList(FieldLocation),
@@ -33,9 +33,9 @@ enum Plan {
 
 /// Parameters that are read together.
 #[derive(Clone, Debug)]
-enum Step {
+enum ParameterGroup {
     Numbers(Run),
-    Other(Plan),
+    Other(FieldReader),
 }
 
 /// Fills events of one kind.
@@ -43,10 +43,10 @@ enum Step {
 pub(super) struct Decoder {
     kind: u32,
     recorder: Recorder,
-    steps: Vec<Step>,
+    steps: Vec<ParameterGroup>,
     effect: EffectPlan<Number>,
     naming: Naming,
-    /// Names that the declaration gives to numbers, by the index of the parameter.
+    /// Names of numbers from the declaration, by the index of the parameter.
     number_names: Vec<(usize, NumberNames)>,
 }
 
@@ -57,8 +57,9 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")) {
         plan_field(format, field, machine, &mut fields, &mut plans);
     }
-    let format_for_people =
-        super::people::for_people(&format.print_fmt, |name| fields.iter().any(|f| f.name == name));
+    let format_for_people = super::readable_format::readable_format(&format.print_fmt, |name| {
+        fields.iter().any(|f| f.name == name)
+    });
     let event_type = EventType {
         level: Level::Kern,
         code: Some(u32::from(format.id)),
@@ -81,40 +82,41 @@ pub(super) fn plan(format: &EventFormat, kind: u32, machine: Machine) -> (EventT
     (event_type, decoder)
 }
 
-/// Of the parameters that are numbers, those that the declaration names.
-fn number_names(format: &EventFormat, plans: &[Plan], machine: Machine) -> Vec<(usize, NumberNames)> {
+/// The names of the parameters that are numbers and have names in the declaration.
+fn number_names(format: &EventFormat, plans: &[FieldReader], machine: Machine) -> Vec<(usize, NumberNames)> {
     if !format.print_fmt.contains("__print_symbolic") && !format.print_fmt.contains("__print_flags") {
         return Vec::new();
     }
     let names = PrintFormat::parse(format, machine).map(|print_format| print_format.number_names());
-    let at = |offset| plans.iter().position(|plan| matches!(plan, Plan::Number(n) if n.offset == offset));
+    let at =
+        |offset| plans.iter().position(|plan| matches!(plan, FieldReader::Number(n) if n.offset == offset));
     names.into_iter().flatten().filter_map(|(offset, names)| Some((at(offset)?, names))).collect()
 }
 
-/// The plans in their order, adjacent numbers as one: a system call's seven are one step.
-fn steps(plans: &[Plan]) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+/// The plans in order, adjacent numbers as one step: a system call's seven are one step.
+fn steps(plans: &[FieldReader]) -> Vec<ParameterGroup> {
+    let mut steps: Vec<ParameterGroup> = Vec::new();
     for plan in plans {
-        let Plan::Number(number) = plan else {
-            steps.push(Step::Other(*plan));
+        let FieldReader::Number(number) = plan else {
+            steps.push(ParameterGroup::Other(*plan));
             continue;
         };
         let longer = match steps.last() {
-            Some(Step::Numbers(run)) => run.with(*number),
+            Some(ParameterGroup::Numbers(run)) => run.with(*number),
             _ => None,
         };
         if longer.is_some() {
             steps.pop();
         }
-        steps.push(Step::Numbers(longer.unwrap_or(Run::of(*number))));
+        steps.push(ParameterGroup::Numbers(longer.unwrap_or(Run::of(*number))));
     }
     steps
 }
 
-/// Interrupts are left out: the flags of every record say whether it is in one.
-fn plan_effect(event_type: &EventType, plans: &[Plan]) -> EffectPlan<Number> {
+/// Interrupts are left out, because the flags of every record show whether it is in one.
+fn plan_effect(event_type: &EventType, plans: &[FieldReader]) -> EffectPlan<Number> {
     let number = |at: usize| match plans.get(at) {
-        Some(Plan::Number(number)) => Some(*number),
+        Some(FieldReader::Number(number)) => Some(*number),
         _ => None,
     };
     let effect = EffectPlan::of(event_type, number);
@@ -126,48 +128,49 @@ fn plan_field(
     field: &FieldFormat,
     machine: Machine,
     fields: &mut Vec<Field>,
-    plans: &mut Vec<Plan>,
+    plans: &mut Vec<FieldReader>,
 ) {
     let mut push = |name: String, ty, plan| {
         fields.push(Field { name, ty });
         plans.push(plan);
     };
     if let Some(number) = number_at(field, machine) {
-        return push(field.name.clone(), number_type(field, field.size), Plan::Number(number));
+        return push(field.name.clone(), number_type(field, field.size), FieldReader::Number(number));
     }
     let Some(location) =
         FieldLocation::of(field, machine).filter(|location| location.kind != LocationKind::Number)
     else {
-        return push(field.name.clone(), FieldType::Text, Plan::Unknown);
+        return push(field.name.clone(), FieldType::Text, FieldReader::Unknown);
     };
     if let Some(count) = spread(field, location) {
         let size = u32::from(location.element.size);
         for index in 0..count {
             let offset = field.offset.saturating_add(index * size);
-            let plan = Number::new(offset, size, field.signed, machine).map_or(Plan::Unknown, Plan::Number);
+            let plan = Number::new(offset, size, field.signed, machine)
+                .map_or(FieldReader::Unknown, FieldReader::Number);
             push(format!("{}{index}", field.name), number_type(field, size), plan);
         }
         return;
     }
     let plan = match element_type(field) {
-        "char" | "const char" => Plan::Text(location),
-        mask if mask.contains("cpumask") => Plan::CpuList(location),
+        "char" | "const char" => FieldReader::Text(location),
+        mask if mask.contains("cpumask") => FieldReader::CpuList(location),
         "unsigned long" if location.kind != LocationKind::Array => {
             bitmask_or_numbers(format, field, location)
         }
-        _ => Plan::Numbers(location),
+        _ => FieldReader::Numbers(location),
     };
     push(field.name.clone(), FieldType::Text, plan);
 }
 
 /// A bitmask is declared as an array of longs; only `print fmt` distinguishes the two.
-fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: FieldLocation) -> Plan {
+fn bitmask_or_numbers(format: &EventFormat, field: &FieldFormat, location: FieldLocation) -> FieldReader {
     let printed = ["__get_bitmask(", "__get_rel_bitmask("].map(|get| format!("{get}{})", field.name));
     let is_mask = printed.iter().any(|printed| format.print_fmt.contains(printed));
-    if is_mask { Plan::Mask(location) } else { Plan::Numbers(location) }
+    if is_mask { FieldReader::Mask(location) } else { FieldReader::Numbers(location) }
 }
 
-/// How many fields of their own the elements of a short array become.
+/// The number of fields for the elements of a short array.
 fn spread(field: &FieldFormat, location: FieldLocation) -> Option<u32> {
     let count = field.array.as_deref()?.parse().ok().filter(|n| (1..=MAX_SPREAD).contains(n))?;
     let wide =
@@ -200,7 +203,7 @@ fn number_type(field: &FieldFormat, size: u32) -> FieldType {
 }
 
 impl Decoder {
-    /// Fills all of `event` but its tick and its CPU, which come from the page.
+    /// Fills all of `event` except its tick and its CPU, which come from the page.
     #[inline]
     pub(super) fn fill(&self, record: &[u8], event: &mut Event) {
         event.kind = self.kind;
@@ -211,8 +214,8 @@ impl Decoder {
         event.params.clear();
         for step in &self.steps {
             match step {
-                Step::Numbers(run) => run.push(record, &mut event.params),
-                Step::Other(plan) => plan.push(record, &mut event.params),
+                ParameterGroup::Numbers(run) => run.push(record, &mut event.params),
+                ParameterGroup::Other(plan) => plan.push(record, &mut event.params),
             }
         }
         self.naming.apply(&mut event.params);
@@ -222,29 +225,34 @@ impl Decoder {
     }
 }
 
-impl Plan {
+impl FieldReader {
     #[inline]
     fn push(&self, record: &[u8], params: &mut Params) {
         match self {
-            Plan::Number(number) => Run::of(*number).push(record, params),
-            Plan::Text(location) => match location.bytes(record) {
+            FieldReader::Number(number) => Run::of(*number).push(record, params),
+            FieldReader::Text(location) => match location.bytes(record) {
                 Some(bytes) => push_text(bytes, params),
                 None => params.push_unknown(),
             },
-            Plan::Numbers(_) | Plan::Mask(_) | Plan::CpuList(_) | Plan::Unknown => {
-                self.push_rare(record, params)
-            }
+            FieldReader::Numbers(_)
+            | FieldReader::Mask(_)
+            | FieldReader::CpuList(_)
+            | FieldReader::Unknown => self.push_rare(record, params),
         }
     }
 
-    /// What few events have.
+    /// Parameters that few events have.
     #[inline(never)]
     fn push_rare(&self, record: &[u8], params: &mut Params) {
         let text = match self {
-            Plan::Numbers(location) => location.bytes(record).map(|bytes| numbers(bytes, location)),
-            Plan::Mask(location) => location.bytes(record).map(|bytes| bit_mask(bytes, location.machine)),
-            Plan::CpuList(location) => location.bytes(record).map(|bytes| bit_list(bytes, location.machine)),
-            Plan::Number(_) | Plan::Text(_) | Plan::Unknown => None,
+            FieldReader::Numbers(location) => location.bytes(record).map(|bytes| numbers(bytes, location)),
+            FieldReader::Mask(location) => {
+                location.bytes(record).map(|bytes| bit_mask(bytes, location.machine))
+            }
+            FieldReader::CpuList(location) => {
+                location.bytes(record).map(|bytes| bit_list(bytes, location.machine))
+            }
+            FieldReader::Number(_) | FieldReader::Text(_) | FieldReader::Unknown => None,
         };
         match text {
             Some(text) => params.push_text(&text),
@@ -293,7 +301,7 @@ mod tests {
 
     // |irq = -1|len 5, at 14|len 5, 0 after itself|"eth0\0"|
     #[test]
-    fn a_located_text_is_found_where_its_word_says() {
+    fn a_located_text_is_found_at_the_place_in_its_word() {
         let declaration = "\tfield:int irq;\toffset:0;\tsize:4;\tsigned:1;\n\
             \tfield:__data_loc char[] name;\toffset:4;\tsize:4;\tsigned:0;\n\
             \tfield:__rel_loc char[] again;\toffset:8;\tsize:4;\tsigned:0;\n\

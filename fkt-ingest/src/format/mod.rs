@@ -12,17 +12,17 @@
 //! print fmt: "irq=%d name=%s", REC->irq, __get_str(name)
 //! ```
 //!
-//! IDs and offsets change from kernel to kernel, so all of them are taken from this text. [`text`] reads it,
-//! [`decode`] turns it into a plan that fills an [`Event`](sigmund_model::Event), [`table`] finds the plan
-//! for an ID, [`recorder`] finds the LWP that recorded it, and [`naming`] the names of system calls and states.
+//! IDs and offsets differ between kernels, so all of them are read from this text. [`text`] parses it, [`decode`]
+//! compiles it to a plan that fills an [`Event`](sigmund_model::Event), [`table`] finds the plan for an ID,
+//! [`recorder`] finds the LWP that recorded a record, and [`naming`] the names of system calls and states.
 
 mod decode;
 mod machine;
 mod names;
 mod naming;
 mod number;
-mod people;
 mod print;
+mod readable_format;
 mod recorder;
 mod table;
 mod text;

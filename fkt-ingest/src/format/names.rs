@@ -1,4 +1,4 @@
-//! Names of what records refer to by address: functions (kallsyms), and formats of `trace_printk` (printk formats).
+//! Names for addresses in records: functions (kallsyms), and formats of `trace_printk` (printk formats).
 
 /// Both, by address.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Names {
     pub(crate) fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         let at = self.symbols.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let (start, name) = self.symbols.get(at)?;
-        // Behind the last one there is something else, and nothing says where it ends.
+        // An address after the last symbol may be anything, because the end of the last function is unknown.
         (at + 1 < self.symbols.len() || *start == address).then(|| (&**name, address - start))
     }
 
@@ -38,7 +38,7 @@ fn symbol(line: &str) -> Option<(u64, Box<str>)> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let (kind, name) = (words.next()?, words.next()?);
-    // Mapping symbols of ARM name no function; absolute symbols are no addresses. Nor is 0, which unprivileged readers get.
+    // Mapping symbols of ARM are not functions; absolute symbols are not addresses. 0 is what unprivileged readers get.
     let is_code = !name.starts_with('$') && !matches!(kind, "A" | "a") && address != 0;
     is_code.then(|| (address, name.into()))
 }

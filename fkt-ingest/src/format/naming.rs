@@ -1,4 +1,4 @@
-//! Names of numbers that people know by name: system calls, and the states of LWPs. The number stays what it is.
+//! Names of well-known numbers: system calls, and the states of LWPs. The number itself is kept.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,8 @@ use sigmund_model::vocabulary::{KnownEvent, Meaning, Role};
 use sigmund_model::{EventType, Params};
 use syscalls::x86_64::Sysno;
 
-/// Letters of `prev_state` (`task_state_array`, fs/proc/array.c, v6.12); `R+` is "preempted" (`TASK_REPORT_MAX`).
+/// Letters of `prev_state` (`task_state_array`, fs/proc/array.c, v6.12); the `+` of `R+` means "preempted"
+/// (`TASK_REPORT_MAX`).
 const TASK_STATES: [(i64, &str); 10] = [
     (0, "R"),
     (0x01, "S"),
@@ -29,10 +30,10 @@ pub(super) enum Naming {
 }
 
 impl Naming {
-    /// Of this event. System calls have other numbers on other machines, so they are named on x86-64 only.
+    /// The naming of this event. System calls are named on x86-64 only, because other machines number them differently.
     pub(super) fn of(event: &EventType, is_x86_64: bool) -> Naming {
         let Some(known) = KnownEvent::of(event) else { return Naming::None };
-        // The name of `sys_enter_read` names its system call.
+        // The name of `sys_enter_read` already contains its system call.
         let is_named = known.named_by(&event.name).is_some();
         let naming = match known.meaning() {
             Meaning::SyscallEnter | Meaning::SyscallExit if is_x86_64 && !is_named => {
@@ -57,12 +58,12 @@ impl Naming {
     }
 }
 
-/// By number, so that finding one is one step.
+/// Names by number, for lookup in one step.
 static SYSTEM_CALLS: LazyLock<Vec<Option<&'static str>>> = LazyLock::new(|| {
     (0..SYSTEM_CALL_NUMBERS).map(|number| Sysno::new(number).map(|call| call.name())).collect()
 });
 
-/// More than x86-64 has (some 470).
+/// More than the highest number on x86-64 (some 470).
 const SYSTEM_CALL_NUMBERS: usize = 1024;
 
 #[inline]

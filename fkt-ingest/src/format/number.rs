@@ -1,18 +1,18 @@
-//! A number in a record: where it is, and how its bytes are read.
+//! A number in a record: its position, and how its bytes are read.
 
 use sigmund_model::{Lwp, Params};
 
 use super::machine::Machine;
 use crate::cut::ByteOrder;
 
-/// Where a number is in a record.
+/// The position of a number in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) offset: u32,
     pub(super) shape: Shape,
 }
 
-/// Size, sign and byte order in one word, so that reading looks at one.
+/// Size, sign and byte order in one word, so that reading needs one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     U8,
@@ -21,7 +21,7 @@ pub(super) enum Shape {
     I16,
     U32,
     I32,
-    /// Of either sign: the bits are kept.
+    /// Signed or unsigned: the bits are kept.
     Eight,
     BigU16,
     BigI16,
@@ -31,7 +31,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// `None` for sizes that no number has.
+    /// `None` for sizes that are not those of a number.
     pub(super) fn new(size: u32, signed: bool, order: ByteOrder) -> Option<Shape> {
         Some(match (size, signed, order) {
             (1, false, _) => Shape::U8,
@@ -59,7 +59,7 @@ impl Shape {
         }
     }
 
-    /// The number that `bytes` begin with.
+    /// The number at the start of `bytes`.
     #[inline]
     pub(super) fn read(self, bytes: &[u8]) -> Option<i64> {
         Some(match self {
@@ -80,7 +80,7 @@ impl Shape {
 }
 
 impl Number {
-    /// `None` for sizes that no number has.
+    /// `None` for sizes that are not those of a number.
     pub(super) fn new(offset: u32, size: u32, signed: bool, machine: Machine) -> Option<Number> {
         Some(Number { offset, shape: Shape::new(size, signed, machine.order)? })
     }
@@ -95,7 +95,7 @@ impl Number {
     }
 }
 
-/// Numbers of one shape, one directly after the other: the parameters of a system call.
+/// Consecutive numbers of one shape: the parameters of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     first: Number,
@@ -114,9 +114,9 @@ impl Run {
         follows.then_some(Run { count: self.count + 1, ..self })
     }
 
-    /// Adds its numbers to `params`; those that are not in the record are unknown.
+    /// Adds its numbers to `params`; numbers that the record does not contain are unknown.
     ///
-    /// Inlined, and what is rare is not: with a call for each step, decoding a trace took 6 % longer.
+    /// Inlined, except for rare cases: with a call for each step, decoding a trace took 6 % longer.
     #[inline(always)]
     pub(super) fn push(self, record: &[u8], params: &mut Params) {
         let len = self.count as usize * self.first.shape.size();

@@ -1,11 +1,11 @@
-//! Who recorded an event, and in which context: the fields that all events of a kernel begin with.
+//! The LWP that recorded an event, and its context: the fields at the start of all events of a kernel.
 //!
 //! ```text
 //!   0             2            3                     4            8
 //!   | common_type | common_flags | common_preempt_count | common_pid | the event's own fields …
 //! ```
 //!
-//! So on every kernel seen. A trace carries it as text, and that is what counts.
+//! This layout is the same on every kernel seen. The positions are nevertheless read from the trace's declarations.
 
 use sigmund_model::{Context, Lwp};
 
@@ -16,10 +16,10 @@ const TRACE_FLAG_HARDIRQ: u8 = 0x08;
 const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
 const TRACE_FLAG_NMI: u8 = 0x40;
 
-/// Where `common_flags` and `common_pid` are.
+/// The positions of `common_flags` and `common_pid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorder {
-    /// As drawn above, on a little-endian machine: one look at eight bytes.
+    /// The layout above on a little-endian machine, read as eight bytes at once.
     Usual,
     Declared {
         flags: Option<Number>,
@@ -42,7 +42,7 @@ impl Recorder {
             (Recorder::Usual, Some([_, _, flags, _, a, b, c, d])) => {
                 (*flags, u32::try_from(i32::from_le_bytes([*a, *b, *c, *d])).ok().map(Lwp))
             }
-            // Too short for a PID.
+            // Too short to hold a PID.
             (Recorder::Usual, None) => (record.get(2).copied().unwrap_or(0), None),
             (Recorder::Declared { flags, pid }, _) => {
                 let flags = flags.and_then(|n| n.read(record)).unwrap_or(0) as u8;
@@ -53,7 +53,7 @@ impl Recorder {
     }
 }
 
-/// What the CPU was doing: an NMI interrupts interrupts, which interrupt softirqs.
+/// The context of the CPU: an NMI interrupts interrupts, which interrupt softirqs.
 #[inline]
 pub(super) fn context(flags: u8, lwp: Option<Lwp>) -> Context {
     match lwp {

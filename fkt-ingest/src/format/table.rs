@@ -1,4 +1,4 @@
-//! All events a trace declares, found by the ID in a record.
+//! All events that a trace declares, found by the ID in a record.
 
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -17,14 +17,14 @@ use super::text::{EventFormat, FieldFormat};
 pub(crate) struct EventTable {
     types: Vec<EventType>,
     decoders: Vec<Decoder>,
-    /// Index in `decoders` by ID; `u16::MAX` is none.
+    /// Index in `decoders` by ID; `u16::MAX` for none.
     by_id: Vec<u16>,
-    /// Where `common_type` is; the same in every event of a kernel.
+    /// The position of `common_type`, which is the same in every event of a kernel.
     type_offset: usize,
     pid_offset: usize,
     machine: Machine,
     names: Names,
-    /// The declarations themselves, and the sentences of those that were asked for.
+    /// The declarations, and the parsed print formats of those that were printed.
     formats: Vec<EventFormat>,
     sentences: Vec<OnceLock<Option<PrintFormat>>>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct EventTable {
 const NO_DECODER: u16 = u16::MAX;
 
 impl EventTable {
-    /// A table of these events, and one more kind at the end: `unknown`, for records of no declared ID.
+    /// A table of these events, and one more type at the end: `unknown`, for records with an undeclared ID.
     pub(crate) fn new(formats: &[EventFormat], machine: Machine) -> EventTable {
         let mut table = EventTable {
             types: Vec::with_capacity(formats.len() + 1),
@@ -60,7 +60,7 @@ impl EventTable {
         table
     }
 
-    /// The same, with names for addresses.
+    /// The same table, with names for addresses.
     pub(crate) fn with_names(self, names: Names) -> EventTable {
         EventTable { names, ..self }
     }
@@ -69,7 +69,7 @@ impl EventTable {
         &self.types
     }
 
-    /// Fills all of `event` that the record itself says.
+    /// Fills all fields of `event` that the record itself contains.
     #[inline]
     pub(crate) fn fill(&self, record: &[u8], event: &mut Event) {
         let id =
@@ -82,7 +82,7 @@ impl EventTable {
     }
 
     /// Writes the record as the kernel's `trace` file shows it, without the task and the time: by the declaration's
-    /// `print fmt`; where that is not understood, field by field.
+    /// `print fmt`, or field by field if that is not supported.
     pub(crate) fn print(&self, record: &[u8], out: &mut String) {
         let id =
             record.get(self.type_offset..).and_then(|r| r.first_chunk()).map(|r| self.machine.order.u16(*r));
@@ -101,7 +101,7 @@ impl EventTable {
         }
     }
 
-    /// `trace_printk` whose format the kernel kept: `%ps: ` and the text.
+    /// `trace_printk` with a format kept by the kernel: `%ps: ` and the text.
     fn print_bprint(&self, format: &EventFormat, record: &[u8], out: &mut String) {
         let location =
             |name: &str| FieldLocation::of(format.fields.iter().find(|f| f.name == name)?, self.machine);

@@ -1,4 +1,4 @@
-//! Reads the format text. It does not interpret the fields; [`decode`](super::decode) does.
+//! Parses the format text. It does not interpret the fields; [`decode`](super::decode) does.
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_until, take_while};
@@ -11,14 +11,14 @@ use nom::{IResult, Parser};
 /// One event, as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventFormat {
-    /// The folder of the event, `sched`; not in the text.
+    /// The folder of the event, `sched`, which the text does not contain.
     pub(crate) system: String,
     pub(crate) name: String,
     /// `common_type` of its records.
     pub(crate) id: u16,
     /// All fields, the `common_` ones first.
     pub(crate) fields: Vec<FieldFormat>,
-    /// What follows `print fmt:`.
+    /// The text after `print fmt:`.
     pub(crate) print_fmt: String,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct FieldFormat {
     pub(crate) signed: bool,
 }
 
-/// Reads one event's format; `Err` is the text at which it stops being one.
+/// Parses one event's format; `Err` is the rest of the text from the first error on.
 pub(crate) fn event_format(text: &str) -> Result<EventFormat, String> {
     match event(text) {
         Ok((_, format)) => Ok(format),
@@ -44,7 +44,7 @@ pub(crate) fn event_format(text: &str) -> Result<EventFormat, String> {
     }
 }
 
-/// Reads a list of fields and nothing else: `header_page`.
+/// Parses a list of fields alone: `header_page`.
 pub(crate) fn fields(text: &str) -> Vec<FieldFormat> {
     many0(field).parse(text).map(|(_, fields)| fields).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ fn event(text: &str) -> IResult<&str, EventFormat> {
     let (text, id) = preceded((multispace0, tag("ID:"), space0), number16).parse(text)?;
     let (text, _) = (multispace0, tag("format:")).parse(text)?;
     let (text, fields) = many1(field).parse(text)?;
-    // To the end: some formats have a line break within their quotes.
+    // Up to the end of the text, because some formats have a line break within their quotes.
     let (text, print_fmt) = opt(preceded((multispace0, tag("print fmt:"), space0), rest)).parse(text)?;
     let print_fmt = print_fmt.unwrap_or_default().trim_end().to_owned();
     let (system, name) = (String::new(), name.trim().to_owned());
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_format_says_where_it_stops() {
+    fn the_error_for_other_text_is_where_it_stops() {
         assert_eq!(event_format("name: x\nID: many\n").unwrap_err(), "many\n");
     }
 }

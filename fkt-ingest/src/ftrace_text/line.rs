@@ -8,16 +8,16 @@
 //!          hackbench-17683 [001]   982.313702: sys_exit:             NR 1 = 1                   trace-cmd report
 //!                pth-28003 [000]2555020480040: sys_exit:             NR 334 = 0                 in ticks
 //! ```
-//! The third flag says what was interrupted (Documentation/trace/ftrace.rst, v6.12): `Z` or `z` an NMI, `H` or `h` an
-//! interrupt, `s` a softirq.
+//! The third flag is the context (Documentation/trace/ftrace.rst, v6.12): `Z` or `z` an NMI, `H` or `h` an interrupt,
+//! `s` a softirq.
 
 use sigmund_model::{Context, Cpu, Lwp};
 
-/// A longer word is no name of an event.
+/// A longer word is not the name of an event.
 const MAX_NAME: usize = 128;
 
-/// The CPU is no further: after a name of 15 bytes, two numbers, and at most the name of an instance.
-const MAX_WHO: usize = 320;
+/// The CPU is within this many bytes: it follows a name of 15 bytes, two numbers, and at most the name of an instance.
+const MAX_PREFIX: usize = 320;
 
 /// A line that is an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +26,17 @@ pub(super) struct Line<'a> {
     pub(super) comm: &'a [u8],
     pub(super) lwp: Lwp,
     pub(super) cpu: Cpu,
-    /// The third flag, if there are flags.
+    /// The third flag, if the line has flags.
     pub(super) flag: Option<u8>,
-    pub(super) time: Time,
-    /// Empty if the text has none.
+    pub(super) time: PrintedTime,
+    /// Empty if the line has no name.
     pub(super) name: &'a [u8],
     pub(super) text: &'a [u8],
 }
 
-/// A time as it is printed.
+/// A time as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Time {
+pub(super) enum PrintedTime {
     /// Seconds with a fraction.
     Nanos(u64),
     /// A whole number.
@@ -52,7 +52,7 @@ pub(super) struct Lost {
 
 impl<'a> Line<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Option<Line<'a>> {
-        let (comm, lwp, cpu, rest) = who_and_cpu(line)?;
+        let (comm, lwp, cpu, rest) = lwp_and_cpu(line)?;
         let end = memchr::memchr(b':', rest)?;
         let (when, rest) = (&rest[..end], rest[end + 1..].trim_ascii_start());
         let mut words = when.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -66,10 +66,10 @@ impl<'a> Line<'a> {
         }
         let (name, text) = name_and_text(rest);
         let flag = flags.and_then(|flags| flags.get(2)).copied();
-        Some(Line { comm, lwp, cpu, flag, time: Time::parse(time)?, name, text })
+        Some(Line { comm, lwp, cpu, flag, time: PrintedTime::parse(time)?, name, text })
     }
 
-    /// What the CPU was doing, as far as this line shows.
+    /// The context of the CPU, as far as this line shows it.
     pub(super) fn context(&self) -> Context {
         match self.flag {
             Some(b'Z' | b'z') => Context::Nmi,
@@ -81,36 +81,37 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Name and LWP, the CPU, and the rest. A name may have brackets of its own.
-fn who_and_cpu(line: &[u8]) -> Option<(&[u8], Lwp, Cpu, &[u8])> {
-    for open in memchr::memchr_iter(b'[', line).take_while(|open| *open <= MAX_WHO) {
-        let behind = &line[open + 1..];
-        let len = behind.iter().take_while(|b| b.is_ascii_digit()).count();
+/// Name and LWP, the CPU, and the rest. The name may contain brackets.
+fn lwp_and_cpu(line: &[u8]) -> Option<(&[u8], Lwp, Cpu, &[u8])> {
+    for open in memchr::memchr_iter(b'[', line).take_while(|open| *open <= MAX_PREFIX) {
+        let after = &line[open + 1..];
+        let len = after.iter().take_while(|b| b.is_ascii_digit()).count();
         let is_cpu =
-            (1..=9).contains(&len) && behind.get(len) == Some(&b']') && open > 0 && line[open - 1] == b' ';
+            (1..=9).contains(&len) && after.get(len) == Some(&b']') && open > 0 && line[open - 1] == b' ';
         if let Some((comm, lwp)) = is_cpu.then(|| comm_and_lwp(&line[..open])).flatten() {
-            let cpu = number(&behind[..len])?;
-            return Some((comm, lwp, Cpu(cpu as u32), &behind[len + 1..]));
+            let cpu = number(&after[..len])?;
+            return Some((comm, lwp, Cpu(cpu as u32), &after[len + 1..]));
         }
     }
     None
 }
 
-/// `  bash-1994   (   1994) `, or `instance:   bash-1994 `: a name that begins the line is that of a buffer, for names of
-/// LWPs are padded to one more byte than they can have.
-fn comm_and_lwp(who: &[u8]) -> Option<(&[u8], Lwp)> {
-    let instance = who.iter().position(|b| *b == b' ').filter(|end| *end > 0 && who[end - 1] == b':');
-    let mut who = who[instance.unwrap_or(0)..].trim_ascii();
-    if who.ends_with(b")") {
-        let open = memchr::memrchr(b'(', who)?;
-        who = who[..open].trim_ascii_end();
+/// `  bash-1994   (   1994) `, or `instance:   bash-1994 `. A name at the start of the line is that of a buffer,
+/// because names of LWPs are padded to one byte more than their maximum.
+fn comm_and_lwp(name_and_pid: &[u8]) -> Option<(&[u8], Lwp)> {
+    let instance =
+        name_and_pid.iter().position(|b| *b == b' ').filter(|end| *end > 0 && name_and_pid[end - 1] == b':');
+    let mut name_and_pid = name_and_pid[instance.unwrap_or(0)..].trim_ascii();
+    if name_and_pid.ends_with(b")") {
+        let open = memchr::memrchr(b'(', name_and_pid)?;
+        name_and_pid = name_and_pid[..open].trim_ascii_end();
     }
-    let dash = memchr::memrchr(b'-', who)?;
-    let pid = number(&who[dash + 1..]).and_then(|pid| u32::try_from(pid).ok())?;
-    Some((who[..dash].trim_ascii_start(), Lwp(pid)))
+    let dash = memchr::memrchr(b'-', name_and_pid)?;
+    let pid = number(&name_and_pid[dash + 1..]).and_then(|pid| u32::try_from(pid).ok())?;
+    Some((name_and_pid[..dash].trim_ascii_start(), Lwp(pid)))
 }
 
-/// An event has its name before a colon; a function tracer's line has none.
+/// The name of an event ends with a colon; a line of the function tracer has none.
 fn name_and_text(rest: &[u8]) -> (&[u8], &[u8]) {
     let len = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     match rest.get(len) {
@@ -119,13 +120,13 @@ fn name_and_text(rest: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-impl Time {
-    fn parse(word: &[u8]) -> Option<Time> {
-        let Some(dot) = memchr::memchr(b'.', word) else { return Some(Time::Ticks(number(word)?)) };
+impl PrintedTime {
+    fn parse(word: &[u8]) -> Option<PrintedTime> {
+        let Some(dot) = memchr::memchr(b'.', word) else { return Some(PrintedTime::Ticks(number(word)?)) };
         let (seconds, fraction) = (number(&word[..dot])?, &word[dot + 1..]);
         let scale = 9u32.checked_sub(fraction.len() as u32)?;
         let nanos = number(fraction)? * 10u64.pow(scale);
-        Some(Time::Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+        Some(PrintedTime::Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?))
     }
 }
 
@@ -142,7 +143,7 @@ impl Lost {
     }
 }
 
-/// Decimal digits, and nothing else.
+/// Decimal digits only.
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 20 {
         return None;
@@ -166,14 +167,14 @@ mod tests {
         let line =
             parse("          <idle>-0       [001] d.h2.  1234.567890: irq_handler_entry: irq=24 name=eth0");
         assert_eq!((line.comm, line.lwp, line.cpu), (&b"<idle>"[..], Lwp(0), Cpu(1)));
-        assert_eq!((line.flag, line.time), (Some(b'h'), Time::Nanos(1_234_567_890_000)));
+        assert_eq!((line.flag, line.time), (Some(b'h'), PrintedTime::Nanos(1_234_567_890_000)));
         assert_eq!((line.name, line.text), (&b"irq_handler_entry"[..], &b"irq=24 name=eth0"[..]));
         assert_eq!(line.context(), Context::Irq);
 
         let line = parse(" my [0] prog-12-1994    (   1994) [000]   982.313702: sys_exit:        NR 1 = 1");
         assert_eq!((line.comm, line.lwp, line.flag), (&b"my [0] prog-12"[..], Lwp(1994), None));
         let line = parse("             pth-28003 [000]2555020480040: sys_exit:             NR 334 = 0");
-        assert_eq!((line.time, line.text), (Time::Ticks(2_555_020_480_040), &b"NR 334 = 0"[..]));
+        assert_eq!((line.time, line.text), (PrintedTime::Ticks(2_555_020_480_040), &b"NR 334 = 0"[..]));
         let line = parse("of me:-instance:  bash-7 [001] 1.5: x:");
         assert_eq!(line.comm, b"of me:-instance:  bash");
         let line = parse("instance:           bash-7 [001] 1.5: x:");
@@ -181,7 +182,7 @@ mod tests {
         let line = parse("  kworker/0:2-9895 (-------) [000] ...1  1.5: mutex_lock <-do_work");
         assert_eq!(
             (line.name, line.text, line.time),
-            (&b""[..], &b"mutex_lock <-do_work"[..], Time::Nanos(1_500_000_000))
+            (&b""[..], &b"mutex_lock <-do_work"[..], PrintedTime::Nanos(1_500_000_000))
         );
     }
 

@@ -6,43 +6,43 @@ use std::sync::Arc;
 use sigmund_model::vocabulary::InterruptKind;
 use sigmund_model::{Context, Cpu, Effect, Event, EventStream, Loss, LossKind, Reported, Severity, Ticks};
 
-use super::Shared;
-use super::line::{Line, Lost, Time};
+use super::TextData;
+use super::line::{Line, Lost, PrintedTime};
 use super::pairs::{Pair, pairs};
 use crate::losses::{dropped, kernel_loss};
 
-/// Gaps beyond so many become one row.
+/// Gaps beyond this number become one row.
 const MAX_GAPS: usize = 1000;
 
 /// Reads the lines of one CPU.
 #[derive(Debug)]
 pub(super) struct LineStream {
-    shared: Arc<Shared>,
-    /// Index among the CPUs of the text.
+    shared: Arc<TextData>,
+    /// Index in the text's CPUs.
     index: usize,
     cpu: Cpu,
-    /// Where the next run is in the index, and where the one before ends in the text.
+    /// The position of the next run in the index, and the end of the previous one in the text.
     next_run: usize,
     run_end: usize,
     /// The next line.
     at: usize,
     last: Option<u64>,
-    inside: Inside,
-    straightened: u64,
+    interrupts: OpenInterrupts,
+    corrected: u64,
     losses: Vec<Loss>,
-    /// Losses from here on wait for the instant after their gap.
+    /// The losses from this index on are open: their end is not known yet.
     open_losses: usize,
 }
 
-/// What a CPU is in, for texts whose lines do not say so.
+/// The interrupts that a CPU is in, for texts without flags.
 #[derive(Debug, Default)]
-struct Inside {
+struct OpenInterrupts {
     interrupts: u32,
     softirq: bool,
 }
 
 impl LineStream {
-    pub(super) fn new(shared: Arc<Shared>, index: usize, cpu: Cpu) -> LineStream {
+    pub(super) fn new(shared: Arc<TextData>, index: usize, cpu: Cpu) -> LineStream {
         LineStream {
             shared,
             index,
@@ -51,18 +51,18 @@ impl LineStream {
             run_end: 0,
             at: 0,
             last: None,
-            inside: Inside::default(),
-            straightened: 0,
+            interrupts: OpenInterrupts::default(),
+            corrected: 0,
             losses: Vec::new(),
             open_losses: 0,
         }
     }
 
-    /// Time does not go back: an event earlier than the one before gets its time.
+    /// Time does not decrease: an event earlier than the previous one gets its time.
     fn forward(&mut self, time: u64) -> Ticks {
         let last = self.last.unwrap_or(time);
         if time < last {
-            self.straightened += 1;
+            self.corrected += 1;
         }
         let time = time.max(last);
         self.last = Some(time);
@@ -73,9 +73,9 @@ impl LineStream {
         Ticks(time)
     }
 
-    /// A mark of lost events: a gap, together with marks that no event is between.
+    /// Records a mark of lost events as a gap; marks without an event between them are one gap.
     #[cold]
-    fn lose(&mut self, lost: Lost) {
+    fn note_loss(&mut self, lost: Lost) {
         let is_open = self.open_losses < self.losses.len();
         match self.losses.last_mut().filter(|last| last.kind == LossKind::Dropped) {
             Some(last) if is_open || self.open_losses >= MAX_GAPS => {
@@ -88,12 +88,14 @@ impl LineStream {
     }
 
     #[cold]
-    fn note_straightened(&mut self) {
-        let count = std::mem::take(&mut self.straightened);
+    fn note_corrected(&mut self) {
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let name = self.shared.input.name();
-            let detail =
-                format!("{name}: cpu {}: {count} lines earlier than the one before got its time", self.cpu);
+            let detail = format!(
+                "{name}: cpu {}: {count} lines were earlier than the previous line; they got its time",
+                self.cpu
+            );
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, Some(self.cpu), detail);
             self.losses.push(Loss { count: Some(count), ..loss });
             self.open_losses = self.losses.len();
@@ -117,20 +119,20 @@ impl LineStream {
             }
             true => {}
             false => {
-                event.context = self.inside.step(types.interrupt(event.kind), event.effect, event.context)
+                event.context = self.interrupts.step(types.interrupt(event.kind), event.effect, event.context)
             }
         }
-        let (Time::Nanos(time) | Time::Ticks(time)) = line.time;
+        let (PrintedTime::Nanos(time) | PrintedTime::Ticks(time)) = line.time;
         event.tick = self.forward(time);
     }
 }
 
-impl Inside {
-    /// The context of this event. A switch is in no interrupt: an exit before it may be missing.
+impl OpenInterrupts {
+    /// The context of this event. A switch is not in an interrupt: an exit before it may be missing.
     fn step(&mut self, interrupt: Option<InterruptKind>, effect: Effect, task: Context) -> Context {
         let is_softirq = interrupt == Some(InterruptKind::Softirq);
         match effect {
-            Effect::KernelSwitch { .. } => *self = Inside::default(),
+            Effect::KernelSwitch { .. } => *self = OpenInterrupts::default(),
             Effect::InterruptEnter(_) if is_softirq => self.softirq = true,
             Effect::InterruptEnter(_) => self.interrupts += 1,
             _ => {}
@@ -146,9 +148,9 @@ impl Inside {
                 if context == Context::Irq { context } else { Context::Softirq }
             }
             Effect::InterruptExit(_) => {
-                let inside = if self.interrupts > 0 { context } else { Context::Irq };
+                let interrupts = if self.interrupts > 0 { context } else { Context::Irq };
                 self.interrupts = self.interrupts.saturating_sub(1);
-                inside
+                interrupts
             }
             _ => context,
         }
@@ -162,7 +164,7 @@ impl EventStream for LineStream {
         loop {
             if self.at >= self.run_end {
                 let Some(run) = shared.runs[self.index].1.next(&mut self.next_run, &mut self.run_end) else {
-                    self.note_straightened();
+                    self.note_corrected();
                     return Ok(false);
                 };
                 self.at = run.start;
@@ -177,7 +179,7 @@ impl EventStream for LineStream {
                 return Ok(true);
             }
             if let Some(lost) = Lost::parse(line) {
-                self.lose(lost);
+                self.note_loss(lost);
             }
         }
     }

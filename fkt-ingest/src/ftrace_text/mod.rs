@@ -1,4 +1,4 @@
-//! ftrace's events as text: what `trace` and `trace_pipe` of tracefs give, and what `trace-cmd report` prints.
+//! ftrace's events as text: the content of `trace` and `trace_pipe` of tracefs, and the output of `trace-cmd report`.
 //!
 //! ```text
 //!   # tracer: nop                                             cpus=2
@@ -6,17 +6,17 @@
 //!   CPU:1 [LOST 12 EVENTS]
 //!     bash-1994  [000] d..2.   55.123456: sched_switch: …       bash-1994  [000]   55.123456: sched_switch: …
 //! ```
-//! [`line`](self::line) says what a line is, [`pairs`](self::pairs) what its fields are.
+//! [`line`] parses a line, [`pairs`] its fields.
 //!
-//! Nothing declares the events, so the whole text is read once when it is opened ([`survey`]): their names and fields,
-//! and an index of the lines of each CPU ([`runs`]). Each stream then reads its own lines. Both are linear. What is
-//! kept in memory is that index, 1 to 3 % of the text, and the names of events and LWPs.
+//! The text has no declarations of events, so all of it is read once when it is opened ([`survey`]) to find their names
+//! and fields, and to build an index of the lines of each CPU ([`runs`]). Each stream then reads its own lines. Both
+//! passes take linear time. Only the index, 1 to 3 % of the text, and the names of events and LWPs are kept in memory.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, by CPU time, opening included: a report of 1.3 M events, mostly system
 //! calls, at 2.2 M events/s or 215 MB/s (`cargo run --release -p fkt-ingest --example fxt_speed FILE`).
 //!
-//! What a text does not say: its clock (`local`, `mono`, … all look alike: `--clock` says it), times below a
-//! microsecond, and fields that its event does not print.
+//! A text does not contain its clock (`local`, `mono`, … look the same: use `--clock`), times below a microsecond, and
+//! fields that its event does not print.
 
 mod line;
 mod line_stream;
@@ -29,24 +29,24 @@ use std::sync::Arc;
 
 use sigmund_model::{ClockDomain, Cpu, EventType, Loss, Lwp};
 
-use self::line::{Line, Time};
+use self::line::{Line, PrintedTime};
 use self::line_stream::LineStream;
 use self::runs::Runs;
 use self::survey::Survey;
-use self::types::Types;
+use self::types::TextTypes;
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 
-/// So many lines are looked at to find out whether a text is ftrace's.
+/// Number of lines that are checked to recognise a text of ftrace.
 const LOOKED_AT: usize = 50;
 
-/// Whole numbers that grow by less than this from line to line are those of ftrace's clock `counter`.
+/// Whole numbers that grow by less than this per line are from ftrace's clock `counter`.
 const COUNTER_STEP: u64 = 4;
 
 /// An open text of ftrace.
 #[derive(Debug)]
 pub struct FtraceText {
-    shared: Arc<Shared>,
+    shared: Arc<TextData>,
     clock: ClockDomain,
     cpus: Option<u64>,
     tracer: Option<String>,
@@ -54,24 +54,24 @@ pub struct FtraceText {
     losses: Vec<Loss>,
 }
 
-/// What its streams share.
+/// Data that its streams share.
 #[derive(Debug)]
-struct Shared {
+struct TextData {
     input: Input,
-    types: Types,
+    types: TextTypes,
     runs: Vec<(Cpu, Runs)>,
     has_flags: bool,
 }
 
 impl FtraceText {
-    /// Whether a file that begins with these bytes is a text of ftrace: it says so in its first lines, or one of them
-    /// is an event. A kilobyte suffices mostly.
+    /// Whether a file with this beginning is a text of ftrace: its first lines identify it, or one of them is an event.
+    /// A kilobyte is usually enough.
     pub fn is_ftrace_text(head: &[u8]) -> bool {
         let first = head.split(|b| *b == b'\n').next().unwrap_or_default();
         let is_listing = first.starts_with(b"# tick_hz")
             || memchr::memmem::find(first, b"date_tick").is_some()
             || memchr::memmem::find(first, b"type\t").is_some();
-        let says_so = |line: &[u8]| {
+        let identifies_it = |line: &[u8]| {
             line.starts_with(b"# tracer:")
                 || line.starts_with(b"# entries-in-buffer")
                 || line.strip_prefix(b"cpus=").and_then(|n| line::number(n.trim_ascii())).is_some()
@@ -79,22 +79,23 @@ impl FtraceText {
         let is_event = |line: &[u8]| Line::parse(line.trim_ascii_end()).is_some();
         // A line of a binary file may have any length.
         let head = &head[..head.len().min(1 << 16)];
-        !is_listing && head.split(|b| *b == b'\n').take(LOOKED_AT).any(|line| says_so(line) || is_event(line))
+        !is_listing
+            && head.split(|b| *b == b'\n').take(LOOKED_AT).any(|line| identifies_it(line) || is_event(line))
     }
 
     pub(crate) fn read(input: Input) -> FtraceText {
         let survey = Survey::of(input.bytes(), &input.name());
         let clock = clock(&survey);
         let Survey { types, runs, lwp_names, losses, has_flags, cpus, tracer, .. } = survey;
-        let shared = Arc::new(Shared { input, types, runs, has_flags });
+        let shared = Arc::new(TextData { input, types, runs, has_flags });
         FtraceText { shared, clock, cpus, tracer, lwp_names, losses }
     }
 }
 
-/// Seconds may be of any of ftrace's clocks in ns; whole numbers are the TSC, unless they only count.
+/// Seconds may be of any of ftrace's clocks in ns; whole numbers are the TSC, unless they only count events.
 fn clock(survey: &Survey) -> ClockDomain {
     match survey.span {
-        Some((Time::Ticks(first), Time::Ticks(last))) => {
+        Some((PrintedTime::Ticks(first), PrintedTime::Ticks(last))) => {
             let counts = last.saturating_sub(first) <= survey.lines.saturating_mul(COUNTER_STEP);
             if counts && survey.lines > 1 { ClockDomain::Ticks } else { ClockDomain::Tsc }
         }
@@ -140,8 +141,8 @@ impl TraceFile for FtraceText {
         }
         let because = match self.clock {
             ClockDomain::Tsc => "whole numbers: taken for the TSC",
-            ClockDomain::Ticks => "whole numbers that only count",
-            _ => "seconds: the text does not say of which clock, taken for ftrace's local one",
+            ClockDomain::Ticks => "whole numbers that only count events",
+            _ => "seconds of an unknown clock: taken for ftrace's local one",
         };
         fact("clock_evidence", because.to_owned());
         facts

@@ -1,4 +1,4 @@
-//! The text of an event as fields with names and values.
+//! Parses the text of an event into fields with names and values.
 //!
 //! ```text
 //!   prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c …      names before `=`; a value extends to the next name
@@ -7,10 +7,10 @@
 //!   NR 59 (7ffd, 1, 2, 3, 4, 5)   NR 59 = -2                     system calls
 //! ```
 
-/// What the form of a value shows.
+/// The form of a value, if its line determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As it looks.
+    /// As it is written.
     Plain,
     /// Hexadecimal digits without `0x`.
     Hex,
@@ -24,16 +24,16 @@ pub(super) struct Pair<'a> {
     pub(super) form: Form,
 }
 
-/// Text before the first name has this one.
+/// The name of the text before the first name.
 pub(super) const TEXT: &[u8] = b"text";
 
-/// A line's fields beyond so many, and names of fields longer than this, are text of the field before.
+/// Fields of a line beyond this number, and fields with longer names than this, are text of the previous field.
 const MAX_PAIRS: usize = 64;
 const MAX_NAME: usize = 64;
 
 const ARGS: [&[u8]; 6] = [b"args0", b"args1", b"args2", b"args3", b"args4", b"args5"];
 
-/// Puts the fields of this event into `pairs`, which is cleared first.
+/// Clears `pairs` and fills it with the fields of this event.
 pub(super) fn pairs<'a>(name: &[u8], text: &'a [u8], pairs: &mut Vec<Pair<'a>>) {
     pairs.clear();
     let known = match name {
@@ -94,7 +94,7 @@ struct Task<'a> {
     rest: &'a [u8],
 }
 
-/// A comm may have colons and blanks.
+/// A comm may contain colons and blanks.
 fn task(text: &[u8]) -> Option<Task<'_>> {
     let open = memchr::memmem::rfind(text, b" [")?;
     let close = open + memchr::memchr(b']', &text[open..])?;
@@ -128,7 +128,7 @@ fn split_once(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// `name=value name=value`, and text before the first of them.
+/// `name=value name=value`, and text before the first name.
 fn named<'a>(text: &'a [u8], pairs: &mut Vec<Pair<'a>>) {
     let mut open: Option<(&[u8], usize)> = None;
     let mut text_end = text.len();

@@ -1,10 +1,10 @@
-//! Where the lines of each CPU are: runs of lines that follow each other, two numbers of variable length each.
+//! The positions of each CPU's lines: runs of consecutive lines, two numbers of variable length each.
 //!
 //! ```text
-//!   | bytes from the end of the run before | bytes of the run |      7 bits a byte, the last has the top bit clear
+//!   | bytes from the end of the previous run | bytes of the run |      7 bits a byte, the last has the top bit clear
 //! ```
-//! Lines of CPUs that alternate cost three bytes a run of mostly more than a hundred; so the index is 1 to 3 % of the
-//! text.
+//! Alternating lines of CPUs cost three bytes for a run of usually more than a hundred bytes, so the index is 1 to 3 %
+//! of the text.
 
 use std::ops::Range;
 
@@ -16,14 +16,15 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds a run that begins where the one before ends, or later.
+    /// Adds a run that begins at or after the end of the previous one.
     pub(super) fn push(&mut self, run: Range<usize>) {
         push_number(&mut self.bytes, run.start - self.end);
         push_number(&mut self.bytes, run.end - run.start);
         self.end = run.end;
     }
 
-    /// The run at `at`, and makes `at` the next one; `end` is the end of the run before. Both begin with 0.
+    /// Returns the run at `at`, and advances `at` to the next one; `end` is the end of the previous run. Both begin
+    /// with 0.
     pub(super) fn next(&self, at: &mut usize, end: &mut usize) -> Option<Range<usize>> {
         let start = *end + self.number(at)?;
         *end = start + self.number(at)?;

@@ -1,42 +1,42 @@
-//! The one walk through the whole text when it is opened: which events, fields and CPUs there are, where the lines
-//! of each CPU are, and what is damaged.
+//! The pass over the whole text when it is opened: finds the events, fields and CPUs, the positions of each CPU's
+//! lines, and damage.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use sigmund_model::{Cpu, Loss, LossKind, Lwp, Severity};
 
-use super::line::{Line, Lost, Time, number};
+use super::line::{Line, Lost, PrintedTime, number};
 use super::pairs::pairs;
 use super::runs::Runs;
-use super::types::Types;
+use super::types::TextTypes;
 use crate::error::ParseError;
 use crate::losses::kernel_loss;
 
-/// Linux knows at most 8192 CPUs; a line of another one is damaged.
+/// Linux supports at most 8192 CPUs; a line with a larger number is damaged.
 const MAX_CPUS: usize = 8192;
 
-/// Names of more LWPs than so many are not kept.
+/// Largest number of LWPs whose names are kept.
 const MAX_LWPS: usize = 1 << 17;
 
-/// So many damaged lines get a row each; the others are counted.
+/// Damaged lines that get a row each; the others are counted.
 const MAX_ROWS: u64 = 100;
 
-/// What was found.
+/// The result of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    pub(super) types: Types,
+    pub(super) types: TextTypes,
     pub(super) runs: Vec<(Cpu, Runs)>,
     pub(super) lwp_names: Vec<(Lwp, String)>,
     pub(super) losses: Vec<Loss>,
     pub(super) lines: u64,
     /// The first and the last time.
-    pub(super) span: Option<(Time, Time)>,
-    /// Lines say what was interrupted.
+    pub(super) span: Option<(PrintedTime, PrintedTime)>,
+    /// Whether lines have flags.
     pub(super) has_flags: bool,
-    /// Number of CPUs, as the text says itself.
+    /// Number of CPUs, if the text has it.
     pub(super) cpus: Option<u64>,
-    /// What follows `# tracer:`.
+    /// The text after `# tracer:`.
     pub(super) tracer: Option<String>,
     by_cpu: HashMap<u32, usize>,
     open: Option<(usize, Range<usize>)>,
@@ -44,7 +44,7 @@ pub(super) struct Survey {
     damaged: u64,
 }
 
-/// What a line is.
+/// The kind of a line.
 enum LineKind<'a> {
     Event(Line<'a>),
     Lost(Lost),
@@ -53,7 +53,7 @@ enum LineKind<'a> {
 }
 
 impl Survey {
-    /// Walks through `text`; `name` is used in messages.
+    /// Reads `text` once; `name` is used in messages.
     pub(super) fn of(text: &[u8], name: &str) -> Survey {
         let mut survey = Survey::default();
         let mut found = Vec::new();
@@ -84,9 +84,9 @@ impl Survey {
             return LineKind::Comment;
         }
         if let Some(event) = Line::parse(line) {
-            return match self.is_of_these(&event) {
+            return match self.has_same_clock(&event) {
                 true => LineKind::Event(event),
-                false => LineKind::Damaged("a time like those before it, and a CPU below 8192"),
+                false => LineKind::Damaged("a time of the same kind as before, and a CPU below 8192"),
             };
         }
         if let Some(lost) = Lost::parse(line).filter(|lost| self.knows(lost.cpu)) {
@@ -100,10 +100,14 @@ impl Survey {
         if mark { LineKind::Comment } else { LineKind::Damaged("comm-pid [cpu] time: event: fields") }
     }
 
-    /// Seconds and whole numbers are not of one clock.
-    fn is_of_these(&self, event: &Line<'_>) -> bool {
+    /// Whether its time is of the same kind: seconds and whole numbers are of different clocks.
+    fn has_same_clock(&self, event: &Line<'_>) -> bool {
         let same = self.span.is_none_or(|(first, _)| {
-            matches!((first, event.time), (Time::Nanos(_), Time::Nanos(_)) | (Time::Ticks(_), Time::Ticks(_)))
+            matches!(
+                (first, event.time),
+                (PrintedTime::Nanos(_), PrintedTime::Nanos(_))
+                    | (PrintedTime::Ticks(_), PrintedTime::Ticks(_))
+            )
         });
         same && self.knows(event.cpu)
     }
@@ -144,7 +148,7 @@ impl Survey {
         self.take(event.cpu, line);
     }
 
-    /// Names are kept as places in the text: most lines have that of a line before.
+    /// Names are kept as positions in the text, because most lines repeat the name of an earlier one.
     fn name_lwp(&mut self, event: &Line<'_>, text: &[u8]) {
         if event.lwp == Lwp::IDLE || event.comm == b"<...>" {
             return;
@@ -156,7 +160,7 @@ impl Survey {
         }
     }
 
-    /// A line belongs to this CPU.
+    /// Adds a line to this CPU.
     fn take(&mut self, cpu: Cpu, line: Range<usize>) {
         let next = self.runs.len();
         let index = *self.by_cpu.entry(cpu.0).or_insert(next);
@@ -182,11 +186,11 @@ impl Survey {
     fn damage(&mut self, name: &str, line: &[u8], at: usize, expected: &'static str) {
         self.damaged += 1;
         if self.damaged <= MAX_ROWS {
-            self.lose(LossKind::Damaged, name, line, at, expected);
+            self.note_loss(LossKind::Damaged, name, line, at, expected);
         }
     }
 
-    fn lose(&mut self, kind: LossKind, name: &str, line: &[u8], at: usize, expected: &str) {
+    fn note_loss(&mut self, kind: LossKind, name: &str, line: &[u8], at: usize, expected: &str) {
         let found = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
         let parse_error = ParseError {
             at: at as u64,
@@ -198,14 +202,14 @@ impl Survey {
         self.losses.push(Loss { count: Some(1), ..loss });
     }
 
-    /// Every line ends with a newline: one that does not is the first part of one.
+    /// Every line ends with a newline; without it, the line is incomplete.
     fn end(&mut self, text: &[u8], name: &str, last: usize) {
         let rest = &text[last..];
         if !rest.is_empty() && !rest.starts_with(b"#") {
-            self.lose(LossKind::Truncated, name, rest, last, "a whole line");
+            self.note_loss(LossKind::Truncated, name, rest, last, "a complete line");
         }
         if let Some(others) = self.damaged.checked_sub(MAX_ROWS).filter(|others| *others > 0) {
-            let detail = format!("{name}: {others} more lines like these");
+            let detail = format!("{name}: {others} more damaged lines");
             let loss = kernel_loss(LossKind::Damaged, Severity::Gap, None, detail);
             self.losses.push(Loss { count: Some(others), ..loss });
         }

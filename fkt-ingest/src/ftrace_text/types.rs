@@ -1,6 +1,6 @@
-//! The events that occur in a text, with the fields that their lines name.
+//! The events that occur in a text, with the fields in their lines.
 //!
-//! A field is a number if it is one in every line, decimal or hexadecimal; else it is a text.
+//! A field is a number if its value in every line is one, decimal or hexadecimal; otherwise it is a text.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use super::line::number;
 use super::pairs::{Form, Pair, TEXT};
 use crate::effect_plan::EffectPlan;
 
-/// Events with more names than so many are text without a name.
+/// Events beyond this number of names are texts without a name.
 const MAX_TYPES: usize = 4096;
 
-/// Of more fields than so many, the first are kept; of all events together, too.
+/// Largest number of fields of an event.
 const MAX_FIELDS: usize = 64;
 const MAX_FIELDS_OF_ALL: usize = 1 << 16;
 
-/// Texts that may look like numbers.
+/// Fields that are texts although they may look like numbers.
 const TEXTS: [&[u8]; 8] =
     [b"comm", b"prev_comm", b"next_comm", b"child_comm", b"parent_comm", b"filename", b"prev_state", TEXT];
 
-/// How the values of a field look.
+/// The form of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Looks {
+enum FieldForm {
     Decimal,
-    /// With or without `0x`.
+    /// Hexadecimal, with or without `0x`.
     Hex,
     Text,
 }
@@ -34,22 +34,22 @@ enum Looks {
 #[derive(Debug)]
 struct FoundField {
     name: Vec<u8>,
-    looks: Looks,
+    form_of: FieldForm,
 }
 
-/// The events that were found, and the way from a line to each.
+/// The events that were found, by their names.
 #[derive(Debug, Default)]
-pub(super) struct Types {
+pub(super) struct TextTypes {
     by_name: HashMap<Vec<u8>, u32>,
     fields: Vec<Vec<FoundField>>,
     fields_of_all: usize,
-    /// Filled when all lines have been seen.
+    /// Filled when all lines have been read.
     declared: Vec<EventType>,
     effects: Vec<EffectPlan<usize>>,
 }
 
-impl Types {
-    /// Adds what a line shows of its event.
+impl TextTypes {
+    /// Adds the fields of a line to its event.
     pub(super) fn add(&mut self, name: &[u8], pairs: &[Pair<'_>]) {
         let index = match self.by_name.get(name) {
             Some(index) => *index as usize,
@@ -61,13 +61,13 @@ impl Types {
                 Some(_) => Some(at),
                 None => fields.iter().position(|field| field.name == pair.name),
             };
-            let looks = looks(pair);
+            let form_of = form_of(pair);
             match known {
-                Some(at) if fields[at].looks != looks => fields[at].looks = Looks::Text,
+                Some(at) if fields[at].form_of != form_of => fields[at].form_of = FieldForm::Text,
                 Some(_) => {}
                 None if fields.len() < MAX_FIELDS && self.fields_of_all < MAX_FIELDS_OF_ALL => {
                     self.fields_of_all += 1;
-                    fields.push(FoundField { name: pair.name.to_vec(), looks });
+                    fields.push(FoundField { name: pair.name.to_vec(), form_of });
                 }
                 None => {}
             }
@@ -85,7 +85,7 @@ impl Types {
         index as usize
     }
 
-    /// Declares what was found.
+    /// Declares the events that were found.
     pub(super) fn declare(&mut self) {
         let mut names: Vec<(&Vec<u8>, u32)> =
             self.by_name.iter().map(|(name, index)| (name, *index)).collect();
@@ -116,10 +116,10 @@ impl Types {
                 params.push_unknown();
                 continue;
             };
-            let number = match field.looks {
-                Looks::Decimal => decimal(pair.value),
-                Looks::Hex => hex(pair.value),
-                Looks::Text => None,
+            let number = match field.form_of {
+                FieldForm::Decimal => decimal(pair.value),
+                FieldForm::Hex => hex(pair.value),
+                FieldForm::Text => None,
             };
             match number {
                 Some(number) => params.push_number(number),
@@ -128,7 +128,7 @@ impl Types {
         }
     }
 
-    /// What an event with these parameters does.
+    /// The effect of an event with these parameters.
     pub(super) fn effect(&self, kind: u32, params: &Params) -> Effect {
         let state = |at| {
             let letters = params.get(at)?.text?;
@@ -145,10 +145,10 @@ impl Types {
 
 fn event_type(name: &[u8], fields: &[FoundField]) -> EventType {
     let field = |found: &FoundField| {
-        let ty = match found.looks {
-            Looks::Decimal => FieldType::I64,
-            Looks::Hex => FieldType::U64,
-            Looks::Text => FieldType::Text,
+        let ty = match found.form_of {
+            FieldForm::Decimal => FieldType::I64,
+            FieldForm::Hex => FieldType::U64,
+            FieldForm::Text => FieldType::Text,
         };
         Field { name: String::from_utf8_lossy(&found.name).into_owned(), ty }
     };
@@ -163,16 +163,16 @@ fn event_type(name: &[u8], fields: &[FoundField]) -> EventType {
     }
 }
 
-fn looks(pair: &Pair<'_>) -> Looks {
+fn form_of(pair: &Pair<'_>) -> FieldForm {
     let Pair { name, value, form } = *pair;
     if TEXTS.contains(&name) {
-        return Looks::Text;
+        return FieldForm::Text;
     }
     match form {
-        Form::Hex if hex(value).is_some() => Looks::Hex,
-        Form::Plain if decimal(value).is_some() => Looks::Decimal,
-        Form::Plain if value.starts_with(b"0x") && hex(value).is_some() => Looks::Hex,
-        _ => Looks::Text,
+        Form::Hex if hex(value).is_some() => FieldForm::Hex,
+        Form::Plain if decimal(value).is_some() => FieldForm::Decimal,
+        Form::Plain if value.starts_with(b"0x") && hex(value).is_some() => FieldForm::Hex,
+        _ => FieldForm::Text,
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
             [pair("a", "1"), pair("b", "7"), pair("c", "0x10")],
             [pair("b", "x"), pair("a", "-3"), pair("c", "0xffffffffffffffff")],
         ];
-        let mut types = Types::default();
+        let mut types = TextTypes::default();
         lines.iter().for_each(|pairs| types.add(b"event", pairs));
         types.declare();
         let found: Vec<(&str, FieldType)> =

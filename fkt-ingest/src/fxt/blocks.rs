@@ -1,4 +1,4 @@
-//! The blocks of a file, and where its records are.
+//! The blocks of a file, and the positions of its records.
 
 use super::infos::Infos;
 use super::words::Words;
@@ -6,18 +6,18 @@ use crate::cut::ByteOrder;
 use crate::cut::Cut;
 use crate::error::ParseError;
 
-/// Size of a block's head: u64 size, s32 type, s32 subtype.
-const HEAD: u64 = 16;
+/// Size of a block's header: u64 size, s32 type, s32 subtype.
+const HEADER_SIZE: u64 = 16;
 
 const INFOS: u32 = 1;
 
-/// Blocks nest, and each nests its own kind: deeper than this is damage.
+/// Largest nesting depth of blocks of a kind.
 const MAX_DEPTH: u32 = 4;
 
-/// At most so many blocks of records, and errors, are kept. A recording has one block of records.
+/// Largest number of blocks of records, and of errors, that are kept. A recording has one block of records.
 const MAX_BLOCKS: usize = 1 << 12;
 
-/// The first word of a file, big endian: the machine. From 0x10000 on its byte order is big.
+/// The first word of a file, big endian: the machine. Machines from 0x10000 on are big endian.
 const MACHINES: &[(u32, &str)] = &[
     (0, "i386"),
     (1, "ia64"),
@@ -42,7 +42,7 @@ const MACHINES: &[(u32, &str)] = &[
     (0xff_0000, "unknown big-endian machine"),
 ];
 
-/// How records are laid out.
+/// The layout of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Kernel32,
@@ -68,49 +68,49 @@ impl Layout {
     }
 }
 
-/// A block of records, without its head.
+/// A block of records, without its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordBlock {
     pub(super) layout: Layout,
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The file ends before the block does.
+    /// Whether the file ends before the block does.
     pub(super) cut_off: bool,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) machine: &'static str,
     pub(super) order: ByteOrder,
     pub(super) infos: Infos,
     pub(super) records: Vec<RecordBlock>,
-    /// What could not be read of the blocks before the records.
+    /// Unreadable parts of the blocks before the records.
     pub(super) parse_errors: Vec<ParseError>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct BlockHead {
+struct BlockHeader {
     block_type: u32,
-    /// Where its content begins, and ends if it does not say "at the end of the file".
+    /// The beginning of its content; its end is unknown if the block extends to the end of the file.
     from: u64,
     to: Option<u64>,
 }
 
-/// The machine and byte order of a file that begins with a plausible head: a known machine, a block INFOS, and in
-/// it a block of a known type.
+/// The machine and byte order of a file with a plausible beginning: a known machine, a block INFOS, and in it a block
+/// of a known type.
 pub(super) fn machine(file: &[u8]) -> Option<(&'static str, ByteOrder)> {
     let arch = u32::from_be_bytes(*file.first_chunk()?);
     let (_, name) = MACHINES.iter().find(|(number, _)| *number == arch)?;
     let order = if arch < 0x10000 { ByteOrder::Little } else { ByteOrder::Big };
-    let infos = block_head(file, 4, order).ok()?;
-    let first = block_head(file, infos.from, order).ok()?;
+    let infos = block_header(file, 4, order).ok()?;
+    let first = block_header(file, infos.from, order).ok()?;
     let plausible = infos.block_type == INFOS && matches!(first.block_type, 0x10..=0x14);
     plausible.then_some((name, order))
 }
 
 impl Blocks {
-    /// Finds all blocks. `None` if the file does not begin as one of FxT.
+    /// Finds all blocks. `None` if the beginning of the file is not that of an FxT trace.
     pub(super) fn find(file: &[u8]) -> Option<Blocks> {
         let (machine, order) = machine(file)?;
         let mut blocks =
@@ -124,7 +124,7 @@ impl Blocks {
     /// All blocks from `at` to `end`.
     fn walk(&mut self, file: &[u8], mut at: u64, end: u64, depth: u32) -> Result<(), ParseError> {
         while at < end {
-            let head = block_head(file, at, self.order)?;
+            let head = block_header(file, at, self.order)?;
             let to = head.to.unwrap_or(end).min(end);
             if self.records.len() + self.parse_errors.len() >= MAX_BLOCKS {
                 let (expected, found) = (format!("at most {MAX_BLOCKS} blocks"), "more".to_owned());
@@ -143,13 +143,13 @@ impl Blocks {
         Ok(())
     }
 
-    fn read_info(&mut self, file: &[u8], head: BlockHead, to: u64) -> Result<(), ParseError> {
+    fn read_info(&mut self, file: &[u8], head: BlockHeader, to: u64) -> Result<(), ParseError> {
         let content = Cut::of_file(file, head.from).bytes(to.saturating_sub(head.from), "block")?;
         let mut words = Words::new(Cut::new(content, head.from), self.order);
         match self.infos.read(head.block_type, &mut words) {
             Ok(true) => {}
             Ok(false) => self.parse_errors.push(ParseError {
-                at: head.from - HEAD,
+                at: head.from - HEADER_SIZE,
                 part: "block",
                 expected: "a type of libfxt".to_owned(),
                 found: format!("{:#x}", head.block_type),
@@ -160,15 +160,15 @@ impl Blocks {
     }
 }
 
-fn block_head(file: &[u8], at: u64, order: ByteOrder) -> Result<BlockHead, ParseError> {
+fn block_header(file: &[u8], at: u64, order: ByteOrder) -> Result<BlockHeader, ParseError> {
     let mut words = Words::new(Cut::of_file(file, at), order);
     let size = words.u64("size of a block")?;
     let block_type = words.u32("type of a block")?;
     words.u32("subtype of a block")?;
-    if size != 0 && size < HEAD {
-        let (expected, found) = (format!("0 or at least {HEAD}"), size.to_string());
+    if size != 0 && size < HEADER_SIZE {
+        let (expected, found) = (format!("0 or at least {HEADER_SIZE}"), size.to_string());
         return Err(ParseError { at, part: "size of a block", expected, found });
     }
     let to = (size != 0).then(|| at.saturating_add(size));
-    Ok(BlockHead { block_type, from: at + HEAD, to })
+    Ok(BlockHeader { block_type, from: at + HEADER_SIZE, to })
 }

@@ -1,5 +1,5 @@
-//! The codes that libfxt and PM2 give a meaning (fxt/fut.h and `fkt_code_table` of libfxt 0.3.13; what their
-//! arguments are, from the probes of PM2's marcel and of StarPU), with the names that `fxt_print` has for them.
+//! The codes that libfxt and PM2 define (fxt/fut.h and `fkt_code_table` of libfxt 0.3.13; their arguments are from the
+//! probes of PM2's marcel and of StarPU), with the names that `fxt_print` uses.
 
 use sigmund_model::vocabulary::InterruptKind;
 use sigmund_model::{Field, FieldType};
@@ -24,7 +24,7 @@ const USER: &[Known] = &[
     (0xfff9, "fut_thread_birth", &["thread:u"]),
     (0xfff8, "fut_thread_death", &["thread:u"]),
     (0xfff7, "fut_set_thread_name", &["thread:u", "name:t"]),
-    // The second is the thread it carries (PM2), or the LWP itself (StarPU).
+    // The second is the user thread that it carries (PM2), or the LWP itself (StarPU).
     (FUT_NEW_LWP, "fut_new_lwp", &["number", "carries"]),
     (0xfff5, "fut_start_flush", &[]),
     (0xfff4, "fut_stop_flush", &[]),
@@ -46,7 +46,7 @@ const KERNEL: &[Known] = &[
     (0xfffb, "fkt_calibrate1", &[]),
     (0xfffa, "fkt_calibrate2", &[]),
     (0xfff9, "do_fork", &["child_pid"]),
-    // The parent has waited for it.
+    // Recorded when the parent has waited for the process.
     (0xfff8, "end_of_pid", &["pid"]),
     (0xfff7, "do_execve", &["name:t"]),
     // An LWP of PM2 records its number, and the thread that it carries.
@@ -67,7 +67,7 @@ const KERNEL: &[Known] = &[
     (0x420, "gcc_instrument_exit", &["function:a"]),
 ];
 
-/// The name and the fields of a code, as libfxt has it.
+/// libfxt's name and fields of a code.
 pub(super) fn known(kernel: bool, code: u64) -> Option<(&'static str, Vec<Field>)> {
     let table = if kernel { KERNEL } else { USER };
     let (_, name, fields) = table.iter().find(|(number, ..)| *number == code)?;
@@ -84,28 +84,28 @@ fn field_of(field: &str) -> Field {
     Field { name: name.to_owned(), ty }
 }
 
-/// What a kernel's unshifted code is: a kind that has a number.
+/// A kernel's unshifted code: an entry of some kind, with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum KernelEntry {
     SystemCall(u64),
     Trap(u64),
     Interrupt(u64),
-    /// Of the local APIC, by vector.
+    /// An interrupt of the local APIC, by vector.
     SystemInterrupt(u64),
 }
 
-impl Entry {
-    /// All of them, as their events are named: those of the paper where it has a name.
+impl KernelEntry {
+    /// The names of the events of all kinds: those of the paper where it has one.
     pub(super) const NAMES: [(&'static str, &'static str); 4] =
         [("SYSTEM_CALL", "id"), ("trap", "trap"), ("IRQ", "irq"), ("sys_irq", "vector")];
 
     /// `None` for a code that is shifted.
-    pub(super) fn of(code: u64) -> Option<Entry> {
+    pub(super) fn of(code: u64) -> Option<KernelEntry> {
         Some(match code {
-            0..0x200 => Entry::SystemCall(code),
-            0x200..0x220 => Entry::Trap(code - 0x200),
-            0x220..0x2ef => Entry::Interrupt(code - 0x220),
-            0x2ef..UNSHIFTED_LIMIT => Entry::SystemInterrupt(code - 0x2ef + 0xee),
+            0..0x200 => KernelEntry::SystemCall(code),
+            0x200..0x220 => KernelEntry::Trap(code - 0x200),
+            0x220..0x2ef => KernelEntry::Interrupt(code - 0x220),
+            0x2ef..UNSHIFTED_LIMIT => KernelEntry::SystemInterrupt(code - 0x2ef + 0xee),
             _ => return None,
         })
     }
@@ -113,18 +113,18 @@ impl Entry {
     /// Index in [`NAMES`](Self::NAMES), and the number.
     pub(super) fn split(self) -> (usize, u64) {
         match self {
-            Entry::SystemCall(number) => (0, number),
-            Entry::Trap(number) => (1, number),
-            Entry::Interrupt(number) => (2, number),
-            Entry::SystemInterrupt(number) => (3, number),
+            KernelEntry::SystemCall(number) => (0, number),
+            KernelEntry::Trap(number) => (1, number),
+            KernelEntry::Interrupt(number) => (2, number),
+            KernelEntry::SystemInterrupt(number) => (3, number),
         }
     }
 
-    /// The number by which an interrupt differs from others; `None` for an entry that is no interrupt.
+    /// A number that is unique among interrupts; `None` for an entry that is not an interrupt.
     pub(super) fn interrupt(self) -> Option<i64> {
         match self {
-            Entry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),
-            Entry::SystemInterrupt(vector) => interrupt_number(InterruptKind::Vector, vector as i64),
+            KernelEntry::Interrupt(number) => interrupt_number(InterruptKind::Irq, number as i64),
+            KernelEntry::SystemInterrupt(vector) => interrupt_number(InterruptKind::Vector, vector as i64),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@
 //!   ADDRS  0x13   { u64 address, u32 length, text } …, u64 0
 //!   PIDS   0x14   { u64 pid, char comm[16] } …, u64 0
 //! ```
-//! What cannot be read of one of them costs what is left of it.
+//! If a part of one of them cannot be read, the rest of it is skipped.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ pub(super) const IRQS: u32 = 0x12;
 pub(super) const ADDRS: u32 = 0x13;
 pub(super) const PIDS: u32 = 0x14;
 
-/// More symbols than so many are not kept: a kernel's System.map has some 200,000.
+/// Largest number of symbols that are kept: a kernel's System.map has some 200,000.
 const MAX_NAMES: usize = 1 << 18;
 
-/// All that the blocks before the records say.
+/// The content of the blocks before the records.
 #[derive(Debug, Default)]
 pub(super) struct Infos {
-    pub(super) time: Option<Time>,
+    pub(super) time: Option<TimeBlock>,
     pub(super) uname: Option<String>,
     /// Names of interrupts by their number.
     pub(super) irqs: BTreeMap<u64, String>,
@@ -40,7 +40,7 @@ pub(super) struct Infos {
 
 /// The block TIME.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Time {
+pub(super) struct TimeBlock {
     pub(super) space: u32,
     pub(super) cpus: u32,
     /// MHz of the first CPU, as `/proc/cpuinfo` had it.
@@ -100,7 +100,7 @@ impl Infos {
         Ok(())
     }
 
-    /// The names are those that `ps` gave, cut to 15 bytes; after their NUL is what was there before.
+    /// The names are from `ps`, cut to 15 bytes; the bytes after the NUL are undefined.
     fn read_pids(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         while words.left() > 0 {
             let pid = words.u64("pid")?;
@@ -118,8 +118,9 @@ impl Infos {
     }
 }
 
-fn time(words: &mut Words<'_>) -> Result<Time, ParseError> {
-    let mut time = Time { space: words.u32("space")?, cpus: words.u32("number of CPUs")?, ..Time::default() };
+fn time(words: &mut Words<'_>) -> Result<TimeBlock, ParseError> {
+    let mut time =
+        TimeBlock { space: words.u32("space")?, cpus: words.u32("number of CPUs")?, ..TimeBlock::default() };
     for index in 0..time.cpus {
         let mhz = words.u32("MHz of a CPU")?;
         if index == 0 {

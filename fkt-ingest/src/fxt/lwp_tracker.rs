@@ -1,37 +1,37 @@
-//! Which LWP and which user thread a record is of, as far as the codes show.
+//! The LWP and the user thread of a record, as far as the codes show.
 //!
 //! * A kernel's record has its LWP and its CPU. Entries to the kernel are nested per LWP, and `ret_from_sys_call` ends
 //!   the innermost: a system call, a trap or an interrupt.
-//! * A program's record has what the program calls the thread: with PM2 the user thread, elsewhere `pthread_self()`, or
-//!   0. PM2 numbers its LWPs, and says which thread is on which: `fut_new_lwp`, then `fut_switch_to`. Number 0 is the
-//!   LWP that began to record, the process itself. The kernel's ids of the others are not in the file, so they get
-//!   ids that no kernel gives, from [`FIRST_NUMBERED`] on, and names that show it.
-//! * StarPU's `fut_new_lwp` gives the kernel's id of the LWP itself.
+//! * A program's record has the program's id of the thread: with PM2 the user thread, elsewhere `pthread_self()`, or 0.
+//!   PM2 numbers its LWPs, and records which thread is on which: `fut_new_lwp`, then `fut_switch_to`. Number 0 is the
+//!   LWP that began to record, the process itself. The kernel's ids of the others are not in the file, so they get ids
+//!   that no kernel assigns, from [`FIRST_NUMBERED`] on, and names that show it.
+//! * StarPU's `fut_new_lwp` has the kernel's id of the LWP itself.
 
 use std::collections::HashMap;
 
 use sigmund_model::{Effect, LeaveReason, Lwp, Reported, Thread, Wait};
 
-use super::codes::Entry;
+use super::codes::KernelEntry;
 
-/// Ids of LWPs that the file only numbers. Linux gives none above 2^22.
+/// Ids for LWPs that the file only numbers. Linux assigns none above 2^22.
 pub(super) const FIRST_NUMBERED: u32 = 1 << 30;
 
-/// The largest id Linux gives an LWP (`PID_MAX_LIMIT`).
+/// The largest id that Linux assigns to an LWP (`PID_MAX_LIMIT`).
 const MAX_PID: u64 = 1 << 22;
 
-/// More LWPs than so many are not followed.
+/// LWPs beyond this number are not tracked.
 const MAX_LWPS: usize = 1 << 16;
 
-/// Deeper nesting than this is forgotten.
+/// Largest nesting depth that is tracked.
 const MAX_NESTED: usize = 16;
 
 /// The state after the records so far.
 #[derive(Debug, Default)]
 pub(super) struct LwpTracker {
     /// Open entries to the kernel, by LWP; the idle task of each CPU has its own.
-    entries: HashMap<(Option<u16>, u64), Vec<Entry>>,
-    /// The LWP of each user thread that is mounted, and of those that were just before.
+    entries: HashMap<(Option<u16>, u64), Vec<KernelEntry>>,
+    /// The LWP of each user thread that is mounted, or was the last one before.
     lwps: HashMap<u64, (Lwp, IsMounted)>,
     /// By LWP, the thread that is mounted and the one before.
     mounted: HashMap<Lwp, (u64, Option<u64>)>,
@@ -43,7 +43,7 @@ enum IsMounted {
     NoLonger,
 }
 
-/// The LWP that has this number in PM2, where the process that recorded is `process`.
+/// The LWP with this number in PM2; `process` is the process that recorded.
 pub(super) fn numbered(number: u64, process: Option<u32>) -> Option<Lwp> {
     match (u32::try_from(number).ok()?, process) {
         (0, Some(process)) => Some(Lwp(process)),
@@ -51,7 +51,7 @@ pub(super) fn numbered(number: u64, process: Option<u32>) -> Option<Lwp> {
     }
 }
 
-/// What `fut_new_lwp` records of an LWP.
+/// The content of a `fut_new_lwp` record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewLwp {
     /// The kernel's id.
@@ -72,7 +72,7 @@ impl NewLwp {
 
 impl LwpTracker {
     /// An entry to the kernel.
-    pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: Entry) -> Effect {
+    pub(super) fn enter(&mut self, cpu: Option<u16>, pid: u64, entry: KernelEntry) -> Effect {
         if self.entries.len() < MAX_LWPS {
             let open = self.entries.entry(stack_of(cpu, pid)).or_default();
             if open.len() >= MAX_NESTED {
@@ -86,10 +86,10 @@ impl LwpTracker {
     /// The end of the innermost entry.
     pub(super) fn leave(&mut self, cpu: Option<u16>, pid: u64) -> Effect {
         let ended = self.entries.get_mut(&stack_of(cpu, pid)).and_then(Vec::pop);
-        ended.and_then(Entry::interrupt).map_or(Effect::None, Effect::InterruptExit)
+        ended.and_then(KernelEntry::interrupt).map_or(Effect::None, Effect::InterruptExit)
     }
 
-    /// The LWP of a record with this thread, and the thread that is mounted on it.
+    /// The LWP of a record with this thread, and the thread mounted on it.
     pub(super) fn of_thread(&self, id: u64) -> (Option<Lwp>, Reported<Thread>) {
         let Some(thread) = Thread::from_switch(id) else { return (None, Reported::Nothing) };
         match self.lwps.get(&id) {
@@ -105,7 +105,7 @@ impl LwpTracker {
         self.mount(lwp, thread)
     }
 
-    /// The LWP of this thread switches to another one.
+    /// The LWP of this thread switches to another thread.
     pub(super) fn switch(&mut self, id: u64, next: u64) -> Effect {
         match self.lwps.get(&id) {
             Some((lwp, _)) => self.mount(*lwp, next),

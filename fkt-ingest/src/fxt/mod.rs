@@ -1,8 +1,8 @@
-//! FxT's traces: `prof_file_*` of programs with FUT probes (StarPU, PM2), and what `fkt_record` wrote of the kernel
+//! FxT's traces: `prof_file_*` of programs with FUT probes (StarPU, PM2), and recordings of the kernel by `fkt_record`
 //! (libfxt 0.3.13).
 //!
 //! ```text
-//!   | u32 machine | block | block | …        the machine in big endian; all else in its byte order
+//!   | u32 machine | block | block | …        the machine is big endian; the rest has its byte order
 //!
 //!   0        8          12            16                  size
 //!   | size   | s32 type | s32 subtype | content           |      size 0: to the end of the file
@@ -10,9 +10,9 @@
 //!   INFOS 1 holds blocks: TIME, IRQS, UNAME, ADDRS, PIDS                       see [`infos`]
 //!   0x100 KERNEL_RAW32   0x101 KERNEL_RAW64   0x200 USER_RAW32   0x201 USER_RAW64    see [`records`]
 //! ```
-//! An event is a number, and nothing in the file says what it means: the codes of libfxt and PM2 are known here
-//! ([`codes`]), others a user can name ([`EventNames`]). All records are in one stream, those of all CPUs: a file has
-//! one buffer, and most do not say the CPU.
+//! An event is a number, and the file does not declare its meaning: the codes of libfxt and PM2 are built in
+//! ([`codes`]), others can be named by the user ([`EventNames`]). All records, of all CPUs, are in one stream, because
+//! a file has one buffer and most records do not have the CPU.
 
 mod blocks;
 mod clock;
@@ -34,41 +34,41 @@ use self::clock::{Clock, Span};
 use self::infos::Infos;
 use self::lwp_tracker::NewLwp;
 use self::record_stream::FxtStream;
-use self::records::{Records, Step};
-use self::types::{CodesSeen, Types};
+use self::records::{FileItem, Records};
+use self::types::{CodesSeen, FxtTypes};
 use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::event_names::EventNames;
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 
-/// Pages of kernel traces, where the file does not say.
+/// Page size of kernel traces, if the file does not have it.
 const USUAL_PAGE: usize = 4096;
 
-/// The largest page that is believed: 64 KiB is the largest of Linux.
+/// The largest page size that is accepted: 64 KiB is the largest of Linux.
 const MAX_PAGE: usize = 1 << 16;
 
-/// An open trace of FxT.
+/// An open FxT trace.
 #[derive(Debug)]
 pub struct Fxt {
-    shared: Arc<Shared>,
+    shared: Arc<FxtData>,
     clock: Clock,
     lwp_names: Vec<(Lwp, String)>,
     losses: Vec<Loss>,
 }
 
-/// What its streams share.
+/// Data that its streams share.
 #[derive(Debug)]
-struct Shared {
+struct FxtData {
     input: Input,
     machine: &'static str,
     order: ByteOrder,
     infos: Infos,
     blocks: Vec<RecordBlock>,
-    types: Types,
+    types: FxtTypes,
 }
 
-/// What a walk through all records finds.
+/// The result of a pass over all records.
 #[derive(Debug)]
 struct Survey {
     codes: CodesSeen,
@@ -78,7 +78,7 @@ struct Survey {
 }
 
 impl Fxt {
-    /// Whether a file that begins with these bytes is a trace of FxT: 36 bytes suffice.
+    /// Whether a file with this beginning is an FxT trace: 36 bytes are enough.
     pub fn is_fxt(head: &[u8]) -> bool {
         blocks::machine(head).is_some()
     }
@@ -86,8 +86,8 @@ impl Fxt {
     pub(crate) fn read(input: Input, names: &EventNames) -> Result<Fxt, Error> {
         let Some(Blocks { machine, order, infos, records, parse_errors }) = Blocks::find(input.bytes())
         else {
-            let (expected, found) = ("a trace of FxT".to_owned(), "something else".to_owned());
-            let parse_error = ParseError { at: 0, part: "head", expected, found };
+            let (expected, found) = ("an FxT trace".to_owned(), "something else".to_owned());
+            let parse_error = ParseError { at: 0, part: "header", expected, found };
             return Err(Error::at(ErrorKind::NotThisFormat, input.path(), parse_error));
         };
         let mut losses: Vec<Loss> =
@@ -97,21 +97,24 @@ impl Fxt {
             losses.push(loss_of(&input, &ParseError { at: input.len(), part: "blocks", expected, found }));
         }
         let survey = survey(input.bytes(), Records::new(order, page_size(&infos), &records));
-        let types = Types::new(survey.codes, names);
+        let types = FxtTypes::new(survey.codes, names);
         if types.beyond() > 0 {
-            let detail =
-                format!("{}: {} events whose codes are beyond the first 4096", input.name(), types.beyond());
+            let detail = format!(
+                "{}: {} events with further codes after the first 4096",
+                input.name(),
+                types.beyond()
+            );
             let loss = Loss { severity: Severity::Note, ..Loss::new(LossKind::Damaged, Level::User, detail) };
             losses.push(Loss { count: Some(types.beyond()), ..loss });
         }
         let clock = clock::decide(infos.time.as_ref(), survey.span);
         let lwp_names = lwp_names(&infos, &survey.numbered);
-        let shared = Shared { input, machine, order, infos, blocks: records, types };
+        let shared = FxtData { input, machine, order, infos, blocks: records, types };
         Ok(Fxt { shared: Arc::new(shared), clock, lwp_names, losses })
     }
 }
 
-impl Shared {
+impl FxtData {
     fn records(&self) -> Records {
         Records::new(self.order, page_size(&self.infos), &self.blocks)
     }
@@ -127,9 +130,9 @@ fn survey(file: &[u8], mut records: Records) -> Survey {
     let mut survey = Survey { codes: CodesSeen::new(), span: None, numbered: Vec::new() };
     loop {
         let head = match records.next(file) {
-            Step::Record(head) => head,
-            Step::Passed(..) => continue,
-            Step::End => return survey,
+            FileItem::Record(head) => head,
+            FileItem::Skipped(..) => continue,
+            FileItem::End => return survey,
         };
         survey.codes.add(&head);
         let narrow = head.kernel;
@@ -145,7 +148,7 @@ fn survey(file: &[u8], mut records: Records) -> Survey {
     }
 }
 
-/// Those of the file, and of LWPs that it only numbers.
+/// The names in the file, and names for LWPs that it only numbers.
 fn lwp_names(infos: &Infos, numbered: &[u64]) -> Vec<(Lwp, String)> {
     let process = infos.time.as_ref().map(|time| time.record_pid).filter(|pid| *pid > 0);
     let mut names = infos.lwp_names.clone();
@@ -182,7 +185,7 @@ impl TraceFile for Fxt {
         vec![TraceStream { clock: self.clock.domain, cpu: None, buffer: String::new(), events }]
     }
 
-    /// Names by the block PIDS: of processes, when the recording was written.
+    /// Names from the block PIDS: those of processes, when the recording was written.
     fn lwp_names(&self) -> &[(Lwp, String)] {
         &self.lwp_names
     }

@@ -1,4 +1,4 @@
-//! Where the records are, one after the other, in the order of the file.
+//! Iterates over the records, in file order.
 //!
 //! ```text
 //!   USER_RAW64    | u64 tick | u64 tid | u64 code | u64 args[n] |      code: low byte n + 1, number above
@@ -6,17 +6,16 @@
 //!   KERNEL_RAW32  | u32 tick | u16 pid | u16 cpu | u32 code | u32 args[n] |
 //!   KERNEL_RAW64  | u32 tick | u64 code | u64 args[n] |
 //! ```
-//! A kernel's code below 0x300 is a system call, trap or interrupt, and has no arguments; of the others the low byte
-//! is the size of the arguments in bytes. Kernel records are in pages, after a u64 that is the position of the first
-//! page begins; a page begins with a u32: how many of its bytes are used, these four included. 0xfefefefe ends
-//! the block.
+//! A kernel's code below 0x300 is a system call, trap or interrupt without arguments; in other codes the low byte is
+//! the size of the arguments in bytes. Kernel records are in pages, after a u64 with the position of the first page; a
+//! page begins with a u32: the number of its used bytes, these four included. 0xfefefefe ends the block.
 //!
-//! The libfxt headers (0.3.13) declare the kernel's tick as a u64 and the CPU before the pid. Its reader takes what
-//! is drawn here, and so do we. It has no page heads for KERNEL_RAW64, and loses its way after the first record of
-//! such a block; no recorder of it is known. We read its records in pages like the others.
+//! The libfxt headers (0.3.13) declare the kernel's tick as a u64 and the CPU before the pid. Its reader uses the
+//! layout drawn here, and so do we. It expects no page headers in KERNEL_RAW64, and misreads such a block after the
+//! first record; no recorder that writes it is known. We read its records in pages like the others.
 //!
-//! 32-bit ticks are widened here: a tick that seems to be earlier by more than [`LATE`] is one round later.
-//! Whether more than one round passed cannot be known.
+//! 32-bit ticks are widened here: a tick that appears earlier by more than [`LATE`] is taken as one period later.
+//! Whether more than one period has passed cannot be known.
 
 use sigmund_model::Widen;
 
@@ -27,24 +26,25 @@ use crate::error::ParseError;
 /// Codes of the kernel below this are not shifted and have no arguments.
 pub(super) const UNSHIFTED_LIMIT: u64 = 0x300;
 
-/// What ends the pages of a kernel's block.
+/// The mark at the end of the pages of a kernel's block.
 const END_OF_PAGES: u32 = 0xfefe_fefe;
 
-/// A 32-bit tick this much before the newest one is late, not a round later: 1.6 ms of a 2.6 GHz TSC.
+/// A 32-bit tick that is earlier than the newest one by at most this is out of order, not a period later: 1.6 ms of a
+/// 2.6 GHz TSC.
 const LATE: u64 = 1 << 22;
 
-/// The beginning of one record.
+/// A parsed record without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FxtRecord {
     pub(super) tick: u64,
-    /// The kernel's pid, or what the program calls the thread; 0 where it does not say.
+    /// The kernel's pid, or the program's id of the thread; 0 if it has none.
     pub(super) id: u64,
-    /// Of kernel records of 32 bits.
+    /// Only in 32-bit kernel records.
     pub(super) cpu: Option<u16>,
     /// The event's number, without the length.
     pub(super) code: u64,
     pub(super) kernel: bool,
-    /// Where its arguments are.
+    /// The position of its arguments.
     pub(super) args: Args,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Head {
 pub(super) struct Args {
     pub(super) at: usize,
     pub(super) count: u16,
-    /// Bytes of each: 4 or 8.
+    /// Size of each in bytes: 4 or 8.
     pub(super) size: u8,
 }
 
@@ -63,7 +63,7 @@ impl Args {
         file.get(self.at..self.at + usize::from(self.count) * usize::from(self.size)).unwrap_or_default()
     }
 
-    /// The argument at `index`, without sign.
+    /// The argument at `index`, zero-extended.
     #[inline]
     pub(super) fn get(&self, file: &[u8], order: ByteOrder, index: usize) -> Option<u64> {
         let bytes = self.bytes(file).get(index * usize::from(self.size)..)?;
@@ -76,26 +76,26 @@ impl Args {
 
 /// One step through a file.
 #[derive(Debug)]
-pub(super) enum Step {
-    Record(Head),
-    /// Bytes that are no records were passed over, and why; whether the file was cut off there.
-    Passed(ParseError, bool),
+pub(super) enum FileItem {
+    Record(FxtRecord),
+    /// Bytes that are not records were skipped, with the reason, and whether the file was truncated there.
+    Skipped(ParseError, bool),
     End,
 }
 
-/// Walks through all records of a file.
+/// Iterates over all records of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     order: ByteOrder,
     page_size: usize,
-    /// Blocks that are still to be walked, the next one last.
+    /// Remaining blocks, the next one last.
     blocks: Vec<RecordBlock>,
     /// The open block; an empty one before the first.
     block: RecordBlock,
     at: usize,
-    /// Where the records end: of the block, or of the page.
+    /// The end of the records: of the block, or of the page.
     end: usize,
-    /// The next page, of a kernel's block.
+    /// The next page, in a kernel's block.
     next_page: Option<usize>,
     /// Widens 32-bit ticks, relative to the first.
     ticks: Option<Widen>,
@@ -113,34 +113,34 @@ impl Records {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, file: &[u8]) -> Step {
+    pub(super) fn next(&mut self, file: &[u8]) -> FileItem {
         loop {
             if self.at < self.end {
-                match self.head(file) {
-                    Ok(Some(head)) => return Step::Record(head),
+                match self.record(file) {
+                    Ok(Some(record)) => return FileItem::Record(record),
                     Ok(None) => continue,
-                    Err(parse_error) => return self.passed(parse_error),
+                    Err(parse_error) => return self.skipped(parse_error),
                 }
             }
-            match self.go_on(file) {
+            match self.open_next(file) {
                 Ok(true) => {}
-                Ok(false) => return Step::End,
-                Err(parse_error) => return self.passed(parse_error),
+                Ok(false) => return FileItem::End,
+                Err(parse_error) => return self.skipped(parse_error),
             }
         }
     }
 
-    /// Bytes were passed over; at the end of a block that the file cuts off, that is why.
+    /// Bytes were skipped. At the end of a truncated block, the truncation is the reason.
     #[cold]
-    fn passed(&mut self, parse_error: ParseError) -> Step {
+    fn skipped(&mut self, parse_error: ParseError) -> FileItem {
         let cut_off = self.block.cut_off && self.at == self.block.to;
         self.block.cut_off &= !cut_off;
-        Step::Passed(parse_error, cut_off)
+        FileItem::Skipped(parse_error, cut_off)
     }
 
     /// Opens the next page, or the next block; `false` after the last.
     #[cold]
-    fn go_on(&mut self, file: &[u8]) -> Result<bool, ParseError> {
+    fn open_next(&mut self, file: &[u8]) -> Result<bool, ParseError> {
         if let Some(at) = self.next_page.take_if(|at| *at < self.block.to) {
             self.open_page(file, at)?;
             return Ok(true);
@@ -182,7 +182,7 @@ impl Records {
         Ok(())
     }
 
-    /// A page that cannot be read costs itself.
+    /// Opens a page. If it cannot be read, only that page is skipped.
     fn open_page(&mut self, file: &[u8], at: usize) -> Result<(), ParseError> {
         let next = at.saturating_add(self.page_size);
         let end = next.min(self.block.to);
@@ -190,7 +190,7 @@ impl Records {
         let page = file.get(at..end).unwrap_or_default();
         let Some(used) = page.first_chunk() else {
             let found = format!("{} bytes", page.len());
-            return Err(parse_error(at, "head of a page", "4 bytes".to_owned(), found));
+            return Err(parse_error(at, "page header", "4 bytes".to_owned(), found));
         };
         let used = self.order.u32(*used);
         if used == END_OF_PAGES {
@@ -198,57 +198,57 @@ impl Records {
             return Ok(());
         }
         if !(4..=self.page_size).contains(&(used as usize)) {
-            let expected = format!("4 to {} bytes that are used", self.page_size);
-            return Err(parse_error(at, "head of a page", expected, used.to_string()));
+            let expected = format!("4 to {} used bytes", self.page_size);
+            return Err(parse_error(at, "page header", expected, used.to_string()));
         }
         (self.at, self.end) = (at + 4, (at + used as usize).min(self.block.to));
         Ok(())
     }
 
-    /// The next record; `None` if what follows is not used. Where it is none, what is left of the page or of the
-    /// block is passed over.
+    /// The next record; `None` if the following bytes are unused. If they are not a record, the rest of the page or of
+    /// the block is skipped.
     #[inline]
-    fn head(&mut self, file: &[u8]) -> Result<Option<Head>, ParseError> {
+    fn record(&mut self, file: &[u8]) -> Result<Option<FxtRecord>, ParseError> {
         let bytes = file.get(self.at..self.end).unwrap_or_default();
-        let Some((mut head, head_len)) = self.fields(bytes) else {
-            return Err(self.give_up(format!("{} bytes", bytes.len()), bytes.len()));
+        let Some((mut record, head_len)) = self.fields(bytes) else {
+            return Err(self.skip_rest(format!("{} bytes", bytes.len()), bytes.len()));
         };
-        if head.tick == 0 && !head.kernel && bytes[..head_len].iter().all(|b| *b == 0) {
+        if record.tick == 0 && !record.kernel && bytes[..head_len].iter().all(|b| *b == 0) {
             return self.unused(bytes);
         }
-        head.args.at = self.at + head_len;
-        let len = head_len + usize::from(head.args.count) * usize::from(head.args.size);
+        record.args.at = self.at + head_len;
+        let len = head_len + usize::from(record.args.count) * usize::from(record.args.size);
         if len > bytes.len() {
-            return Err(self.give_up(format!("a record of {len} bytes"), bytes.len()));
+            return Err(self.skip_rest(format!("a record of {len} bytes"), bytes.len()));
         }
-        if head.kernel {
-            let ticks = self.ticks.get_or_insert(Widen::new(32, head.tick));
-            head.tick = ticks.widen_late(head.tick, LATE);
+        if record.kernel {
+            let ticks = self.ticks.get_or_insert(Widen::new(32, record.tick));
+            record.tick = ticks.widen_late(record.tick, LATE);
         }
         self.at += len;
-        Ok(Some(head))
+        Ok(Some(record))
     }
 
     #[cold]
-    fn give_up(&mut self, found: String, left: usize) -> ParseError {
+    fn skip_rest(&mut self, found: String, left: usize) -> ParseError {
         let at = self.at;
         self.at = self.end;
         parse_error(at, "record", format!("one of at most {left} bytes"), found)
     }
 
     #[inline]
-    fn fields(&self, bytes: &[u8]) -> Option<(Head, usize)> {
+    fn fields(&self, bytes: &[u8]) -> Option<(FxtRecord, usize)> {
         let order = self.order;
         let user = |tick, id, code: u64, size| {
-            // libfxt takes a length of 0 for no arguments.
+            // libfxt treats a length of 0 as no arguments.
             let count = ((code & 0xff) as u16).saturating_sub(1);
             let args = Args { at: 0, count, size };
-            Head { tick, id, cpu: None, code: code >> 8, kernel: false, args }
+            FxtRecord { tick, id, cpu: None, code: code >> 8, kernel: false, args }
         };
         let kernel = |tick: [u8; 4], id: u16, cpu, code: u64, size: u8| {
             let (code, len) = if code < UNSHIFTED_LIMIT { (code, 0) } else { (code >> 8, code & 0xff) };
             let args = Args { at: 0, count: len as u16 / u16::from(size), size };
-            Head { tick: u64::from(order.u32(tick)), id: u64::from(id), cpu, code, kernel: true, args }
+            FxtRecord { tick: u64::from(order.u32(tick)), id: u64::from(id), cpu, code, kernel: true, args }
         };
         Some(match self.block.layout {
             Layout::User64 => {
@@ -278,7 +278,7 @@ impl Records {
     /// A slot that was never written is all zeros, and so are the bytes after the last record of a program that was
     /// killed.
     #[cold]
-    fn unused(&mut self, bytes: &[u8]) -> Result<Option<Head>, ParseError> {
+    fn unused(&mut self, bytes: &[u8]) -> Result<Option<FxtRecord>, ParseError> {
         let zeros = bytes.iter().take_while(|b| **b == 0).count();
         let at = self.at;
         if zeros == bytes.len() {

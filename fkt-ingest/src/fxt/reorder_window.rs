@@ -1,32 +1,34 @@
-//! Records in the order of their ticks.
+//! Sorts records by their ticks.
 //!
-//! libfxt gives a record its place first and reads the clock then. A thread that is preempted in between leaves a
-//! record whose tick is later than those after it; seen on two busy CPUs, six threads: up to 21,447 records and
-//! 76 ms. `fut_stop_flush` precedes all records of the buffer that follows, and has the tick of its end. So the
-//! next [`LENGTH`] records are held, and the earliest is given out; one with a later tick waits as long as it takes.
+//! libfxt first reserves the space of a record and then reads the clock. A thread that is preempted in between leaves a
+//! record with a later tick than those after it; observed on two busy CPUs with six threads: up to 21,447 records and
+//! 76 ms. `fut_stop_flush` precedes all records of the buffer that follows, and has the tick of its end. So the next
+//! [`LENGTH`] records are held back, and the earliest is returned; a record with a later tick is held back until its
+//! turn.
 //!
-//! A record that comes more than [`LENGTH`] records too late gets the tick of the one before, and is counted. One that
-//! still waits at the end, far after its position in the file, and that is later than all others by more than all their
+//! A record that comes more than [`LENGTH`] records too late gets the previous tick, and is counted. A record that is
+//! still held back at the end, far after its position in the file, and is later than all others by more than their
+//! whole time span, has a wrong tick: it is left out, and counted.
 //! time, has a wrong tick: it is left out, and counted.
 
 use std::collections::VecDeque;
 
-use super::records::Head;
+use super::records::FxtRecord;
 
-/// As many records as two CPUs write in a time slice of 4 ms at a million a second.
+/// The number of records that two CPUs write in a time slice of 4 ms at a million per second.
 const LENGTH: u64 = 8192;
 
-/// Records that wait for earlier ones.
+/// Records that are held back until earlier ones have been read.
 #[derive(Debug, Default)]
 pub(super) struct ReorderWindow {
-    /// By tick; of the same tick, in the order of the file.
-    waiting: VecDeque<(u64, Head)>,
+    /// Sorted by tick; records with the same tick are in file order.
+    waiting: VecDeque<(u64, FxtRecord)>,
     pushed: u64,
     first: Option<u64>,
     last: u64,
-    /// Records that came too late for their tick.
+    /// Number of records that came too late for their tick.
     pub(super) late: u64,
-    /// Records that were left out for their tick.
+    /// Number of records that were left out because of their tick.
     pub(super) misplaced: u64,
 }
 
@@ -35,38 +37,38 @@ impl ReorderWindow {
         self.waiting.len() as u64 >= LENGTH
     }
 
-    /// Takes the next record of the file. In order, that is one comparison.
+    /// Adds the next record of the file. For records in order, this is one comparison.
     #[inline]
-    pub(super) fn push(&mut self, head: Head) {
+    pub(super) fn push(&mut self, record: FxtRecord) {
         self.pushed += 1;
-        if self.waiting.back().is_none_or(|(_, back)| back.tick <= head.tick) {
-            self.waiting.push_back((self.pushed, head));
+        if self.waiting.back().is_none_or(|(_, back)| back.tick <= record.tick) {
+            self.waiting.push_back((self.pushed, record));
             return;
         }
-        let at = self.waiting.partition_point(|(_, other)| other.tick <= head.tick);
-        self.waiting.insert(at, (self.pushed, head));
+        let at = self.waiting.partition_point(|(_, other)| other.tick <= record.tick);
+        self.waiting.insert(at, (self.pushed, record));
     }
 
-    /// The earliest record; `at_end` when no more will be pushed.
+    /// The earliest record; `at_end` if no more will be pushed.
     #[inline]
-    pub(super) fn pop(&mut self, at_end: bool) -> Option<Head> {
+    pub(super) fn pop(&mut self, at_end: bool) -> Option<FxtRecord> {
         loop {
-            let (number, mut head) = self.waiting.pop_front()?;
-            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(head.tick) {
+            let (number, mut record) = self.waiting.pop_front()?;
+            if at_end && self.pushed - number > 2 * LENGTH && self.is_beyond(record.tick) {
                 self.misplaced += 1;
                 continue;
             }
-            if head.tick < self.last {
+            if record.tick < self.last {
                 self.late += 1;
-                head.tick = self.last;
+                record.tick = self.last;
             }
-            self.first.get_or_insert(head.tick);
-            self.last = head.tick;
-            return Some(head);
+            self.first.get_or_insert(record.tick);
+            self.last = record.tick;
+            return Some(record);
         }
     }
 
-    /// Whether a tick is later than all that was given out by more than all its time.
+    /// Whether a tick is later than all returned ones by more than their whole time span.
     fn is_beyond(&self, tick: u64) -> bool {
         let span = self.last - self.first.unwrap_or(self.last);
         tick.saturating_sub(self.last) > span
@@ -78,9 +80,9 @@ mod tests {
     use super::super::records::Args;
     use super::*;
 
-    fn at(tick: u64) -> Head {
+    fn at(tick: u64) -> FxtRecord {
         let args = Args { at: 0, count: 0, size: 8 };
-        Head { tick, id: 0, cpu: None, code: 1, kernel: false, args }
+        FxtRecord { tick, id: 0, cpu: None, code: 1, kernel: false, args }
     }
 
     fn through(ticks: impl IntoIterator<Item = u64>) -> (Vec<u64>, ReorderWindow) {
@@ -88,12 +90,12 @@ mod tests {
         let mut out = Vec::new();
         for tick in ticks {
             if window.is_full() {
-                out.extend(window.pop(false).map(|head| head.tick));
+                out.extend(window.pop(false).map(|record| record.tick));
             }
             window.push(at(tick));
         }
-        while let Some(head) = window.pop(true) {
-            out.push(head.tick);
+        while let Some(record) = window.pop(true) {
+            out.push(record.tick);
         }
         (out, window)
     }

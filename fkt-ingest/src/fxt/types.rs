@@ -1,34 +1,35 @@
-//! The events of a file: which codes occur, what is declared for each, and how its arguments are read.
+//! The event types of a file: which codes occur, the declaration of each, and how its arguments are read.
 //!
-//! Nothing in the file declares them, so all records are walked through once when it is opened: some 13 ns a record (`fxt_speed` under perf).
+//! The file has no declarations, so all records are read once when it is opened: some 13 ns a record (`fxt_speed` under
+//! perf).
 
 use std::collections::HashMap;
 
 use sigmund_model::vocabulary::{KnownEvent, Meaning};
 use sigmund_model::{EventType, Field, FieldType, Level};
 
-use super::codes::{self, Entry};
-use super::records::{Head, UNSHIFTED_LIMIT};
+use super::codes::{self, KernelEntry};
+use super::records::{FxtRecord, UNSHIFTED_LIMIT};
 use crate::event_names::{EventNames, NamedEvent};
 
-/// More codes than so many are counted as one: programs have some hundreds.
+/// Codes beyond this number are counted as one: programs have some hundreds.
 const MAX_CODES: usize = 4096;
 
-/// Of arguments that are not declared, so many are numbers; the others are one text of hexadecimal words.
+/// Number of undeclared arguments that become numbers; the others are one text of hexadecimal words.
 const MAX_NUMBERS: usize = 32;
 
-/// The kinds of events with an unshifted code come first, and then the one of all codes beyond [`MAX_CODES`].
-const OTHER: usize = Entry::NAMES.len();
+/// The types of unshifted codes come first, and then the one for all codes beyond [`MAX_CODES`].
+const OTHER: usize = KernelEntry::NAMES.len();
 
 /// Codes up to this are found without hashing.
 const DIRECT: usize = 1 << 16;
 
 const NOT_SEEN: u16 = u16::MAX;
 
-/// Which codes occur, with the longest record of each.
+/// The codes that occur, with the longest record of each.
 #[derive(Debug)]
 pub(super) struct CodesSeen {
-    /// By code, of kernel and user records; empty until the first is seen.
+    /// By code, for kernel and user records; empty until the first one is seen.
     direct: [Vec<u16>; 2],
     others: HashMap<(bool, u64), u16>,
     seen: Vec<Seen>,
@@ -49,16 +50,16 @@ impl CodesSeen {
         CodesSeen { direct: [Vec::new(), Vec::new()], others, seen: vec![empty; OTHER + 1] }
     }
 
-    pub(super) fn add(&mut self, head: &Head) {
-        let index = match self.index(head) {
+    pub(super) fn add(&mut self, record: &FxtRecord) {
+        let index = match self.index(record) {
             Some(index) => index,
-            None => self.add_code(head.kernel, head.code),
+            None => self.add_code(record.kernel, record.code),
         };
         let seen = &mut self.seen[index];
         seen.count += 1;
-        seen.max_args = seen.max_args.max(head.args.count);
+        seen.max_args = seen.max_args.max(record.args.count);
         if index == OTHER {
-            seen.kernel = head.kernel;
+            seen.kernel = record.kernel;
         }
     }
 
@@ -80,20 +81,20 @@ impl CodesSeen {
     }
 
     #[inline]
-    fn index(&self, head: &Head) -> Option<usize> {
-        if head.kernel && head.code < UNSHIFTED_LIMIT {
-            return Some(Entry::of(head.code).map_or(OTHER, |entry| entry.split().0));
+    fn index(&self, record: &FxtRecord) -> Option<usize> {
+        if record.kernel && record.code < UNSHIFTED_LIMIT {
+            return Some(KernelEntry::of(record.code).map_or(OTHER, |entry| entry.split().0));
         }
-        let index = match self.direct[usize::from(head.kernel)].get(head.code as usize) {
+        let index = match self.direct[usize::from(record.kernel)].get(record.code as usize) {
             Some(index) => *index,
-            None if head.code < DIRECT as u64 => NOT_SEEN,
-            None => self.others.get(&(head.kernel, head.code)).copied().unwrap_or(NOT_SEEN),
+            None if record.code < DIRECT as u64 => NOT_SEEN,
+            None => self.others.get(&(record.kernel, record.code)).copied().unwrap_or(NOT_SEEN),
         };
         (index != NOT_SEEN).then_some(usize::from(index))
     }
 }
 
-/// What an event does, by its code.
+/// The effect of an event, by its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     None,
@@ -108,27 +109,27 @@ pub(super) enum Action {
 
 /// How one field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum ArgumentReader {
     /// The number of an unshifted code.
-    Entry,
+    KernelEntry,
     Number {
         index: u8,
         signed: bool,
     },
-    /// An address, with the name of its function.
+    /// An address of a function, which is named.
     Function(u8),
     /// All arguments from this one on, as the bytes of a text.
     Text(u8),
     /// The same, as hexadecimal words.
     Words(u8),
-    /// The code of an event that is one of too many.
+    /// The code of an event beyond [`MAX_CODES`].
     Code,
 }
 
 /// How the events of one code are read.
 #[derive(Clone, Debug)]
-pub(super) struct Decoder {
-    pub(super) plans: Vec<Plan>,
+pub(super) struct FxtDecoder {
+    pub(super) plans: Vec<ArgumentReader>,
     pub(super) action: Action,
     /// The argument that is the LWP.
     pub(super) lwp: Option<u8>,
@@ -136,16 +137,16 @@ pub(super) struct Decoder {
 
 /// All types of a file, and how they are read.
 #[derive(Debug)]
-pub(super) struct Types {
+pub(super) struct FxtTypes {
     pub(super) declared: Vec<EventType>,
-    decoders: Vec<Decoder>,
+    decoders: Vec<FxtDecoder>,
     codes: CodesSeen,
-    /// Index among `declared` by that in `codes`.
+    /// Index in `declared` by index in `codes`.
     kinds: Vec<u32>,
 }
 
-impl Types {
-    pub(super) fn new(codes: CodesSeen, names: &EventNames) -> Types {
+impl FxtTypes {
+    pub(super) fn new(codes: CodesSeen, names: &EventNames) -> FxtTypes {
         let mut order: Vec<usize> = (0..codes.seen.len()).filter(|i| codes.seen[*i].count > 0).collect();
         order.sort_by_key(|i| (*i > OTHER, codes.seen[*i].kernel, codes.seen[*i].code));
         let (mut declared, mut decoders) = (Vec::new(), Vec::new());
@@ -156,19 +157,19 @@ impl Types {
             declared.push(event_type);
             decoders.push(decoder);
         }
-        Types { declared, decoders, codes, kinds }
+        FxtTypes { declared, decoders, codes, kinds }
     }
 
     /// The index of the event's type, and how it is read.
     #[inline]
-    pub(super) fn of(&self, head: &Head) -> (u32, &Decoder) {
-        let kind = self.kinds[self.codes.index(head).unwrap_or(OTHER)];
+    pub(super) fn of(&self, record: &FxtRecord) -> (u32, &FxtDecoder) {
+        let kind = self.kinds[self.codes.index(record).unwrap_or(OTHER)];
         (kind, &self.decoders[kind as usize])
     }
 
     /// How the arguments of events of this type are read.
     #[inline]
-    pub(super) fn plans(&self, kind: u32) -> &[Plan] {
+    pub(super) fn plans(&self, kind: u32) -> &[ArgumentReader] {
         &self.decoders[kind as usize].plans
     }
 
@@ -178,16 +179,21 @@ impl Types {
     }
 }
 
-fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder) {
+fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, FxtDecoder) {
     let level = if seen.kernel { Level::Kern } else { Level::User };
-    if let Some((name, field)) = Entry::NAMES.get(index) {
+    if let Some((name, field)) = KernelEntry::NAMES.get(index) {
         let field = Field { name: (*field).to_owned(), ty: FieldType::U64 };
-        let decoder = Decoder { plans: vec![Plan::Entry], action: Action::KernelEntry, lwp: None };
+        let decoder =
+            FxtDecoder { plans: vec![ArgumentReader::KernelEntry], action: Action::KernelEntry, lwp: None };
         return (event_type(level, None, (*name).to_owned(), vec![field]), decoder);
     }
     if index == OTHER {
         let fields = vec![number_field("code"), Field { name: "words".to_owned(), ty: FieldType::Text }];
-        let decoder = Decoder { plans: vec![Plan::Code, Plan::Words(0)], action: Action::None, lwp: None };
+        let decoder = FxtDecoder {
+            plans: vec![ArgumentReader::Code, ArgumentReader::Words(0)],
+            action: Action::None,
+            lwp: None,
+        };
         return (event_type(level, None, "unknown".to_owned(), fields), decoder);
     }
     let known = codes::known(seen.kernel, seen.code);
@@ -200,29 +206,29 @@ fn declare(index: usize, seen: &Seen, names: &EventNames) -> (EventType, Decoder
     let mut fields = given.and_then(|g| g.fields.clone()).or(known.map(|(_, f)| f)).unwrap_or_default();
     let plans = plan(&mut fields, usize::from(seen.max_args));
     let lwp = given.and_then(|g| g.lwp_field).and_then(|field| u8::try_from(field).ok());
-    let decoder = Decoder { plans, action: action(level, seen.code), lwp };
+    let decoder = FxtDecoder { plans, action: action(level, seen.code), lwp };
     (event_type(level, u32::try_from(seen.code).ok(), name, fields), decoder)
 }
 
-/// A plan for each field. Arguments that no field is declared for get one each, and so do those after a text.
-fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<Plan> {
-    let mut plans: Vec<Plan> = Vec::new();
+/// A plan for each field. Arguments without a declared field get one each, and so do those after a text.
+fn plan(fields: &mut Vec<Field>, max_args: usize) -> Vec<ArgumentReader> {
+    let mut plans: Vec<ArgumentReader> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
         let index = index.min(255) as u8;
         plans.push(match field.ty {
-            FieldType::Text => Plan::Text(index),
-            FieldType::Pointer => Plan::Function(index),
-            FieldType::I64 => Plan::Number { index, signed: true },
-            _ => Plan::Number { index, signed: false },
+            FieldType::Text => ArgumentReader::Text(index),
+            FieldType::Pointer => ArgumentReader::Function(index),
+            FieldType::I64 => ArgumentReader::Number { index, signed: true },
+            _ => ArgumentReader::Number { index, signed: false },
         });
     }
     if !fields.iter().any(|field| field.ty == FieldType::Text) {
         for index in fields.len()..max_args.min(MAX_NUMBERS) {
             fields.push(number_field(&format!("arg{index}")));
-            plans.push(Plan::Number { index: index as u8, signed: false });
+            plans.push(ArgumentReader::Number { index: index as u8, signed: false });
         }
         if max_args > fields.len() {
-            plans.push(Plan::Words(fields.len() as u8));
+            plans.push(ArgumentReader::Words(fields.len() as u8));
             fields.push(Field { name: "more".to_owned(), ty: FieldType::Text });
         }
     }
@@ -233,8 +239,8 @@ fn number_field(name: &str) -> Field {
     Field { name: name.to_owned(), ty: FieldType::U64 }
 }
 
-/// By the name that libfxt has for the code, whatever name the user has given. Two codes mean what no other source has: the
-/// end of whatever entered the kernel last, and PM2's own numbers of LWPs.
+/// The action by libfxt's name for the code, even if the user has given it another name. Two codes have meanings that
+/// no other source has: the end of the innermost entry to the kernel, and PM2's own numbers of LWPs.
 fn action(level: Level, code: u64) -> Action {
     match (level, code) {
         (Level::Kern, codes::FKT_RET_FROM_SYS_CALL) => return Action::KernelReturn,

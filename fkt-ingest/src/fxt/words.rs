@@ -1,4 +1,4 @@
-//! Numbers of a file in the byte order of the machine that recorded it.
+//! Reads numbers in the byte order of the recording machine.
 
 use crate::cut::{ByteOrder, Cut};
 use crate::error::ParseError;

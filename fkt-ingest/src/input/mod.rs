@@ -1,4 +1,4 @@
-//! The bytes of a trace: a file mapped into memory, or bytes that are there already.
+//! The bytes of a trace: a file mapped into memory, or bytes in memory.
 
 mod window;
 
@@ -15,7 +15,7 @@ use sigmund_files::{Folder, open_regular};
 pub(crate) use self::window::Window;
 use crate::error::Error;
 
-/// The bytes of a file, shared by every stream that reads from it, and its name for messages.
+/// The bytes of a file, shared by all streams that read from it, and its name for messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
     path: Arc<Path>,
@@ -29,29 +29,29 @@ enum Bytes {
 }
 
 impl Input {
-    /// Maps a regular file; anything else is refused, and not waited for. Its bytes are not looked at.
+    /// Maps a regular file. Anything else is refused without waiting. The bytes are not checked.
     pub(crate) fn open(path: &Path) -> Result<Input, Error> {
         Input::of_file(path, open_regular(path).map_err(|e| Error::io(path, e))?)
     }
 
-    /// Maps a file of a folder; a symbolic link is refused.
+    /// Maps a file in a folder; a symbolic link is refused.
     pub(crate) fn open_in(folder: &Folder, name: &OsStr) -> Result<Input, Error> {
         let path = folder.path_of(name);
         let file = folder.open_file(name).map_err(|e| Error::io(&path, e))?;
         Input::of_file(&path, file)
     }
 
-    /// Maps a regular file that is open; `path` is used in messages only.
+    /// Maps an open regular file; `path` is used in messages only.
     pub(crate) fn of_file(path: &Path, file: File) -> Result<Input, Error> {
-        // SAFETY: the map is read-only and private. Another process may still write to the file or cut it.
-        // Changed bytes do no harm: they are plain numbers, checked each time they are used, and no reference
-        // into the map is kept as `str` or as a parsed type. A file cut while it is read kills this process
-        // with SIGBUS; a caller that opens a file that is being written accepts that (documented at `open`).
+        // SAFETY: the map is read-only and private. Another process may still write to the file or truncate it. Changed
+        // bytes are harmless: they are plain numbers, checked each time they are used, and no reference into the map is
+        // kept as `str` or as a parsed type. A file truncated while it is read ends this process with SIGBUS; a caller
+        // that opens a file that is being written accepts that (documented at `open`).
         let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))?;
         Ok(Input { path: PathBuf::from(path).into(), bytes: Arc::new(Bytes::Mapped(map, file)) })
     }
 
-    /// Bytes in memory as a file of this name.
+    /// Treats bytes in memory as a file of this name.
     pub(crate) fn from_bytes(name: &Path, bytes: Vec<u8>) -> Input {
         Input { path: PathBuf::from(name).into(), bytes: Arc::new(Bytes::Owned(bytes)) }
     }
@@ -73,8 +73,8 @@ impl Input {
         self.bytes().len() as u64
     }
 
-    /// Fills `buffer` with the bytes from `at` on, and returns how many there were. Unlike mapped bytes, none of them stays
-    /// in this process's memory.
+    /// Fills `buffer` with the bytes from `at` on, and returns their number. Unlike mapped bytes, they do not stay in
+    /// this process's memory.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let Bytes::Mapped(_, file) = &*self.bytes else {
             let from = usize::try_from(at).ok().and_then(|at| self.bytes().get(at..)).unwrap_or_default();
@@ -94,20 +94,20 @@ impl Input {
         Ok(filled)
     }
 
-    /// Releases the memory of bytes `from..to` of a mapped file. They can be read again at any time.
+    /// Releases the memory of bytes `from..to` of a mapped file. They can still be read again.
     pub(crate) fn release(&self, from: u64, to: u64) {
         let Bytes::Mapped(map, _) = &*self.bytes else { return };
         let (from, to) = (from as usize, to.min(map.len() as u64) as usize);
         if from < to {
-            // SAFETY: the map is of a file, private, and never written to. So no byte is lost: the next
-            // access to one of these pages reads it from the file again.
+            // SAFETY: the map is of a file, private, and never written to. So no byte is lost: the next access to one
+            // of these pages reads it from the file again.
             let advised = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
-            // Advice that is not taken costs memory, nothing else.
+            // If the advice is refused, only memory is lost.
             let _ = advised;
         }
     }
 
-    /// The file's name without its folder, as messages write it.
+    /// The file's name without its folder, for messages.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }

@@ -1,28 +1,28 @@
-//! A part of a file in memory, which moves on with a reader from the beginning to the end.
+//! A buffered part of a file, which moves forward with its reader.
 //!
-//! A mapped file costs a fault for every few pages, and its bytes are not in the cache when they are first touched. Bytes that are
-//! read, a quarter of a megabyte at a time, are in the cache: reading a trace.dat of 1 GB in the page cache took 0.70 s of
-//! CPU time mapped, and 0.63 s so (AMD EPYC at 2.6 GHz, `read_speed`).
+//! A mapped file costs a page fault for every few pages, and its bytes are not in the cache when first touched. Bytes
+//! that are read in blocks of 256 KiB are in the cache: reading a trace.dat of 1 GB from the page cache took 0.70 s of
+//! CPU time mapped, and 0.63 s with this window (AMD EPYC at 2.6 GHz, `read_speed`).
 
 use super::Input;
 
-/// Bytes that are read at a time: a quarter of the second-level cache of a CPU of today.
+/// Bytes per read: a quarter of the second-level cache of a current CPU.
 const LENGTH: usize = 256 << 10;
 
 /// A part of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    /// Where in the file it begins.
+    /// Its position in the file.
     at: u64,
     bytes: Vec<u8>,
 }
 
 impl Window {
-    /// The longest part that a window shows.
+    /// The longest range that a window can show.
     pub(crate) const LONGEST: u64 = LENGTH as u64 / 2;
 
-    /// Moves the window so that it shows bytes `from..to` of the file, which are at most [`LONGEST`](Self::LONGEST);
-    /// `false` if they cannot be read.
+    /// Moves the window to include bytes `from..to` of the file, at most [`LONGEST`](Self::LONGEST); `false` if they
+    /// cannot be read.
     #[inline]
     pub(crate) fn show(&mut self, input: &Input, from: u64, to: u64) -> bool {
         let end = self.at + self.bytes.len() as u64;
@@ -32,7 +32,7 @@ impl Window {
     #[cold]
     fn read(&mut self, input: &Input, from: u64, to: u64) -> bool {
         self.at = from;
-        // No more than there is: most files of a test are small, and zeros cost time, too.
+        // No more than the file has: most files of tests are small, and zeroing costs time.
         let left = input.len().saturating_sub(from);
         self.bytes.resize(left.min(LENGTH as u64) as usize, 0);
         let read = input.read_at(from, &mut self.bytes);
@@ -40,7 +40,7 @@ impl Window {
         to.saturating_sub(from) <= self.bytes.len() as u64
     }
 
-    /// Where in the file its bytes begin.
+    /// The position of its bytes in the file.
     #[inline]
     pub(crate) fn at(&self) -> u64 {
         self.at
@@ -61,7 +61,7 @@ mod tests {
     //   file    |0 ….. LENGTH ………… 2.5 LENGTH|
     //   shown    [a]      [    b    ]       [c| after the end
     #[test]
-    fn a_window_shows_what_the_file_has_and_nothing_behind_its_end() {
+    fn a_window_shows_what_the_file_has_and_nothing_after_its_end() {
         let bytes: Vec<u8> = (0..5 * LENGTH / 2).map(|at| (at / 3) as u8).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();

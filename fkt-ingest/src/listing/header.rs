@@ -39,7 +39,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header line. Columns that we do not know are passed over.
+    /// Reads a header line. Unknown columns are ignored.
     pub(super) fn parse(line: &str) -> Result<Header, BadLine> {
         let places: Vec<_> = line.split('\t').map(|name| Column::named(name.trim())).collect();
         for needed in [Column::Type, Column::DateTick, Column::Name] {
@@ -57,7 +57,7 @@ impl Header {
         cell.map_or("", |(cell, _)| cell.trim())
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }

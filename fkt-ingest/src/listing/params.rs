@@ -1,6 +1,6 @@
 //! Parameters in a cell: `15`, `24(eth0)`, `received_msg`, `next_pid=6152 prev_comm="my prog"`.
 
-/// One parameter, as it was written.
+/// One parameter as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ListedParam {
     /// Name of its field; empty if none was written.
@@ -9,7 +9,7 @@ pub(super) struct ListedParam {
     pub(super) text: Option<String>,
 }
 
-/// Reads a cell. Everything is something: what is no number is a text.
+/// Reads a cell. It cannot fail: what is not a number is a text.
 pub(super) fn parse(cell: &str) -> Vec<ListedParam> {
     tokens(cell).into_iter().map(|token| param(&token)).collect()
 }

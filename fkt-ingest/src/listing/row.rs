@@ -5,7 +5,7 @@ use sigmund_model::{Cpu, Level, Lwp, Reported, Thread};
 use super::header::{Column, Header};
 use super::params::{self, ListedParam};
 
-/// So many characters of what is wrong are shown.
+/// The number of characters of an invalid text that an error shows.
 const SHOWN: usize = 80;
 
 /// One line, read.
@@ -39,9 +39,9 @@ impl BadLine {
 impl Row {
     pub(super) fn parse(header: &Header, line: &str) -> Result<Row, BadLine> {
         let cells = line.split('\t').count();
-        // The last cells may be missing when they are empty; one more than the header has is a stray tab.
+        // Trailing empty cells may be missing; more cells than the header has come from a stray tab.
         if cells > header.len() {
-            return Err(bad(&format!("{} columns, as the header has", header.len()), &cells.to_string()));
+            return Err(bad(&format!("{} columns, as in the header", header.len()), &cells.to_string()));
         }
         let cell = |column| header.cell(line, column);
         let level = match cell(Column::Type) {
@@ -72,7 +72,7 @@ impl Row {
     }
 }
 
-/// A number that may be unknown: `-`, `?` and nothing all say so.
+/// A number that may be unknown: `-`, `?` or nothing.
 fn number(cell: &str, column: &str) -> Result<Option<u32>, BadLine> {
     match cell {
         "" | "-" | "?" => Ok(None),
@@ -85,7 +85,7 @@ fn number(cell: &str, column: &str) -> Result<Option<u32>, BadLine> {
     }
 }
 
-/// `15`, `8(work/6)`, `?` (none), `-` (not known).
+/// `15`, `8(work/6)`, `?` (none), `-` (unknown).
 fn thread(cell: &str) -> Result<(Reported<Thread>, Option<String>), BadLine> {
     let error = || bad("a thread such as 15 or 8(work/6), - or ? in column thr", cell);
     match cell {

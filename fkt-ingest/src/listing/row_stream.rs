@@ -1,4 +1,4 @@
-//! The lines of a listing as events: what their names mean to the merge, and what their fields are.
+//! The lines of a listing as events: the meanings of their names, and their fields.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,16 +13,16 @@ use super::params::ListedParam;
 use super::row::Row;
 use crate::effect_plan::{EffectPlan, interrupt_context, interrupt_number};
 
-/// The event types of a listing, found by its lines: level, name and code.
+/// The event types of a listing, collected from its lines: level, name and code.
 #[derive(Debug)]
-pub(super) struct Types {
+pub(super) struct ListingTypes {
     types: Vec<EventType>,
     kinds: HashMap<(Level, String, Option<u32>), u32>,
 }
 
-impl Types {
-    pub(super) fn of(rows: &[Row]) -> Types {
-        let mut types = Types { types: Vec::new(), kinds: HashMap::new() };
+impl ListingTypes {
+    pub(super) fn of(rows: &[Row]) -> ListingTypes {
+        let mut types = ListingTypes { types: Vec::new(), kinds: HashMap::new() };
         for row in rows {
             types.add(row);
         }
@@ -112,14 +112,14 @@ fn thread_of(param: &ListedParam) -> Option<Thread> {
     param.number.and_then(|n| u64::try_from(n).ok()).and_then(Thread::from_switch)
 }
 
-/// What a line does to the state, and the kind of interrupt that begins or ends.
+/// The effect of a line on the state, and the kind of interrupt that begins or ends.
 fn effect(row: &Row) -> (Effect, Option<InterruptKind>) {
     let event_type = event_type(row);
     let Some(known) = KnownEvent::of(&event_type) else { return (Effect::None, None) };
     let number_at = |at: usize| row.params.get(at)?.number;
     let number = |role| known.field(role).and_then(number_at);
     let thread = || known.field(Role::Thread).and_then(|at| thread_of(row.params.get(at)?));
-    // People may leave the number out.
+    // The number may be omitted.
     let interrupt =
         |kind| number(Role::Number).and_then(|number| interrupt_number(kind, number)).unwrap_or(-1);
     let effect = match known.meaning() {
@@ -143,18 +143,18 @@ fn effect(row: &Row) -> (Effect, Option<InterruptKind>) {
     (effect, None)
 }
 
-/// The lines, in the order of time.
+/// The lines in time order.
 #[derive(Debug)]
 pub(super) struct ListingStream {
     rows: std::vec::IntoIter<Row>,
-    types: Types,
-    /// The kinds of interrupts whose exits are listed. Of others it is unknown what is still in the interrupt: then only the
-    /// entry itself is.
+    types: ListingTypes,
+    /// The kinds of interrupts whose exits are listed. Without listed exits it is unknown which events are in the
+    /// interrupt: then only its entry is.
     exits: Vec<InterruptKind>,
 }
 
 impl ListingStream {
-    pub(super) fn new(rows: Vec<Row>, types: Types) -> ListingStream {
+    pub(super) fn new(rows: Vec<Row>, types: ListingTypes) -> ListingStream {
         let kernel = rows.iter().filter(|row| row.level == Level::Kern);
         let mut exits: Vec<InterruptKind> = Vec::new();
         for (effect, kind) in kernel.map(effect) {

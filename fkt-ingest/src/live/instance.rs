@@ -1,5 +1,5 @@
-//! One tracefs instance: a ring buffer of our own, with its own clock, size, events and pid filter. Nobody
-//! else's tracing is touched, and the function tracer's files are not even opened.
+//! One tracefs instance: a ring buffer of our own, with its own clock, size, events and pid filter. Other users'
+//! tracing is not changed, and the files of the function tracer are not opened.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,17 +10,17 @@ use sigmund_model::{Cpu, Pid};
 use super::tracefs::{INSTANCE_PREFIX, read, write};
 use crate::error::Error;
 
-/// An instance; removed when dropped.
+/// An instance, which is removed when dropped.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
     cpus: Vec<Cpu>,
-    /// When it is closed, also because this process is killed, the kernel stops tracing and frees the buffers.
+    /// When this file is closed, also because this process is killed, the kernel stops tracing and frees the buffers.
     stops_at_close: Option<File>,
 }
 
 impl Instance {
-    /// Makes an instance, off and without events.
+    /// Makes an instance, switched off and without events.
     pub(super) fn create(tracefs: &Path, purpose: &str) -> Result<Instance, Error> {
         let name = format!("{INSTANCE_PREFIX}{}-{purpose}", std::process::id());
         let path = tracefs.join("instances").join(name);
@@ -42,19 +42,19 @@ impl Instance {
         read(&self.path.join(file))
     }
 
-    /// Switches on `system:event`.
+    /// Enables `system:event`.
     pub(super) fn enable(&self, event: &str) -> Result<(), Error> {
         let (system, name) = event.split_once(':').unwrap_or(("", event));
         self.set(&format!("events/{system}/{name}/enable"), "1")
     }
 
-    /// Keeps records of `system:event` only where this holds.
+    /// Makes the kernel keep only those records of `system:event` for which `condition` holds.
     pub(super) fn filter(&self, event: &str, condition: &str) -> Result<(), Error> {
         let (system, name) = event.split_once(':').unwrap_or(("", event));
         self.set(&format!("events/{system}/{name}/filter"), condition)
     }
 
-    /// Only events of this process, of the LWPs it has now and those it makes later, and of its children.
+    /// Limits it to events of this process, of its current and later LWPs, and of its children.
     pub(super) fn follow(&self, program: Pid) -> Result<(), Error> {
         self.set("options/event-fork", "1")?;
         let tasks = Path::new("/proc").join(program.to_string()).join("task");
@@ -68,7 +68,7 @@ impl Instance {
         &self.cpus
     }
 
-    /// Opens the pages of a CPU; reading them takes them out of the buffer, and never waits.
+    /// Opens the pages of a CPU. Reading removes them from the buffer, and never waits.
     pub(super) fn open_pages(&self, cpu: Cpu) -> Result<File, Error> {
         let path = self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let mut options = OpenOptions::new();
@@ -82,7 +82,8 @@ impl Instance {
         kb.filter(|kb| (1..=1024).contains(kb)).map_or(4096, |kb| kb * 1024)
     }
 
-    /// Documentation/trace/ftrace.rst, `free_buffer`. Without it, an instance traces on until the next recorder removes it.
+    /// Documentation/trace/ftrace.rst, `free_buffer`. Without it, tracing in an instance continues until the next
+    /// recorder removes it.
     fn open_free_buffer(&self) -> Option<File> {
         self.set("options/disable_on_free", "1").ok()?;
         OpenOptions::new().write(true).open(self.path.join("free_buffer")).ok()
@@ -103,8 +104,8 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // An instance with an open file cannot be removed.
         self.stops_at_close = None;
-        // The kernel switches an instance's events off when it removes it. A removal that fails (a program
-        // has one of its files open) is retried by `remove_leftovers` at the next start.
+        // The kernel disables an instance's events when it removes it. A removal that fails (a program has one of its
+        // files open) is retried by `remove_leftovers` at the next start.
         let _ = fs::remove_dir(&self.path);
     }
 }

@@ -1,9 +1,9 @@
 //! Recording the kernel while a program runs.
 //!
-//! There are three levels, and [`plan()`] says which one this process may use:
+//! There are three levels; [`plan()`] determines which one this process may use:
 //!
-//! 1. [`Recorder`]: tracepoints of the whole machine or of one program, stamped with the TSC. Needs root and tracefs.
-//! 2. [`PerfRecorder`]: context switches of the program's own LWPs. Ordinary users may do that, where
+//! 1. [`Recorder`]: tracepoints of the whole machine or of one program, with TSC timestamps. Needs root and tracefs.
+//! 2. [`PerfRecorder`]: context switches of the program's own LWPs. Ordinary users may record these if
 //!    `kernel.perf_event_paranoid` is at most 2.
 //! 3. Nothing: only the program's own trace.
 //!

@@ -1,26 +1,26 @@
-//! Which kind of recording this process may make.
+//! The kind of recording that this process may make.
 
 use super::perf::perf_fallback_available;
 use super::tracefs::{Unavailable, available};
 
-/// The best recording that is allowed here, and why not a better one.
+/// The best recording that is permitted here, and why a better one is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Tracepoints of the whole machine.
     Tracefs,
     /// Context switches of the program's own LWPs.
     Perf {
-        /// Why not tracefs, in one line.
+        /// Why tracefs cannot be used, in one line.
         why: String,
     },
-    /// Nothing of the kernel.
+    /// No kernel side.
     UserOnly {
-        /// Why neither, in one line.
+        /// Why neither can be used, in one line.
         why: String,
     },
 }
 
-/// Finds out. Mounts tracefs when it may and has to.
+/// Determines the plan. Mounts tracefs if that is necessary and permitted.
 pub fn plan() -> Plan {
     let Err(Unavailable(tracefs)) = available() else { return Plan::Tracefs };
     match perf_fallback_available() {

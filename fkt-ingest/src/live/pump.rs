@@ -1,16 +1,16 @@
-//! Moves the pages of one CPU from the kernel's buffers to files, without copying them through this process:
+//! Moves the pages of one CPU from the kernel's buffers to files without copying them through this process:
 //!
 //! ```text
 //!   per_cpu/cpuN/trace_pipe_raw ──splice──▶ pipe ──splice──▶ file
 //! ```
 //!
-//! While recording, only full pages move. At the end the partial one is fetched by read(2), which gives a
-//! whole page whatever is in it.
+//! During the recording, only full pages are moved. At its end the partial one is read by read(2), which returns a
+//! whole page, however full.
 //!
-//! The pump sleeps in poll(2) until one of its buffers is full to [`WAKE_AT_PERCENT`], which the kernel looks at
-//! whenever it finishes a page; so it sleeps through nothing, however fast a buffer fills, and costs nothing while
-//! little happens. It looks every [`LOOK_EVERY`] all the same. On a machine whose CPUs are all busy it still has to
-//! get one: it asks for the highest ordinary priority.
+//! The pump sleeps in poll(2) until one of its buffers is [`WAKE_AT_PERCENT`] full, which the kernel checks whenever it
+//! completes a page. So it wakes in time however fast a buffer fills, and costs nothing while there are few events. It
+//! also checks every [`LOOK_EVERY`]. On a machine whose CPUs are all busy it must still get CPU time: it requests the
+//! highest non-real-time priority.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -26,33 +26,33 @@ use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
-/// How full a buffer is when its pump is woken: the rest is what fills until the pump gets a CPU.
+/// Fill level of a buffer at which its pump is woken: the rest can fill until the pump gets a CPU.
 pub(super) const WAKE_AT_PERCENT: u32 = 10;
-/// How long the pump sleeps at most.
+/// The longest sleep of the pump.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// What one splice moves at most, and the pipe's size; ordinary users get so much, too.
+/// Largest number of bytes of one splice, and the pipe's size; it is also permitted to ordinary users.
 const PIPE_SIZE: usize = 1 << 20;
 
-/// What pumps and their recorder share.
+/// Data that pumps and their recorder share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct PumpControl {
     stop: AtomicBool,
-    /// Readable from the moment on that the recording stops.
+    /// Becomes readable when the recording stops.
     stopped: OwnedFd,
     pub(super) bytes: AtomicU64,
 }
 
-impl Shared {
-    pub(super) fn new() -> io::Result<Shared> {
+impl PumpControl {
+    pub(super) fn new() -> io::Result<PumpControl> {
         let stopped = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Shared { stop: AtomicBool::new(false), stopped, bytes: AtomicU64::new(0) })
+        Ok(PumpControl { stop: AtomicBool::new(false), stopped, bytes: AtomicU64::new(0) })
     }
 
-    /// Makes the pumps look for the last time. What was recorded before, they find.
+    /// Makes the pumps drain the buffers for the last time. They find everything recorded before this call.
     pub(super) fn stop(&self) {
         // Release: pairs with the Acquire in `run`.
         self.stop.store(true, Ordering::Release);
-        // It cannot fail: the counter is 0 or 1. If it did, the pumps would look after `LOOK_EVERY`.
+        // It cannot fail: the counter is 0 or 1. If it did, the pumps would notice after `LOOK_EVERY`.
         let _ = rustix::io::write(&self.stopped, &1u64.to_ne_bytes());
     }
 }
@@ -65,31 +65,31 @@ pub(super) struct Route {
     pub(super) file: File,
 }
 
-/// A running pump. It ends with the time it had on CPUs.
+/// A running pump. Its result is its CPU time.
 #[derive(Debug)]
 pub(super) struct Pump(JoinHandle<io::Result<Duration>>);
 
 impl Pump {
     /// Starts a thread that pumps all routes of a CPU.
-    pub(super) fn start(name: String, routes: Vec<Route>, shared: Arc<Shared>) -> io::Result<Pump> {
+    pub(super) fn start(name: String, routes: Vec<Route>, shared: Arc<PumpControl>) -> io::Result<Pump> {
         let thread = thread::Builder::new().name(name).spawn(move || run(routes, &shared))?;
         Ok(Pump(thread))
     }
 
-    /// Waits for the pump to empty the buffers, which it does after [`Shared::stop`]. Gives the time it had on CPUs.
+    /// Waits for the pump to empty the buffers, which it does after [`PumpControl::stop`]. Returns its CPU time.
     pub(super) fn join(self) -> io::Result<Duration> {
         self.0.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")))
     }
 }
 
-fn run(mut routes: Vec<Route>, shared: &Shared) -> io::Result<Duration> {
-    // Refused without CAP_SYS_NICE: then the pump runs at the priority it has. 0 is the calling thread.
+fn run(mut routes: Vec<Route>, shared: &PumpControl) -> io::Result<Duration> {
+    // Refused without CAP_SYS_NICE: the pump then keeps its priority. 0 is the calling thread.
     let _ = setpriority_process(None, -20);
     let (mut reader, mut writer) = io::pipe()?;
-    // Where it is refused, splice moves less at a time.
+    // If this is refused, splice moves less at a time.
     let _ = fcntl_setpipe_size(&writer, PIPE_SIZE);
     loop {
-        // Acquire: pairs with the Release in `Shared::stop`; what was recorded before it is seen below.
+        // Acquire: pairs with the Release in `PumpControl::stop`; everything recorded before it is found below.
         let last_look = shared.stop.load(Ordering::Acquire);
         for route in &mut routes {
             route.move_full_pages(&mut reader, &mut writer, shared)?;
@@ -107,8 +107,8 @@ fn run(mut routes: Vec<Route>, shared: &Shared) -> io::Result<Duration> {
     Ok(Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32))
 }
 
-/// Until a buffer is full to [`WAKE_AT_PERCENT`], the recording stops, or [`LOOK_EVERY`] has passed.
-fn sleep_until_full(routes: &[Route], shared: &Shared) -> io::Result<()> {
+/// Sleeps until a buffer is [`WAKE_AT_PERCENT`] full, the recording stops, or [`LOOK_EVERY`] has passed.
+fn sleep_until_full(routes: &[Route], shared: &PumpControl) -> io::Result<()> {
     let stopped = PollFd::new(&shared.stopped, PollFlags::IN);
     let pages = routes.iter().map(|route| PollFd::new(&route.pages, PollFlags::IN));
     let mut waits: Vec<PollFd<'_>> = pages.chain([stopped]).collect();
@@ -123,7 +123,7 @@ impl Route {
         &mut self,
         reader: &mut PipeReader,
         writer: &mut PipeWriter,
-        shared: &Shared,
+        shared: &PumpControl,
     ) -> io::Result<()> {
         loop {
             let wanted = (PIPE_SIZE / self.page_size).max(1) * self.page_size;
@@ -143,7 +143,7 @@ impl Route {
         }
     }
 
-    fn read_rest(&mut self, shared: &Shared) -> io::Result<()> {
+    fn read_rest(&mut self, shared: &PumpControl) -> io::Result<()> {
         let mut page = vec![0; self.page_size];
         loop {
             let read = match self.pages.read(&mut page) {
@@ -153,7 +153,7 @@ impl Route {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            // The kernel fills a whole page; should it give less, the rest is not ours to leave out.
+            // The kernel fills a whole page. If it returned less, the rest must not be left over from another page.
             page[read..].fill(0);
             self.file.write_all(&page)?;
             shared.bytes.fetch_add(self.page_size as u64, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl Route {
     }
 }
 
-/// Moves up to `len` bytes; 0 when there is nothing to move now.
+/// Moves up to `len` bytes; returns 0 if there is nothing to move now.
 fn move_some(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize, flags: SpliceFlags) -> io::Result<usize> {
     loop {
         match splice(from, None, to, None, len, flags) {

@@ -1,4 +1,4 @@
-//! A finished recording: pages in files, and what the kernel reported about them.
+//! A completed recording: pages in files, and what the kernel reported about them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use sigmund_model::Cpu;
 use super::unfinished::{self, Description, Pages};
 use crate::error::Error;
 
-/// A finished recording, whose trace.dat is not written yet.
+/// A completed recording whose trace.dat has not been written.
 #[derive(Debug)]
 pub struct Recorded {
     pub(super) description: Description,
@@ -24,13 +24,13 @@ pub struct Summary {
     pub bytes: u64,
     /// One for each CPU of each buffer.
     pub cpus: Vec<CpuSummary>,
-    /// What went wrong while recording, in one line each: a full disk, for instance.
+    /// Failures during the recording, for example a full disk, in one line each.
     pub failures: Vec<String>,
-    /// Time that moving pages to files took, on all CPUs.
+    /// CPU time for moving pages to files.
     pub pump_time: Duration,
 }
 
-/// What was written of one CPU of one buffer.
+/// The result for one CPU of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSummary {
     /// Empty for the machine's events, `program` for the program's.
@@ -39,8 +39,8 @@ pub struct CpuSummary {
     pub cpu: Cpu,
     /// Bytes of pages.
     pub bytes: u64,
-    /// Events the kernel's buffer lost (`overrun`, `commit overrun` and `dropped events` of its `stats`); when the
-    /// recorder was killed, the number is unknown, and it is 0.
+    /// Events lost in the kernel's buffer (`overrun`, `commit overrun` and `dropped events` of its `stats`); 0 if the
+    /// recorder was killed and the number is unknown.
     pub lost: u64,
 }
 
@@ -57,16 +57,16 @@ impl Summary {
 }
 
 impl Recorded {
-    /// Writes a trace.dat, version 7, not compressed; trace-cmd and KernelShark open it, too. `folder` is the one that
-    /// the recording was made in, and `name` the name it gets there.
+    /// Writes a trace.dat, version 7, uncompressed, which trace-cmd and KernelShark also read. `folder` is that of the
+    /// recording, and `name` the file's name in it.
     ///
-    /// The machine's events are its top buffer, the program's an instance named `program`. The file appears under
-    /// its name when it is complete; what it was made of is removed then.
+    /// The machine's events are its top buffer, the program's an instance named `program`. The file gets its name when
+    /// it is complete; its parts are then removed.
     ///
     /// # Errors
     /// When the file cannot be written. It can be finished later: [`finish`](super::finish).
     pub fn write_trace_dat(mut self, folder: &Folder, name: &str) -> Result<Summary, Error> {
-        // Should this process die now, what the kernel counted is known.
+        // If this process is killed from here on, the kernel's counts are on the disk.
         self.description.write(folder)?;
         let summary = unfinished::write(folder, name, &self.description, &mut self.pages)?;
         Ok(Summary { failures: self.failures, pump_time: self.pump_time, ..summary })

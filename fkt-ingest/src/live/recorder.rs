@@ -1,13 +1,13 @@
 //! Records tracepoints: of the whole machine, of one program, or both.
 //!
-//! | scope | LWPs on CPUs, interrupts | what programs do (system calls) |
+//! | scope | scheduling, interrupts | programs' activity (system calls) |
 //! |---|---|---|
 //! | [`Scope::Program`] | of all, instance `sigmund-<pid>-machine` | of the program, `sigmund-<pid>-program` |
 //! | [`Scope::Only`] | of the program, `sigmund-<pid>-machine` | in the same |
 //! | [`Scope::System`] | of all, `sigmund-<pid>-machine` | of all, in the same |
 //!
-//! What is only of the program is filtered by the kernel, so that a busy neighbour does not fill its buffer. That
-//! filter lets a switch through if either of the two is the program's, and a wakeup of the program's by anybody.
+//! Events of the program alone are filtered by the kernel, so that other busy programs do not fill its buffer. The
+//! filter keeps a switch if either LWP is the program's, and any wakeup of one of the program's LWPs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ use sigmund_model::{Cpu, Pid};
 
 use super::instance::Instance;
 use super::options::{RecorderOptions, Scope};
-use super::pump::{Pump, Route, Shared, WAKE_AT_PERCENT};
+use super::pump::{Pump, PumpControl, Route, WAKE_AT_PERCENT};
 use super::recorded::Recorded;
 use super::system::System;
 use super::tracefs::available_with_clock;
 use super::unfinished::{self, BufferCpu, Description, Pages};
 use crate::error::{Error, ErrorKind, ParseError};
 
-/// A recording that runs. Dropped, it stops and leaves nothing in tracefs; what it has recorded can be finished
+/// A running recording. When dropped, it stops and removes its instances from tracefs; its data can still be finished
 /// ([`finish`](super::finish)).
 #[derive(Debug)]
 pub struct Recorder {
     buffers: Vec<Running>,
     pages: Pages,
     pumps: Vec<Pump>,
-    shared: Arc<Shared>,
+    shared: Arc<PumpControl>,
     description: Description,
 }
 
 #[derive(Debug)]
 struct Running {
-    /// Its name in the file: the machine's is the top buffer, and has none.
+    /// Its name in the file: the machine's is the top buffer, without a name.
     name: &'static str,
     instance: Instance,
 }
 
-/// How far a running recording is.
+/// The progress of a running recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of pages moved to files so far.
@@ -54,12 +54,13 @@ pub struct Progress {
 }
 
 impl Recorder {
-    /// Starts recording into `folder`, where nothing of another recording may be: a description of the trace, and files
-    /// of pages. They are what [`Recorded::write_trace_dat`] needs, or [`finish`](super::finish) if this process dies.
+    /// Starts recording into `folder`, which must not hold parts of another recording: a description of the trace, and
+    /// files of pages. [`Recorded::write_trace_dat`] needs them, or [`finish`](super::finish) if this process is
+    /// killed.
     ///
     /// # Errors
-    /// When [`available`](super::available) would say no, an event does not exist, or the kernel has no memory
-    /// for the buffers. Nothing is left in tracefs then.
+    /// When [`available`](super::available) returns an error, an event does not exist, or the kernel has no memory for
+    /// the buffers. Nothing is then left in tracefs.
     pub fn start(options: &RecorderOptions, scope: Scope, folder: &Folder) -> Result<Recorder, Error> {
         let tracefs = available_with_clock(&options.clock).map_err(|why| {
             let expected = "tracefs that may be used".to_owned();
@@ -78,7 +79,7 @@ impl Recorder {
         let described = buffers.iter().map(Running::describe).collect::<Result<_, _>>()?;
         let description = Description::new(system, described);
 
-        let shared = Arc::new(Shared::new().map_err(|e| Error::io(folder.path(), e))?);
+        let shared = Arc::new(PumpControl::new().map_err(|e| Error::io(folder.path(), e))?);
         let pages = Pages::create(folder, &description.buffers)?;
         let mut recorder = Recorder { buffers, pages, pumps: Vec::new(), shared, description };
         if let Err(error) = recorder.begin(folder) {
@@ -95,7 +96,7 @@ impl Recorder {
         self.buffers.iter().try_for_each(|buffer| buffer.instance.set("tracing_on", "1"))
     }
 
-    /// How far the recording is.
+    /// The progress of the recording.
     pub fn progress(&self) -> Progress {
         let cpus = self.buffers.iter().flat_map(|b| b.instance.cpus().iter().map(move |cpu| (b, *cpu)));
         let lost = cpus.filter_map(|(b, cpu)| Some(lost(&stats(&b.instance, cpu).ok()?))).sum();
@@ -103,11 +104,11 @@ impl Recorder {
         Progress { bytes: self.shared.bytes.load(Ordering::Relaxed), lost }
     }
 
-    /// Records nothing from now on, whatever becomes of the pages: only the kernel is asked for that, no disk. What was
-    /// recorded before, [`stop`](Recorder::stop) fetches.
+    /// Stops recording events immediately, without waiting for a disk: it only switches tracing off in the kernel.
+    /// [`stop`](Recorder::stop) fetches what was recorded before.
     ///
     /// # Errors
-    /// When the kernel refuses, which it has no reason for; the buffers it does not refuse for are off.
+    /// When the kernel refuses, which is not expected; the buffers for which it does not refuse are off.
     pub fn halt(&self) -> Result<(), Error> {
         let switched = self.buffers.iter().map(|buffer| buffer.instance.set("tracing_on", "0"));
         // All of them, before the first error.
@@ -117,8 +118,8 @@ impl Recorder {
     /// Stops recording, fetches what is still in the kernel's buffers, and removes the instances.
     ///
     /// # Errors
-    /// When the kernel's control files cannot be read; what was recorded can be finished all the same. A pump that failed
-    /// (disk full) costs its CPU's later events, and is in [`Summary::failures`](super::Summary::failures).
+    /// When the kernel's control files cannot be read; the recording can be finished nevertheless. A pump that failed
+    /// (disk full) loses later events of its CPU; its error is in [`Summary::failures`](super::Summary::failures).
     pub fn stop(mut self) -> Result<Recorded, Error> {
         let (failures, pump_time) = self.stop_pumps();
         let mut buffers = Vec::new();
@@ -157,7 +158,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Says what went wrong, and how much time the pumps had on CPUs.
+    /// Waits for the pumps; returns their failures and their CPU time.
     fn stop_pumps(&mut self) -> (Vec<String>, Duration) {
         let (mut failures, mut used) = (Vec::new(), Duration::ZERO);
         for buffer in &self.buffers {
@@ -182,14 +183,14 @@ impl Drop for Recorder {
     }
 }
 
-/// A buffer that is to be made.
+/// A buffer to create.
 struct Buffer<'o> {
     /// Its name in the file: empty for the top buffer.
     name: &'static str,
     /// Last part of the instance's name.
     purpose: &'static str,
     events: Vec<&'o String>,
-    /// Only events of this program and its children.
+    /// Whether it is limited to events of this program and its children.
     of: Option<Pid>,
 }
 
@@ -223,13 +224,14 @@ impl Running {
 }
 
 fn prepare(buffer: &Buffer<'_>, instance: Instance, options: &RecorderOptions) -> Result<Running, Error> {
-    // The clock first: changing it later empties the buffer. Then the sub-buffers: the size is rounded up to them.
+    // The clock first, because changing it later empties the buffer. Then the sub-buffers, to whose size the buffer's
+    // is rounded up.
     instance.set("trace_clock", &options.clock)?;
     if let Some(kb) = options.sub_buffer_kb {
         instance.set("buffer_subbuf_size_kb", &kb.to_string())?;
     }
     instance.set("buffer_size_kb", &options.buffer_kb_per_cpu.to_string())?;
-    // Kernels before 5.0 wake at every page: that only costs time.
+    // Kernels before 5.0 wake at every page, which only costs time.
     let _ = instance.set("buffer_percent", &WAKE_AT_PERCENT.to_string());
     for event in &buffer.events {
         for filter in options.filters.iter().filter(|filter| filter.event == **event) {
@@ -244,7 +246,7 @@ fn stats(instance: &Instance, cpu: Cpu) -> Result<String, Error> {
     instance.get(&format!("per_cpu/cpu{cpu}/stats"))
 }
 
-/// Events of `stats` that did not stay in the buffer until they were read.
+/// Number of events in `stats` that were lost before they were read.
 fn lost(stats: &str) -> u64 {
     let keys = ["overrun: ", "commit overrun: ", "dropped events: "];
     let counts = stats.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! What a trace.dat says about the machine besides events: page layout, declarations, names of LWPs.
+//! The description of the machine in a trace.dat: page layout, declarations, names of LWPs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Reads all but the final names. `events` are `system:event`, some perhaps twice.
+    /// Reads everything except the final names. `events` are `system:event`, and may contain duplicates.
     pub(super) fn read<'a>(
         tracefs: &Path,
         events: impl Iterator<Item = &'a String>,
@@ -60,7 +60,7 @@ impl System {
         Ok(system)
     }
 
-    /// Names as they are at the end: of LWPs that live, from /proc; of the others, what the kernel saved.
+    /// Reads the names at the end: of living LWPs from /proc, of others those that the kernel saved.
     pub(super) fn read_names(&mut self) {
         let saved = read(&self.tracefs.join("saved_cmdlines")).unwrap_or_default();
         let saved = saved.lines().filter_map(|line| {
@@ -71,13 +71,13 @@ impl System {
         self.names.extend(names_in_proc());
     }
 
-    /// As `saved_cmdlines` writes them: lines `pid comm`.
+    /// In the format of `saved_cmdlines`: lines `pid comm`.
     pub(super) fn cmdlines(&self) -> String {
         self.names.iter().map(|(pid, comm)| format!("{pid} {comm}\n")).collect()
     }
 }
 
-/// `comm` of every LWP that lives. Those that end while we look are missed.
+/// `comm` of every living LWP. LWPs that exit during the scan are missed.
 fn names_in_proc() -> BTreeMap<u32, String> {
     let tasks = numbered("/proc".as_ref()).into_iter().flat_map(|(_, path)| numbered(&path.join("task")));
     tasks
@@ -93,7 +93,7 @@ fn numbered(folder: &Path) -> Vec<(u32, PathBuf)> {
     entries.filter_map(|e| Some((e.file_name().to_str()?.parse().ok()?, e.path()))).collect()
 }
 
-/// `Linux host 6.18.0 x86_64`, as trace-cmd writes it.
+/// `Linux host 6.18.0 x86_64`, in trace-cmd's format.
 fn uname() -> String {
     let kernel = |name: &str| {
         let text = fs::read_to_string(Path::new("/proc/sys/kernel").join(name));

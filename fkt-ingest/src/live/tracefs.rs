@@ -1,4 +1,4 @@
-//! tracefs itself: where it is, whether it may be used, and what killed recorders left in it.
+//! tracefs itself: its path, whether it may be used, and instances left by killed recorders.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::error::Error;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 const TRACEFS_C: &CStr = c"/sys/kernel/tracing";
-/// Where kernels before 4.1, and some systems still, have it.
+/// The path on kernels before 4.1, and on some systems still.
 const IN_DEBUGFS: &str = "/sys/kernel/debug/tracing";
 
-/// What names of our instances begin with; then the recorder's pid, `-`, and the purpose.
+/// Prefix of our instances' names, followed by the recorder's pid, `-`, and the purpose.
 pub(super) const INSTANCE_PREFIX: &str = "sigmund-";
 
-/// Why something cannot be recorded here, in one line that a user understands.
+/// Why something cannot be recorded here, in one line for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
 
@@ -28,15 +28,15 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// Whether tracepoints of the whole machine can be recorded; mounts tracefs when it may and has to.
+/// Whether tracepoints of the whole machine can be recorded. Mounts tracefs if that is necessary and permitted.
 ///
 /// # Errors
-/// The reason why not.
+/// The reason why they cannot.
 pub fn available() -> Result<(), Unavailable> {
     available_with_clock(super::options::CLOCK_TSC).map(|_| ())
 }
 
-/// The same, for a clock of this name; returns where tracefs is.
+/// As [`available`], for the clock with this name; returns the path of tracefs.
 pub(super) fn available_with_clock(clock: &str) -> Result<PathBuf, Unavailable> {
     let no = |why: String| Err(Unavailable(why));
     let root = match find() {
@@ -65,7 +65,7 @@ pub(super) fn available_with_clock(clock: &str) -> Result<PathBuf, Unavailable> 
 
 /// Removes instances of recorders that were killed.
 ///
-/// What cannot be removed is left: another process may be reading it.
+/// An instance that cannot be removed is kept: another process may be reading it.
 pub fn remove_leftovers() {
     let Some(root) = find() else { return };
     let Ok(entries) = fs::read_dir(root.join("instances")) else { return };
@@ -73,7 +73,7 @@ pub fn remove_leftovers() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(recorder_pid);
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            // A leftover that stays is retried at the next start; no caller needs the error.
+            // A leftover that cannot be removed is retried at the next start; no caller needs the error.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -88,7 +88,7 @@ fn find() -> Option<PathBuf> {
     [TRACEFS, IN_DEBUGFS].into_iter().map(PathBuf::from).find(|root| {
         match root.join("trace_clock").try_exists() {
             Ok(exists) => exists,
-            // An ordinary user may not look into it: it is there.
+            // An ordinary user may not list it, but it exists.
             Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
         }
     })
@@ -115,8 +115,8 @@ fn mount() -> io::Result<()> {
 
 /// Reads a control file, in pieces of 64 KiB.
 ///
-/// `events/header_page` and `header_event` give all they have at the first read and nothing at a second
-/// (`show_header`, kernel/trace/trace_events.c, v6.12): `fs::read`, which probes with 32 bytes, gets only those.
+/// `events/header_page` and `header_event` return their whole content at the first read and nothing at a second
+/// (`show_header`, kernel/trace/trace_events.c, v6.12): `fs::read`, which probes with 32 bytes, would get only those.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 << 10];

@@ -1,12 +1,11 @@
-//! What a recorder has on the disk while it records, so that its death costs only what is still in the kernel's buffers:
-//!
+//! The files of a recorder during a recording. If it is killed, only the content of the kernel's buffers is lost:
 //! ```text
-//! kernel.unfinished       the description: all that a trace.dat has beside the pages, as JSON
-//! kernel.pages-B-C        the pages of CPU C of the description's buffer B, in the order of time
+//! kernel.unfinished       the description: everything in a trace.dat except the pages, as JSON
+//! kernel.pages-B-C        the pages of CPU C of the description's buffer B, in time order
 //! ```
 //!
-//! [`finish`] makes the trace.dat of them, at the end of a recording and after the death of a recorder. They are removed
-//! when it is whole, the description last: while that is there, the trace.dat is not.
+//! [`finish`] makes the trace.dat from them, at the end of a recording or after the recorder was killed. They are
+//! removed when it is complete, the description last: while the description exists, the trace.dat is not complete.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,14 +21,14 @@ use crate::error::{Error, ErrorKind, ParseError};
 /// Name of the description.
 pub(super) const DESCRIPTION: &str = "kernel.unfinished";
 const PAGES: &str = "kernel.pages-";
-/// Counts changes of the description.
+/// The version of the description's format.
 const VERSION: u32 = 1;
-/// A description has some 100 KB, most of them declarations of events.
+/// Largest description. A usual one has some 100 KB, most of them declarations of events.
 const MAX_DESCRIPTION: u64 = 64 << 20;
-/// As many CPUs, of all buffers, as a trace.dat may have.
+/// Largest number of CPUs of all buffers, as in a trace.dat.
 const MAX_CPUS: usize = crate::trace_dat::MAX_REGIONS;
 
-/// What a trace.dat has beside the pages.
+/// Everything in a trace.dat except the pages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Description {
     version: u32,
@@ -52,38 +51,38 @@ pub(super) struct Buffer {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct BufferCpu {
     pub(super) cpu: u32,
-    /// `per_cpu/cpuN/stats`, as the kernel writes it; empty while it records.
+    /// `per_cpu/cpuN/stats`, as the kernel writes it; empty during the recording.
     pub(super) stats: String,
-    /// Events the kernel's buffer lost.
+    /// Events lost in the kernel's buffer.
     pub(super) lost: u64,
 }
 
-/// Whether a folder has what a recorder of tracepoints has not finished.
+/// Whether a folder has parts of a tracepoint recording that was not finished.
 pub fn is_unfinished(folder: &Folder) -> bool {
     folder.has(DESCRIPTION)
 }
 
-/// Whether a name in a folder is one that a recorder of tracepoints gives while it records.
+/// Whether a file name is that of a part of an unfinished recording.
 pub fn is_part(name: &str) -> bool {
     name == DESCRIPTION || name.starts_with(PAGES) || name.ends_with(".dat.unfinished")
 }
 
-/// What was finished.
+/// The result of [`finish`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// What was written.
     pub summary: Summary,
-    /// Whether the recorder had come to the end of the recording, and only could not write the trace.dat. If not, the
-    /// events that were in the kernel's buffers are missing at the end.
+    /// Whether the recorder reached the end of the recording and only could not write the trace.dat. If not, the events
+    /// that were in the kernel's buffers are missing at the end.
     pub stopped: bool,
 }
 
-/// Makes the trace.dat that a recorder which was killed, or could not write it, has not: version 7, not compressed, with
-/// every whole page that it had moved to its files. `None` if there is nothing to finish. The folder must be the
-/// caller's own, and its recorder gone.
+/// Makes the trace.dat of a recorder that was killed, or could not write it: version 7, uncompressed, with all complete
+/// pages that it had moved to files. `None` if there is nothing to finish. The folder must be the caller's own, and the
+/// recorder must have ended.
 ///
 /// # Errors
-/// When the description is not one, or the file cannot be written. Then all is as it was.
+/// When the description is invalid, or the file cannot be written. The parts are then unchanged.
 pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
     if !folder.has(DESCRIPTION) {
         return Ok(None);
@@ -91,7 +90,7 @@ pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
     folder.check_own().map_err(|e| Error::io(folder.path(), e))?;
     let description = Description::read(folder)?;
     if folder.has(name) {
-        // It was whole: the recorder was killed while it removed the parts.
+        // The trace.dat was complete: the recorder was killed while removing the parts.
         remove_parts(folder)?;
         return Ok(None);
     }
@@ -101,7 +100,7 @@ pub fn finish(folder: &Folder, name: &str) -> Result<Option<Finished>, Error> {
     Ok(Some(Finished { summary, stopped }))
 }
 
-/// Writes the trace.dat, and removes what it was made of.
+/// Writes the trace.dat, and removes its parts.
 pub(super) fn write(
     folder: &Folder,
     name: &str,
@@ -126,7 +125,7 @@ pub(super) fn write(
     Ok(summary)
 }
 
-/// Removes what [`finish`] needs; the description last.
+/// Removes the parts; the description last.
 pub(super) fn remove_parts(folder: &Folder) -> Result<(), Error> {
     let io = |error| Error::io(folder.path(), error);
     let names = folder.names().map_err(io)?;
@@ -136,12 +135,12 @@ pub(super) fn remove_parts(folder: &Folder) -> Result<(), Error> {
     if folder.has(DESCRIPTION) { folder.remove_file(DESCRIPTION).map_err(io) } else { Ok(()) }
 }
 
-/// The files of pages: of each buffer, one for each of its CPUs.
+/// The files of pages: for each buffer, one for each of its CPUs.
 #[derive(Debug)]
 pub(super) struct Pages(pub(super) Vec<Vec<File>>);
 
 impl Pages {
-    /// Makes them.
+    /// Creates the files.
     pub(super) fn create(folder: &Folder, buffers: &[Buffer]) -> Result<Pages, Error> {
         let mut made = Vec::new();
         let created = Pages::each(buffers, |name| {
@@ -156,7 +155,7 @@ impl Pages {
         created
     }
 
-    /// Opens those that a recorder has left.
+    /// Opens the files that a recorder left.
     fn open(folder: &Folder, description: &Description) -> Result<Pages, Error> {
         let buffers = &description.buffers;
         Pages::each(buffers, |name| folder.open_file(name).map_err(|e| Error::io(&folder.path_of(name), e)))
@@ -176,7 +175,7 @@ impl Description {
         Description { version: VERSION, system, buffers }
     }
 
-    /// Puts it into the folder, in place of the one that is there.
+    /// Writes it to the folder, replacing the previous one.
     pub(super) fn write(&self, folder: &Folder) -> Result<(), Error> {
         let json = serde_json::to_vec(self).map_err(std::io::Error::from);
         let written = json.and_then(|json| folder.write_file(DESCRIPTION, &json));
@@ -194,7 +193,7 @@ impl Description {
         let file = folder.open_file(DESCRIPTION).map_err(io)?;
         file.take(MAX_DESCRIPTION).read_to_end(&mut json).map_err(io)?;
         let described: Description = serde_json::from_slice(&json)
-            .map_err(|error| bad("description", "that of a recording", error.to_string()))?;
+            .map_err(|error| bad("description", "the description of a recording", error.to_string()))?;
         if described.version != VERSION {
             return Err(bad("version", &VERSION.to_string(), described.version.to_string()));
         }
@@ -205,7 +204,7 @@ impl Description {
         for Buffer { page_size, cpus, .. } in &described.buffers {
             if let Some(pair) = cpus.windows(2).find(|pair| pair[0].cpu >= pair[1].cpu) {
                 let found = format!("{} before {}", pair[0].cpu, pair[1].cpu);
-                return Err(bad("CPUs of a buffer", "them in ascending order", found));
+                return Err(bad("CPUs of a buffer", "CPUs in ascending order", found));
             }
             if !page_size.is_power_of_two() || !(4096..=1 << 20).contains(page_size) {
                 let expected = "a power of two from 4096 to 1048576";

@@ -1,12 +1,12 @@
-//! Writes a trace.dat of version 7, not compressed; [`crate::TraceDat`] draws the format.
+//! Writes a trace.dat of version 7, uncompressed; the format is drawn in [`crate::TraceDat`].
 //!
 //! ```text
-//!   | head | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
+//!   | common header | header info | ftrace events | events | kallsyms (empty) | printk formats | cmdlines |
 //!   | options, all of them | strings | buffer "" : pages of cpu 0, cpu 1, … | buffer "program": … |
 //! ```
 //!
-//! The options are before the pages, which trace-cmd has after them: a file that is cut off keeps the table
-//! of where its pages are. Each section and each CPU's first page begin on a page border.
+//! The options are before the pages, while trace-cmd writes them after: so a truncated file keeps the table of its
+//! pages' positions. Each section and each CPU's first page begin on a page boundary.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,20 +20,20 @@ use crate::trace_dat::{MAGIC, option, section};
 
 const SECTION_HEAD: u64 = 16;
 
-/// Where the pages of a buffer will be.
+/// The position of a CPU's pages.
 struct Region {
     offset: u64,
     size: u64,
 }
 
-/// Where a buffer's section will be.
-struct Placed {
+/// The position of a buffer's section.
+struct BufferPlace {
     section: u64,
     regions: Vec<Region>,
     end: u64,
 }
 
-/// Writes it; `pages` are the files of each buffer, one for each of its CPUs.
+/// Writes the file; `pages` are the files of each buffer, one for each of its CPUs.
 pub(super) fn write(
     description: &Description,
     pages: &mut [Vec<File>],
@@ -45,7 +45,7 @@ pub(super) fn write(
         buffers.iter().map(|b| strings.add(&format!("buffer flyrecord {}", b.name))).collect();
     let mut head = head(system, buffers, &mut strings);
 
-    // The table of the pages' places is before them, so it is written twice: its length does not depend on them.
+    // The table of the pages' positions precedes them, so it is written twice: its size does not depend on them.
     let mut places = Vec::new();
     let start = head.with_options(system, buffers, &places, &strings).len() as u64;
     let mut at = start;
@@ -60,12 +60,12 @@ pub(super) fn write(
     for (((buffer, files), placed), name) in buffers.iter().zip(pages).zip(&places).zip(names) {
         out.seek(SeekFrom::Start(placed.section))?;
         let size = placed.end - placed.section - SECTION_HEAD;
-        out.write_all(&section_head(section::FLYRECORD, name, size))?;
+        out.write_all(&section_header(section::FLYRECORD, name, size))?;
         for ((cpu, file), region) in buffer.cpus.iter().zip(files).zip(&placed.regions) {
             out.seek(SeekFrom::Start(region.offset))?;
             file.rewind()?;
-            // Whole pages: the last one of a recorder that was killed may be a part. Within the kernel: std uses
-            // copy_file_range(2) for two files.
+            // Whole pages: the last one of a recorder that was killed may be incomplete. Copied within the kernel: std
+            // uses copy_file_range(2) for two files.
             let copied = io::copy(&mut file.take(region.size), out)?;
             if copied != region.size {
                 return Err(io::Error::other(format!("{} bytes of pages became {copied}", region.size)));
@@ -78,7 +78,7 @@ pub(super) fn write(
     Ok(summary)
 }
 
-fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<Placed> {
+fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<BufferPlace> {
     let page = buffer.page_size as u64;
     let mut at = section + SECTION_HEAD;
     let mut regions = Vec::new();
@@ -88,13 +88,13 @@ fn place(buffer: &Buffer, files: &[File], section: u64) -> io::Result<Placed> {
         regions.push(Region { offset, size });
         at = offset + size;
     }
-    Ok(Placed { section, regions, end: at })
+    Ok(BufferPlace { section, regions, end: at })
 }
 
 /// Everything before the options.
-struct Head {
+struct HeaderSections {
     bytes: Vec<u8>,
-    /// Where the offset of the options goes.
+    /// The position for the offset of the options.
     options_at: usize,
     /// Options that refer to the sections written so far.
     references: Vec<(u16, u64)>,
@@ -102,7 +102,7 @@ struct Head {
     strings_name: u32,
 }
 
-fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> Head {
+fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> HeaderSections {
     let page_size = buffers.first().map_or(4096, |b| b.page_size) as u32;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(b"7\0\0\x08");
@@ -111,7 +111,7 @@ fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> Head {
     let options_at = bytes.len();
     bytes.extend(0u64.to_le_bytes());
     let (options_name, strings_name) = (strings.add("options"), strings.add("strings"));
-    let mut head = Head { bytes, options_at, references: Vec::new(), options_name, strings_name };
+    let mut head = HeaderSections { bytes, options_at, references: Vec::new(), options_name, strings_name };
 
     let mut content = b"header_page\0".to_vec();
     sized(&mut content, &system.header_page);
@@ -143,20 +143,20 @@ fn head(system: &System, buffers: &[Buffer], strings: &mut Strings) -> Head {
     head
 }
 
-impl Head {
+impl HeaderSections {
     fn section(&mut self, id: u16, name: u32, content: &[u8]) {
         self.references.push((id, self.bytes.len() as u64));
-        self.bytes.extend(section_head(id, name, content.len() as u64));
+        self.bytes.extend(section_header(id, name, content.len() as u64));
         self.bytes.extend(content);
     }
 
-    /// The head and the options, up to the page border where the first buffer begins. `places` may be empty:
-    /// then all places are 0.
+    /// The header and the options, up to the page boundary where the first buffer begins. `places` may be empty: then
+    /// all positions are 0.
     fn with_options(
         &mut self,
         system: &System,
         buffers: &[Buffer],
-        places: &[Placed],
+        places: &[BufferPlace],
         strings: &Strings,
     ) -> Vec<u8> {
         let mut content = Vec::new();
@@ -180,20 +180,20 @@ impl Head {
         let mut bytes = self.bytes.clone();
         let options = bytes.len() as u64;
         bytes[self.options_at..self.options_at + 8].copy_from_slice(&options.to_le_bytes());
-        bytes.extend(section_head(section::OPTIONS, self.options_name, content.len() as u64));
+        bytes.extend(section_header(section::OPTIONS, self.options_name, content.len() as u64));
         bytes.extend(&content);
-        // The strings section runs up to the page border, so that no gap is between sections.
+        // The strings section extends to the page boundary, so that there is no gap between sections.
         let page = buffers.first().map_or(4096, |b| b.page_size);
         let end = (bytes.len() + SECTION_HEAD as usize + strings.0.len()).next_multiple_of(page);
         let size = end - bytes.len() - SECTION_HEAD as usize;
-        bytes.extend(section_head(section::STRINGS, self.strings_name, size as u64));
+        bytes.extend(section_header(section::STRINGS, self.strings_name, size as u64));
         bytes.extend(&strings.0);
         bytes.resize(end, 0);
         bytes
     }
 }
 
-fn buffer_option(buffer: &Buffer, placed: Option<&Placed>) -> Vec<u8> {
+fn buffer_option(buffer: &Buffer, placed: Option<&BufferPlace>) -> Vec<u8> {
     let mut bytes = placed.map_or(0, |p| p.section).to_le_bytes().to_vec();
     text(&mut bytes, &buffer.name);
     text(&mut bytes, selected_clock(&buffer.clock));
@@ -220,7 +220,7 @@ impl Strings {
     }
 }
 
-fn section_head(id: u16, name: u32, size: u64) -> Vec<u8> {
+fn section_header(id: u16, name: u32, size: u64) -> Vec<u8> {
     let mut head = id.to_le_bytes().to_vec();
     head.extend(0u16.to_le_bytes());
     head.extend(name.to_le_bytes());

@@ -1,18 +1,18 @@
-//! `struct perf_event_attr`: what an event counts, and what its records carry.
+//! `struct perf_event_attr`: what an event counts, and which fields its records have.
 //!
 //! ```text
 //!   0     4     8       16             24           32           40     …  92            (v6.12)
 //!   | type | size | config | sample period | sample type | read format | flags | … | clockid | …
 //! ```
 //!
-//! A sample carries the fields that the sample type names; those of a fixed size are first, in this order, so
-//! that their places are known from the attribute:
+//! A sample has the fields that the sample type names; those of a fixed size are first, in this order, so the attribute
+//! determines their positions:
 //!
 //! ```text
 //!   identifier | ip | pid u32, tid u32 | time | addr | id | stream id | cpu u32, 0 u32 | period | read … | callchain … | raw …
 //! ```
 //!
-//! Every other record of the kernel ends with a `sample_id`, which holds some of the same fields:
+//! Every other record of the kernel ends with a `sample_id`, which has some of the same fields:
 //!
 //! ```text
 //!   pid u32, tid u32 | time | id | stream id | cpu u32, 0 u32 | identifier
@@ -29,7 +29,7 @@ use super::layout::{
 };
 use crate::cut::ByteOrder;
 
-/// One attribute, its ids, and the places of the fields in its records.
+/// One attribute, its ids, and the positions of the fields in its records.
 #[derive(Clone, Debug)]
 pub(super) struct Attr {
     pub(super) ty: u32,
@@ -38,15 +38,15 @@ pub(super) struct Attr {
     read_format: u64,
     flags: u64,
     clockid: i32,
-    /// The ids that its records may carry: one for each CPU or LWP.
+    /// The ids in its records: one for each CPU or LWP.
     pub(super) ids: Vec<u64>,
-    /// As perf calls it: `sched:sched_switch`, `cycles:u`; empty where the file does not say.
+    /// perf's name: `sched:sched_switch`, `cycles:u`; empty if the file does not have it.
     pub(super) name: String,
     pub(super) sample: SampleLayout,
     pub(super) sample_id: SampleIdLayout,
 }
 
-/// Places of the fields of a sample, from its start. Of a place that is `None` there is no such field.
+/// Positions of the fields of a sample, from its start; `None` for a field that the sample does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SampleLayout {
     pub(super) id: Option<u16>,
@@ -56,31 +56,31 @@ pub(super) struct SampleLayout {
     pub(super) addr: Option<u16>,
     pub(super) cpu: Option<u16>,
     pub(super) period: Option<u16>,
-    /// Where the fields of variable size begin.
+    /// The position of the first field of variable size.
     variable: usize,
 }
 
-/// Places of the fields of a `sample_id`, in bytes from the end of a record.
+/// Positions of the fields of a `sample_id`, in bytes from the end of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SampleIdLayout {
     pub(super) id: Option<u16>,
     pub(super) tid: Option<u16>,
     pub(super) time: Option<u16>,
     pub(super) cpu: Option<u16>,
-    /// Its size: what is before it is the record's own.
+    /// Its size: the bytes before it are the record's own fields.
     pub(super) size: usize,
 }
 
 /// The parts of a sample that have a variable size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Variable<'a> {
-    /// Instruction pointers, eight bytes each, with marks between its parts; the innermost comes first.
+    /// Instruction pointers of eight bytes each, the innermost first, with marks between kernel and user parts.
     pub(super) callchain: Option<&'a [u8]>,
-    /// What the tracepoint wrote.
+    /// The bytes that the tracepoint wrote.
     pub(super) raw: Option<&'a [u8]>,
 }
 
-/// The clock of this number for `clock_gettime`; `Ticks` for one that has no name here.
+/// The clock with this number for `clock_gettime`; `Ticks` for an unknown one.
 pub(super) fn clock_of_id(id: i32) -> ClockDomain {
     match id {
         0 => ClockDomain::Realtime,
@@ -92,13 +92,13 @@ pub(super) fn clock_of_id(id: i32) -> ClockDomain {
 }
 
 impl Attr {
-    /// Reads an attribute; older ones are shorter, and what they lack is 0. `None` if it has no sample type.
+    /// Reads an attribute. Older ones are shorter; missing fields are 0. `None` if it has no sample type.
     pub(super) fn parse(bytes: &[u8], order: ByteOrder) -> Option<Attr> {
         let own_size = order.u32_at(bytes, 4).filter(|size| *size != 0).unwrap_or(64);
         let bytes = bytes.get(..(own_size as usize).min(bytes.len()))?;
         let flags = order.u64_at(bytes, 40)?;
         let sample_type = order.u64_at(bytes, 24)?;
-        // The flags are a C bit field: a big-endian compiler begins at the other end.
+        // The flags are a C bit field, which a big-endian compiler allocates from the other end.
         let flags = if order == ByteOrder::Big { flags.reverse_bits() } else { flags };
         Some(Attr {
             ty: order.u32_at(bytes, 0)?,
@@ -122,7 +122,7 @@ impl Attr {
         self.sample_type & bits != 0
     }
 
-    /// Whether it asks for records of context switches.
+    /// Whether it requests records of context switches.
     pub(super) fn reports_switches(&self) -> bool {
         self.flags & ATTR_CONTEXT_SWITCH != 0
     }
@@ -148,9 +148,9 @@ impl Attr {
         if self.has(PERF_SAMPLE_CALLCHAIN) {
             // u64 n, n × u64
             let size = usize::try_from(order.u64_at(rest, 0)?).ok()?.checked_mul(8)?;
-            let (chain, behind) = rest.get(8..)?.split_at_checked(size)?;
+            let (chain, after) = rest.get(8..)?.split_at_checked(size)?;
             found.callchain = Some(chain);
-            rest = behind;
+            rest = after;
         }
         if self.has(PERF_SAMPLE_RAW) {
             // u32 n, n bytes
@@ -219,14 +219,14 @@ mod tests {
         assert_eq!((sample.id, sample.ip, sample.tid, sample.time), (Some(0), Some(8), Some(16), Some(24)));
         assert_eq!((sample.cpu, sample.period, sample.variable), (Some(32), Some(40), 48));
         // pid, tid | time | cpu | identifier
-        let behind = SampleIdLayout::new(0x10587, ATTR_SAMPLE_ID_ALL);
-        assert_eq!((behind.id, behind.cpu, behind.time, behind.tid), (Some(8), Some(16), Some(24), Some(32)));
+        let layout = SampleIdLayout::new(0x10587, ATTR_SAMPLE_ID_ALL);
+        assert_eq!((layout.id, layout.cpu, layout.time, layout.tid), (Some(8), Some(16), Some(24), Some(32)));
         assert_eq!(SampleIdLayout::new(0x10587, 0), SampleIdLayout::default());
     }
 
     // | n = 2 | value, id | value, id | callchain: 1, ip | raw: 3, "abc"
     #[test]
-    fn parts_of_variable_size_are_found_behind_each_other_or_not_at_all() {
+    fn parts_of_variable_size_are_found_after_each_other_or_not_at_all() {
         let mut bytes = vec![0; 112];
         bytes[24..32]
             .copy_from_slice(&(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW).to_le_bytes());

@@ -1,4 +1,4 @@
-//! The events of one CPU of a perf.data, in the order of their times.
+//! The events of one CPU of a perf.data, in time order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use super::record_cursor::{RecordCursor, RecordRange};
 use super::shared::Subscriber;
 use crate::losses::kernel_loss;
 
-/// Events held back at most: some 30 MB. Where that is not enough, the oldest goes, and a later one that is older still
+/// Largest number of events held back: some 30 MB. Beyond it the oldest is returned; a later event that is even older
 /// gets its time and is counted.
 const MOST_HELD: usize = 1 << 17;
 
@@ -28,25 +28,25 @@ pub struct PerfStream {
     name: String,
     cpu: Option<Cpu>,
     source: RecordSource,
-    /// As the first pass measured it.
+    /// As measured by the first pass.
     measured: Lateness,
-    /// The same, as far as this stream has come.
+    /// The same, as far as this stream has been read.
     seen: Lateness,
     delayed: DelayedEvents,
     fit: Option<ClockFit>,
     last: Ticks,
-    /// Time of the record that was read before, in the order of the file.
+    /// Time of the previous record in the order of the file.
     before: Option<u64>,
     events: u64,
-    straightened: u64,
+    corrected: u64,
     losses: Vec<Loss>,
 }
 
-/// Where the records come from.
+/// The source of the records.
 #[derive(Debug)]
 pub(super) enum RecordSource {
     Ranges(Ranges),
-    Shared(Subscriber),
+    SharedPass(Subscriber),
 }
 
 /// Records of a file that is not compressed.
@@ -60,10 +60,10 @@ pub(super) struct Ranges {
     cursor: Option<RecordCursor>,
 }
 
-/// Events that wait for older ones.
+/// Events that are held back until all older ones have been read.
 #[derive(Debug, Default)]
 struct DelayedEvents {
-    /// Time, place in the file, and index in `events`.
+    /// Time, position in the file, and index in `events`.
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
     events: Vec<Event>,
     free: Vec<usize>,
@@ -90,12 +90,12 @@ impl PerfStream {
             last: Ticks(0),
             before: None,
             events: 0,
-            straightened: 0,
+            corrected: 0,
             losses: Vec::new(),
         }
     }
 
-    /// The CPU whose events these are; `None` where records do not say theirs.
+    /// The CPU of these events; `None` if records do not have it.
     pub fn cpu(&self) -> Option<Cpu> {
         self.cpu
     }
@@ -130,7 +130,7 @@ impl PerfStream {
         }
     }
 
-    /// The next event in the order of time.
+    /// The next event in time order.
     fn next_in_time(&mut self, event: &mut Event) -> bool {
         loop {
             let reached = self.seen.newest().saturating_sub(self.measured.late);
@@ -186,7 +186,7 @@ impl RecordSource {
     fn next(&mut self, attrs: &Attrs) -> Option<(Record<'_>, Stamp)> {
         match self {
             RecordSource::Ranges(ranges) => ranges.next(attrs),
-            RecordSource::Shared(subscriber) => subscriber.next(attrs),
+            RecordSource::SharedPass(subscriber) => subscriber.next(attrs),
         }
     }
 }
@@ -224,7 +224,7 @@ impl Ranges {
 }
 
 impl DelayedEvents {
-    /// Takes what `event` says, and leaves there what may be overwritten.
+    /// Stores the content of `event`, and leaves a value there that may be overwritten.
     fn push(&mut self, event: &mut Event, time: u64) {
         let at = self.free.pop().unwrap_or_else(|| {
             self.events.push(Event::default());
@@ -235,7 +235,7 @@ impl DelayedEvents {
         self.next_place += 1;
     }
 
-    /// Takes the oldest event, if it is of a time that has been reached.
+    /// Takes the oldest event, if its time has been reached.
     fn pop(&mut self, event: &mut Event, reached: u64) -> bool {
         let Some(Reverse((time, _, at))) = self.heap.peek().copied() else { return false };
         if time > reached && self.heap.len() < MOST_HELD {
@@ -259,7 +259,7 @@ impl EventStream for PerfStream {
         }
         let tick = self.tick(event.tick.0);
         if tick < self.last {
-            self.straightened += 1;
+            self.corrected += 1;
         }
         self.last = self.last.max(tick);
         self.events += 1;
@@ -268,13 +268,14 @@ impl EventStream for PerfStream {
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        let count = std::mem::take(&mut self.straightened);
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let detail = match self.cpu {
                 Some(cpu) => format!("{}: cpu {cpu}", self.name),
                 None => self.name.clone(),
             };
-            let detail = format!("{detail}: {count} records earlier than the one before; they got its time");
+            let detail =
+                format!("{detail}: {count} records were earlier than the previous record; they got its time");
             let loss = kernel_loss(LossKind::Contradiction, Severity::Note, self.cpu, detail);
             self.losses.push(Loss { count: Some(count), ..loss });
         }

@@ -1,13 +1,14 @@
 //! Decodes a record into an [`Event`].
 //!
-//! * A sample of a tracepoint holds the bytes that ftrace's ring buffer would hold: it becomes the same event with the
-//!   same effect as in a trace.dat.
+//! * A sample of a tracepoint contains the same bytes as ftrace's ring buffer. It becomes the same event with the same
+//!   effect as in a trace.dat.
 //! * A sample of another perf event is an event of that name: `cpu-clock(mode, ip, period, addr, callchain, raw)`, with
-//!   those fields that were asked for. A call chain is one text, the innermost address first:
+//!   those fields that were requested. A call chain is one text, the innermost address first:
 //!   `ffffffff815dd53a;ffffffff81612561;7f12d4ad7`.
-//! * A switch of a whole CPU names the next LWP, so it is a [`KernelSwitch`](Effect::KernelSwitch); one of an LWP is
-//!   that LWP's [`LwpLeave`](Effect::LwpLeave). Of the state of the LWP that left, only preemption is recorded: otherwise
-//!   it counts as sleeping. Where the tracepoint `sched_switch` is recorded too, it has more, and alone has the effect.
+//! * A switch record of a whole CPU names the next LWP, so it is a [`KernelSwitch`](Effect::KernelSwitch); one of an
+//!   LWP is that LWP's [`LwpLeave`](Effect::LwpLeave). The only recorded state of the LWP that left is preemption;
+//!   otherwise it counts as sleeping. If the tracepoint `sched_switch` is recorded as well, it has more information,
+//!   and only it has the effect.
 
 use std::fmt::Write;
 
@@ -17,7 +18,7 @@ use sigmund_model::{Context, Effect, Event, EventType, Lwp, LwpState, Params, Re
 use super::attr::Attr;
 use super::described::Described;
 use super::fields::{self, Fields};
-use super::kinds::{Kinds, Types};
+use super::kinds::{PerfTypes, RecordKinds};
 use super::layout::{
     PERF_CONTEXT_MAX, PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_CPUMODE_MASK,
     PERF_RECORD_MISC_SWITCH_OUT, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, PERF_RECORD_MMAP, PERF_RECORD_MMAP2,
@@ -38,10 +39,10 @@ const MODES: [&str; 6] = ["unknown", "kernel", "user", "hypervisor", "guest_kern
 pub(super) struct RecordDecoder {
     pub(super) attrs: Attrs,
     table: EventTable,
-    types: Types,
-    /// Tracepoints that were recorded, with more information than perf's own records of the same.
+    types: PerfTypes,
+    /// Tracepoints that were recorded and have more information than perf's own records of the same events.
     by_tracepoint: ByTracepoint,
-    /// Whether switches of whole CPUs are recorded: then an LWP's last switch is.
+    /// Whether switches of whole CPUs are recorded, which include an LWP's last switch.
     pub(super) whole_cpus: bool,
 }
 
@@ -59,7 +60,7 @@ impl RecordDecoder {
             Some(data) => data.table(is_x86_64),
             None => EventTable::new(&[], Machine { order: ByteOrder::Little, long_size: 8, is_x86_64 }),
         };
-        let types = Types::new(table.types(), described);
+        let types = PerfTypes::new(table.types(), described);
         let recorded = |meaning| {
             let known = |ty: &EventType| KnownEvent::of(ty).is_some_and(|known| known.meaning() == meaning);
             table
@@ -77,7 +78,7 @@ impl RecordDecoder {
         &self.types.types
     }
 
-    fn kinds(&self) -> &Kinds {
+    fn kinds(&self) -> &RecordKinds {
         &self.types.kinds
     }
 
@@ -178,8 +179,8 @@ impl RecordDecoder {
         event.effect = match lwp {
             Some(lwp) if Some(lwp) != stamp.lwp || self.by_tracepoint.exits => Effect::None,
             Some(_) if self.whole_cpus => Effect::LwpExit,
-            // The events of an LWP are taken from it before it leaves its CPU for the last time, so no switch says
-            // that: this record is its leave, some microseconds early.
+            // The events of an LWP are removed before it leaves its CPU for the last time, so there is no record of
+            // that switch: this record counts as its leave, some microseconds early.
             Some(_) => Effect::LwpLeave { state: LwpState::Exited },
             None => Effect::None,
         };
@@ -205,11 +206,11 @@ impl RecordDecoder {
         event.params.push_text(&fields::text(fields.rest()));
     }
 
-    /// Of a whole CPU: `u32 pid | u32 tid` of the next LWP, or of the previous one.
+    /// For a whole CPU: `u32 pid | u32 tid` of the next LWP, or of the previous one.
     fn switch(&self, record: &Record<'_>, stamp: &Stamp, event: &mut Event) {
         let Some(kinds) = self.kinds().switch else { return };
         let whole_cpu = record.ty == PERF_RECORD_SWITCH_CPU_WIDE;
-        // One that is being buried has no number any more: -1.
+        // An LWP that is being released has no number any more: -1.
         let other = record.u32_at(4).filter(|tid| whole_cpu && *tid <= i32::MAX as u32);
         let elsewhere = self.by_tracepoint.switches;
         if record.misc & PERF_RECORD_MISC_SWITCH_OUT == 0 {
@@ -241,7 +242,7 @@ fn push(number: Option<impl Into<u64>>, params: &mut Params) {
     }
 }
 
-/// Addresses in hexadecimal with `;` between them; the marks between kernel and user parts are left out.
+/// Addresses in hexadecimal, separated by `;`; the marks between kernel and user parts are left out.
 fn push_chain(chain: Option<&[u8]>, record: &Record<'_>, params: &mut Params) {
     let Some(chain) = chain else { return params.push_unknown() };
     let mut text = String::with_capacity(chain.len() / 8 * 17);

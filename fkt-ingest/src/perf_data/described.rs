@@ -1,6 +1,6 @@
-//! What a perf.data says besides its records: attributes, declarations, and facts about the machine.
+//! The content of a perf.data other than its records: attributes, declarations, and facts about the machine.
 //!
-//! A file says it in sections, a pipe in records; the bytes are the same.
+//! A file has it in sections, a pipe in records; the bytes are the same.
 
 use std::collections::HashMap;
 
@@ -17,10 +17,10 @@ use crate::trace_dat::TracingData;
 /// perf's `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
-/// perf reads the wall clock by `gettimeofday`: microseconds, rounded down.
+/// perf reads the wall clock with `gettimeofday`: microseconds, rounded down.
 const WALL_CLOCK_NS: u64 = 1000;
 
-/// What a perf.data describes, in its head or in records.
+/// What a perf.data describes, in its header or in records.
 #[derive(Debug, Default)]
 pub(super) struct Described {
     pub(super) attrs: Vec<Attr>,
@@ -36,7 +36,7 @@ pub(super) struct Described {
     pub(super) unreadable: Vec<(&'static str, String)>,
 }
 
-/// How the kernel turned the TSC into perf's clock: `ns = zero + ((tsc × mult) >> shift)`.
+/// The kernel's conversion of the TSC to perf's clock: `ns = zero + ((tsc × mult) >> shift)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeConv {
     pub(super) shift: u32,
@@ -93,7 +93,7 @@ impl Described {
         Some(())
     }
 
-    /// `u32` CPUs the machine has, `u32` of them online.
+    /// `u32` CPUs of the machine, `u32` CPUs online.
     fn cpus(&mut self, fields: &mut Fields<'_>) -> Option<()> {
         let (available, online) = (fields.u32()?, fields.u32()?);
         self.fact("cpus", available.to_string());
@@ -101,8 +101,8 @@ impl Described {
         Some(())
     }
 
-    /// `u32` version, `u32` clock, `u64` ns of the wall clock, `u64` ns of that clock: the same instant, as near as perf
-    /// reads them one after the other.
+    /// `u32` version, `u32` clock, `u64` ns of the wall clock, `u64` ns of that clock: the same instant, except that
+    /// perf reads them one after the other.
     fn clock_data(&mut self, fields: &mut Fields<'_>) -> Option<()> {
         let (_, clock, wall, ns) = (fields.u32()?, fields.u32()?, fields.u64()?, fields.u64()?);
         let domain = clock_of_id(clock as i32);
@@ -167,7 +167,7 @@ impl Described {
         }
     }
 
-    /// Gives the attributes their names, when all is read.
+    /// Gives the attributes their names, when everything has been read.
     pub(super) fn name_attrs(&mut self) {
         for attr in &mut self.attrs {
             if let Some(name) = attr.ids.first().and_then(|id| self.names.remove(id)) {
@@ -183,7 +183,7 @@ impl Described {
 }
 
 impl TimeConv {
-    /// TIME_CONV: `u64 shift | u64 mult | u64 zero | …`; zeros where the kernel did not say.
+    /// TIME_CONV: `u64 shift | u64 mult | u64 zero | …`; zeros if the kernel does not have them.
     pub(super) fn parse(record: &Record<'_>) -> Option<TimeConv> {
         let mut fields = Fields::new(record.body, record.order);
         let (shift, mult, zero) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -195,7 +195,7 @@ impl TimeConv {
         2f64.powi(self.shift as i32) * 1e9 / self.mult as f64
     }
 
-    /// The TSC at an instant of perf's clock; `None` for one before the TSC was 0.
+    /// The TSC at an instant of perf's clock; `None` if the TSC would be negative.
     pub(super) fn tsc(&self, ns: u64) -> Option<u64> {
         let tsc = (u128::from(ns.checked_sub(self.zero)?) << self.shift) / u128::from(self.mult);
         u64::try_from(tsc).ok()
@@ -229,7 +229,7 @@ mod tests {
         let raw = Reading { clock: ClockDomain::MonotonicRaw, value: 24_210_365_530_866 };
         let wall = Reading { clock: ClockDomain::Realtime, value: 1_795_271_964_714_145_000 };
         assert_eq!(anchor(4).clock_pair, Some(ClockPair { left: raw, right: wall, within: 1000 }));
-        // The wall clock itself, and the atomic time, of which the merge knows nothing.
+        // The wall clock itself, and the atomic time, which the merge does not know.
         for clock in [0, 11] {
             assert_eq!((anchor(clock).clock_pair, anchor(clock).facts.len()), (None, 1));
         }

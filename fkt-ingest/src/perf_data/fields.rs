@@ -1,8 +1,8 @@
-//! Numbers in the byte order of the machine that recorded, taken from the front of some bytes.
+//! Fields in the byte order of the recording machine, cut from the front of a slice.
 
 use crate::cut::ByteOrder;
 
-/// What is left of some bytes; `None` where a field does not fit.
+/// The remaining bytes. Methods return `None` if a field does not fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
         Some(number)
     }
 
-    /// `u32 n, n bytes`: a text that is padded with NULs.
+    /// `u32 n, n bytes`: a text padded with NULs.
     pub(super) fn string(&mut self) -> Option<String> {
         let len = self.u32()?;
         self.bytes(u64::from(len)).map(text)

@@ -1,8 +1,8 @@
-//! The first pass: which CPU's records are where, what is beside the events, and what is missing.
+//! The first pass: finds the records of each CPU, the facts outside of events, and the losses.
 //!
-//! An index has ranges of the file for each CPU. A range begins and ends with a record of that CPU, and may have a few
-//! records of others in between, which streams skip: so the index stays small, whatever the file does
-//! ([`MOST_RANGES`] for each CPU).
+//! An index has ranges of the file for each CPU. A range begins and ends with a record of that CPU, and may contain a
+//! few records of other CPUs, which streams skip. This bounds the size of the index ([`MOST_RANGES`] for each CPU) for
+//! any file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use super::record_cursor::RecordRange;
 use crate::error::ParseError;
 use crate::losses::kernel_loss;
 
-/// More ranges of a CPU than this are joined: 1 MiB of index.
+/// Ranges of a CPU beyond this number are joined: 1 MiB of index.
 const MOST_RANGES: usize = 1 << 16;
-/// Ranges nearer to each other than this are one: two or three records of another CPU.
+/// Ranges closer to each other than this are joined: two or three records of another CPU.
 const FIRST_GAP: u64 = 256;
-/// Places with damage that get a row each; the others are counted.
+/// Damaged places that get a row each; the others are counted.
 const MOST_ROWS: usize = 64;
 
-/// perf's own records that say nothing about events: BUILD_ID, THREAD_MAP, CPU_MAP, and what other readers need.
+/// perf's own records without information on events: BUILD_ID, THREAD_MAP, CPU_MAP, and others for other readers.
 const WITHOUT_EVENTS: [u32; 8] = [
     PERF_RECORD_HEADER_ATTR,
     PERF_RECORD_EVENT_UPDATE,
@@ -40,25 +40,25 @@ const WITHOUT_EVENTS: [u32; 8] = [
     74,
 ];
 
-/// Where the records of a CPU are.
+/// The positions of one CPU's records.
 #[derive(Clone, Debug)]
 pub(super) struct CpuIndex {
-    /// `None` for records that do not say theirs.
+    /// `None` for records without a CPU.
     pub(super) cpu: Option<Cpu>,
     /// In the order of the file; not used if records were compressed.
     pub(super) ranges: Arc<[(u64, u64)]>,
     found: Vec<(u64, u64)>,
     pub(super) lateness: Lateness,
-    /// Records that LOST records count.
+    /// Number of records lost according to LOST records.
     lost: u64,
     gap: u64,
 }
 
-/// What the first pass over one file found.
+/// The result of the first pass over one file.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) cpus: Vec<CpuIndex>,
-    /// Index in `cpus`, by CPU + 1; 0 is for records that say none.
+    /// Index in `cpus`, by CPU + 1; 0 is for records without a CPU.
     by_cpu: Vec<Option<u16>>,
     /// Whether records were compressed.
     pub(super) packed: bool,
@@ -68,15 +68,15 @@ pub(super) struct Index {
     pub(super) whole_cpus: bool,
 }
 
-/// What several files of one recording say together.
+/// What the files of one recording contain together.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct RecordingFacts {
     pub(super) lwp_names: Vec<(Lwp, String)>,
     name_of: HashMap<Lwp, usize>,
-    /// What perf read from the events' counters at the end, by id.
+    /// Lost events as perf read them from the events' counters at the end, by id.
     lost_at_end: Vec<(u64, u64)>,
     cpu_of_id: HashMap<u64, Cpu>,
-    /// Kinds of records that are not events here, and how many of each were seen.
+    /// The number of records of each kind that does not become an event.
     unread: HashMap<u32, u64>,
     without_stamp: u64,
     pub(super) time_conv: Option<TimeConv>,
@@ -84,14 +84,14 @@ pub(super) struct Beside {
     more_damage: u64,
 }
 
-/// The attributes: of a file known from the start, of a pipe from records before all others.
+/// The attributes: known from the start for a file, from records before all others for a pipe.
 pub(super) enum AttrSource<'a> {
     File(&'a Attrs),
     Pipe(&'a mut Described, &'a mut Option<Attrs>),
 }
 
 impl AttrSource<'_> {
-    /// The attributes, when a record of the kernel comes; what is described after it is too late.
+    /// The attributes at the first record of the kernel; later descriptions are ignored.
     fn attrs(&mut self) -> Result<&Attrs, &'static str> {
         match self {
             AttrSource::File(attrs) => Ok(attrs),
@@ -106,11 +106,11 @@ impl AttrSource<'_> {
 }
 
 impl Index {
-    /// Goes through all records of a file. `Err` if they cannot be attributed to events.
+    /// Reads all records of a file once. `Err` if they cannot be attributed to events.
     pub(super) fn read(
         record_range: &RecordRange,
         source: &mut AttrSource<'_>,
-        beside: &mut Beside,
+        recording_facts: &mut RecordingFacts,
     ) -> Result<Index, &'static str> {
         let mut index = Index::default();
         let mut cursor = record_range.cursor();
@@ -119,11 +119,11 @@ impl Index {
                 if let Some(record) = cursor.record() {
                     let place = cursor.place();
                     index.packed |= place.is_none();
-                    index.record(&record, place, source, beside)?;
+                    index.record(&record, place, source, recording_facts)?;
                 }
             }
             let Some(parse_error) = cursor.damage() else { break };
-            beside.damage(record_range, parse_error);
+            recording_facts.damage(record_range, parse_error);
             let Some(at) = record_range.resume(parse_error.at).filter(|_| !index.packed) else { break };
             cursor = record_range.cursor_over(at, record_range.to);
         }
@@ -140,30 +140,30 @@ impl Index {
         record: &Record<'_>,
         place: Option<(u64, u64)>,
         source: &mut AttrSource<'_>,
-        beside: &mut Beside,
+        recording_facts: &mut RecordingFacts,
     ) -> Result<(), &'static str> {
         if !record.is_of_the_kernel() {
-            beside.record(record, source);
+            recording_facts.record(record, source);
             return Ok(());
         }
         if let Some((lwp, name)) = record.comm() {
-            beside.name(lwp, name);
+            recording_facts.name(lwp, name);
         }
         let attrs = source.attrs()?;
         let Some(stamp) = attrs.stamp(record) else {
-            beside.without_stamp += 1;
+            recording_facts.without_stamp += 1;
             return Ok(());
         };
-        // Written by perf itself: before the recording, a name, and no event; at its end, what was lost.
+        // Written by perf itself: before the recording a name without an event; at its end the number of lost events.
         if stamp.time == 0 {
             if record.ty == PERF_RECORD_LOST_SAMPLES {
-                beside.lost_at_end(record, attrs);
+                recording_facts.lost_at_end(record, attrs);
             }
             return Ok(());
         }
         self.whole_cpus |= record.ty == PERF_RECORD_SWITCH_CPU_WIDE;
         if !record.is_read() {
-            *beside.unread.entry(record.ty).or_default() += 1;
+            *recording_facts.unread.entry(record.ty).or_default() += 1;
             return Ok(());
         }
         let of_cpu = self.of_cpu(&stamp);
@@ -212,7 +212,7 @@ impl CpuIndex {
         }
     }
 
-    /// Makes half as many ranges, or fewer, of those that are there.
+    /// Halves the number of ranges, or reduces it further.
     fn join(&mut self) {
         while self.found.len() > MOST_RANGES / 2 && self.gap < u64::MAX / 2 {
             self.gap *= 4;
@@ -226,7 +226,7 @@ impl CpuIndex {
     }
 }
 
-impl Beside {
+impl RecordingFacts {
     fn name(&mut self, lwp: Lwp, name: String) {
         match self.name_of.get(&lwp) {
             Some(at) => self.lwp_names[*at].1 = name,
@@ -237,7 +237,7 @@ impl Beside {
         }
     }
 
-    /// A record of perf's own.
+    /// Reads one of perf's own records.
     #[cold]
     fn record(&mut self, record: &Record<'_>, source: &mut AttrSource<'_>) {
         match (record.ty, source) {
@@ -281,7 +281,8 @@ impl Beside {
         }
     }
 
-    /// LOST_SAMPLES of perf itself: `u64 n | … | id`. The count is that of one event on one CPU, over all its time.
+    /// LOST_SAMPLES written by perf itself: `u64 n | … | id`. The count is for one event on one CPU, over the whole
+    /// recording.
     fn lost_at_end(&mut self, record: &Record<'_>, attrs: &Attrs) {
         let id = attrs.trailing_id(record).unwrap_or(0);
         if let Some(count @ 1..) = record.u64_at(0) {
@@ -301,7 +302,7 @@ impl Beside {
         self.losses.push(kernel_loss(kind, Severity::Gap, None, detail));
     }
 
-    /// Rows for what was counted over the whole recording; `indices` are those of its files.
+    /// Adds rows for what was counted over the whole recording; `indices` are those of its files.
     pub(super) fn finish<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
         let mut row = |kind, severity, count: u64, what: String| {
             if count > 0 {
@@ -309,9 +310,9 @@ impl Beside {
                 self.losses.push(Loss { count: Some(count), ..loss });
             }
         };
-        row(LossKind::Damaged, Severity::Gap, self.more_damage, "more places with damage".to_owned());
+        row(LossKind::Damaged, Severity::Gap, self.more_damage, "more damaged places".to_owned());
         let count = self.without_stamp;
-        let what = format!("{count} records of no known event, or without a time");
+        let what = format!("{count} records of unknown events, or without a time");
         row(LossKind::Damaged, Severity::Gap, count, what);
         let mut kinds: Vec<(u32, u64)> = self.unread.drain().collect();
         kinds.sort_unstable();
@@ -319,12 +320,12 @@ impl Beside {
         let names: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}")).collect();
         row(LossKind::NotRecorded, Severity::Note, count, format!("records not read: {}", names.join(", ")));
-        self.lost_in_silence(name, indices);
+        self.lost_without_records(name, indices);
     }
 
-    /// LOST records say when something was lost, as soon as there is room again. What the events' counters say at the
-    /// end is the sum, with what was lost after the last such record: the rest is a row without an instant.
-    fn lost_in_silence<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
+    /// A LOST record is written as soon as there is room again after a loss. The events' counters at the end have the
+    /// sum, including losses after the last such record: the difference becomes a row without an instant.
+    fn lost_without_records<'a>(&mut self, name: &str, indices: impl Iterator<Item = &'a Index>) {
         let mut by_cpu: HashMap<Option<Cpu>, u64> = HashMap::new();
         for (id, count) in self.lost_at_end.drain(..) {
             let sum = by_cpu.entry(self.cpu_of_id.get(&id).copied()).or_default();

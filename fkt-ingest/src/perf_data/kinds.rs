@@ -1,4 +1,4 @@
-//! The event types of a perf.data: its tracepoints, perf's own records, and one for each other perf event.
+//! The event types of a perf.data: tracepoints, perf's own records, and one for each other perf event.
 
 use std::collections::HashMap;
 
@@ -42,36 +42,36 @@ const COUNTERS: [&[&str]; 2] = [
 
 /// Indices of the event types of perf's own records.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kinds {
+pub(super) struct RecordKinds {
     pub(super) comm: u32,
     pub(super) fork: u32,
     pub(super) exit: u32,
     pub(super) mmap: u32,
-    /// Of the switch records; `None` if no attribute asks for them.
-    pub(super) switch: Option<Switch>,
+    /// Those of the switch records; `None` if no attribute requests them.
+    pub(super) switch: Option<SwitchKinds>,
 }
 
 /// Indices of the event types of context switches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Switch {
+pub(super) struct SwitchKinds {
     pub(super) out: u32,
     pub(super) into: u32,
 }
 
-/// All event types, and which is whose.
+/// All event types, and their indices.
 #[derive(Debug)]
-pub(super) struct Types {
+pub(super) struct PerfTypes {
     pub(super) types: Vec<EventType>,
-    /// Whether the tracepoint's type, by its index, ends with a call chain.
+    /// Whether a tracepoint's type, by its index, ends with a call chain.
     pub(super) chains: Vec<bool>,
-    pub(super) kinds: Kinds,
-    /// By attribute; tracepoints have none.
+    pub(super) kinds: RecordKinds,
+    /// By attribute; `None` for tracepoints.
     pub(super) samples: Vec<Option<u32>>,
 }
 
-impl Types {
-    /// The types of the tracepoints come first, as the table of their declarations numbers them.
-    pub(super) fn new(tracepoints: &[EventType], described: &Described) -> Types {
+impl PerfTypes {
+    /// The types of the tracepoints come first, numbered as in the table of their declarations.
+    pub(super) fn new(tracepoints: &[EventType], described: &Described) -> PerfTypes {
         let mut chained: HashMap<u64, bool> = HashMap::new();
         for attr in described.attrs.iter().filter(|attr| attr.is_tracepoint()) {
             *chained.entry(attr.config).or_default() |= attr.has(PERF_SAMPLE_CALLCHAIN);
@@ -97,10 +97,10 @@ impl Types {
         let switches = described.attrs.iter().any(Attr::reports_switches);
         let switch = switches.then(|| {
             let [out, into] = switch_types().map(&mut push);
-            Switch { out, into }
+            SwitchKinds { out, into }
         });
-        let kinds = Kinds { comm, fork, exit, mmap, switch };
-        Types { types, chains, kinds, samples }
+        let kinds = RecordKinds { comm, fork, exit, mmap, switch };
+        PerfTypes { types, chains, kinds, samples }
     }
 }
 

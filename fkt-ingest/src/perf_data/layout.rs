@@ -2,13 +2,13 @@
 //! tools/perf/Documentation/perf.data-file-format.txt).
 
 pub(crate) const MAGIC: &[u8] = b"PERFILE2";
-/// The magic as a big-endian machine writes it: it is a number, too.
+/// The magic in a file of a big-endian machine, where it is byte-swapped.
 pub(crate) const MAGIC_BIG: &[u8] = b"2ELIFREP";
 /// Size of the file's header.
 pub(crate) const HEADER_SIZE: u64 = 104;
 /// Size of the header of a recording through a pipe: magic and size.
 pub(crate) const PIPE_HEADER_SIZE: u64 = 16;
-/// Size of `struct perf_event_attr` as we write it (`PERF_ATTR_SIZE_VER7`).
+/// Size of `struct perf_event_attr` in our files (`PERF_ATTR_SIZE_VER7`).
 pub(crate) const ATTR_SIZE: u64 = 128;
 
 pub(crate) const PERF_TYPE_SOFTWARE: u32 = 1;
@@ -25,7 +25,7 @@ pub(crate) const PERF_RECORD_MMAP2: u32 = 10;
 pub(crate) const PERF_RECORD_LOST_SAMPLES: u32 = 13;
 pub(crate) const PERF_RECORD_SWITCH: u32 = 14;
 pub(crate) const PERF_RECORD_SWITCH_CPU_WIDE: u32 = 15;
-/// From here on, records are perf's own and have no `sample_id`.
+/// Types from here on are perf's own records, without `sample_id`.
 pub(crate) const PERF_RECORD_USER_TYPE_START: u32 = 64;
 pub(crate) const PERF_RECORD_HEADER_ATTR: u32 = 64;
 pub(crate) const PERF_RECORD_HEADER_TRACING_DATA: u32 = 66;
@@ -38,7 +38,7 @@ pub(crate) const PERF_RECORD_HEADER_FEATURE: u32 = 80;
 pub(crate) const PERF_RECORD_COMPRESSED: u32 = 81;
 pub(crate) const PERF_RECORD_FINISHED_INIT: u32 = 82;
 pub(crate) const PERF_RECORD_COMPRESSED2: u32 = 83;
-/// Kinds of records beyond this are taken for damage; 6.17 knows up to 84.
+/// Larger record types count as damage; 6.17 has types up to 84.
 pub(crate) const HIGHEST_RECORD: u32 = 127;
 
 pub(crate) const PERF_RECORD_MISC_CPUMODE_MASK: u16 = 7;
@@ -69,7 +69,7 @@ pub(crate) const ATTR_SAMPLE_ID_ALL: u64 = 1 << 18;
 pub(crate) const ATTR_USE_CLOCKID: u64 = 1 << 25;
 pub(crate) const ATTR_CONTEXT_SWITCH: u64 = 1 << 26;
 
-/// Values in a call chain from here up are marks between its parts (`PERF_CONTEXT_MAX`, -4095).
+/// Values in a call chain from here on are marks between its parts (`PERF_CONTEXT_MAX`, -4095).
 pub(crate) const PERF_CONTEXT_MAX: u64 = -4095i64 as u64;
 
 /// Bits of the header's feature bitmap (`HEADER_*`, tools/perf/util/header.h, v6.12).

@@ -1,4 +1,4 @@
-//! Opening: the head, then all records once.
+//! Opening: the header, then one pass over all records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use sigmund_model::{ClockDomain, Loss, LossKind, Severity};
 use super::PerfData;
 use super::decode::RecordDecoder;
 use super::described::Described;
-use super::head::{self, EarlyEnd, Head};
-use super::index::{AttrSource, Beside, Index};
+use super::file_header::{self, EarlyEnd, PerfHeader};
+use super::index::{AttrSource, Index, RecordingFacts};
 use super::record::Attrs;
 use super::record_cursor::RecordRange;
 use crate::cut::ByteOrder;
@@ -18,16 +18,16 @@ use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 use crate::losses::kernel_loss;
 
-/// The file of a directory that has the head.
+/// The file of a directory that has the header.
 const DATA: &str = "data";
 
 impl PerfData {
-    /// Maps the file, and looks through it once to find which CPU's records are where. `path` may be a directory that
-    /// `perf record --threads` wrote.
+    /// Maps the file, and reads it once to find the records of each CPU. `path` may be a directory written by `perf
+    /// record --threads`.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no perf.data, its records have no time or cannot be attributed to an event, or its
-    /// head is damaged.
+    /// When the file cannot be mapped, is not a perf.data, its records have no time or cannot be attributed to an
+    /// event, or its header is damaged.
     pub fn open(path: &Path) -> Result<PerfData, Error> {
         match path.is_dir() {
             true => PerfData::open_directory(path),
@@ -35,13 +35,13 @@ impl PerfData {
         }
     }
 
-    /// Whether a folder is one that `perf record --threads` wrote.
+    /// Whether a folder was written by `perf record --threads`.
     pub(crate) fn is_perf_directory(path: &Path) -> bool {
         let data = Folder::open(path).map(|folder| Input::open_in(&folder, DATA.as_ref()));
         data.is_ok_and(|data| data.is_ok_and(|data| PerfData::is_perf_data(data.bytes())))
     }
 
-    /// `data` has the head; `data.0`, `data.1`, … are records. Symbolic links are refused.
+    /// `data` has the header; `data.0`, `data.1`, … are records. Symbolic links are refused.
     fn open_directory(path: &Path) -> Result<PerfData, Error> {
         let folder = Folder::open(path).map_err(|error| Error::io(path, error))?;
         let names = folder.names().map_err(|error| Error::io(path, error))?;
@@ -54,7 +54,7 @@ impl PerfData {
         let mut others = Vec::new();
         for (_, name) in &numbered {
             let input = Input::open_in(&folder, name)?;
-            // An empty file: a CPU that recorded nothing.
+            // An empty file belongs to a CPU that recorded nothing.
             if input.len() > 0 {
                 others.push(input);
             }
@@ -67,27 +67,27 @@ impl PerfData {
     }
 
     fn read_files(input: Input, others: Vec<Input>) -> Result<PerfData, Error> {
-        let Head { mut described, record_range, is_pipe, cut } = head::read(&input)?;
+        let PerfHeader { mut described, record_range, is_pipe, cut } = file_header::read(&input)?;
         let (name, order) = (input.name(), record_range.order);
-        let mut beside = Beside::default();
-        beside.losses.extend(cut.map(|cut| loss_of(&cut, &record_range)));
+        let mut recording_facts = RecordingFacts::default();
+        recording_facts.losses.extend(cut.map(|cut| loss_of(&cut, &record_range)));
         let at = record_range.from;
         let read = match is_pipe {
-            true => read_pipe(record_range, &mut described, &mut beside),
-            false => read_ranges(record_range, others, &mut described, &mut beside),
+            true => read_pipe(record_range, &mut described, &mut recording_facts),
+            false => read_ranges(record_range, others, &mut described, &mut recording_facts),
         };
         let (attrs, files) = read.map_err(|why| {
-            let expected = "attributes from which the positions of time and id in a record follow".to_owned();
+            let expected = "attributes that determine the positions of time and id in a record".to_owned();
             let parse_error = ParseError { at, part: "attributes", expected, found: why.to_owned() };
             Error::at(ErrorKind::Unsupported, input.path(), parse_error)
         })?;
         note_undeclared(&mut described);
-        beside.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
-        beside.losses.extend(described.unreadable.drain(..).map(|(part, found)| {
+        recording_facts.losses.extend(described.tracing.iter_mut().flat_map(|data| data.losses.drain(..)));
+        recording_facts.losses.extend(described.unreadable.drain(..).map(|(part, found)| {
             let detail = format!("{name}: {part}: {found}");
             kernel_loss(LossKind::Damaged, Severity::Serious, None, detail)
         }));
-        beside.finish(&name, files.iter().map(|(_, index)| index));
+        recording_facts.finish(&name, files.iter().map(|(_, index)| index));
         let whole_cpus = files.iter().any(|(_, index)| index.whole_cpus);
         let clock_pair = described.clock_pair;
         let clock = attrs.list().iter().find(|attr| attr.sample.time.is_some()).map(|attr| attr.clock());
@@ -96,21 +96,25 @@ impl PerfData {
             clock: clock.unwrap_or(ClockDomain::Local),
             decoder: Arc::new(RecordDecoder::new(&described, attrs, whole_cpus)),
             files,
-            lwp_names: beside.lwp_names,
+            lwp_names: recording_facts.lwp_names,
             facts: facts(described),
-            time_conv: beside.time_conv,
+            time_conv: recording_facts.time_conv,
             clock_pair,
-            losses: beside.losses,
+            losses: recording_facts.losses,
         })
     }
 }
 
-/// The attributes, and each file with its index; or why records cannot be attributed to events.
-type Read = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
+/// The attributes, and each file with its index; or the reason why records cannot be attributed to events.
+type IndexedFiles = Result<(Attrs, Vec<(RecordRange, Index)>), &'static str>;
 
-fn read_pipe(record_range: RecordRange, described: &mut Described, beside: &mut Beside) -> Read {
+fn read_pipe(
+    record_range: RecordRange,
+    described: &mut Described,
+    recording_facts: &mut RecordingFacts,
+) -> IndexedFiles {
     let mut attrs = None;
-    let index = Index::read(&record_range, &mut AttrSource::Pipe(described, &mut attrs), beside)?;
+    let index = Index::read(&record_range, &mut AttrSource::Pipe(described, &mut attrs), recording_facts)?;
     described.name_attrs();
     let attrs = match attrs {
         Some(attrs) => attrs,
@@ -123,15 +127,15 @@ fn read_ranges(
     first: RecordRange,
     others: Vec<Input>,
     described: &mut Described,
-    beside: &mut Beside,
-) -> Read {
+    recording_facts: &mut RecordingFacts,
+) -> IndexedFiles {
     described.name_attrs();
     let attrs = Attrs::new(described.attrs.clone())?;
     let order = first.order;
     let whole = |input: Input| RecordRange { order, from: 0, to: input.len(), input };
     let mut files = Vec::new();
     for record_range in std::iter::once(first).chain(others.into_iter().map(whole)) {
-        let index = Index::read(&record_range, &mut AttrSource::File(&attrs), beside)?;
+        let index = Index::read(&record_range, &mut AttrSource::File(&attrs), recording_facts)?;
         files.push((record_range, index));
     }
     Ok((attrs, files))
@@ -173,7 +177,7 @@ fn format_name(is_pipe: bool, files: &[(RecordRange, Index)], order: ByteOrder) 
     std::iter::once("perf.data").chain(parts).collect()
 }
 
-/// With `uname` as other formats have it.
+/// Facts, with the same key `uname` as other formats.
 fn facts(described: Described) -> Vec<(String, String)> {
     let mut facts = described.facts;
     let fact = |key: &str| facts.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str());

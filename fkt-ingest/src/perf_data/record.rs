@@ -11,9 +11,9 @@ use super::layout::{
 };
 use crate::cut::ByteOrder;
 
-/// CPUs beyond are taken for damage: `NR_CPUS` is at most 8192.
+/// Larger CPU numbers count as damage: `NR_CPUS` is at most 8192.
 const MOST_CPUS: u32 = 8192;
-/// Ids that lie so near to each other are found in a table, others by search.
+/// Ids within a range of this size are found in a table, others by binary search.
 const MOST_DENSE_IDS: u64 = 1 << 20;
 const NO_ATTR: u16 = u16::MAX;
 
@@ -58,39 +58,39 @@ impl<'a> Record<'a> {
         self.order.u64_at(self.body, at)
     }
 
-    /// Of a COMM, `u32 pid | u32 tid | comm\0`: the LWP and its name.
+    /// The LWP and its name of a COMM, `u32 pid | u32 tid | comm\0`.
     pub(super) fn comm(&self) -> Option<(Lwp, String)> {
         let text = self.body.get(8..).filter(|_| self.ty == PERF_RECORD_COMM)?;
         Some((Lwp(self.u32_at(4)?), fields::text(text)))
     }
 }
 
-/// Who, when and where a record is of.
+/// The attribute, LWP, time and CPU of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Index of its attribute.
     pub(super) attr: u16,
-    /// `None` for an LWP that has no number any more (it is being buried).
+    /// `None` for an LWP without a number: it is being released.
     pub(super) lwp: Option<Lwp>,
     pub(super) time: u64,
-    /// `None` if its attribute does not ask for CPUs.
+    /// `None` if its attribute does not request CPUs.
     pub(super) cpu: Option<Cpu>,
 }
 
-/// The attributes of a file, and which records are of which.
+/// The attributes of a file, and the mapping of records to them.
 #[derive(Debug)]
 pub(super) struct Attrs {
     list: Vec<Attr>,
     /// Sorted by id.
     ids: Vec<(u64, u16)>,
     first_id: u64,
-    /// Attribute by id − `first_id`; empty if the ids lie too far apart.
+    /// Attribute by id − `first_id`; empty if the ids are too far apart.
     dense: Vec<u16>,
-    /// Where every sample has its stamp; `None` if that depends on its attribute.
+    /// The position of the stamp if it is the same in all samples; `None` if it depends on the attribute.
     everywhere: Option<StampPlaces>,
 }
 
-/// Where the stamp of a sample is.
+/// The positions of a sample's stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StampPlaces {
     id: Option<u16>,
@@ -100,7 +100,7 @@ struct StampPlaces {
 }
 
 impl StampPlaces {
-    /// `None` if time, LWP or CPU is not there.
+    /// `None` if the sample has no time, LWP or CPU.
     fn of(attr: &Attr) -> Option<StampPlaces> {
         let places = &attr.sample;
         Some(StampPlaces { id: places.id, time: places.time?, tid: places.tid?, cpu: places.cpu? })
@@ -160,16 +160,16 @@ impl Attrs {
         self.dense.get(index).copied().filter(|attr| *attr != NO_ATTR)
     }
 
-    /// The stamp of a record that becomes an event or a loss; `None` of others.
+    /// The stamp of a record that becomes an event or a loss; `None` for others.
     #[inline(always)]
     pub(super) fn stamp_of_read(&self, record: &Record<'_>) -> Option<Stamp> {
         if record.is_of_the_kernel() && record.is_read() { self.stamp(record) } else { None }
     }
 
-    /// `None` if the record is of no attribute, has no time, or contradicts itself.
+    /// `None` if the record has no attribute or no time, or is inconsistent.
     ///
-    /// Always inlined: a stamp returned in memory is written field by field and copied as a whole, and the copy waits for
-    /// the writes. That was half the time of `next_in_file` (`perf annotate`).
+    /// Always inlined: a stamp returned in memory is written field by field and copied as a whole, and the copy waits
+    /// for the writes. That was half the time of `next_in_file` (`perf annotate`).
     #[inline(always)]
     pub(super) fn stamp(&self, record: &Record<'_>) -> Option<Stamp> {
         match self.everywhere {
@@ -203,7 +203,7 @@ impl Attrs {
             Some(at) => record.u64_at(at)?,
             None => 0,
         };
-        // What perf itself writes has no id: perf takes it for the first attribute's.
+        // Records written by perf itself have no id; perf attributes them to the first attribute.
         let attr = if id == 0 { 0 } else { self.by_id(id)? };
         let places = &self.list[usize::from(attr)].sample_id;
         self.stamp_at(record, attr, from_end(places.time), from_end(places.tid), from_end(places.cpu))

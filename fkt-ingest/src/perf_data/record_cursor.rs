@@ -1,4 +1,4 @@
-//! The records of a file, one after the other, unpacked where they are compressed.
+//! The records of a file, one after the other, unpacked if they are compressed.
 //!
 //! ```text
 //!   | u32 type | u16 misc | u16 size | body … | record | record | …
@@ -7,12 +7,12 @@
 //!   COMPRESSED2   body = u64 n, n bytes, up to 7 unused   (6.16)
 //! ```
 //!
-//! All compressed bytes of a file are one zstd stream, flushed at the end of each record and never ended; what comes
-//! out of it are records again, which straddle the borders. It is unpacked in pieces of a fixed size, so memory does
-//! not grow with the sizes that the bytes state.
+//! All compressed bytes of a file are one zstd stream, flushed at the end of each record and never ended. Its content
+//! is again records, which may cross the boundaries of COMPRESSED records. It is unpacked in pieces of a fixed size, so
+//! memory does not grow with the sizes in the file.
 //!
-//! Two records of perf's own are followed by bytes that their size leaves out, and whose number is in their body:
-//! HEADER_TRACING_DATA and AUXTRACE. Here those bytes are the end of the body.
+//! Two kinds of perf's own records, HEADER_TRACING_DATA and AUXTRACE, are followed by bytes that are not included in
+//! their size; the body has the number of those bytes. Here they are the end of the body.
 
 use std::fmt;
 
@@ -27,17 +27,17 @@ use crate::cut::ByteOrder;
 use crate::error::ParseError;
 use crate::input::Input;
 
-/// Unpacked bytes that are kept at a time; a record has at most 65 535.
+/// Size of the buffer for unpacked bytes; a record has at most 65 535.
 const PIECE: usize = 1 << 18;
-/// `perf record -z` uses windows of 512 KiB (level 1) to 8 MiB (level 19). Larger ones are refused: they are
-/// memory that the file asks for.
+/// `perf record -z` uses windows of 512 KiB (level 1) to 8 MiB (level 19). Larger ones are refused, because the file
+/// would determine the memory.
 const MOST_WINDOW_LOG: u32 = 24;
-/// After damage, records begin again where so many follow each other.
+/// After damage, reading resumes where this many plausible records follow each other.
 const CHAIN: usize = 8;
-/// Bytes of a [`Head`].
-const HEAD: usize = 8;
+/// Bytes of a [`RecordHeader`].
+const HEADER_SIZE: usize = 8;
 
-/// Where the records of a file are.
+/// The position of the records in a file.
 #[derive(Clone, Debug)]
 pub(super) struct RecordRange {
     pub(super) input: Input,
@@ -47,12 +47,12 @@ pub(super) struct RecordRange {
 }
 
 impl RecordRange {
-    /// All its records.
+    /// A cursor over all records.
     pub(super) fn cursor(&self) -> RecordCursor {
         self.cursor_over(self.from, self.to)
     }
 
-    /// Records of a range, which begins and ends between two of them.
+    /// A cursor over a range that begins and ends between two records.
     pub(super) fn cursor_over(&self, from: u64, to: u64) -> RecordCursor {
         let len = self.input.len();
         let end = to.min(len) as usize;
@@ -84,7 +84,7 @@ impl RecordRange {
 
     fn is_chain(&self, bytes: &[u8], mut at: usize, end: usize) -> bool {
         for _ in 0..CHAIN {
-            let head = Head::parse(&bytes[at..end], self.order);
+            let head = RecordHeader::parse(&bytes[at..end], self.order);
             match head {
                 _ if at == end => return true,
                 Some(head) if head.is_plausible() && head.ty != 0 && at + head.size <= end => {
@@ -97,63 +97,63 @@ impl RecordRange {
     }
 }
 
-/// The record that some bytes begin with, and its size; `None` if they do not hold all of it.
+/// The record at the start of `bytes`, and its size; `None` if it is not complete.
 #[inline]
 pub(super) fn first_record(bytes: &[u8], order: ByteOrder) -> Option<(Record<'_>, usize)> {
-    let Head { ty, misc, size } = Head::parse(bytes, order)?;
-    Some((Record { ty, misc, body: bytes.get(HEAD..size)?, order }, size))
+    let RecordHeader { ty, misc, size } = RecordHeader::parse(bytes, order)?;
+    Some((Record { ty, misc, body: bytes.get(HEADER_SIZE..size)?, order }, size))
 }
 
 /// The first eight bytes of a record.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct RecordHeader {
     ty: u32,
     misc: u16,
     size: usize,
 }
 
-impl Head {
+impl RecordHeader {
     #[inline]
-    fn parse(bytes: &[u8], order: ByteOrder) -> Option<Head> {
+    fn parse(bytes: &[u8], order: ByteOrder) -> Option<RecordHeader> {
         let [a, b, c, d, e, f, g, h] = *bytes.first_chunk()?;
         let size = usize::from(order.u16([g, h]));
-        Some(Head { ty: order.u32([a, b, c, d]), misc: order.u16([e, f]), size })
+        Some(RecordHeader { ty: order.u32([a, b, c, d]), misc: order.u16([e, f]), size })
     }
 
-    /// Whether it can be the head of a record at all.
+    /// Whether it can be the header of a record.
     #[inline]
     fn is_plausible(&self) -> bool {
         self.size >= 8 && self.ty <= HIGHEST_RECORD
     }
 }
 
-/// Goes from record to record.
+/// Iterates over records.
 pub(super) struct RecordCursor {
     input: Input,
     order: ByteOrder,
     at: usize,
     end: usize,
     unpacker: Option<Box<Unpacker>>,
-    found: Option<Found>,
-    /// What ended it, if that is not the end.
+    found: Option<RecordPlace>,
+    /// The error that ended it, if it did not reach the end.
     damage: Option<ParseError>,
 }
 
-/// Where the bytes of a record are.
+/// The position of a record's bytes.
 #[derive(Clone, Copy)]
-enum Found {
-    InFile { at: usize, head: Head, len: usize },
-    Unpacked { head: Head, from: usize },
+enum RecordPlace {
+    InFile { at: usize, head: RecordHeader, len: usize },
+    Unpacked { head: RecordHeader, from: usize },
 }
 
 impl RecordCursor {
-    /// Goes to the next record; of one that is compressed, to the records in it. `false` at the end, and at damage.
+    /// Moves to the next record; of a compressed one, to the records in it. `false` at the end, and at damage.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
         if let Some(unpacker) = &mut self.unpacker
             && let Some((head, from)) = unpacker.take_whole(self.order)
         {
-            self.found = Some(Found::Unpacked { head, from });
+            self.found = Some(RecordPlace::Unpacked { head, from });
             return true;
         }
         match self.find() {
@@ -166,7 +166,8 @@ impl RecordCursor {
         self.found.is_some()
     }
 
-    /// Goes to the next record that becomes an event or a loss: its stamp. `None` at the end, and at damage.
+    /// Moves to the next record that becomes an event or a loss, and returns its stamp. `None` at the end, and at
+    /// damage.
     #[inline]
     pub(super) fn advance_to_stamped(&mut self, attrs: &Attrs) -> Option<Stamp> {
         while self.advance() {
@@ -186,50 +187,50 @@ impl RecordCursor {
         self.damage = Some(parse_error);
     }
 
-    /// What ended it, if that is not the end.
+    /// The error that ended it, if it did not reach the end.
     pub(super) fn damage(&self) -> Option<&ParseError> {
         self.damage.as_ref()
     }
 
-    /// The record that it is at.
+    /// The current record.
     #[inline]
     pub(super) fn record(&self) -> Option<Record<'_>> {
         let (head, bytes) = self.bytes()?;
-        Some(Record { ty: head.ty, misc: head.misc, body: bytes.get(HEAD..)?, order: self.order })
+        Some(Record { ty: head.ty, misc: head.misc, body: bytes.get(HEADER_SIZE..)?, order: self.order })
     }
 
-    /// The same, and all its bytes.
+    /// The current record, and all its bytes.
     #[inline]
     pub(super) fn record_in_bytes(&self) -> Option<(Record<'_>, &[u8])> {
         Some((self.record()?, self.bytes()?.1))
     }
 
     #[inline]
-    fn bytes(&self) -> Option<(Head, &[u8])> {
+    fn bytes(&self) -> Option<(RecordHeader, &[u8])> {
         match self.found? {
-            Found::InFile { at, head, len } => Some((head, self.input.bytes().get(at..at + len)?)),
-            Found::Unpacked { head, from } => {
+            RecordPlace::InFile { at, head, len } => Some((head, self.input.bytes().get(at..at + len)?)),
+            RecordPlace::Unpacked { head, from } => {
                 Some((head, self.unpacker.as_ref()?.buffer.get(from..from + head.size)?))
             }
         }
     }
 
-    /// Where the record that it is at is in the file; `None` if it was compressed.
+    /// The position of the current record in the file; `None` if it was compressed.
     #[inline]
     pub(super) fn place(&self) -> Option<(u64, u64)> {
         match self.found? {
-            Found::InFile { at, len, .. } => Some((at as u64, (at + len) as u64)),
-            Found::Unpacked { .. } => None,
+            RecordPlace::InFile { at, len, .. } => Some((at as u64, (at + len) as u64)),
+            RecordPlace::Unpacked { .. } => None,
         }
     }
 
     #[inline]
-    fn find(&mut self) -> Result<Option<Found>, ParseError> {
+    fn find(&mut self) -> Result<Option<RecordPlace>, ParseError> {
         loop {
             if let Some(unpacker) = &mut self.unpacker
                 && let Some((head, from)) = unpacker.next(self.input.bytes(), self.order)?
             {
-                return Ok(Some(Found::Unpacked { head, from }));
+                return Ok(Some(RecordPlace::Unpacked { head, from }));
             }
             let at = self.at;
             if at >= self.end {
@@ -241,7 +242,7 @@ impl RecordCursor {
                 };
             }
             let bytes = &self.input.bytes()[at..self.end];
-            let Some(head) = Head::parse(bytes, self.order) else {
+            let Some(head) = RecordHeader::parse(bytes, self.order) else {
                 return Err(self.parse_error("a record", format!("{} bytes", bytes.len())));
             };
             if !head.is_plausible() {
@@ -262,13 +263,13 @@ impl RecordCursor {
                     };
                     self.unpack(at, at + 16, at + 16 + size)?;
                 }
-                _ => return Ok(Some(Found::InFile { at, head, len })),
+                _ => return Ok(Some(RecordPlace::InFile { at, head, len })),
             }
         }
     }
 
-    /// Bytes after a record that its size leaves out.
-    fn bytes_after(&self, head: &Head, bytes: &[u8]) -> usize {
+    /// The number of bytes after a record that are not included in its size.
+    fn bytes_after(&self, head: &RecordHeader, bytes: &[u8]) -> usize {
         let size = match head.ty {
             PERF_RECORD_HEADER_TRACING_DATA => self.order.u32_at(bytes, 8).map(u64::from),
             PERF_RECORD_AUXTRACE => self.order.u64_at(bytes, 8),
@@ -294,10 +295,10 @@ impl RecordCursor {
     }
 }
 
-/// Unpacks one zstd stream piece by piece, and cuts records from what comes out.
+/// Unpacks one zstd stream piece by piece, and cuts records from its output.
 struct Unpacker {
     decoder: Decoder<'static>,
-    /// The compressed record that is being unpacked, and what is left of it in the file.
+    /// The compressed record that is being unpacked, and its remaining bytes in the file.
     packed_at: usize,
     from: usize,
     to: usize,
@@ -305,7 +306,7 @@ struct Unpacker {
     buffer: Vec<u8>,
     done: usize,
     filled: usize,
-    /// Whether the decoder may hold more than it gave.
+    /// Whether the decoder may have more output.
     more: bool,
 }
 
@@ -323,16 +324,16 @@ impl Unpacker {
         Ok(Unpacker { decoder, packed_at: 0, from: 0, to: 0, buffer, done: 0, filled: 0, more: false })
     }
 
-    /// Bytes of a record that is not whole.
+    /// Bytes of an incomplete record.
     fn left(&self) -> usize {
         self.filled - self.done
     }
 
-    /// The next unpacked record, and where in the buffer it is, if all of it is there.
+    /// The next unpacked record, and its position in the buffer, if it is complete.
     #[inline]
-    fn take_whole(&mut self, order: ByteOrder) -> Option<(Head, usize)> {
+    fn take_whole(&mut self, order: ByteOrder) -> Option<(RecordHeader, usize)> {
         let bytes = self.buffer.get(self.done..self.filled)?;
-        let head = Head::parse(bytes, order)?;
+        let head = RecordHeader::parse(bytes, order)?;
         if !head.is_plausible() || head.size > bytes.len() {
             return None;
         }
@@ -341,13 +342,13 @@ impl Unpacker {
         Some((head, from))
     }
 
-    /// The same, unpacking as much as it needs; `None` when the next compressed one is needed.
-    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(Head, usize)>, ParseError> {
+    /// As [`take_whole`](Self::take_whole), but unpacks what is needed; `None` if the next compressed record is needed.
+    fn next(&mut self, file: &[u8], order: ByteOrder) -> Result<Option<(RecordHeader, usize)>, ParseError> {
         loop {
             if let Some(whole) = self.take_whole(order) {
                 return Ok(Some(whole));
             }
-            let head = Head::parse(&self.buffer[self.done..self.filled], order);
+            let head = RecordHeader::parse(&self.buffer[self.done..self.filled], order);
             if let Some(head) = head.filter(|head| !head.is_plausible()) {
                 let found = format!("type {}, size {}", head.ty, head.size);
                 return Err(self.parse_error("a record", found));
@@ -371,9 +372,9 @@ impl Unpacker {
         self.more = self.filled == self.buffer.len();
         match result {
             Err(error) => Err(self.parse_error("a zstd stream", error.to_string())),
-            // Nothing goes in and nothing comes out: it would never end.
+            // No input was consumed and no output produced: the loop would never end.
             Ok(_) if taken == 0 && given == 0 && self.from < self.to => {
-                Err(self.parse_error("a zstd stream", "one that goes no further".to_owned()))
+                Err(self.parse_error("a zstd stream", "one that makes no progress".to_owned()))
             }
             Ok(_) => Ok(()),
         }

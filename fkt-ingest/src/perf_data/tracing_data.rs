@@ -1,5 +1,5 @@
 //! The declarations of tracepoints within a perf.data (tools/perf/util/trace-event-info.c, v6.1): those of a trace.dat
-//! of version 6, after a head of its own.
+//! of version 6, after a header of its own.
 //!
 //! ```text
 //!   | 17 08 44 "tracing" | "0.6\0" | endian u8 | long size u8 | page size u32 | header_page … printk formats |
@@ -12,8 +12,7 @@ use crate::error::ParseError;
 use crate::ring_buffer::PageLayout;
 use crate::trace_dat::{MAGIC, TracingData};
 
-/// Reads the declarations in the file `name`. What was read before an error is kept, and the
-/// error is among the losses.
+/// Reads the declarations in the file `name`. What was read before an error is kept, and the error becomes a loss.
 pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, ParseError> {
     let mut cut = Cut::new(bytes, 0);
     cut.tag(MAGIC, "tracing data")?;
@@ -29,7 +28,7 @@ pub(super) fn parse(bytes: &[u8], name: &str) -> Result<TracingData, ParseError>
     cut.u32("page size")?;
     let mut data = TracingData::new(name.to_owned(), PageLayout::of_kernel(order, long_size));
     if let Err(parse_error) = data.read_all(&mut cut) {
-        data.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+        data.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
     }
     Ok(data)
 }

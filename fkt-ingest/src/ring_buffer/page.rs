@@ -5,8 +5,8 @@
 //!   | time   | commit | record | record | …          | record | lost u64 | garbage |
 //! ```
 //!
-//! `time` is the clock's value that the deltas of the records start from. `commit` is a `local_t`: 8 bytes of a
-//! 64-bit kernel, 4 of a 32-bit one, where the records begin at 12. It is sign-extended from 32 bits:
+//! `time` is the clock's value that the deltas of the records start from. `commit` is a `local_t`: 8 bytes of a 64-bit
+//! kernel, 4 of a 32-bit one, where the records begin at 12. It is sign-extended from 32 bits:
 //!
 //! ```text
 //!   bits 0..20   length of the records, in bytes
@@ -14,7 +14,7 @@
 //!   bit 31       MISSED_EVENTS: events were lost before this page
 //! ```
 //!
-//! Drawn as `events/header_page` gives it on x86-64; a trace carries that text, and it is used.
+//! Drawn as in `events/header_page` on x86-64. A trace contains that text, and the layout is read from it.
 
 use crate::cut::ByteOrder;
 use crate::error::ParseError;
@@ -24,7 +24,7 @@ const MISSED_STORED: u64 = 1 << 30;
 const MISSED_EVENTS: u64 = 1 << 31;
 const LENGTH: u64 = (1 << 20) - 1;
 
-/// Where the parts of a page are, from `events/header_page`.
+/// The positions of the parts of a page, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLayout {
     pub(crate) order: ByteOrder,
@@ -43,17 +43,17 @@ impl Default for PageLayout {
 }
 
 impl PageLayout {
-    /// That of every kernel whose `long` has so many bytes, in pages of 4 KiB.
+    /// The layout of every kernel with a `long` of `long_size` bytes, in pages of 4 KiB.
     pub(crate) fn of_kernel(order: ByteOrder, long_size: u8) -> PageLayout {
         PageLayout { order, commit: 8, long_size, data: 8 + usize::from(long_size), page_size: 4096 }
     }
 
-    /// The same layout in pages of this size.
+    /// The same layout with this page size.
     pub(crate) fn with_page_size(self, page_size: u64) -> PageLayout {
         PageLayout { page_size, ..self }
     }
 
-    /// From the text of `header_page`; `Err` says what of it makes no sense.
+    /// From the text of `header_page`; `Err` is what is invalid in it.
     pub(crate) fn parse(text: &str, order: ByteOrder) -> Result<PageLayout, String> {
         let fields = format::fields(text);
         let find = |name: &str| fields.iter().find(|f| f.name == name).ok_or(format!("no field {name}"));
@@ -88,25 +88,25 @@ impl PageLayout {
     }
 }
 
-/// The head of a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// What the records' deltas start from.
+    /// The time that the records' deltas start from.
     pub(crate) time: u64,
     /// The records: bytes `records.0..records.1` of the page.
     pub(crate) records: (usize, usize),
-    /// Whether events were lost before this page; and how many, if that was stored.
+    /// Whether events were lost before this page, and their number if it was stored.
     pub(crate) lost_before: Option<Option<u64>>,
     /// Whether the file ends within the records.
     pub(crate) cut_off: bool,
 }
 
 impl Page {
-    /// Reads the head of a page that begins at byte `at` of the file. `bytes` is shorter than a page only
-    /// where the file ends.
+    /// Reads the header of a page that begins at byte `at` of the file. `bytes` is shorter than a page only at the end
+    /// of the file.
     pub(crate) fn parse(bytes: &[u8], layout: &PageLayout, at: u64) -> Result<Page, ParseError> {
         let parse_error =
-            |expected: String, found: String| ParseError { at, part: "page head", expected, found };
+            |expected: String, found: String| ParseError { at, part: "page header", expected, found };
         let (Some(time), Some(commit), true) =
             (layout.time(bytes), layout.long_at(bytes, layout.commit), bytes.len() >= layout.data)
         else {
@@ -129,10 +129,10 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn page(time: u64, commit: u64, behind: &[u8]) -> Vec<u8> {
+    fn page(time: u64, commit: u64, after: &[u8]) -> Vec<u8> {
         let mut bytes = time.to_le_bytes().to_vec();
         bytes.extend(commit.to_le_bytes());
-        bytes.extend(behind);
+        bytes.extend(after);
         bytes.resize(4096, 0xaa);
         bytes
     }
@@ -147,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_lost_events_is_behind_the_records() {
-        let behind = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
-        let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &behind), &PageLayout::default(), 0).unwrap();
+    fn the_number_of_lost_events_is_after_the_records() {
+        let after = [0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x98, 0, 0, 0, 0, 0, 0];
+        let read = Page::parse(&page(5, 0xffff_ffff_c000_0008, &after), &PageLayout::default(), 0).unwrap();
         assert_eq!(read.lost_before, Some(Some(38977)));
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn more_records_than_a_page_holds_is_damage() {
         let damage = Page::parse(&page(5, 4081, &[]), &PageLayout::default(), 8192).unwrap_err();
-        let said = "at byte 8192 (page head): expected at most 4080 bytes of records, found 4081 bytes";
-        assert_eq!(damage.to_string(), said);
+        let message = "at byte 8192 (page header): expected at most 4080 bytes of records, found 4081 bytes";
+        assert_eq!(damage.to_string(), message);
     }
 }

@@ -1,6 +1,6 @@
 //! The records of a page (`struct ring_buffer_event`, include/linux/ring_buffer.h, v6.12).
 //!
-//! Each begins with a word of 32 bits; `t` starts at the page's time and accumulates from record to record:
+//! Each begins with a word of 32 bits; `t` starts at the page's time, and the deltas accumulate in it:
 //!
 //! ```text
 //!   31            5 4       0
@@ -16,31 +16,31 @@
 //!
 //! A big-endian machine has `type_len` in the upper five bits of the word, and the delta below.
 //!
-//! Absolute time stamps do occur in "delta" mode: the writer was interrupted by one that recorded, too.
+//! Absolute timestamps also occur in "delta" mode: when the writer was interrupted by another one that recorded.
 
 use crate::cut::ByteOrder;
 
-/// Bits of the absolute time stamp.
+/// Bits of an absolute timestamp.
 const TIME_STAMP_BITS: u32 = 59;
 
-/// Walks the records of one page.
+/// Iterates over the records of one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records {
-    /// Next record, in bytes from the start of the page.
+    /// Position of the next record, in bytes from the start of the page.
     at: usize,
     end: usize,
     time: u64,
     order: ByteOrder,
 }
 
-/// What is next on a page.
+/// The next item of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// An event: its time, and its bytes `from..to` of the page.
+pub(crate) enum PageItem {
+    /// An event: its time, and its position, bytes `from..to` of the page.
     Event { time: u64, from: usize, to: usize },
-    /// Nothing more.
+    /// The end of the page.
     End,
-    /// At byte `at` of the page, a record of `len` bytes where only `left` are left.
+    /// At byte `at` of the page, a record of `len` bytes of which only `left` are left in the page.
     Overrun { at: usize, len: u64, left: usize },
 }
 
@@ -52,7 +52,7 @@ impl Records {
 
     /// The next event.
     #[inline]
-    pub(crate) fn next(&mut self, page: &[u8]) -> Step {
+    pub(crate) fn next(&mut self, page: &[u8]) -> PageItem {
         match self.order {
             ByteOrder::Little => self.step::<false>(page),
             ByteOrder::Big => self.step::<true>(page),
@@ -60,13 +60,13 @@ impl Records {
     }
 
     #[inline]
-    fn step<const BIG: bool>(&mut self, page: &[u8]) -> Step {
+    fn step<const BIG: bool>(&mut self, page: &[u8]) -> PageItem {
         loop {
             let left = self.end.saturating_sub(self.at);
             if left == 0 {
-                return Step::End;
+                return PageItem::End;
             }
-            let overrun = |len| Step::Overrun { at: self.at, len, left };
+            let overrun = |len| PageItem::Overrun { at: self.at, len, left };
             let Some(word) = word_at::<BIG>(page, self.at, self.end) else { return overrun(4) };
             let (type_len, delta) =
                 if BIG { (word >> 27, word & 0x07ff_ffff) } else { (word & 0x1f, word >> 5) };
@@ -78,10 +78,10 @@ impl Records {
                 }
                 self.at = to;
                 self.time = self.time.wrapping_add(delta);
-                return Step::Event { time: self.time, from, to };
+                return PageItem::Event { time: self.time, from, to };
             }
             if type_len == 29 && delta == 0 {
-                return Step::End;
+                return PageItem::End;
             }
             let Some(first) = word_at::<BIG>(page, self.at + 4, self.end) else { return overrun(8) };
             let beyond = delta + (u64::from(first) << 27);
@@ -95,7 +95,7 @@ impl Records {
                     self.at += 8;
                 }
                 _ => {
-                    // 0: array[0] counts itself. 29: it does not, and is a multiple of 4.
+                    // 0: array[0] includes its own size. 29: it does not, and is a multiple of 4.
                     let len = 4 + (u64::from(first)).next_multiple_of(4);
                     if len < 8 || len > left as u64 {
                         return overrun(len);
@@ -105,7 +105,7 @@ impl Records {
                     self.at += len as usize;
                     self.time = self.time.wrapping_add(delta);
                     if type_len == 0 {
-                        return Step::Event { time: self.time, from, to };
+                        return PageItem::Event { time: self.time, from, to };
                     }
                 }
             }
@@ -113,7 +113,7 @@ impl Records {
     }
 }
 
-/// The absolute time with the upper bits of the running one (`rb_fix_abs_ts`).
+/// The absolute time, completed with the upper bits of the running time (`rb_fix_abs_ts`).
 fn absolute(stamp: u64, running: u64) -> u64 {
     let stamp = stamp & ((1 << TIME_STAMP_BITS) - 1);
     let upper = running >> TIME_STAMP_BITS << TIME_STAMP_BITS;
@@ -136,13 +136,13 @@ mod tests {
         words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
-    fn walk(page: &[u8], time: u64) -> Vec<Step> {
+    fn walk(page: &[u8], time: u64) -> Vec<PageItem> {
         let mut records = Records::new((0, page.len()), time, ByteOrder::Little);
         let mut steps = Vec::new();
         loop {
             let step = records.next(page);
             steps.push(step);
-            if !matches!(step, Step::Event { .. }) {
+            if !matches!(step, PageItem::Event { .. }) {
                 return steps;
             }
         }
@@ -153,9 +153,9 @@ mod tests {
     fn short_and_long_events_add_their_delta() {
         let page = words(&[(3 << 5) | 1, 7, 2 << 5, 6, 9]);
         let expected = [
-            Step::Event { time: 103, from: 4, to: 8 },
-            Step::Event { time: 105, from: 16, to: 18 },
-            Step::End,
+            PageItem::Event { time: 103, from: 4, to: 8 },
+            PageItem::Event { time: 105, from: 16, to: 18 },
+            PageItem::End,
         ];
         assert_eq!(walk(&page, 100), expected);
     }
@@ -166,18 +166,18 @@ mod tests {
         let words = [(1 << 27) | 3, 7, (30 << 27) | 5, 1, (1 << 27) | 1, 7u32];
         let page: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
         let mut records = Records::new((0, page.len()), 100, ByteOrder::Big);
-        assert_eq!(records.next(&page), Step::Event { time: 103, from: 4, to: 8 });
-        assert_eq!(records.next(&page), Step::Event { time: 109 + (1 << 27), from: 20, to: 24 });
-        assert_eq!(records.next(&page), Step::End);
+        assert_eq!(records.next(&page), PageItem::Event { time: 103, from: 4, to: 8 });
+        assert_eq!(records.next(&page), PageItem::Event { time: 109 + (1 << 27), from: 20, to: 24 });
+        assert_eq!(records.next(&page), PageItem::End);
     }
 
     #[test]
     fn a_time_extend_adds_and_a_time_stamp_sets() {
         let page = words(&[(5 << 5) | 30, 1, 1, 7, (6 << 5) | 31, 2, 1, 7]);
         let expected = [
-            Step::Event { time: 100 + 5 + (1 << 27), from: 12, to: 16 },
-            Step::Event { time: 6 + (2 << 27), from: 28, to: 32 },
-            Step::End,
+            PageItem::Event { time: 100 + 5 + (1 << 27), from: 12, to: 16 },
+            PageItem::Event { time: 6 + (2 << 27), from: 28, to: 32 },
+            PageItem::End,
         ];
         assert_eq!(walk(&page, 100), expected);
         assert_eq!(absolute(5, (3 << 59) + 4), (3 << 59) + 5);
@@ -187,17 +187,17 @@ mod tests {
     #[test]
     fn a_discarded_event_is_skipped_and_padding_ends_the_page() {
         let page = words(&[(1 << 5) | 29, 8, 0xdead, (1 << 5) | 1, 7, 29, 0xffff]);
-        assert_eq!(walk(&page, 100), [Step::Event { time: 102, from: 16, to: 20 }, Step::End]);
+        assert_eq!(walk(&page, 100), [PageItem::Event { time: 102, from: 16, to: 20 }, PageItem::End]);
     }
 
     #[test]
     fn a_record_beyond_the_end_is_an_overrun() {
-        assert_eq!(walk(&words(&[28, 0]), 0), [Step::Overrun { at: 0, len: 116, left: 8 }]);
+        assert_eq!(walk(&words(&[28, 0]), 0), [PageItem::Overrun { at: 0, len: 116, left: 8 }]);
         assert_eq!(
             walk(&words(&[0, 0xffff_ffff]), 0),
-            [Step::Overrun { at: 0, len: 0x1_0000_0004, left: 8 }]
+            [PageItem::Overrun { at: 0, len: 0x1_0000_0004, left: 8 }]
         );
-        assert_eq!(walk(&words(&[0, 0]), 0), [Step::Overrun { at: 0, len: 4, left: 8 }]);
+        assert_eq!(walk(&words(&[0, 0]), 0), [PageItem::Overrun { at: 0, len: 4, left: 8 }]);
     }
 
     // marker-extend.page, from a real kernel: short markers, a pause of 200 ms, and a marker of 220 bytes.
@@ -211,19 +211,19 @@ mod tests {
         let mut events = Vec::new();
         let last = loop {
             match records.next(bytes) {
-                Step::Event { time, from, to } => events.push((time - page.time, to - from)),
+                PageItem::Event { time, from, to } => events.push((time - page.time, to - from)),
                 last => break last,
             }
         };
-        assert_eq!(last, Step::End);
+        assert_eq!(last, PageItem::End);
         assert_eq!(events[..2], [(0, 24), (0x52_8f0e, 28)]);
         assert_eq!(events[2].0 - events[1].0, 0x73b_9378 + (3 << 27));
         assert!(events.iter().any(|(_, len)| *len == 220), "{events:?}");
     }
 
-    // overflow.pages: the first page says that events were lost before it, and how many.
+    // overflow.pages: the first page has the flag and the count of events lost before it.
     #[test]
-    fn pages_of_an_overflown_buffer_say_so() {
+    fn pages_of_an_overflown_buffer_have_the_count_of_lost_events() {
         let bytes = include_bytes!("../../tests/fixtures/overflow.pages.zst");
         let bytes = zstd::decode_all(bytes.as_slice()).unwrap();
         let pages: Vec<Page> =
@@ -231,10 +231,10 @@ mod tests {
         assert!(pages.iter().any(|page| matches!(page.lost_before, Some(Some(1..)))), "{pages:?}");
         for (bytes, page) in bytes.chunks(4096).zip(&pages) {
             let mut records = Records::new(page.records, page.time, ByteOrder::Little);
-            while let Step::Event { time, .. } = records.next(bytes) {
+            while let PageItem::Event { time, .. } = records.next(bytes) {
                 assert!(time >= page.time);
             }
-            assert_eq!(records.next(bytes), Step::End);
+            assert_eq!(records.next(bytes), PageItem::End);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The clocks of a trace.dat: ftrace's names for them, and what options say about their relation to others.
+//! The clocks of a trace.dat: ftrace's names for them, and the options about their relation to other clocks.
 
 use sigmund_model::{ClockDomain, Hertz, Nanos, Snapshot, Ticks};
 
-/// The domain of a clock that ftrace calls so.
+/// The domain of the clock that ftrace calls `name`.
 ///
-/// Without a name it is `local`, ftrace's own. `counter`, `uptime`, `tai`, `ppc-tb` and names of later kernels are
-/// [`ClockDomain::Ticks`]: nothing else is on the same clock.
+/// The default is `local`, as in ftrace. `counter`, `uptime`, `tai`, `ppc-tb` and names of later kernels are
+/// [`ClockDomain::Ticks`], because no other source uses them.
 pub(super) fn domain(name: Option<&str>) -> ClockDomain {
     match name {
         None | Some("") => ClockDomain::Local,
-        // As trace-cmd calls the TSC of which it knows the conversion.
+        // trace-cmd's name for a TSC whose conversion it knows.
         Some("tsc2nsec") => ClockDomain::Tsc,
         Some(name) => ClockDomain::from_name(name).unwrap_or(ClockDomain::Ticks),
     }
@@ -20,14 +20,14 @@ pub(super) fn is_nanoseconds(clock: ClockDomain) -> bool {
     !matches!(clock, ClockDomain::Tsc | ClockDomain::Ticks)
 }
 
-/// How the kernel turns the TSC into nanoseconds: `ns = offset + ((tsc × mult) >> shift)`.
+/// The kernel's conversion of the TSC to nanoseconds: `ns = offset + ((tsc × mult) >> shift)`.
 ///
-/// From the option `TSC2NSEC`; many virtual machines do not write it.
+/// From the option `TSC2NSEC`, which is missing on many virtual machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscToNanos {
     /// Multiplier.
     pub mult: u32,
-    /// Binary digits to cut off after multiplying.
+    /// Right shift after the multiplication, in bits.
     pub shift: u32,
     /// Nanoseconds to add.
     pub offset: u64,
@@ -41,12 +41,12 @@ impl TscToNanos {
         Nanos(ns.wrapping_add(self.offset))
     }
 
-    /// Ticks per second; `None` of a conversion that cannot be one.
+    /// Ticks per second; `None` if the conversion is invalid.
     pub fn hertz(&self) -> Option<Hertz> {
         Hertz::new(2f64.powi(self.shift.min(127) as i32) * 1e9 / f64::from(self.mult))
     }
 
-    /// Two instants by this conversion, around `from`, `ticks` apart.
+    /// Two instants by this conversion: at `from`, and `ticks` later.
     pub(super) fn snapshots(&self, from: Ticks, ticks: u64) -> [Snapshot; 2] {
         let to = Ticks(from.0.saturating_add(ticks));
         [from, to].map(|tick| Snapshot { before: tick, after: tick, ns: self.to_nanos(tick) })

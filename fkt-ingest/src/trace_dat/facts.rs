@@ -1,4 +1,4 @@
-//! What a trace.dat says beside its events, for people.
+//! Facts in a trace.dat other than its events, for people.
 
 use super::metadata::Metadata;
 

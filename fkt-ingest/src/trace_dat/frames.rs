@@ -1,13 +1,13 @@
-//! One compressed frame into a buffer that grows with what really comes out, not with the size that the file states.
+//! Decompresses one frame into a buffer that grows with the actual output, not with the size in the file.
 
 use std::fmt;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::bulk::Decompressor;
 
-/// The buffer's first size: trace-cmd's chunks are 40 KiB.
+/// Initial size of the buffer: trace-cmd's chunks are 40 KiB.
 const FIRST: usize = 1 << 20;
-/// More than any writer makes of one section or chunk; kallsyms are 10 MB.
+/// Larger than any section or chunk in real files; kallsyms are 10 MB.
 const MOST: usize = 32 << 20;
 
 /// How a file is compressed.
@@ -20,7 +20,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// By the name that the head of the file gives.
+    /// From the name in the file's header.
     pub(super) fn from_name(name: &str) -> Option<Compression> {
         Some(match name {
             "none" => Compression::None,
@@ -41,7 +41,7 @@ impl Compression {
 
 /// Decompresses frames, one after the other.
 pub(super) enum Frames {
-    /// Of a file that has none.
+    /// Of an uncompressed file.
     None,
     Zlib(Box<Decompress>),
     Zstd(Decompressor<'static>),
@@ -56,7 +56,7 @@ impl Frames {
         }
     }
 
-    /// Decompresses `frame` into `out`, replacing what was there. `Err` says what was found instead.
+    /// Decompresses `frame` into `out`, replacing its content. `Err` is what was found instead.
     pub(super) fn decompress(&mut self, frame: &[u8], size: u32, out: &mut Vec<u8>) -> Result<(), String> {
         let size = size as usize;
         out.clear();

@@ -1,4 +1,4 @@
-//! What the head of a trace.dat holds beside the declarations of events, whichever version.
+//! The content of a trace.dat's header other than the declarations of events, for both versions.
 //!
 //! ```text
 //!   an option       u16 id, u32 n, n bytes
@@ -7,8 +7,8 @@
 use sigmund_model::{Cpu, LossKind, Severity};
 
 use super::clock::TscToNanos;
+use super::file_header::FileHeader;
 use super::frames::Compression;
-use super::head::Head;
 use super::time_shift::TimeShift;
 use super::tracing_data::TracingData;
 use crate::cut::Cut;
@@ -16,7 +16,7 @@ use crate::error::ParseError;
 use crate::losses::dropped;
 use crate::ring_buffer::PageLayout;
 
-/// Options that both versions have (`TRACECMD_OPTION_*`, trace-cmd 3.1.6).
+/// Options of both versions (`TRACECMD_OPTION_*`, trace-cmd 3.1.6).
 pub(crate) mod option {
     pub(crate) const DONE: u16 = 0;
     pub(super) const DATE: u16 = 1;
@@ -33,7 +33,7 @@ pub(crate) mod option {
     pub(super) const TSC2NSEC: u16 = 14;
 }
 
-/// CPUs of all buffers together: no machine has so many, a damaged file may.
+/// Largest number of CPUs of all buffers together. No machine has that many; a damaged file may.
 pub(crate) const MAX_REGIONS: usize = 1 << 16;
 
 /// Everything but the events.
@@ -51,7 +51,7 @@ pub(super) struct Metadata {
     pub(super) guests: Vec<(String, u64)>,
     /// Nanoseconds to add to each time.
     pub(super) time_offset: i64,
-    /// Whether the offset makes the times those of the wall clock (`--date`).
+    /// Whether the offset converts the times to the wall clock (`--date`).
     pub(super) dated: bool,
     pub(super) time_shift: Option<TimeShift>,
     pub(super) tsc_to_nanos: Option<TscToNanos>,
@@ -69,7 +69,7 @@ pub(super) struct Buffer {
     pub(super) regions: Vec<Region>,
 }
 
-/// Where the pages of one CPU are in the file. Neither number is checked yet.
+/// The position of one CPU's pages in the file. Neither number has been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) cpu: Cpu,
@@ -78,18 +78,18 @@ pub(super) struct Region {
 }
 
 impl Metadata {
-    pub(super) fn new(name: String, head: &Head) -> Metadata {
+    pub(super) fn new(name: String, head: &FileHeader) -> Metadata {
         let layout = PageLayout::of_kernel(head.order, head.long_size);
         let layout = layout.with_page_size(u64::from(head.page_size));
         Metadata { tracing: TracingData::new(name, layout), ..Metadata::default() }
     }
 
-    /// Notes a part of the head that could not be read.
-    pub(super) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
-        self.tracing.lose(kind, severity, parse_error);
+    /// Records that a part of the header could not be read.
+    pub(super) fn note_loss(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+        self.tracing.note_loss(kind, severity, parse_error);
     }
 
-    /// An option that both versions have. Others are skipped: `id` is any number.
+    /// Reads an option of both versions. Others are skipped: `id` may be any number.
     pub(super) fn option(&mut self, id: u16, mut cut: Cut<'_>) -> Result<(), ParseError> {
         match id {
             option::CPUSTAT => self.cpu_stat(text_option(&cut)),
@@ -120,7 +120,7 @@ impl Metadata {
         self.time_offset = self.time_offset.wrapping_add(nanos.unwrap_or(0));
     }
 
-    /// `overrun` is marked on the pages themselves; what a discarding buffer dropped is counted only here.
+    /// `overrun` is also marked on the pages; events that a discarding buffer dropped are counted only here.
     fn cpu_stat(&mut self, text: String) {
         let number = |key: &str| -> Option<u64> {
             let line = text.lines().find_map(|l| l.trim().strip_prefix(key))?;
@@ -139,7 +139,7 @@ impl Metadata {
     }
 }
 
-/// As C's `strtoll` reads it: `-12`, `0x1f`.
+/// As C's `strtoll` parses it: `-12`, `0x1f`.
 fn signed_number(text: &str) -> Option<i64> {
     let text = text.trim();
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));

@@ -8,15 +8,15 @@
 //!   version 7: sections that refer to each other by offset; some compressed        see [`v7`]
 //! ```
 //!
-//! Both hold the same things: the page layout, the declarations of all events ([`metadata`]), and for each
-//! buffer (tracefs instance) and CPU a region of ring-buffer pages ([`pages`]), read by [`KernelStream`].
+//! Both contain the same: the page layout, the declarations of all events ([`metadata`]), and for each buffer (tracefs
+//! instance) and CPU a region of ring-buffer pages ([`pages`]), read by [`KernelStream`].
 //!
-//! Both come in either byte order, from 32-bit and 64-bit kernels.
+//! Both exist in either byte order, from 32-bit and 64-bit kernels.
 
 mod clock;
 mod facts;
+mod file_header;
 mod frames;
-mod head;
 mod metadata;
 mod page_stream;
 mod pages;
@@ -31,13 +31,13 @@ use std::sync::Arc;
 use sigmund_model::{ClockDomain, EventType, Hertz, Loss, Lwp, Snapshot};
 
 pub use self::clock::TscToNanos;
-use self::head::Head;
-pub(crate) use self::head::MAGIC;
+use self::file_header::FileHeader;
+pub(crate) use self::file_header::MAGIC;
 pub(crate) use self::metadata::MAX_REGIONS;
 pub(crate) use self::metadata::option;
 use self::metadata::{Buffer, Metadata};
-use self::page_stream::Correction;
 pub use self::page_stream::KernelStream;
+use self::page_stream::TimeCorrection;
 pub(crate) use self::tracing_data::TracingData;
 pub(crate) use self::v7::section;
 use crate::error::Error;
@@ -45,40 +45,40 @@ use crate::format::EventTable;
 use crate::input::Input;
 use crate::trace_file::{TraceFile, TraceStream};
 
-/// An open trace.dat: its head is read, its events are not.
+/// An open trace.dat: its header has been read, its events have not.
 #[derive(Debug)]
 pub struct TraceDat {
     version: u32,
     input: Input,
     metadata: Metadata,
     table: Arc<EventTable>,
-    /// Whether the times are to be those of the host.
+    /// Whether times are converted to the host's clock.
     shifted: bool,
 }
 
 impl TraceDat {
-    /// Whether a file that begins with these bytes is a trace.dat. Twelve bytes suffice.
+    /// Whether a file that begins with these bytes is a trace.dat. Twelve bytes are enough.
     ///
-    /// The tracing data within a perf.data begins with the same magic, and is none.
+    /// The tracing data within a perf.data begins with the same magic, but is not a trace.dat.
     pub fn is_trace_dat(head: &[u8]) -> bool {
         head.strip_prefix(MAGIC).is_some_and(|rest| rest.starts_with(b"6\0") || rest.starts_with(b"7\0"))
     }
 
-    /// Maps the file and reads its head. The events are read by [`streams`](Self::streams).
+    /// Maps the file and reads its header. The events are read by [`streams`](Self::streams).
     ///
     /// The file must not be truncated by another process while it is open: the system would end this process
     /// (SIGBUS), as with every mapped file.
     ///
     /// # Errors
-    /// When the file cannot be mapped, is no trace.dat, is of a kind that is not supported yet (another version,
-    /// another compression), or its head is damaged. After a readable head, what can be read is kept, and what cannot
+    /// When the file cannot be mapped, is not a trace.dat, is of a variant that is not supported (another version,
+    /// another compression), or its header is damaged. After a readable header, everything readable is kept; the rest
     /// is among [`losses`](Self::losses).
     pub fn open(path: &Path) -> Result<TraceDat, Error> {
         TraceDat::read(Input::open(path)?)
     }
 
     pub(crate) fn read(input: Input) -> Result<TraceDat, Error> {
-        let (head, rest) = Head::parse(&input)?;
+        let (head, rest) = FileHeader::parse(&input)?;
         let metadata = match head.version {
             6 => v6::read(&input, &head, rest)?,
             _ => v7::read(&input, &head, rest)?,
@@ -88,28 +88,29 @@ impl TraceDat {
         Ok(TraceDat { version: head.version, input, metadata, table, shifted: false })
     }
 
-    /// The events this trace declares, and one more: `unknown(id, size)` for records of no declared event.
+    /// The events that this trace declares, and one more: `unknown(id, size)` for records of undeclared events.
     /// [`Event::kind`](sigmund_model::Event::kind) is an index here.
     pub fn event_types(&self) -> &[EventType] {
         self.table.types()
     }
 
-    /// The clock of the top buffer, if it is one we know. Those of the other buffers are their streams'.
+    /// The clock of the top buffer, if known. The streams have the clocks of the other buffers.
     ///
-    /// trace-cmd 3.1.6 writes this clock for instances (`-B`), too, whatever theirs was: let users override it.
+    /// trace-cmd 3.1.6 writes this clock for instances (`-B`) as well, whatever theirs was, so users must be able to
+    /// override it.
     pub fn clock(&self) -> Option<ClockDomain> {
         ClockDomain::from_name(self.clock_name()?)
     }
 
-    /// The clock's name as ftrace writes it: `x86-tsc`, `mono`, `local`, …
+    /// ftrace's name of the clock: `x86-tsc`, `mono`, `local`, …
     pub fn clock_name(&self) -> Option<&str> {
         let of_buffers = self.metadata.buffers.iter().find_map(|b| b.clock.as_deref());
         self.metadata.clock.as_deref().or(of_buffers)
     }
 
-    /// One stream for each CPU of each buffer, from its first event. Each call starts anew.
+    /// One stream for each CPU of each buffer, from its first event. Each call starts again from the beginning.
     ///
-    /// Times in nanoseconds have the offsets added that the file asks for (`--ts-offset`, `--date`).
+    /// Times in nanoseconds include the offsets that the file requests (`--ts-offset`, `--date`).
     pub fn streams(&self) -> Vec<KernelStream> {
         let buffers = self.metadata.buffers.iter();
         buffers
@@ -120,7 +121,7 @@ impl TraceDat {
                 let clock = if in_nanos && dated { ClockDomain::Realtime } else { clock };
                 buffer.regions.iter().map(move |region| {
                     let shift = self.metadata.time_shift.as_ref().filter(|_| self.shifted);
-                    let correction = Correction::new(shift.and_then(|s| s.of_cpu(region.cpu)), offset);
+                    let correction = TimeCorrection::new(shift.and_then(|s| s.of_cpu(region.cpu)), offset);
                     let (table, layout) = (Arc::clone(&self.table), self.metadata.tracing.layout);
                     KernelStream::new(self.input.clone(), table, layout, buffer, region, clock, correction)
                 })
@@ -132,26 +133,26 @@ impl TraceDat {
         clock::domain(buffer.clock.as_deref().or(self.metadata.clock.as_deref()))
     }
 
-    /// From now on, the times of a guest's recording are converted to its host's clock, by the corrections that trace-cmd's
+    /// Converts the times of a guest's recording to its host's clock from now on, by the corrections that trace-cmd's
     /// agent wrote; `false` if the file has none.
     ///
-    /// As with `trace-cmd report`, times are the guest's own unless the host's file is read too.
+    /// As in `trace-cmd report`, times are the guest's own unless the host's file is read together with it.
     pub fn shift_to_host(&mut self) -> bool {
         self.shifted = self.metadata.time_shift.is_some();
         self.shifted
     }
 
-    /// The trace id of this recording, and that of the host's that belongs to it.
+    /// The trace id of this recording, and that of the corresponding recording of the host.
     pub fn trace_ids(&self) -> (Option<u64>, Option<u64>) {
         (self.metadata.trace_id, self.metadata.time_shift.as_ref().map(|shift| shift.peer_trace_id))
     }
 
-    /// The names that the kernel remembered of LWPs: the newest `comm` of each.
+    /// The kernel's saved names of LWPs: the newest `comm` of each.
     pub fn lwp_names(&self) -> &[(Lwp, String)] {
         &self.metadata.tracing.lwp_names
     }
 
-    /// What is missing of the head, and what the kernel counted as lost without marking where.
+    /// Missing parts of the header, and events that the kernel counted as lost without their position.
     pub fn losses(&self) -> &[Loss] {
         &self.metadata.tracing.losses
     }
@@ -171,7 +172,7 @@ impl TraceDat {
         self.metadata.writer.as_deref()
     }
 
-    /// `per_cpu/cpuN/stats` of each CPU and buffer, as the kernel wrote them.
+    /// `per_cpu/cpuN/stats` of each CPU and buffer, as the kernel wrote it.
     pub fn cpu_stats(&self) -> &[String] {
         &self.metadata.cpu_stats
     }
@@ -209,7 +210,7 @@ impl TraceFile for TraceDat {
         self.losses()
     }
 
-    /// Two instants a second apart, by the conversion that the machine's kernel used.
+    /// Two instants a second apart, by the conversion of the machine's kernel.
     fn snapshots(&self) -> Vec<(ClockDomain, Snapshot)> {
         let Some(conversion) = self.tsc_to_nanos() else { return Vec::new() };
         let Some(hertz) = conversion.hertz() else { return Vec::new() };
@@ -219,7 +220,7 @@ impl TraceFile for TraceDat {
         snapshots.map(|snapshot| (ClockDomain::Local, snapshot)).to_vec()
     }
 
-    /// `ns = tsc × mult >> shift`, where the machine's kernel knew it.
+    /// `ns = tsc × mult >> shift`, if the machine's kernel had the conversion.
     fn tick_hz(&self) -> Option<Hertz> {
         self.tsc_to_nanos()?.hertz()
     }

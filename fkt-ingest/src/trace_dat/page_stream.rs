@@ -1,14 +1,14 @@
-//! The events of one CPU of one buffer, in the order of their ticks.
+//! The events of one CPU of one buffer, in tick order.
 //!
-//! What is lost on the way is a row, not an end:
+//! Damage becomes a loss and does not end the stream:
 //!
-//! * a page whose head or records contradict themselves costs what is left of that page;
-//! * a page whose time contradicts both neighbours costs itself (a flipped bit there would otherwise move
-//!   all events of the page, or hide all pages after it);
-//! * events the kernel's buffer lost are reported where the page says so.
+//! * the rest of a page is skipped when its header or records are inconsistent;
+//! * a page is skipped when its time contradicts both neighbours (a flipped bit in the time would otherwise move all
+//!   events of the page, or hide all pages after it);
+//! * events that the kernel's buffer lost are reported at the page that has the mark.
 //!
-//! Time does not go back within a CPU in every recording seen so far. A step back of less than [`JITTER`] is
-//! straightened and noted: such an event gets the tick of the one before.
+//! Time did not decrease within a CPU in any recording seen so far. A decrease of less than [`JITTER`] is corrected and
+//! noted: the event gets the tick of the previous one.
 //!
 //! Cost, one thread of an AMD EPYC at 2.6 GHz, file in the page cache, parameters filled
 //! (`cargo run --release -p fkt-ingest --example read_speed FILE`): system calls, 1.2 M events with 5.5 M
@@ -26,16 +26,16 @@ use super::time_shift::CpuShift;
 use crate::error::ParseError;
 use crate::format::EventTable;
 use crate::input::Input;
-use crate::losses::{Rows, dropped, kernel_loss};
-use crate::ring_buffer::{Page, PageLayout, Records, Step};
+use crate::losses::{LossRows, dropped, kernel_loss};
+use crate::ring_buffer::{Page, PageItem, PageLayout, Records};
 
-/// A step back in time that is still taken for the same time: 1.6 ms of a 2.6 GHz TSC.
+/// The largest decrease of the time that is corrected: 1.6 ms of a 2.6 GHz TSC.
 const JITTER: u64 = 1 << 22;
 
-/// No kernel has pages of less than 4 KiB; a damaged file must not have millions of tiny ones.
+/// No kernel has pages of less than 4 KiB; this bounds the number of pages in a damaged file.
 const SMALLEST_PAGE: u64 = 256;
 
-/// Rows of damage of one stream; what is more is counted.
+/// Rows of damage of one stream; further damage is only counted.
 const MAX_DAMAGE: usize = 10_000;
 
 /// Reads the events of one CPU of one buffer.
@@ -44,7 +44,7 @@ pub struct KernelStream {
     cpu: Cpu,
     buffer: String,
     clock: ClockDomain,
-    correction: Correction,
+    correction: TimeCorrection,
     name: String,
     table: Arc<EventTable>,
     layout: PageLayout,
@@ -52,28 +52,28 @@ pub struct KernelStream {
     open: Option<OpenPage>,
     /// Time of the newest event.
     last: u64,
-    /// Time of the page that was just rejected for being earlier than `last`.
+    /// Time of the previous page if it was rejected for being earlier than `last`.
     rejected: Option<u64>,
     events: u64,
-    straightened: u64,
-    /// Damaged places that have a row, and those that have none any more.
+    corrected: u64,
+    /// Number of damaged places with a row; the next counts those without.
     damaged: usize,
     unlisted: u64,
-    losses: Rows,
+    losses: LossRows,
 }
 
-/// What is done to each time.
+/// The corrections applied to each time.
 #[derive(Debug, Default)]
-pub(super) struct Correction {
+pub(super) struct TimeCorrection {
     shift: Option<CpuShift>,
     offset: i64,
-    /// The newest tick given: corrections must not let time go back.
+    /// The newest time returned, so that corrections do not make time decrease.
     newest: u64,
 }
 
-impl Correction {
-    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> Correction {
-        Correction { shift: shift.cloned(), offset, newest: 0 }
+impl TimeCorrection {
+    pub(super) fn new(shift: Option<&CpuShift>, offset: i64) -> TimeCorrection {
+        TimeCorrection { shift: shift.cloned(), offset, newest: 0 }
     }
 
     #[inline]
@@ -87,7 +87,7 @@ impl Correction {
         Ticks(shifted.wrapping_add_signed(self.offset))
     }
 
-    /// The same, of the next event.
+    /// As [`apply`](Self::apply), for the next event.
     #[cold]
     fn advance(&mut self, time: u64) -> Ticks {
         self.newest = self.newest.max(self.apply(time).0);
@@ -99,10 +99,10 @@ impl Correction {
 struct OpenPage {
     location: PageLocation,
     records: Records,
-    /// Time of the next page: no event of this page is later.
+    /// Time of the next page: no event of this page may be later.
     limit: u64,
     cut_off: bool,
-    /// The event that was given last, in bytes of the page.
+    /// The last event returned, in bytes of the page.
     last: (usize, usize),
 }
 
@@ -114,7 +114,7 @@ impl KernelStream {
         buffer: &Buffer,
         region: &Region,
         clock: ClockDomain,
-        correction: Correction,
+        correction: TimeCorrection,
     ) -> KernelStream {
         let page_size = if buffer.page_size > 0 { buffer.page_size } else { layout.page_size };
         let page_size = page_size.max(SMALLEST_PAGE);
@@ -132,14 +132,14 @@ impl KernelStream {
             last: 0,
             rejected: None,
             events: 0,
-            straightened: 0,
+            corrected: 0,
             damaged: 0,
             unlisted: 0,
-            losses: Rows::default(),
+            losses: LossRows::default(),
         }
     }
 
-    /// The CPU whose events these are.
+    /// The CPU of these events.
     pub fn cpu(&self) -> Cpu {
         self.cpu
     }
@@ -159,11 +159,11 @@ impl KernelStream {
         self.events
     }
 
-    /// Writes the event that [`next_into`](EventStream::next_into) gave last as the kernel's `trace` file shows it,
-    /// without the task and the time: `vec=1 [action=TIMER]` (`--example report`). It is what `trace-cmd report -N` prints, which is
+    /// Writes the last event of [`next_into`](EventStream::next_into) as the kernel's `trace` file shows it, without
+    /// the task and the time: `vec=1 [action=TIMER]` (`--example report`). This equals `trace-cmd report -N`, which is
     /// `trace-cmd report` without the texts of its plugins.
     ///
-    /// Before the first event, and after the last, it writes nothing.
+    /// It writes nothing before the first event and after the last.
     pub fn print_last(&self, out: &mut String) {
         let Some(page) = &self.open else { return };
         let (from, to) = page.last;
@@ -174,7 +174,7 @@ impl KernelStream {
         }
     }
 
-    /// The time of the first page that can be read.
+    /// The time of the first readable page.
     pub(super) fn first_tick(&mut self) -> Option<Ticks> {
         loop {
             let location = self.pages.next()?.ok()?;
@@ -190,19 +190,19 @@ impl KernelStream {
             let location = match next {
                 Ok(location) => location,
                 Err(unreadable) => {
-                    self.lose(unreadable.kind, &unreadable.parse_error);
+                    self.note_loss(unreadable.kind, &unreadable.parse_error);
                     continue;
                 }
             };
             let page = match Page::parse(self.pages.bytes(&location), &self.layout, location.at) {
                 Ok(page) => page,
                 Err(parse_error) => {
-                    self.lose(LossKind::Damaged, &parse_error);
+                    self.note_loss(LossKind::Damaged, &parse_error);
                     continue;
                 }
             };
             if let Some(parse_error) = self.time_error(&page, &location) {
-                self.lose(LossKind::Damaged, &parse_error);
+                self.note_loss(LossKind::Damaged, &parse_error);
                 continue;
             }
             self.losses.close_gaps(self.correction.apply(page.time));
@@ -220,15 +220,15 @@ impl KernelStream {
             self.open = Some(OpenPage { location, records, limit, cut_off: page.cut_off, last: (0, 0) });
             return true;
         }
-        self.note_straightened();
+        self.note_corrected();
         false
     }
 
-    /// Whether a page's time contradicts its neighbours so that the page is the wrong one.
+    /// Whether a page's time contradicts its neighbours in a way that makes this page the wrong one.
     fn time_error(&mut self, page: &Page, location: &PageLocation) -> Option<ParseError> {
         let parse_error = |expected: String| {
             let found = format!("time {}", page.time);
-            Some(ParseError { at: location.at, part: "page head", expected, found })
+            Some(ParseError { at: location.at, part: "page header", expected, found })
         };
         let earlier = |time: u64, than: u64| time.saturating_add(JITTER) < than;
         if earlier(page.time, self.last) {
@@ -236,10 +236,10 @@ impl KernelStream {
                 self.rejected = Some(page.time);
                 return parse_error(format!("a time of at least {}", self.last));
             }
-            // The second page in a row that says so: the time before was the wrong one.
+            // Two pages in a row contradict the time before: that one was wrong.
             let at = location.at;
             let (expected, found) = (format!("a time of at least {}", self.last), page.time.to_string());
-            self.lose(LossKind::Contradiction, &ParseError { at, part: "page head", expected, found });
+            self.note_loss(LossKind::Contradiction, &ParseError { at, part: "page header", expected, found });
             self.last = page.time;
         }
         self.rejected = None;
@@ -251,7 +251,7 @@ impl KernelStream {
         None
     }
 
-    /// The stream, as messages write it: `instance program, cpu 3`.
+    /// The stream for messages: `instance program, cpu 3`.
     fn place(&self) -> String {
         if self.buffer.is_empty() {
             return format!("cpu {}", self.cpu);
@@ -259,9 +259,9 @@ impl KernelStream {
         format!("instance {}, cpu {}", self.buffer, self.cpu)
     }
 
-    /// Notes that something could not be read at this point of the stream.
+    /// Records that something at this point of the stream could not be read.
     #[cold]
-    fn lose(&mut self, kind: LossKind, parse_error: &ParseError) {
+    fn note_loss(&mut self, kind: LossKind, parse_error: &ParseError) {
         if self.damaged >= MAX_DAMAGE {
             self.unlisted += 1;
             return;
@@ -273,11 +273,11 @@ impl KernelStream {
         self.losses.push_open(loss);
     }
 
-    fn note_straightened(&mut self) {
-        let count = std::mem::take(&mut self.straightened);
+    fn note_corrected(&mut self) {
+        let count = std::mem::take(&mut self.corrected);
         if count > 0 {
             let detail = format!(
-                "{}: {}: {count} events earlier than the one before, by less than {JITTER} ticks; they got its tick",
+                "{}: {}: {count} events were up to {JITTER} ticks earlier than the previous event; they got its tick",
                 self.name,
                 self.place()
             );
@@ -286,13 +286,13 @@ impl KernelStream {
         }
     }
 
-    /// What is wrong with the open page ends it.
+    /// Damage in the open page ends that page.
     #[cold]
     fn abandon_page(&mut self, at: usize, expected: String, found: String) {
         let Some(page) = self.open.take() else { return };
         let kind = if page.cut_off { LossKind::Truncated } else { LossKind::Damaged };
         let part = "record, byte of the page";
-        self.lose(
+        self.note_loss(
             kind,
             &ParseError { at: page.location.at, part, expected, found: format!("{found} at {at}") },
         );
@@ -310,7 +310,7 @@ impl EventStream for KernelStream {
             };
             let bytes = self.pages.bytes(&page.location);
             match page.records.next(bytes) {
-                Step::Event { time, from, to } => {
+                PageItem::Event { time, from, to } => {
                     if time > page.limit && time - page.limit > JITTER {
                         let expected = format!("a time of at most {}, that of the next page", page.limit);
                         self.abandon_page(from, expected, format!("time {time}"));
@@ -319,7 +319,7 @@ impl EventStream for KernelStream {
                     page.last = (from, to);
                     self.table.fill(bytes.get(from..to).unwrap_or_default(), event);
                     if time < self.last {
-                        self.straightened += 1;
+                        self.corrected += 1;
                     } else {
                         self.last = time;
                     }
@@ -331,15 +331,15 @@ impl EventStream for KernelStream {
                     event.thread = Reported::Nothing;
                     return Ok(true);
                 }
-                Step::End if page.cut_off => {
+                PageItem::End if page.cut_off => {
                     self.abandon_page(
                         bytes.len(),
                         "more records".to_owned(),
                         "the end of the file".to_owned(),
                     );
                 }
-                Step::End => self.open = None,
-                Step::Overrun { at, len, left } => {
+                PageItem::End => self.open = None,
+                PageItem::Overrun { at, len, left } => {
                     self.abandon_page(
                         at,
                         format!("at most {left} bytes"),
@@ -351,7 +351,7 @@ impl EventStream for KernelStream {
     }
 
     fn take_losses(&mut self) -> Vec<Loss> {
-        self.note_straightened();
+        self.note_corrected();
         let unlisted = std::mem::take(&mut self.unlisted);
         if unlisted > 0 {
             let detail =
@@ -362,9 +362,9 @@ impl EventStream for KernelStream {
         self.losses.take()
     }
 
-    // Each place that is damaged is a row, or one more of `unlisted`.
+    // Each damaged place is a row, or counts in `unlisted`.
     #[inline]
     fn may_have_losses(&self) -> bool {
-        !self.losses.is_empty() || self.straightened > 0 || self.unlisted > 0
+        !self.losses.is_empty() || self.corrected > 0 || self.unlisted > 0
     }
 }

@@ -8,7 +8,7 @@
 //!                  | u32 chunks | u32 compressed size | u32 size | frame of whole pages | u32 …
 //! ```
 //!
-//! trace-cmd 3.1.6 leaves the leading u32 out of `size`: the chunks are counted, `size` is not relied on.
+//! trace-cmd 3.1.6 does not include the leading u32 in `size`. The number of chunks is used; `size` is not relied on.
 
 use std::ops::Range;
 
@@ -21,27 +21,27 @@ use crate::error::ParseError;
 use crate::input::{Input, Window};
 use crate::ring_buffer::PageLayout;
 
-/// Bytes of a mapped file that stay in memory after the page that is being read, at most.
+/// Largest number of bytes of a mapped file that stay in memory before the current page.
 const KEPT: u64 = 4 << 20;
 
-/// The page that is read and the next two, whose times it is compared with.
-const PAGES_AT_HAND: u64 = 3;
+/// The current page and the next two, whose times it is compared with.
+const PAGES_SHOWN: u64 = 3;
 
-/// Hands out page after page.
+/// Returns page after page.
 #[derive(Debug)]
 pub(super) struct Pages {
     input: Input,
     layout: PageLayout,
     /// The next page, or chunk.
     at: u64,
-    /// What lies before this has been given back to the system.
+    /// Bytes before this position have been released.
     released: u64,
     source: PageSource,
 }
 
 #[derive(Debug)]
 enum PageSource {
-    /// Pages up to this byte of the file, looked at through a window if they fit it.
+    /// Pages up to this byte of the file, read through a window if they fit it.
     Plain {
         end: u64,
         window: Option<Window>,
@@ -51,27 +51,27 @@ enum PageSource {
 
 #[derive(Debug)]
 struct Chunks {
-    /// Chunks not read yet; `None` before their number is read.
+    /// Remaining chunks; `None` before their number has been read.
     left: Option<u32>,
     frames: Frames,
-    /// The open chunk, decompressed; and where in the file it is.
+    /// The open chunk, decompressed, and its position in the file.
     chunk: Vec<u8>,
     chunk_at: u64,
     /// The next page in it.
     next: usize,
 }
 
-/// Where one page is.
+/// The position of one page.
 #[derive(Clone, Debug)]
 pub(super) struct PageLocation {
     bytes: Range<usize>,
-    /// Byte in the file; of the chunk, for compressed pages.
+    /// Byte in the file; for compressed pages, that of the chunk.
     pub(super) at: u64,
     /// The times of the next two pages, if they can be read.
     pub(super) next_times: [Option<u64>; 2],
 }
 
-/// Pages that could not be had.
+/// Pages that could not be read.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) kind: LossKind,
@@ -82,10 +82,10 @@ impl Pages {
     pub(super) fn new(input: Input, layout: PageLayout, region: &Region, compression: Compression) -> Pages {
         let source = match compression {
             Compression::None => {
-                let window = (layout.page_size <= Window::LONGEST / PAGES_AT_HAND).then(Window::default);
+                let window = (layout.page_size <= Window::LONGEST / PAGES_SHOWN).then(Window::default);
                 PageSource::Plain { end: region.offset.saturating_add(region.size), window }
             }
-            // Of a CPU without events there is not even the number of chunks.
+            // The region of a CPU without events does not even have the number of chunks.
             _ if region.size == 0 => PageSource::Plain { end: region.offset, window: None },
             _ => PageSource::Chunks(Chunks {
                 left: None,
@@ -98,7 +98,7 @@ impl Pages {
         Pages { input, layout, at: region.offset, released: region.offset, source }
     }
 
-    /// The bytes of the page at `place`, which must be the last one that [`next`](Self::next) gave.
+    /// The bytes of the page at `location`, which must be the last one that [`next`](Self::next) returned.
     #[inline]
     pub(super) fn bytes(&self, location: &PageLocation) -> &[u8] {
         self.all().get(location.bytes.clone()).unwrap_or_default()
@@ -131,11 +131,11 @@ impl Pages {
                     return Some(Err(Unreadable { kind: LossKind::Truncated, parse_error }));
                 }
                 let to = self.at.saturating_add(self.layout.page_size).min(*end).min(file_end);
-                let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_AT_HAND));
+                let (at, ahead) = (self.at, self.layout.page_size.saturating_mul(PAGES_SHOWN));
                 self.at = to;
                 let shown = at.saturating_add(ahead).min(*end).min(file_end);
                 if window.as_mut().is_some_and(|window| !window.show(&self.input, at, shown)) {
-                    // The map has the same bytes, or the same trouble.
+                    // The map has the same bytes, or the same error.
                     *window = None;
                 }
                 let base = window.as_ref().map_or(0, Window::at);
@@ -170,7 +170,7 @@ impl Pages {
 }
 
 impl Chunks {
-    /// Decompresses the next chunk; `None` when there is none.
+    /// Decompresses the next chunk; `None` if there is none.
     fn open_next(&mut self, input: &Input, order: ByteOrder, at: &mut u64) -> Option<Result<(), Unreadable>> {
         self.chunk.clear();
         self.next = 0;
@@ -191,7 +191,7 @@ impl Chunks {
         }
     }
 
-    /// `Err` says whether this is the end of what can be read.
+    /// The `bool` of `Err` is whether nothing more can be read.
     fn read_chunk(&mut self, cut: &mut Cut<'_>) -> Result<bool, (bool, ParseError)> {
         let ends = |parse_error| (true, parse_error);
         let left = match self.left {

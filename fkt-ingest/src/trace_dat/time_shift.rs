@@ -1,4 +1,4 @@
-//! How the clock of a guest's CPUs became the host's: the option `TIME_SHIFT`, which `trace-cmd agent` writes.
+//! The conversion of a guest's clock to the host's: the option `TIME_SHIFT`, written by `trace-cmd agent`.
 //!
 //! ```text
 //!   u64 trace id of the host's file | u32 flags | u32 CPUs | for each CPU:
@@ -24,7 +24,7 @@ pub(super) struct TimeShift {
     cpus: Vec<CpuShift>,
 }
 
-/// The corrections of one CPU, in the order of their times.
+/// The corrections of one CPU, in time order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuShift {
     interpolate: bool,
@@ -70,7 +70,7 @@ impl TimeShift {
 }
 
 impl CpuShift {
-    /// The host's time at this time of the guest's CPU, as trace-cmd computes it.
+    /// The host's time for this time of the guest's CPU, as trace-cmd computes it.
     pub(super) fn to_host(&self, time: u64) -> u64 {
         let [.., before_last, last] = self.samples.as_slice() else {
             let only = self.samples.first().map_or(0, |sample| sample.offset);
@@ -89,7 +89,7 @@ impl CpuShift {
         if !self.interpolate || delta <= 0 {
             return scaled.wrapping_add_signed(from.offset);
         }
-        // 192 bits would be needed for damaged samples; what they give does not matter.
+        // Damaged samples could need 192 bits; their result does not matter.
         let drift = i128::from(to.offset) - i128::from(from.offset);
         let part = (i128::from(time) - i128::from(from.time)).saturating_mul(drift);
         let offset = i128::from(from.offset).saturating_add((part.saturating_add(delta / 2)) / delta);

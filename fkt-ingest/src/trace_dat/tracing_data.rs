@@ -1,4 +1,4 @@
-//! What declares the events: the same bytes in a trace.dat of either version and in a perf.data (`TRACING_DATA`).
+//! The declarations of events: the same bytes in a trace.dat of either version and in a perf.data (`TRACING_DATA`).
 //!
 //! ```text
 //!   header info     "header_page\0" u64 n, n bytes of text; "header_event\0" u64 n, n bytes
@@ -9,7 +9,7 @@
 //!   saved cmdlines  u64 n, n bytes: lines "pid comm"
 //! ```
 //!
-//! Version 6 and perf.data have them in this order; version 7 has a section for each.
+//! Version 6 and perf.data have these parts in this order; version 7 has a section for each.
 
 use sigmund_model::{Loss, LossKind, Lwp, Severity};
 
@@ -19,10 +19,10 @@ use crate::format::{self, EventFormat, EventTable, Machine, Names};
 use crate::losses::kernel_loss;
 use crate::ring_buffer::PageLayout;
 
-/// Rows of losses of one head: a file of nothing but damage could have millions.
+/// Largest number of loss rows of one header: a damaged file could have millions.
 const MAX_LOSSES: usize = 10_000;
 
-/// The declarations, and the names of what the events refer to by number.
+/// The declarations, and the names of numbers that the events contain.
 #[derive(Debug, Default)]
 pub(crate) struct TracingData {
     pub(crate) layout: PageLayout,
@@ -31,17 +31,17 @@ pub(crate) struct TracingData {
     pub(crate) printk_formats: String,
     pub(crate) lwp_names: Vec<(Lwp, String)>,
     pub(crate) losses: Vec<Loss>,
-    /// The file's name, for the text of losses.
+    /// The file's name, for messages.
     pub(crate) name: String,
 }
 
 impl TracingData {
-    /// Nothing yet, of the file `name`, recorded on a machine that lays out its pages like this.
+    /// Empty data of the file `name`, recorded on a machine with this page layout.
     pub(crate) fn new(name: String, layout: PageLayout) -> TracingData {
         TracingData { name, layout, ..TracingData::default() }
     }
 
-    /// All parts but the saved command lines, one after the other. What was read before an error is kept.
+    /// Reads all parts except the saved command lines. What was read before an error is kept.
     pub(crate) fn read_all(&mut self, cut: &mut Cut<'_>) -> Result<(), ParseError> {
         self.header_info(cut)?;
         self.ftrace_events(cut)?;
@@ -50,14 +50,14 @@ impl TracingData {
         self.printk_formats(cut)
     }
 
-    /// All declared events. Numbers of system calls are those of x86-64, or not known.
+    /// All declared events. Numbers of system calls are those of x86-64, or unknown.
     pub(crate) fn table(&self, is_x86_64: bool) -> EventTable {
         let machine = Machine { order: self.layout.order, long_size: self.layout.long_size, is_x86_64 };
         EventTable::new(&self.formats, machine).with_names(Names::parse(&self.kallsyms, &self.printk_formats))
     }
 
-    /// Notes a part that could not be read.
-    pub(crate) fn lose(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
+    /// Records that a part could not be read.
+    pub(crate) fn note_loss(&mut self, kind: LossKind, severity: Severity, parse_error: &ParseError) {
         self.add_loss(kernel_loss(kind, severity, None, format!("{}: {parse_error}", self.name)));
     }
 
@@ -65,7 +65,7 @@ impl TracingData {
         if self.losses.len() < MAX_LOSSES {
             self.losses.push(loss);
         } else if self.losses.len() == MAX_LOSSES {
-            let detail = format!("{}: more of the head is missing or damaged than is listed", self.name);
+            let detail = format!("{}: further losses in the header are not listed", self.name);
             self.losses.push(kernel_loss(LossKind::Damaged, Severity::Serious, None, detail));
         }
     }
@@ -76,11 +76,11 @@ impl TracingData {
         let text = sized_text(cut, "header_page")?;
         match PageLayout::parse(&text, cut.order()) {
             Ok(layout) => self.layout = layout,
-            // Kernels before 2.6.31 had no such file.
+            // Kernels before 2.6.31 do not have this file.
             Err(_) if text.is_empty() => {}
             Err(found) => {
                 let parse_error = before.parse_error("header_page", "the layout of a page".to_owned(), found);
-                self.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+                self.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
         cut.tag(b"header_event\0", "header_event")?;
@@ -105,7 +105,7 @@ impl TracingData {
         Ok(())
     }
 
-    /// One declaration. One that cannot be read costs itself: its records become `unknown`.
+    /// One declaration. If it cannot be read, only its records are affected: they become `unknown`.
     fn event_format(&mut self, cut: &mut Cut<'_>, system: &str) -> Result<(), ParseError> {
         let before = cut.clone();
         match format::event_format(&sized_text(cut, "event format")?) {
@@ -113,7 +113,7 @@ impl TracingData {
             Err(found) => {
                 let expected = "the declaration of an event".to_owned();
                 let parse_error = before.parse_error("event format", expected, format!("{found:?}"));
-                self.lose(LossKind::Damaged, Severity::Gap, &parse_error);
+                self.note_loss(LossKind::Damaged, Severity::Gap, &parse_error);
             }
         }
         Ok(())

@@ -1,23 +1,23 @@
-//! Version 6: everything in one order.
+//! Version 6: all parts in a fixed order.
 //!
 //! ```text
-//!   | common head | header info | ftrace events | events | kallsyms | printk formats | saved cmdlines |
+//!   | common header | header info | ftrace events | events | kallsyms | printk formats | saved cmdlines |
 //!   | u32 CPUs | "options  \0" {u16 id, u32 n, n bytes}… u16 0 | "flyrecord\0" {u64 offset, u64 size} per CPU |
 //!   | u64 n, clock "[x86-tsc]" | … pages at those offsets
 //! ```
 //!
-//! An instance is an option BUFFER: u64 offset, name\0; at the offset, again "flyrecord\0" and a CPU table.
+//! An instance is an option BUFFER: u64 offset, name\0; at the offset there is again "flyrecord\0" and a CPU table.
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
+use super::file_header::FileHeader;
 use super::frames::Compression;
-use super::head::Head;
 use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option, selected_clock};
 use crate::cut::Cut;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
+pub(super) fn read(input: &Input, head: &FileHeader, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let mut metadata = Metadata::new(input.name(), head);
     metadata
         .read_v6(input, &mut cut)
@@ -57,7 +57,7 @@ impl Metadata {
         for (at, name) in instances {
             match cpu_table(&mut Cut::of_file(input.bytes(), at).with_order(cut.order()), cpus) {
                 Ok(regions) => self.add_buffer(name, regions),
-                Err(parse_error) => self.lose(LossKind::Truncated, Severity::Serious, &parse_error),
+                Err(parse_error) => self.note_loss(LossKind::Truncated, Severity::Serious, &parse_error),
             }
         }
         Ok(())

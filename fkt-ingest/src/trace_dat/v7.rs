@@ -1,7 +1,7 @@
 //! Version 7: sections, found through options.
 //!
 //! ```text
-//!   | common head | compression\0 | its version\0 | u64 offset of the first options section | sections …
+//!   | common header | compression\0 | its version\0 | u64 offset of the first options section | sections …
 //!
 //!   section   | u16 id | u16 flags | u32 name | u64 size in the file | content
 //!               flags bit 0: the content is | u32 compressed size | u32 size | zstd frame |
@@ -11,18 +11,18 @@
 //!   BUFFER    u64 offset of its section, name\0, clock\0, u32 page size, u32 n, n × {u32 cpu, u64 offset, u64 size}
 //! ```
 //!
-//! All offsets count from the start of the file. trace-cmd writes the BUFFER options after the pages, so a
-//! file that was cut off has lost them; ours has them before. Where the options end early, the sections are walked
-//! one after the other, as both writers put them: what declares the events is found that way, and options that
-//! nothing refers to any more; pages without their BUFFER option are not, for nothing else says whose they are.
+//! All offsets are from the start of the file. trace-cmd writes the BUFFER options after the pages, so a truncated file
+//! does not have them; our recorder writes them before. If the options end early, the sections are read one after the
+//! other, in the order in which both writers put them. This finds the declarations of events, and options that nothing
+//! refers to any more, but not pages without their BUFFER option, because nothing else identifies them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use sigmund_model::{Cpu, LossKind, Severity};
 
+use super::file_header::FileHeader;
 use super::frames::{Compression, Frames};
-use super::head::Head;
 use super::metadata::{Buffer, MAX_REGIONS, Metadata, Region, option};
 use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, ParseError};
@@ -40,22 +40,22 @@ pub(crate) mod section {
     pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
     pub(super) const BUFFER_TEXT: u16 = 22;
-    /// Ids of later writers (BTF, boot, modules); a larger number is no section.
+    /// Largest id of a section, including those of later writers (BTF, boot, modules).
     pub(super) const MOST: u16 = 64;
 }
 
 const COMPRESSED: u16 = 1;
 
-/// No real file has so many; a damaged one may have a loop, or a section at every byte.
+/// No real file has that many; a damaged one may have a loop, or a section at every byte.
 const MAX_SECTIONS: usize = 1000;
 
-/// All sections but the pages, decompressed: no real file has so many bytes of them.
+/// Largest decompressed size of all sections except pages. No real file exceeds it.
 const MOST_BYTES: u64 = 128 << 20;
 
-/// Of one options section; real ones have some kilobytes.
+/// Largest size of one options section; real ones have some kilobytes.
 const MOST_OPTIONS: usize = 8 << 20;
 
-pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metadata, Error> {
+pub(super) fn read(input: &Input, head: &FileHeader, mut cut: Cut<'_>) -> Result<Metadata, Error> {
     let fail = |kind| move |parse_error| Error::at(kind, input.path(), parse_error);
     let before = cut.clone();
     let name = cut.text("compression").map_err(fail(ErrorKind::Damaged))?;
@@ -70,42 +70,42 @@ pub(super) fn read(input: &Input, head: &Head, mut cut: Cut<'_>) -> Result<Metad
     let metadata = Metadata { compression, ..Metadata::new(input.name(), head) };
     let (order, read) = (head.order, BTreeSet::new());
     let mut sections =
-        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, at_hand: 0 };
+        Sections { input, order, compression, metadata, read, bytes: 0, regions: 0, readable: 0 };
     if let Err((at, parse_error)) = sections.follow_options(first) {
         sections.walk(cut.at());
-        if sections.at_hand == 0 {
+        if sections.readable == 0 {
             return Err(fail(ErrorKind::Damaged)(parse_error));
         }
         let kind = if at >= input.len() { LossKind::Truncated } else { LossKind::Damaged };
-        sections.metadata.lose(kind, Severity::Serious, &parse_error);
+        sections.metadata.note_loss(kind, Severity::Serious, &parse_error);
     }
     let mut metadata = sections.metadata;
     if metadata.buffers.is_empty() {
         let parse_error =
             cut.parse_error("BUFFER option", "where the events are".to_owned(), "none".to_owned());
-        metadata.lose(LossKind::Truncated, Severity::Serious, &parse_error);
+        metadata.note_loss(LossKind::Truncated, Severity::Serious, &parse_error);
     }
     Ok(metadata)
 }
 
-/// Finds sections, and keeps what they say.
+/// Finds sections, and keeps their content.
 struct Sections<'a> {
     input: &'a Input,
     order: ByteOrder,
     compression: Compression,
     metadata: Metadata,
-    /// Offsets of the sections that were read: each is read once.
+    /// Offsets of the sections that were read, so that each is read once.
     read: BTreeSet<u64>,
     /// Bytes of content so far.
     bytes: u64,
     /// CPUs of the buffers so far.
     regions: usize,
-    /// How many sections could be read.
-    at_hand: usize,
+    /// The number of readable sections.
+    readable: usize,
 }
 
 impl<'a> Sections<'a> {
-    /// Reads the options from `at` on; fails with the offset of the section that is not there.
+    /// Reads the options from `at` on; an error includes the offset of the missing section.
     fn follow_options(&mut self, mut at: u64) -> Result<(), (u64, ParseError)> {
         while at != 0 && self.read.len() < MAX_SECTIONS && !self.read.contains(&at) {
             at = self.options(at).map_err(|parse_error| (at, parse_error))?;
@@ -125,7 +125,7 @@ impl<'a> Sections<'a> {
                 return option.u64("offset of the next options");
             }
             if let Err(parse_error) = self.option(id, option) {
-                self.metadata.lose(LossKind::Damaged, Severity::Serious, &parse_error);
+                self.metadata.note_loss(LossKind::Damaged, Severity::Serious, &parse_error);
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Sections<'a> {
             section::BUFFER_TEXT => {
                 let found = "a buffer of text (latency tracer)".to_owned();
                 let parse_error = option.parse_error("BUFFER_TEXT", "a buffer of records".to_owned(), found);
-                self.metadata.lose(LossKind::NotRecorded, Severity::Note, &parse_error);
+                self.metadata.note_loss(LossKind::NotRecorded, Severity::Note, &parse_error);
                 Ok(())
             }
             _ => self.metadata.option(id, option),
@@ -174,19 +174,19 @@ impl<'a> Sections<'a> {
             let (offset, size) = (option.u64("CPU table")?, option.u64("CPU table")?);
             regions.push(Region { cpu, offset, size });
         }
-        // One more, so that buffers without CPUs count, too.
+        // Counts one more, so that buffers without CPUs are limited as well.
         self.regions += regions.len() + 1;
         if self.regions > MAX_REGIONS {
             let expected = format!("at most {MAX_REGIONS} CPUs of all buffers");
             return Err(before.parse_error("BUFFER", expected, format!("{}", self.regions)));
         }
-        // What is compressed says the head of the section, and the pages themselves do not need it otherwise.
-        let head = self.section_head(at, section::FLYRECORD, "buffer");
+        // The section's header has the compression flag; the pages do not need the header otherwise.
+        let head = self.section_header(at, section::FLYRECORD, "buffer");
         let compressed =
             head.as_ref().map_or(self.compression != Compression::None, |(head, _)| head.compressed);
         if let Err(parse_error) = head {
             let kind = if at >= self.input.len() { LossKind::Truncated } else { LossKind::Damaged };
-            self.metadata.lose(kind, Severity::Serious, &parse_error);
+            self.metadata.note_loss(kind, Severity::Serious, &parse_error);
         }
         let compression = if compressed { self.compression } else { Compression::None };
         let clock = (!clock.is_empty()).then_some(clock);
@@ -194,17 +194,17 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// Reads section after section from `at`, as far as one follows the other; those that were read are skipped.
+    /// Reads consecutive sections from `at` on; those that were already read are skipped.
     fn walk(&mut self, mut at: u64) {
         for _ in 0..MAX_SECTIONS {
             let mut cut = self.cut(at);
             let (Ok(id), Ok(flags)) = (cut.u16("section"), cut.u16("section")) else { return };
             let (Ok(_), Ok(size)) = (cut.u32("section"), cut.u64("section")) else { return };
-            // A section that was being written has no size yet; nothing after it can be found.
+            // A section that was being written has no size yet, so nothing after it can be found.
             let known = id <= section::MOST && flags & !COMPRESSED == 0;
             let Some(next) = cut.at().checked_add(size).filter(|_| known && size > 0) else { return };
             if !self.read.contains(&at) {
-                // Nothing refers to what cannot be read here; its absence is a loss already.
+                // Nothing refers to a section that cannot be read here, and its absence is already a loss.
                 let _ = match id {
                     section::OPTIONS => self.options(at).map(|_| ()),
                     section::HEADER_INFO..=section::CMDLINES => self.named_section(at, id),
@@ -219,13 +219,13 @@ impl<'a> Sections<'a> {
         Cut::of_file(self.input.bytes(), at).with_order(self.order)
     }
 
-    /// The head of a section that must be of this id, and what follows it.
-    fn section_head(
+    /// The header of a section, which must have this id, and the bytes after it.
+    fn section_header(
         &self,
         at: u64,
         id: u16,
         part: &'static str,
-    ) -> Result<(SectionHead, Cut<'a>), ParseError> {
+    ) -> Result<(SectionHeader, Cut<'a>), ParseError> {
         let mut cut = self.cut(at);
         let found = cut.u16(part)?;
         if found != id {
@@ -233,13 +233,13 @@ impl<'a> Sections<'a> {
         }
         let flags = cut.u16(part)?;
         cut.u32(part)?;
-        let head = SectionHead { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? };
+        let head = SectionHeader { compressed: flags & COMPRESSED != 0, size: cut.u64(part)? };
         Ok((head, cut))
     }
 
-    /// The content of a section that is no buffer, decompressed if need be.
+    /// The content of a section other than a buffer, decompressed if necessary.
     fn content(&mut self, at: u64, id: u16, part: &'static str) -> Result<Cow<'a, [u8]>, ParseError> {
-        let (head, mut cut) = self.section_head(at, id, part)?;
+        let (head, mut cut) = self.section_header(at, id, part)?;
         let before = cut.clone();
         let content = if head.compressed {
             let (compressed, size) = (cut.u32(part)?, cut.u32(part)?);
@@ -262,12 +262,12 @@ impl<'a> Sections<'a> {
             return Err(before.parse_error(part, expected, format!("{}", self.bytes)));
         }
         self.read.insert(at);
-        self.at_hand += 1;
+        self.readable += 1;
         Ok(content)
     }
 }
 
-struct SectionHead {
+struct SectionHeader {
     compressed: bool,
     size: u64,
 }

@@ -1,12 +1,11 @@
-//! Files that were cut off, and files with flipped bits: no panic, no error without reason, and what is
-//! readable is kept.
+//! Truncated files, and files with flipped bits: no panic, no unfounded error, and everything readable is kept.
 
 use fkt_ingest::TraceDat;
 use sigmund_model::{LossKind, Ticks};
 
 use crate::fixture;
 
-/// Opens and drains; returns events and losses, or `None` if the head is refused.
+/// Opens and drains; returns events and losses, or `None` if the header is refused.
 fn try_all(dir: &tempfile::TempDir, bytes: &[u8]) -> Option<(usize, usize)> {
     let trace = TraceDat::open(&fixture::file(dir, "damaged.dat", bytes)).ok()?;
     let (streams, losses) = fixture::drain_trace(&trace);
@@ -58,7 +57,7 @@ fn a_damaged_page_costs_that_page_and_one_row() {
     let trace = TraceDat::open(&fixture::file(&dir, "whole.dat", &whole)).unwrap();
     let (intact, _) = fixture::drain_trace(&trace);
 
-    // Page borders: every event of CPU 0 that is the first of a page has the page's time.
+    // Page boundaries: the first event of each page of CPU 0 has the page's time.
     let is_time = |at: usize, tick: Ticks| whole[at..at + 8] == tick.0.to_le_bytes();
     let pages: Vec<usize> = (0..whole.len() / 4096)
         .map(|p| p * 4096)
@@ -73,7 +72,7 @@ fn a_damaged_page_costs_that_page_and_one_row() {
     let trace = TraceDat::open(&fixture::file(&dir, "damaged.dat", &bytes)).unwrap();
     let (damaged, losses) = fixture::drain_trace(&trace);
     assert_eq!(losses.iter().filter(|l| l.kind == LossKind::Damaged).count(), 2, "{losses:#?}");
-    assert!(losses[1].detail.contains(&format!("damaged.dat: cpu 0: at byte {} (page head)", pages[5])));
+    assert!(losses[1].detail.contains(&format!("damaged.dat: cpu 0: at byte {} (page header)", pages[5])));
     let per_page = intact[0].len() / pages.len();
     let lost = intact[0].len() - damaged[0].len();
     assert!(lost > 0 && lost < 4 * per_page, "{lost} of {} events lost", intact[0].len());

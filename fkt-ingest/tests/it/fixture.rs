@@ -29,7 +29,7 @@ pub(crate) fn drain(stream: &mut impl EventStream) -> Vec<Event> {
     events
 }
 
-/// All events and losses of a trace, CPU by CPU; the losses of the head come last.
+/// All events and losses of a trace, CPU by CPU, followed by the losses of the header.
 pub(crate) fn drain_trace(trace: &TraceDat) -> (Vec<Vec<Event>>, Vec<Loss>) {
     let mut losses = Vec::new();
     let mut all = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn drain_trace(trace: &TraceDat) -> (Vec<Vec<Event>>, Vec<Loss>) {
     (all, losses)
 }
 
-/// xorshift64: the same flips every time.
+/// xorshift64: the same flips in every run.
 pub(crate) fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -1,5 +1,5 @@
-//! Every event that a kernel declares, filled with numbers and texts at random: its sentence must be the one that
-//! trace-cmd prints.
+//! Every event that a kernel declares, filled with random numbers and texts: its line must be the one that trace-cmd
+//! prints.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ fn declared(format: &str) -> Vec<Declared<'_>> {
         .collect()
 }
 
-/// A record of this event. Numbers of one and two bytes have their highest bit clear, and so have those of four:
-/// libtraceevent 1.7.1 takes signed fields for unsigned ones.
+/// A record of this event. Numbers of one, two and four bytes have their highest bit clear, because libtraceevent 1.7.1
+/// treats signed fields as unsigned.
 fn record(format: &str, time: u64, random: &mut Random) -> (String, Record) {
     let value = |key: &str| format.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim().to_owned();
     let fields = declared(format);
@@ -65,7 +65,7 @@ fn record(format: &str, time: u64, random: &mut Random) -> (String, Record) {
             }
         } else {
             let mut number = some_bytes(random, field.size);
-            // Mostly small, so that flags and symbols meet their names.
+            // Usually small, so that flags and symbols have names.
             if matches!(field.size, 1 | 2 | 4 | 8) && !field.declaration.contains('[') {
                 let small = random.below(4) != 0;
                 let most = if small { 40 } else { 1 << (8 * field.size.min(6) - 1) };
@@ -96,7 +96,7 @@ fn every_event_of_a_kernel_is_printed_as_trace_cmd_prints_it() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut tally = Tally::default();
-    // A file for each folder: trace-cmd dies of some events.
+    // A file for each folder, because trace-cmd crashes on some events.
     for system in by_system(declarations()) {
         tally.compare(&dir, system);
     }
@@ -108,11 +108,11 @@ fn every_event_of_a_kernel_is_printed_as_trace_cmd_prints_it() {
     let unexplained: Vec<&String> = tally.different.keys().filter(|name| !explained(name)).collect();
     assert!(unexplained.is_empty(), "{unexplained:?}");
     assert!(tally.same > 6800, "{} lines compared", tally.same);
-    // It cannot parse these itself, or shows them in several lines.
+    // trace-cmd cannot parse these itself, or shows them in several lines.
     assert!(tally.not_parsed <= 51 && tally.unreported <= 9, "{} {}", tally.not_parsed, tally.unreported);
 }
 
-/// Where libtraceevent 1.7.1 is not followed, and why.
+/// Deliberate differences from libtraceevent 1.7.1, and the reasons.
 const DIFFERENT: [(&str, &[&str]); 6] = [
     (
         "names of an enum that the kernel did not resolve: it takes them for 0, or prints the first for 0; here they \
@@ -133,7 +133,7 @@ const DIFFERENT: [(&str, &[&str]); 6] = [
         "C's precedence: it computes a - b + c as a - (b + c), and a & (b | c) as (a & b) | c",
         &["btrfs:raid56_", "timer:timer_start"],
     ),
-    ("bytes behind the end of the field", &["kvm:kvm_emulate_insn", "neigh:neigh_"]),
+    ("bytes after the end of the field", &["kvm:kvm_emulate_insn", "neigh:neigh_"]),
     ("characters in quotes: it prints >c<", &["tcp:tcp_ao_", "tcp:tcp_hash_"]),
     ("%*pbl of a field: it prints (nil)bl", &["sched:sched_skip_cpuset_numa"]),
     ("the flag of bit 63: it prints it always", &["xfs:xfs_exch"]),

@@ -1,4 +1,4 @@
-//! ftrace's text: what the binary reader says of the same events, what the lines say themselves, and damaged texts.
+//! ftrace's text: compared with the binary reader's events, with the lines themselves, and damaged.
 
 use std::fs;
 use std::io::Read;
@@ -34,7 +34,7 @@ fn open(text: &str) -> Box<dyn TraceFile> {
     from_bytes("made.txt", text.as_bytes().to_vec()).unwrap()
 }
 
-/// The only events of the only CPU.
+/// The events of the single CPU.
 fn events_of(text: &str) -> (Vec<EventType>, Vec<Event>) {
     let trace = open(text);
     let (mut cpus, losses) = drain(trace.as_ref());
@@ -43,7 +43,7 @@ fn events_of(text: &str) -> (Vec<EventType>, Vec<Event>) {
     (events.iter().map(|e| trace.event_types()[e.kind as usize].clone()).collect(), events)
 }
 
-/// A number is the same; a text of the binary's is that of the text, where it has the field.
+/// Numbers are equal; a text of the binary is equal to that of the text, if it has the field.
 fn compare_params(text: (&EventType, &Event), binary: (&EventType, &Event)) -> usize {
     let mut compared = 0;
     for (field, param) in text.0.fields.iter().zip(text.1.params.iter()) {
@@ -66,7 +66,8 @@ fn compare_params(text: (&EventType, &Event), binary: (&EventType, &Event)) -> u
     compared
 }
 
-/// Same events in the same order, with the same time as far as it is printed, LWP, name, effect and fields.
+/// Same events in the same order, with the same LWP, name, effect and fields, and the same time as far as it is
+/// printed.
 fn compare(
     text: &[Event],
     text_types: &[EventType],
@@ -90,7 +91,7 @@ fn compare(
     compared
 }
 
-/// trace-cmd exchanges the letters X and Z of a dead task; the states that they mean are the same.
+/// trace-cmd swaps the letters X and Z of a dead task; both mean the same state.
 fn without_letters(effect: Effect) -> Effect {
     match effect {
         Effect::KernelSwitch { prev, prev_state, next } => {
@@ -156,7 +157,7 @@ const TRACE: &str = "\
 ";
 
 #[test]
-fn the_kernels_text_says_who_runs_and_in_what() {
+fn the_kernels_text_has_the_lwp_and_the_context_of_each_event() {
     let (types, events) = events_of(TRACE);
     let effects: Vec<Effect> = events.iter().map(|event| event.effect).collect();
     let switch = Effect::KernelSwitch {
@@ -191,7 +192,7 @@ fn the_kernels_text_says_who_runs_and_in_what() {
     assert!(trace.facts().contains(&("cpus".to_owned(), "2".to_owned())));
 }
 
-// Without flags, entries and exits say what a CPU is in.
+// Without flags, entries and exits determine the context of a CPU.
 #[test]
 fn a_text_without_flags_shows_interrupts_by_their_entries_and_exits() {
     let (_, events) = events_of(
@@ -236,12 +237,12 @@ fn lost_events_are_rows_between_the_lines_around_them() {
          \x20 a-1 [000] 1.5: x: y=1\n  a-1 [001] 1.6: x: y=1\nCPU:0 [LOST 12 EVENTS]\n  a-1 [000] 1.7: x: y=1\n",
     );
     let (_, losses) = drain(trace.as_ref());
-    let told: Vec<_> = losses.iter().map(|l| (l.kind, l.count, l.from, l.to)).collect();
+    let rows: Vec<_> = losses.iter().map(|l| (l.kind, l.count, l.from, l.to)).collect();
     let lost = (LossKind::Dropped, Some(12), Some(Ticks(1_500_000_000)), Some(Ticks(1_700_000_000)));
-    assert_eq!(told, [(LossKind::Overwritten, Some(100), None, None), lost]);
+    assert_eq!(rows, [(LossKind::Overwritten, Some(100), None, None), lost]);
 }
 
-// A gap after each of 3000 events: the first thousand are told one by one, the last of them with all that follow.
+// A gap after each of 3000 events: the first thousand have a row each, the last of which includes all that follow.
 #[test]
 fn gaps_without_end_are_counted_and_do_not_fill_the_memory() {
     let text: String =
@@ -260,9 +261,9 @@ fn a_damaged_line_costs_itself_and_is_counted() {
     let trace = open(&text);
     let (cpus, losses) = drain(trace.as_ref());
     assert_eq!(cpus[0].1.len(), 3);
-    let told: Vec<_> = losses.iter().map(|l| (l.kind, l.count)).collect();
+    let rows: Vec<_> = losses.iter().map(|l| (l.kind, l.count)).collect();
     let (damaged, cut) = ((LossKind::Damaged, Some(1)), (LossKind::Truncated, Some(1)));
-    assert_eq!(told, [damaged, damaged, cut]);
+    assert_eq!(rows, [damaged, damaged, cut]);
     assert!(
         losses[0].detail.starts_with("made.txt: at byte 24 (line): expected comm-pid [cpu]"),
         "{losses:?}"
@@ -338,7 +339,7 @@ fn flipped_bits_and_endless_lines_cost_no_more_than_their_lines() {
             "{events} events of {lines} lines"
         );
     }
-    // Names, fields, CPUs and lines without end.
+    // Unlimited names, fields, CPUs and lines.
     let long =
         |unit: &str| format!("  a-1 [000] 1.5: x: y=1\n  a-1 [000] 1.6: x: {}\n", unit.repeat(200_000));
     for text in [long("a=b "), long("z"), long("["), long("k="), long("a-1 [000] "), "[0] ".repeat(100_000)] {
@@ -357,7 +358,7 @@ fn flipped_bits_and_endless_lines_cost_no_more_than_their_lines() {
 struct Instance(PathBuf);
 
 impl Instance {
-    /// Records for 50 ms. `None` where tracefs does not allow it, and says so.
+    /// Records for 50 ms. `None`, with a message, if tracefs does not permit it.
     fn record(name: &str, clock: &str) -> Option<Instance> {
         let tracefs = Path::new("/sys/kernel/tracing");
         if !tracefs.join("instances").exists() {
@@ -383,19 +384,19 @@ impl Instance {
         fs::write(self.0.join(file), value).unwrap_or_else(|e| panic!("{file}: {e}"));
     }
 
-    /// The text of the buffer, which stays as it is.
+    /// The text of the buffer, which keeps its content.
     fn text(&self) -> Vec<u8> {
         fs::read(self.0.join("trace")).unwrap()
     }
 
-    /// The same by `trace_pipe`, which empties the buffer.
+    /// The same from `trace_pipe`, which empties the buffer.
     fn piped(&self) -> Vec<u8> {
         use std::os::unix::fs::OpenOptionsExt;
         let flags = libc_nonblock();
         let mut pipe =
             fs::OpenOptions::new().read(true).custom_flags(flags).open(self.0.join("trace_pipe")).unwrap();
         let mut text = Vec::new();
-        // It would wait for more; that is an error here.
+        // It would wait for more, which is an error here.
         let _ = pipe.read_to_end(&mut text);
         text
     }
@@ -452,13 +453,13 @@ fn trace_pipe_reads_as_trace_does_with_and_without_its_columns() {
         let trace = from_bytes("trace", text).unwrap();
         let (cpus, losses) = drain(trace.as_ref());
         assert_eq!(losses, []);
-        let said = |event: &Event| {
+        let content = |event: &Event| {
             let ty = &trace.event_types()[event.kind as usize];
             let params: Vec<String> = event.params.iter().map(|param| param.to_string()).collect();
             (event.tick, event.lwp, ty.name.clone(), params)
         };
         cpus.iter()
-            .map(|(cpu, events)| (*cpu, events.iter().map(said).collect()))
+            .map(|(cpu, events)| (*cpu, events.iter().map(content).collect()))
             .collect::<Vec<(Cpu, Vec<_>)>>()
     };
     let with_flags = read(instance.text());

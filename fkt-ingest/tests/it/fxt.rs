@@ -1,4 +1,4 @@
-//! Traces of FxT: what `fxt_print` says of them, what the records of made ones say, and damaged ones.
+//! FxT traces: compared with the output of `fxt_print`, generated ones, and damaged ones.
 
 use std::process::Command;
 
@@ -39,8 +39,8 @@ fn printed(event: &Event) -> Vec<String> {
     event.params.iter().map(|param| param.to_string()).collect()
 }
 
-/// `1578828408460u [ 0] 4294967295 fffc(0) fut_calibrate0  1  2`: tick, tid, CPU, code and number of
-/// arguments, name, arguments. The CPU is -1 where it is not known.
+/// `1578828408460u [ 0] 4294967295 fffc(0) fut_calibrate0  1  2`: tick, tid, CPU, code and number of arguments, name,
+/// arguments. The CPU is -1 if unknown.
 #[derive(Debug)]
 struct Line {
     tick: u64,
@@ -64,7 +64,7 @@ fn line(line: &str) -> Option<Line> {
     let cpu = columns.next()?.trim().parse().ok()?;
     let (code, len) = columns.next()?.trim().strip_suffix(')')?.split_once('(')?;
     let name = columns.next()?.trim().to_owned();
-    // The name of a thread stands behind its number.
+    // The name of a thread follows its number.
     let args = if name == "fut_set_thread_name" { Vec::new() } else { columns.map_while(hex).collect() };
     Some(Line {
         tick: tick.trim().parse().ok()?,
@@ -91,7 +91,7 @@ fn compare(trace: &dyn TraceFile, events: &[Event], lines: &[Line], made: Made) 
         }
         match made.kernel {
             true => assert_eq!(event.cpu.unwrap().0, line.cpu, "{line:?}"),
-            // `fxt_print` reads the thread of records of 32 bits as part of a larger number.
+            // `fxt_print` reads the thread of 32-bit records as part of a larger number.
             false if !made.wide => {}
             false => {
                 let id = if let Reported::Some(Thread(id)) = event.thread { id } else { 0 };
@@ -105,7 +105,7 @@ fn compare(trace: &dyn TraceFile, events: &[Event], lines: &[Line], made: Made) 
     }
 }
 
-/// `fxt_print` does not turn the bytes of arguments round.
+/// `fxt_print` does not swap the bytes of arguments.
 fn compare_args(event: &Event, line: &Line, made: Made) {
     let turned = |arg: u64| match (made.big_endian, made.wide) {
         (false, _) => arg,
@@ -253,7 +253,7 @@ fn events_are_named_by_a_header_or_a_toml() {
     assert_eq!(types[0].name, "received");
     assert_eq!(printed(&events[0]), ["12", "778", "a message"]);
     assert_eq!(events[0].lwp, Some(Lwp(778)));
-    // What the declaration leaves out is kept.
+    // Arguments without a declaration are kept.
     assert_eq!(printed(&events[1]), ["-1", "5"]);
     assert_eq!(types[1].fields[1].name, "arg1");
 }
@@ -282,19 +282,19 @@ fn lwps_and_threads_of_pm2_are_followed() {
     let switches =
         |event: &Event| matches!(event.effect, Effect::UserSwitch { next: Some(Thread(t)), .. } if t == b);
     assert!(switches(&events[3]));
-    // What runs between the record of the switch and the switch is no evidence of who is mounted.
+    // Records between that of the switch and the switch itself do not show which thread is mounted.
     assert_eq!((events[4].thread, events[5].thread), (Reported::Nothing, Reported::Some(Thread(b))));
 }
 
 #[test]
-fn starpu_says_the_kernels_id_of_an_lwp() {
+fn starpu_records_the_kernels_id_of_an_lwp() {
     let (_, events) = whole(USER.file(&[record(10, 0, 0xfff6, &[3, 4711])]));
     assert_eq!((events[0].lwp, events[0].effect), (Some(Lwp(4711)), Effect::None));
 }
 
 // CPU 0: 777 calls the system, an interrupt comes and ends, the call ends; 777 → 778; 778 → idle.
 #[test]
-fn the_kernels_records_say_who_runs_and_which_interrupt_it_is_in() {
+fn the_kernels_records_have_the_running_lwp_and_its_interrupts() {
     let records = [
         record(10, 777, 4, &[]),
         record(11, 777, 0x220 + 24, &[]),
@@ -336,7 +336,7 @@ fn a_function_that_was_traced_has_its_name() {
     assert_eq!(printed(&events[1]), [0x40_2000.to_string()]);
 }
 
-// A thread got its place before another one, and read the clock after it.
+// A thread reserved its space before another one, and read the clock after it.
 #[test]
 fn records_come_in_the_order_of_their_ticks() {
     let (_, events) =
@@ -358,7 +358,7 @@ fn slots_that_were_never_written_are_a_loss_and_the_records_after_them_are_kept(
     assert!(losses[0].detail.ends_with("found 72 bytes that were never written"), "{}", losses[0].detail);
 }
 
-/// Opens and drains: events and losses, or `None` if the head is refused.
+/// Opens and drains: events and losses, or `None` if the header is refused.
 fn try_all(bytes: &[u8]) -> Option<(usize, Vec<Loss>)> {
     let trace = match from_bytes("damaged.fxt", bytes.to_vec()) {
         Ok(trace) => trace,
@@ -413,7 +413,7 @@ fn flipped_bits_of_a_trace_of_fxt_do_no_more_than_cost_records() {
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             let events = try_all(&bytes).map_or(0, |(events, _)| events);
-            // Arguments that are taken for records are small ones.
+            // Arguments that are mistaken for records are small.
             assert!(events < 200, "{events} events of 60");
         }
     }

@@ -1,4 +1,4 @@
-//! A program that is linked with libfxt, recorded here and now.
+//! A program linked with libfxt, recorded during the test.
 
 use std::process::{Command, Stdio};
 

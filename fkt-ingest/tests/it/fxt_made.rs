@@ -1,6 +1,6 @@
-//! Makes traces of FxT, in each byte order and word size.
+//! Generates FxT traces, in each byte order and word size.
 
-/// How a trace is made.
+/// Parameters of a generated trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub(crate) big_endian: bool,
@@ -9,7 +9,7 @@ pub(crate) struct Made {
     pub(crate) kernel: bool,
 }
 
-/// A record; of the kernel's, `id` is the pid, and `code` may be an unshifted one.
+/// A record; for the kernel's, `id` is the pid, and `code` may be an unshifted one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) tick: u64,
@@ -23,7 +23,7 @@ pub(crate) fn record(tick: u64, id: u64, code: u64, args: &[u64]) -> Record {
     Record { tick, id, cpu: 0, code, args: args.to_vec() }
 }
 
-/// Jiffies at the start: of a kernel of 250 Hz that is up for 1000 s.
+/// Jiffies at the start of a kernel of 250 Hz that has been up for 1000 s.
 pub(crate) const START_JIFFIES: u64 = ((1 << 32) - 300 * 250) * 100 / 250 + 100_000;
 pub(crate) const PROCESS: u32 = 777;
 const PAGE: usize = 4096;
@@ -56,7 +56,7 @@ impl Made {
         bytes
     }
 
-    /// Two CPUs of 2600 MHz; an interrupt, a function and two processes, if they are to have names.
+    /// Two CPUs of 2600 MHz; optionally names of an interrupt, a function and two processes.
     fn infos(self, names: bool) -> Vec<u8> {
         let u32s = |numbers: &[u32]| numbers.iter().flat_map(|n| self.u32(*n)).collect::<Vec<u8>>();
         let u64s = |numbers: &[u64]| numbers.iter().flat_map(|n| self.u64(*n)).collect::<Vec<u8>>();
@@ -102,7 +102,7 @@ impl Made {
         bytes
     }
 
-    /// Kernel records stand in pages, user records one after the other.
+    /// Kernel records are in pages, user records one after the other.
     fn records(self, records: &[Record]) -> Vec<u8> {
         if !self.kernel {
             return records.iter().flat_map(|record| self.record(record)).collect();
@@ -128,12 +128,12 @@ impl Made {
         bytes
     }
 
-    /// A whole file.
+    /// A complete file.
     pub(crate) fn file(self, records: &[Record]) -> Vec<u8> {
         self.file_of(self.block_type(), &self.records(records))
     }
 
-    /// A file that libfxt reads in either byte order: it does not turn the numbers round that stand before names.
+    /// A file that libfxt reads in either byte order: it does not swap the numbers before names.
     pub(crate) fn file_without_names(self, records: &[Record]) -> Vec<u8> {
         let block = self.block(self.block_type(), &self.records(records));
         [self.machine(), self.infos(false), block].concat()

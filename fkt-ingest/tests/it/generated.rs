@@ -1,5 +1,5 @@
-//! Files from known events, in every byte order, word size, version, page size and compression: what is read must be
-//! what was written, and `trace-cmd report` must read the same.
+//! Files from known events, in every byte order, word size, version, page size and compression: the reader must return
+//! the events, and `trace-cmd report` must read the same.
 
 use std::path::Path;
 use std::process::Command;
@@ -200,7 +200,7 @@ fn every_byte_order_word_size_page_size_and_compression_reads_as_it_was_written(
             same_events(found, known, shape);
         }
         assert_eq!(trace.lwp_names(), [(Lwp(7), "seven".to_owned()), (Lwp(8), "eight of".to_owned())]);
-        // Version 6 keeps one clock; version 7 one for each buffer.
+        // Version 6 stores one clock; version 7 one for each buffer.
         let clocks: Vec<ClockDomain> = TraceFile::streams(&trace).iter().map(|s| s.clock).collect();
         let aside = if shape.version == 6 { ClockDomain::Tsc } else { ClockDomain::Monotonic };
         assert_eq!(clocks, [ClockDomain::Tsc, ClockDomain::Tsc, aside, aside], "{shape:?}");
@@ -224,7 +224,7 @@ pub(crate) fn reported(path: &Path) -> (Vec<report::Line>, String) {
     (report::parse(&text).0, text)
 }
 
-/// One buffer's events as lines: name, task and sentence, CPU by CPU.
+/// One buffer's events as lines: name, task and text, CPU by CPU.
 pub(crate) fn printed(trace: &TraceDat, buffer: &str) -> Vec<Vec<(String, u32, String)>> {
     let mut cpus = Vec::new();
     for mut stream in trace.streams().into_iter().filter(|s| s.buffer() == buffer) {
@@ -246,7 +246,7 @@ fn trace_cmd_reads_the_generated_files_the_same_way() {
         return skipped("trace-cmd is not installed");
     }
     let mut streams = known(&mut Random(0x5eed_0002));
-    // libtraceevent 1.7.1 takes every field of 8 or 16 bits for an unsigned one.
+    // libtraceevent 1.7.1 treats every field of 8 or 16 bits as unsigned.
     streams.iter_mut().flatten().for_each(|known| known.b &= 0x7f);
     let dir = tempfile::tempdir().unwrap();
     // Debian's trace-cmd 3.1.6 is built without zlib.
@@ -332,7 +332,7 @@ fn time_offsets_are_added_to_nanoseconds_and_a_date_makes_them_wall_time() {
     }
 }
 
-// The guest's clock is 100 ns behind at 1000, and 300 at 3000.
+// The guest's clock is 100 ns slow at 1000, and 300 at 3000.
 #[test]
 fn a_guests_time_becomes_the_hosts_when_asked_for() {
     let shape = Shape::PLAIN;
@@ -378,7 +378,7 @@ fn unknown_options_are_skipped() {
     }
 }
 
-// | head | declarations | options | pages | options with BUFFER |
+// | header | declarations | options | pages | options with BUFFER |
 //                                  ^ cut      ^ cut
 #[test]
 fn a_version_7_file_without_its_last_options_keeps_what_declares_the_events() {
@@ -394,8 +394,8 @@ fn a_version_7_file_without_its_last_options_keeps_what_declares_the_events() {
             let trace = TraceDat::open(&fixture::file(&dir, "cut.dat", &whole[..cut])).unwrap();
             assert!(trace.event_types().iter().any(|ty| ty.name == "sizes"), "{compression} cut at {cut}");
             assert_eq!(trace.lwp_names(), [(Lwp(7), "seven".to_owned())]);
-            let said: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
-            assert!(said.iter().any(|said| said.contains("where the events are")), "{said:?}");
+            let details: Vec<&str> = trace.losses().iter().map(|loss| loss.detail.as_str()).collect();
+            assert!(details.iter().any(|detail| detail.contains("where the events are")), "{details:?}");
             assert!(TraceFile::streams(&trace).is_empty());
         }
     }

@@ -1,5 +1,5 @@
-//! Files that were cut anywhere, whose bits were flipped, or that promise more than there is: an error, or a part with
-//! its losses; never a panic, and never more memory than such a file is worth.
+//! Files that were truncated anywhere, that have flipped bits, or that state larger sizes than they have: an error, or
+//! a part with its losses; never a panic, and never more memory than such a file justifies.
 
 use fkt_ingest::{Listing, TraceStream, from_bytes};
 use sigmund_model::{Event, Loss, LossKind, Ticks};
@@ -8,10 +8,10 @@ use crate::generator::Random;
 use crate::memory;
 use crate::tiny::{self, Tiny};
 
-/// Opens and reads all; how many events, and how many losses that are not the recorder's own. `None` if the head is
-/// refused.
+/// Opens and reads all; returns the number of events, and of losses that are not the recorder's own. `None` if the
+/// header is refused.
 fn read_all(bytes: &[u8]) -> Option<(usize, usize)> {
-    // As a merge does: what is no trace may be a listing.
+    // As in a merge: a file that is not a trace may be a listing.
     let read = memory::bounded(|| read_trace(bytes).or_else(|| read_listing(bytes)));
     read.map(|(events, losses)| (events, losses.iter().filter(|loss| loss.kind != LossKind::Dropped).count()))
 }
@@ -32,7 +32,7 @@ fn read_listing(bytes: &[u8]) -> Option<(usize, Vec<Loss>)> {
     Some((drain(listing.streams, listing.types.len(), &mut listing.losses), listing.losses))
 }
 
-/// All streams are open at once, as those of a merge are. Time goes back only where a loss says so.
+/// All streams are open at once, as in a merge. Time decreases only if there is a loss.
 fn drain(mut streams: Vec<TraceStream>, types: usize, losses: &mut Vec<Loss>) -> usize {
     let mut events = 0;
     let mut event = Event::default();
@@ -62,7 +62,7 @@ fn each_tiny_file_is_whole() {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_says_what_is_missing() {
+fn a_file_truncated_at_any_byte_has_a_loss() {
     for file in tiny::all() {
         let Tiny { name, bytes, events: all } = &file;
         for len in 0..bytes.len() {
@@ -75,8 +75,8 @@ fn a_file_cut_at_any_byte_says_what_is_missing() {
     }
 }
 
-/// Whether nothing tells a file that was cut here from one that is shorter: text ends with any line, or any word that is
-/// the last of one; a pipe of perf, and what FxT wrote when it was killed, with any record.
+/// Whether a file truncated here cannot be distinguished from a shorter one: text may end with any line, or any word
+/// that can be the last of one; a pipe of perf, and a file of FxT that was killed, with any record.
 fn may_end(file: &Tiny) -> bool {
     file.is_text() || file.name.starts_with("perf_data-pipe") || file.name.starts_with("fxt")
 }
@@ -91,10 +91,10 @@ fn flipped_bits_of_other_formats_do_no_harm() {
     flip(&["perf_data", "fxt", "ftrace_text", "listing"]);
 }
 
-/// 10^5 files with one to three flipped bits each, as many of each format.
+/// 10^5 files with one to three flipped bits each, divided equally among the formats.
 fn flip(formats: &[&str]) {
     let tiny = tiny::all();
-    // Mostly those without compression: a decompressor costs more than all the rest.
+    // Usually those without compression: a decompressor costs more than the rest.
     let of_format = |format: &&str| {
         let files = tiny.iter().filter(|file| file.name.starts_with(format));
         files.partition(|file| file.is_compressed())
@@ -115,7 +115,7 @@ fn flip(formats: &[&str]) {
     assert!(refused < 30_000, "{refused} of 100000 refused");
 }
 
-/// All bits set of two, four or eight bytes, at every place: counts and sizes, among others.
+/// Two, four or eight bytes with all bits set, at every position: counts and sizes, among others.
 #[test]
 fn absurd_sizes_and_counts_cost_no_memory() {
     for whole in tiny::all() {
@@ -127,7 +127,7 @@ fn absurd_sizes_and_counts_cost_no_memory() {
     }
 }
 
-/// The page or record that tells of lost events is from before the last event.
+/// Time of the page or record with lost events, from before the last event.
 #[test]
 fn no_gap_ends_before_it_began_though_time_goes_back() {
     let tiny = tiny::all();
@@ -141,22 +141,22 @@ fn no_gap_ends_before_it_began_though_time_goes_back() {
     }
 }
 
-/// A megabyte of lines that are none: each is shorter than the row that would tell of it.
+/// A megabyte of invalid lines, each shorter than its loss row would be.
 #[test]
-fn a_listing_of_damaged_lines_tells_of_the_first_and_counts_the_rest() {
+fn a_listing_of_damaged_lines_has_rows_for_the_first_and_counts_the_rest() {
     let text = format!("type\tdate_tick\tname\n{}", "a\n".repeat(1 << 19));
     let (events, losses) = read_listing(text.as_bytes()).unwrap();
     assert_eq!((events, losses.len()), (0, 10_001));
     assert_eq!(losses.iter().filter_map(|loss| loss.count).sum::<u64>(), 1 << 19);
     assert!(losses[0].detail.contains("line 2: expected") && losses[10_000].detail.contains("514288 more"));
     assert_eq!(read_all(text.as_bytes()), Some((0, 10_001)));
-    // What is shown of a line does not grow with it.
+    // The part of a line in a message does not grow with the line.
     let text = format!("type\tdate_tick\tname\n{}\n", "x".repeat(1 << 20));
     let (_, losses) = read_listing(text.as_bytes()).unwrap();
     assert!(losses[0].detail.len() < 300);
 }
 
-/// 100 bytes that say they hold a terabyte.
+/// 100 bytes that claim to hold a terabyte.
 #[test]
 fn a_terabyte_in_a_hundred_bytes_is_refused_or_lost() {
     let huge = (1u64 << 40).to_le_bytes();
@@ -199,7 +199,7 @@ fn a_frame_that_grows_without_end_is_refused() {
     let zeros = vec![0; 1 << 20];
     let bomb = zstd::bulk::compress(&zeros, 1).unwrap();
     let whole = tiny::all().into_iter().find(|file| file.name == "trace_dat-v7-zstd").unwrap().bytes;
-    // Wherever a frame is, this one instead, with a promise as large as can be.
+    // This frame replaces every frame, with the largest possible stated size.
     for at in 0..whole.len() - 4 {
         if whole[at..at + 4] == [0x28, 0xb5, 0x2f, 0xfd] {
             let mut bytes = whole[..at - 8].to_vec();

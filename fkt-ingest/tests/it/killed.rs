@@ -1,4 +1,4 @@
-//! Recorders that are killed at any moment: what they had moved to their files can be read.
+//! Recorders that are killed at any moment: pages that they had moved to their files can be read.
 //!
 //! `SIGMUND_KILLS=100 cargo test -p fkt-ingest --test it killed` kills that many.
 
@@ -46,13 +46,13 @@ struct Counting {
 impl Counting {
     fn start(cpu: usize) -> Counting {
         let (stop, at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (stopped, reached) = (Arc::clone(&stop), Arc::clone(&at));
         let thread = std::thread::spawn(move || {
             let mut cpus = CpuSet::new();
             cpus.set(cpu);
             sched_setaffinity(None, &cpus).unwrap();
-            tell.send(Lwp(rustix::thread::gettid().as_raw_nonzero().get() as u32)).unwrap();
+            sender.send(Lwp(rustix::thread::gettid().as_raw_nonzero().get() as u32)).unwrap();
             let file = File::open("/dev/zero").unwrap();
             for number in 0.. {
                 reached.store(number, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Counting {
                 }
             }
         });
-        Counting { lwp: told.recv().unwrap(), stop, at, thread }
+        Counting { lwp: receiver.recv().unwrap(), stop, at, thread }
     }
 
     fn end(self) {
@@ -74,7 +74,7 @@ impl Counting {
     }
 }
 
-/// This test in another process, as a recorder of this one.
+/// Runs this test in another process, which becomes a recorder of this one.
 fn start_recorder(test: &str, folder: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])
@@ -138,18 +138,19 @@ fn whenever_a_recorder_is_killed_every_event_of_a_whole_page_is_there() {
         assert_eq!(trace.losses(), []);
         let calls = calls(&trace);
         for (counting, begun) in counting.iter().zip(begun) {
-            // The system calls of a thread are in the buffer of its one CPU: without a gap from the first to the last.
+            // The system calls of a thread are in the buffer of its only CPU: there is no gap from the first to the
+            // last.
             let numbers: Vec<i64> =
                 calls.iter().filter(|(lwp, _)| *lwp == counting.lwp).map(|(_, n)| *n).collect();
             assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "after {after:?}: {numbers:?}");
             if let Some(first) = numbers.first() {
-                // It may have been between two calls, or behind the beginning of one.
+                // It may have been between two calls, or after the beginning of one.
                 assert!(*first <= begun as i64 + 1, "the first is {first}, and {begun} was recorded");
                 with_events += 1;
             }
         }
     }
-    // A buffer is emptied five times a second at least.
+    // A buffer is emptied at least five times per second.
     assert!(with_events as u64 >= kills() / 3, "only {with_events} of {} had whole pages", kills());
     counting.into_iter().for_each(Counting::end);
     remove_leftovers();
@@ -270,7 +271,7 @@ fn a_description_that_is_none_is_refused_and_nothing_is_changed() {
     };
     let cpu = |cpu: u64| format!(r#"{{"cpu":{cpu},"stats":"","lost":0}}"#);
     for (description, words) in [
-        (String::new(), "expected that of a recording, found EOF"),
+        (String::new(), "expected the description of a recording, found EOF"),
         ("{\"version\":1}".into(), "missing field"),
         (buffer(0, ""), "page size of a buffer"),
         (buffer(4097, ""), "page size of a buffer"),

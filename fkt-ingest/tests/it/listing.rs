@@ -1,4 +1,4 @@
-//! What the lines of a listing do to the state.
+//! The effect of a listing's lines on the state.
 
 use fkt_ingest::Listing;
 use sigmund_model::{Context, Effect, Event, Lwp, TaskState};

@@ -1,4 +1,4 @@
-//! Recordings made here and now. They need root and tracefs; without, they say so, and fail on CI.
+//! Live recordings. They need root and tracefs; without these they are reported as skipped, and fail on CI.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -13,10 +13,10 @@ use fkt_ingest::live::{EventFilter, Recorder, RecorderOptions, Scope, Summary, a
 use sigmund_files::Folder;
 use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, Pid};
 
-/// A process has one recorder at a time: its instances are named after its pid.
+/// A process has one recorder at a time, because its instances are named after its pid.
 pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Whether to go on; aloud if not.
+/// Whether the test can run; if not, prints why.
 pub(crate) fn can_record() -> bool {
     let Err(why) = available() else { return true };
     skipped(&why.to_string());
@@ -27,11 +27,11 @@ pub(crate) fn tool_exists(tool: &str) -> bool {
     Command::new(tool).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Starts a load that waits for its standard input to be closed; so it can be recorded from its first step.
+/// Starts a load that waits until its standard input is closed, so it can be recorded from its beginning.
 ///
-/// hackbench makes many events, but how often it switches is up to the scheduler: on a quiet machine with two CPUs its
-/// messages fit into the sockets' buffers, and fewer than 50 switches were seen. A shell that waits for each of its
-/// children leaves its CPU for every one of them, and so does the child that ends.
+/// hackbench makes many events, but the number of switches depends on the scheduler: on an idle machine with two CPUs
+/// its messages fit into the sockets' buffers, and fewer than 50 switches were seen. A shell that waits for each of its
+/// children leaves its CPU for every one of them, and so does a child that exits.
 fn load() -> Child {
     let messages = if tool_exists("hackbench") { "hackbench -g 1 -f 3 -l 50" } else { ":" };
     let script =
@@ -40,19 +40,19 @@ fn load() -> Child {
     command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// How many children the load starts, waits for and sees end.
+/// The number of children that the load starts and waits for.
 const CHILDREN: usize = 100;
 
 fn record_load(path: &Path) -> (Summary, Pid) {
     record(&RecorderOptions::default(), Scope::Program, path)
 }
 
-/// Records a load that waits for its standard input, from its first step to its end.
+/// Records a load that waits for its standard input, from its beginning to its end.
 fn record(options: &RecorderOptions, scope: impl FnOnce(Pid) -> Scope, path: &Path) -> (Summary, Pid) {
     let dir = tempfile::tempdir().unwrap();
     let mut child = load();
     let pid = Pid(child.id());
-    // The shell must be at its `read`, or the start of it would be missing from what it does.
+    // The shell must be in its `read`; otherwise its start would be missing.
     std::thread::sleep(Duration::from_millis(50));
     let folder = Folder::open_own(dir.path(), None).unwrap();
     let recorder = Recorder::start(options, scope(pid), &folder).unwrap();
@@ -65,7 +65,7 @@ fn record(options: &RecorderOptions, scope: impl FnOnce(Pid) -> Scope, path: &Pa
     (summary, pid)
 }
 
-// hackbench's LWPs are children of the shell; everybody else is a stranger.
+// hackbench's LWPs are children of the shell; all others are strangers.
 //   shell ── fork ─▶ child      stranger ⇄ stranger: not recorded
 //   stranger ⇄ child: recorded
 #[test]
@@ -156,7 +156,7 @@ fn the_kernel_checks_conditions_and_gives_sub_buffers_of_the_size_asked_for() {
     assert_eq!(instances(&format!("sigmund-{}-", std::process::id())), Vec::<String>::new());
 }
 
-// A million events a second and more, on CPUs that are all busy: the pumps must get there in time.
+// A million events per second and more, on CPUs that are all busy: the pumps must wake in time.
 #[test]
 fn nothing_is_lost_of_a_busy_machine_with_64_mb_a_cpu() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
@@ -220,11 +220,11 @@ fn lost_events_are_counted_while_recording_and_found_when_reading() {
         losses.extend(stream.take_losses());
     }
     assert!(losses.iter().all(|loss| loss.kind == LossKind::Dropped), "{losses:?}");
-    // The kernel does not store every count on the pages (no room behind the records), but never too much.
+    // The kernel does not store every count on the pages (no room after the records), but never too large a one.
     let counted: u64 = losses.iter().filter_map(|loss| loss.count).sum();
     assert!(counted > 0 && counted <= summary.lost(), "{counted} of {}", summary.lost());
 
-    // The table of the pages is before them: a file cut in half has half of its events.
+    // The table of the pages is before them: a file truncated in half has half of its events.
     let whole = std::fs::read(&path).unwrap();
     let cut = fixture::file(&dir, "cut.dat", &whole[..whole.len() / 2]);
     let (streams, losses) = fixture::drain_trace(&TraceDat::open(&cut).unwrap());
@@ -262,7 +262,7 @@ fn instances(prefix: &str) -> Vec<String> {
     names.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(prefix)).collect()
 }
 
-/// Events by name, as we read them.
+/// Number of events by name, as read by us.
 fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let mut event = Event::default();
@@ -275,7 +275,7 @@ fn count(trace: &TraceDat) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Events by name, as `trace-cmd report` prints them. Lines of instances begin with the instance's name.
+/// Number of events by name, as printed by `trace-cmd report`. Lines of instances begin with the instance's name.
 fn count_report(path: &Path) -> BTreeMap<String, usize> {
     let output = Command::new("trace-cmd").arg("report").arg("-i").arg(path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -320,11 +320,11 @@ fn a_recording_reads_the_same_here_and_in_trace_cmd() {
     assert_eq!(ours, count_report(&path));
 }
 
-/// Who a switch says leaves is who recorded it, and a task, not an interrupt, did it.
+/// The LWP that a switch switches out is the one that recorded it, in task context, not in an interrupt.
 ///
-/// It would be good to check as well that who leaves is who the switch before put there. On one virtual machine
-/// (kernel 6.18, 2 CPUs) that does not hold: the kernel itself leaves out some switches, mostly from the idle task
-/// on CPU 1. ftrace's text and `perf record` miss such ones, too. Cause unknown.
+/// It would be useful to check as well that the LWP switched out is the one that the previous switch switched in. On
+/// one virtual machine (kernel 6.18, 2 CPUs) that does not hold: the kernel omits some switches, usually from the idle
+/// task on CPU 1. ftrace's text and `perf record` miss these as well. Cause unknown.
 fn switches_are_recorded_by_who_leaves(trace: &TraceDat) {
     let mut switches = 0;
     let mut event = Event::default();
@@ -340,7 +340,7 @@ fn switches_are_recorded_by_who_leaves(trace: &TraceDat) {
     assert!(switches >= CHILDREN, "{switches} switches");
 }
 
-/// The instance `program` holds system calls of the program and its children, and nothing else.
+/// The instance `program` holds system calls of the program and its children only.
 fn only_the_programs_system_calls(trace: &TraceDat, pid: Pid) {
     let mut children = vec![Lwp(pid.0)];
     let mut callers = Vec::new();
@@ -366,7 +366,7 @@ fn only_the_programs_system_calls(trace: &TraceDat, pid: Pid) {
 }
 
 #[test]
-fn an_event_that_does_not_exist_is_named_and_nothing_is_left_behind() {
+fn an_event_that_does_not_exist_is_named_and_nothing_remains() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
     if !can_record() {
         return;

@@ -1,4 +1,4 @@
-//! One binary for all tests that use the crate as others do.
+//! One binary for all tests that use the crate's public interface.
 
 mod ctf;
 mod damage;

@@ -64,7 +64,7 @@ fn check(path: &Path) {
     if !tool_exists("perf") {
         return skipped("perf is not installed");
     }
-    // Run by root, perf wants to read root's files only, or to be forced.
+    // As root, perf only reads files that belong to root, unless forced.
     let script = Command::new("perf")
         .args([
             "script",
@@ -114,7 +114,7 @@ fn an_ordinary_user_may_record_their_own_lwps() {
     }
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    // The test's own binary may be where nobody else may look.
+    // The test's own binary may be in a folder that other users cannot read.
     let copy = dir.path().join("it");
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
     let status = Command::new("setpriv")

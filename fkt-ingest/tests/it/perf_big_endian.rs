@@ -1,5 +1,5 @@
-//! A recording as a big-endian machine would have written it: one of this machine with every number turned around.
-//! perf reads both, whatever machine it runs on.
+//! A recording as a big-endian machine would have written it: one of this machine with the bytes of every number
+//! swapped. perf reads both on any machine.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -15,10 +15,10 @@ use crate::{live::tool_exists, skipped::skipped};
 const PAIRS: [u64; 2] = [1 << 1, 1 << 7];
 /// The fields of fixed size, in their order in a sample: identifier, ip, tid, time, addr, id, stream id, cpu, period.
 const IN_SAMPLE: [u64; 9] = [1 << 16, 1, 1 << 1, 1 << 2, 1 << 3, 1 << 6, 1 << 9, 1 << 7, 1 << 8];
-/// In what is behind the other records.
+/// Fields of the `sample_id` at the end of other records.
 const IN_SAMPLE_ID: [u64; 6] = [1 << 1, 1 << 2, 1 << 6, 1 << 9, 1 << 7, 1 << 16];
 
-/// Turns numbers around, from the front.
+/// Swaps the bytes of numbers, from the front.
 struct Turn<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -44,7 +44,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap())
 }
 
-/// The file without its features, and with records of the kernel alone.
+/// The file without its features, and with only the kernel's records.
 fn turned(little: &[u8]) -> Vec<u8> {
     let word = |index: usize| u64_at(little, 8 + 8 * index);
     let (attr_size, attrs_at, attrs_size) = (word(1) as usize, word(2) as usize, word(3) as usize);
@@ -104,7 +104,7 @@ fn events(data: &PerfData) -> Vec<Event> {
 }
 
 #[test]
-fn a_big_endian_recording_says_what_the_same_little_endian_one_says() {
+fn a_big_endian_recording_reads_like_the_same_little_endian_one() {
     if !tool_exists("perf") {
         return skipped("perf is not installed");
     }
@@ -130,7 +130,7 @@ fn a_big_endian_recording_says_what_the_same_little_endian_one_says() {
     for (one, other) in of_little.iter().zip(&of_big) {
         assert_eq!((shape(one), &one.params), (shape(other), &other.params));
     }
-    // perf takes the turned file for what it is.
+    // perf recognises the byte order of the swapped file.
     let lines = perf_script::script(&other);
     let records = |name: &str| lines.iter().filter(|line| line.what.contains(name)).count();
     let ours = |name: &str| {

@@ -1,4 +1,4 @@
-//! Damaged recordings of perf: an error or a part with its losses counted, never a panic, never much memory.
+//! Damaged recordings of perf: an error, or a part with its losses counted; never a panic, never much memory.
 
 use std::fs;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn read(bytes: &[u8]) -> Option<(usize, Vec<Loss>)> {
     Some((events, losses))
 }
 
-/// xorshift64: the same numbers every time.
+/// xorshift64: the same numbers in every run.
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -57,8 +57,8 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Every byte of the head, of the first records and of the end, and every seventh of what repeats itself in between:
-/// all of them take minutes. `CUTS=all` takes them.
+/// Every byte of the header, of the first records and of the end, and every seventh of the repetitive part in between:
+/// all bytes would take minutes, and are tried with `CUTS=all`.
 fn is_worth_a_cut(whole: &[u8], cut: usize) -> bool {
     let tracing = whole.windows(10).position(|bytes| bytes == b"\x17\x08\x44tracing").unwrap();
     let declarations = (tracing + 1_000..tracing + 70_000).contains(&cut);
@@ -77,7 +77,7 @@ fn a_recording_cut_at_any_byte_keeps_what_is_readable() {
                 assert!(before == 0, "{mode} cut at {cut}: refused, but {before} events when cut before");
                 continue;
             };
-            // A pipe does not say how long it is: cut between two records, it is a shorter one.
+            // A pipe does not have its size: truncated between two records, it is a valid shorter one.
             assert!(
                 events == all || mode == "pipe" || !losses.is_empty(),
                 "{mode} cut at {cut}: {events} of {all}"
@@ -112,7 +112,7 @@ fn flipped_bits_are_an_error_or_a_loss_of_some_records() {
     }
 }
 
-// One record in the middle says that it has 3 bytes: what is behind it is found again.
+// One record in the middle states a size of 3 bytes: the records after it are found again.
 #[test]
 fn a_damaged_record_costs_itself_and_one_row() {
     for (mode, whole) in recordings().into_iter().filter(|(mode, _)| *mode != "zstd") {
@@ -174,7 +174,7 @@ fn what_unpacks_to_very_much_takes_little_memory() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = fixture::file(&dir, "bomb.data", &bytes);
-    // In a process of its own: the memory of this one is that of all tests.
+    // In a separate process, because the memory of this one is that of all tests.
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "perf_damage::child_that_reads_a_bomb", "--ignored"])
         .env("BOMB", path)

@@ -1,4 +1,4 @@
-//! Recordings by perf itself, in every mode, against what perf prints of them.
+//! Recordings by perf itself, in every mode, compared with perf's output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,19 +12,19 @@ use crate::fixture;
 use crate::perf_script::{self, compare, perf};
 use crate::{live::tool_exists, skipped::skipped};
 
-/// Processes that talk, sleep, fork and end; a shell where there is no hackbench.
+/// Processes that communicate, sleep, fork and exit; a shell if there is no hackbench.
 fn load() -> [&'static str; 3] {
     let load = "for i in 1 2 3; do sleep 0.01; done; exec hackbench -g 1 -f 3 -l 20";
     let poor = "for i in $(seq 40); do /bin/true; done; sleep 0.02";
     ["sh", "-c", if tool_exists("hackbench") { load } else { poor }]
 }
 
-/// Records the load; `None`, aloud, where that is not possible.
+/// Records the load; `None`, with a message, if that is not possible.
 fn record(dir: &tempfile::TempDir, options: &str) -> Option<PathBuf> {
     record_load(dir, options, &load())
 }
 
-/// Records the load until perf itself says that it lost nothing, which it does where others keep all CPUs busy.
+/// Records the load until perf reports no lost events; it loses some when other programs keep all CPUs busy.
 fn record_all(dir: &tempfile::TempDir, options: &str) -> Option<PathBuf> {
     let mut path = record(dir, options)?;
     for _ in 0..5 {
@@ -75,7 +75,8 @@ fn name<'a>(data: &'a PerfData, event: &Event) -> &'a str {
     &data.event_types()[event.kind as usize].name
 }
 
-/// Every event of every CPU is that which perf prints, in its order, with all fields. Returns how many of each kind.
+/// Every event of every CPU is the one that perf prints, in the same order, with all fields. Returns the number of
+/// events of each kind.
 fn check(path: &Path) -> BTreeMap<String, usize> {
     let data = PerfData::open(path).unwrap();
     let (ours, losses) = read(&data);
@@ -88,7 +89,7 @@ fn check(path: &Path) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for (cpu, events) in &ours {
         let lines = theirs.get_mut(cpu).unwrap();
-        // perf prints a record that its rounds came too late for where it is: it says "out of order" then.
+        // perf prints a record too late if its rounds did not sort it, and reports it as "out of order".
         lines.sort_by_key(|line| line.time);
         for (event, line) in events.iter().zip(lines.iter()) {
             let ty: &EventType = &data.event_types()[event.kind as usize];
@@ -165,8 +166,8 @@ fn records_of_switches_are_those_that_perf_prints() {
     check_mode("-e sched:sched_switch -a --switch-events -z", "perf.data, zstd", &switches);
 }
 
-// Streams of a compressed file share one pass over it. Read one after the other, the later ones wait, or are left behind
-// where that is too much; read side by side, in the order of time, they are not. Both ways give the same.
+// Streams of a compressed file share one pass over it. Read one after the other, records of the later ones are queued,
+// or dropped if there are too many; read side by side, in time order, they are not. Both ways give the same.
 #[test]
 fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,7 +184,7 @@ fn streams_of_a_compressed_file_can_be_read_in_any_order() {
     }
 }
 
-/// Tick and kind of the events of each CPU, its streams read side by side in the order of time.
+/// Tick and kind of the events of each CPU, its streams read side by side in time order.
 fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
     let mut heads: Vec<_> = data.streams(None).into_iter().map(|stream| (stream, Event::default())).collect();
     heads.retain_mut(|(stream, event)| stream.next_into(event).unwrap());
@@ -200,9 +201,9 @@ fn side_by_side(data: &PerfData) -> BTreeMap<Option<Cpu>, Vec<(u64, u32)>> {
 
 // | 42 MiB of cpu 0 | 42 MiB of cpu 1 | 42 MiB of cpu 2 |, one zstd stream, of the same time: 0, 3, 6, … | 1, 4, … | 2, 5, …
 //
-// Each holds more than may wait for all streams, so some are left behind, whoever is read first.
+// Each holds more than the limit for all queues, so some are dropped, whichever is read first.
 #[test]
-fn a_stream_that_is_left_behind_reads_each_record_once() {
+fn a_stream_dropped_from_the_shared_pass_reads_each_record_once() {
     const EACH: u64 = 1300;
     let mut records = Vec::new();
     for cpu in 0..3 {
@@ -237,7 +238,7 @@ fn long_comm(cpu: u32, time: u64) -> Vec<u8> {
 
 const ID: u64 = 5;
 
-/// A recording through a pipe: an attribute that asks for LWP, time, CPU and identifier of every record, and these.
+/// A recording through a pipe: an attribute that requests LWP, time, CPU and identifier of every record, and these.
 fn compressed_pipe(records: &[u8]) -> Vec<u8> {
     let mut attr = [0; 128];
     // A software event that counts nothing, by its size.
@@ -257,7 +258,7 @@ fn compressed_pipe(records: &[u8]) -> Vec<u8> {
     bytes
 }
 
-// Each LWP has a ring of its own, so a CPU's records come from many rings: each round goes back in time.
+// Each LWP has a ring of its own, so a CPU's records come from many rings, and the time decreases in each round.
 #[test]
 fn rings_of_lwps_are_put_into_the_order_of_their_cpus() {
     check_mode("-e sched:*,raw_syscalls:* --per-thread -m 1024", "perf.data", &["sched_switch", "sys_exit"]);
@@ -265,7 +266,7 @@ fn rings_of_lwps_are_put_into_the_order_of_their_cpus() {
 
 // The kernel refuses every other clock for tracepoints: it could not read it in an NMI.
 #[test]
-fn the_clock_is_the_one_that_perf_was_told() {
+fn the_clock_is_the_one_that_perf_was_run_with() {
     let dir = tempfile::tempdir().unwrap();
     for (option, clock, anchor) in [
         ("-k CLOCK_MONOTONIC_RAW", "monotonic_raw", true),
@@ -277,26 +278,26 @@ fn the_clock_is_the_one_that_perf_was_told() {
         assert_eq!(data.clock().name(), clock);
         let facts: BTreeMap<String, String> = data.facts().into_iter().collect();
         let header = perf(&["report", "--header-only", "-f"], &path);
-        let said = |key: &str| {
+        let in_header = |key: &str| {
             let line = header.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
             line.unwrap_or_default().trim_start_matches([' ', ':']).trim_end().to_owned()
         };
         for (fact, key) in [("host", "hostname"), ("kernel", "os release"), ("cpus", "nrcpus avail")] {
-            assert_eq!(facts[fact], said(key), "{header}");
+            assert_eq!(facts[fact], in_header(key), "{header}");
         }
-        assert_eq!(facts["writer"], format!("perf {}", said("perf version")));
+        assert_eq!(facts["writer"], format!("perf {}", in_header("perf version")));
         // perf prints the path of the program where it was called by a name.
         assert!(facts["command"].contains(" record -q -N -B -e sched:sched_switch"), "{facts:?}");
         assert_eq!(facts.contains_key("clock_anchor"), anchor, "{facts:?}");
         if let Some(anchor) = facts.get("clock_anchor") {
             // reference time: 2026-11-21 14:39:24.714145 = 1795271964.714145 (TOD) = 24210.365530866 (monotonic_raw)
-            let said = said("reference time");
+            let in_header = in_header("reference time");
             let mut parts =
-                said.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap().replace('.', ""));
+                in_header.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap().replace('.', ""));
             let (wall, ns) = (parts.next().unwrap(), parts.next().unwrap());
             let ns = ns.trim_start_matches('0');
-            assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {said}");
-            assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {said}");
+            assert!(anchor.starts_with(&format!("realtime {wall}")), "{anchor} {in_header}");
+            assert!(anchor.ends_with(&format!(" = {clock} {ns} ns")), "{anchor} {in_header}");
             let [pair] = data.clock_pairs()[..] else { panic!("{:?}", data.clock_pairs()) };
             assert_eq!((pair.left.clock, pair.right.clock), (data.clock(), ClockDomain::Realtime));
             assert_eq!(pair.left.value.to_string(), ns);
@@ -322,7 +323,7 @@ fn run_times(data: &PerfData) -> BTreeMap<u32, u64> {
     sums
 }
 
-/// LWPs that were being buried at one of their switches: such a slice is that of LWP -1 for perf.
+/// LWPs that were being released at one of their switches: perf attributes such a slice to LWP -1.
 fn buried(path: &Path) -> BTreeSet<u32> {
     let lines = perf_script::script(path).into_iter().filter(|line| line.tid == -1);
     let prev = |line: perf_script::Line| line.what.split_once("prev_pid=")?.1.split(' ').next()?.parse().ok();
@@ -334,8 +335,8 @@ fn timehist(path: &Path) -> BTreeMap<i64, u64> {
     let text = perf(&["sched", "timehist", "-s", "-f"], path);
     let mut sums = BTreeMap::new();
     for line in text.lines() {
-        let Some((who, rest)) = line.rsplit_once(']') else { continue };
-        let Some((_, tid)) = who.rsplit_once('[') else { continue };
+        let Some((name_and_tid, rest)) = line.rsplit_once(']') else { continue };
+        let Some((_, tid)) = name_and_tid.rsplit_once('[') else { continue };
         let words: Vec<&str> = rest.split_whitespace().collect();
         let (Ok(tid), Some(run_time)) = (tid.split('/').next().unwrap().parse(), words.get(2)) else {
             continue;
@@ -376,10 +377,10 @@ fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
     for line in perf(&["report", "-D", "-f"], path).lines() {
         if let Some((head, sample)) = line.split_once("PERF_RECORD_SAMPLE(IP, ") {
             let words: Vec<&str> = sample.split_whitespace().collect();
-            let [_, who, ip, _, period, ..] = words[..] else { panic!("{line}") };
+            let [_, name_and_tid, ip, _, period, ..] = words[..] else { panic!("{line}") };
             let time =
                 head.split_whitespace().find(|word| word.len() > 6 && !word.starts_with("0x")).unwrap();
-            let tid = who.trim_end_matches(':').split('/').nth(1).unwrap().parse().unwrap();
+            let tid = name_and_tid.trim_end_matches(':').split('/').nth(1).unwrap().parse().unwrap();
             samples.push((time.parse().unwrap(), tid, hex(ip), period.parse().unwrap(), String::new()));
         } else if let Some((index, address)) = line.strip_prefix(".....").and_then(|l| l.split_once(':'))
             && index.trim().parse::<u32>().is_ok()
@@ -398,7 +399,7 @@ fn dumped_samples(path: &Path) -> Vec<(u64, i64, u64, u64, String)> {
 #[test]
 fn samples_of_a_profile_are_those_that_perf_dumps() {
     let dir = tempfile::tempdir().unwrap();
-    // Without -a, samples do not say on which CPU they were taken.
+    // Without -a, samples do not have their CPU.
     for (options, on_cpus) in [("-a -g", true), ("-g", false), ("-a -g -z", true), ("-g -o -", false)] {
         let Some(path) = record(&dir, &format!("-e cpu-clock -F 9999 {options}")) else { return };
         let data = PerfData::open(&path).unwrap();
@@ -419,7 +420,7 @@ fn samples_of_a_profile_are_those_that_perf_dumps() {
         }
         ours.sort();
         let theirs = dumped_samples(&path);
-        // One by one: all of them would be a long message.
+        // One by one, because a message with all would be long.
         ours.iter().zip(&theirs).for_each(|(our, their)| assert_eq!(our, their));
         assert_eq!(ours.len(), theirs.len());
         assert!(ours.len() > 5 && ours.iter().any(|sample| sample.4.contains(';')), "{}", ours.len());
@@ -455,15 +456,15 @@ fn what_perf_lost_is_counted_with_cpu_and_instants() {
         let some = dropped.iter().filter(|loss| loss.to.is_some() || !with_instant);
         some.filter_map(|loss| loss.count).sum()
     };
-    // What the counters of the events say at the end is the sum; LOST records tell of a part of it.
+    // The counters of the events at the end have the sum; LOST records have a part of it.
     let dump = perf(&["report", "-D", "-f"], &path);
-    let said = |kind: &str| -> u64 {
+    let sum_of = |kind: &str| -> u64 {
         let lines = dump.lines().filter(|line| line.contains(kind));
         lines.filter_map(|line| line.rsplit(':').next()?.trim().parse::<u64>().ok()).sum()
     };
-    let (told, counted) = (said("PERF_RECORD_LOST:"), said("PERF_RECORD_LOST_SAMPLES:"));
-    assert!(told > 0, "nothing was lost: the load is too small");
-    assert_eq!((sum(true), sum(false)), (told, told.max(counted)), "{dropped:#?}");
+    let (by_records, counted) = (sum_of("PERF_RECORD_LOST:"), sum_of("PERF_RECORD_LOST_SAMPLES:"));
+    assert!(by_records > 0, "nothing was lost: the load is too small");
+    assert_eq!((sum(true), sum(false)), (by_records, by_records.max(counted)), "{dropped:#?}");
     for loss in &dropped {
         assert!(loss.cpu.is_some(), "{loss:?}");
         assert!(loss.from.is_none_or(|from| loss.to.is_some_and(|to| from <= to)), "{loss:?}");

@@ -1,4 +1,4 @@
-//! What `perf script` prints, line by line, and our events in its words.
+//! The output of `perf script`, line by line, and our events in its format.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,20 +11,20 @@ pub(crate) struct Line {
     pub(crate) cpu: Cpu,
     /// In nanoseconds.
     pub(crate) time: u64,
-    /// `-1` of one that is being buried.
+    /// `-1` for an LWP that is being released.
     pub(crate) tid: i64,
     /// `sched:sched_switch: prev_comm=…`, `PERF_RECORD_…`
     pub(crate) what: String,
 }
 
-/// Runs perf and gives what it prints.
+/// Runs perf and returns its output.
 pub(crate) fn perf(args: &[&str], path: &Path) -> String {
     let output = Command::new("perf").args(args).arg("-i").arg(path).output().unwrap();
     assert!(output.status.success(), "perf {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// All events of a recording, but for those that perf made up before it.
+/// All events of a recording except those that perf synthesised before it.
 pub(crate) fn script(path: &Path) -> Vec<Line> {
     let args = "script -f --ns -F comm,pid,tid,cpu,time,event,trace --show-task-events --show-mmap-events \
                 --show-switch-events";
@@ -34,19 +34,19 @@ pub(crate) fn script(path: &Path) -> Vec<Line> {
 
 fn line(text: &str) -> Option<Line> {
     let bracket = text.find(" [").filter(|at| text[at + 2..].find(']') == Some(3))?;
-    let (who, rest) = text.split_at(bracket);
+    let (name_and_tid, rest) = text.split_at(bracket);
     let (cpu, rest) = rest[2..].split_once(']')?;
     let (time, what) = rest.split_once(": ")?;
     let (seconds, nanos) = time.trim().split_once('.')?;
     Some(Line {
         cpu: Cpu(cpu.parse().ok()?),
         time: seconds.parse::<u64>().ok()? * 1_000_000_000 + nanos.parse::<u64>().ok()?,
-        tid: who.trim_end().rsplit_once('/')?.1.parse().ok()?,
+        tid: name_and_tid.trim_end().rsplit_once('/')?.1.parse().ok()?,
         what: what.split_whitespace().collect::<Vec<_>>().join(" "),
     })
 }
 
-/// Compares all parameters of an event with a line of perf's. `Err` says which differs.
+/// Compares all parameters of an event with a line of perf's. `Err` is the one that differs.
 pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), String> {
     let number = |name: &str| event.params.get(ty.field(name)?)?.number;
     let text = |name: &str| event.params.get(ty.field(name)?)?.text;
@@ -56,7 +56,7 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
     if event.params.len() != ty.fields.len() {
         return Err(format!("{} of {} parameters", event.params.len(), ty.fields.len()));
     }
-    // An LWP that is being buried has no number for perf, but its events have one.
+    // An LWP that is being released has no number for perf, but its events have one.
     let lwp = event.lwp.map_or(-1, |lwp| i64::from(lwp.0));
     if lwp != line.tid && line.tid != -1 {
         return Err(format!("LWP {lwp}"));
@@ -66,25 +66,25 @@ pub(crate) fn compare(line: &Line, event: &Event, ty: &EventType) -> Result<(), 
         let same = line.what.starts_with(&start) && line.what.ends_with(&end);
         return if same { Ok(()) } else { Err(format!("{start} … {end}")) };
     }
-    let said = line.what.split_once(": ").ok_or("no event's name")?;
-    if said.0.rsplit(':').next() != Some(&ty.name) {
+    let printed = line.what.split_once(": ").ok_or("no event's name")?;
+    if printed.0.rsplit(':').next() != Some(&ty.name) {
         return Err(format!("event {}", ty.name));
     }
     if let Some(words) = system_call_words(ty, &number) {
-        return if words == said.1 { Ok(()) } else { Err(words) };
+        return if words == printed.1 { Ok(()) } else { Err(words) };
     }
-    // With a blank at both ends, so that each field is a word or some.
-    let said = format!(" {} ", said.1.replace("] [", "  ").replace('[', "").replace(']', " "));
+    // With a blank at both ends, so that each field is one or more words.
+    let printed = format!(" {} ", printed.1.replace("] [", "  ").replace('[', "").replace(']', " "));
     for (field, param) in ty.fields.iter().zip(event.params.iter()) {
         let candidates = candidates(&ty.name, &field.name, param.number, param.text);
-        if !candidates.iter().any(|word| said.contains(&format!(" {word} "))) {
+        if !candidates.iter().any(|word| printed.contains(&format!(" {word} "))) {
             return Err(format!("{}: none of {candidates:?}", field.name));
         }
     }
     Ok(())
 }
 
-/// Beginning and end of what perf prints for records that are no samples.
+/// Beginning and end of perf's text for records that are not samples.
 fn record_words<'a>(
     ty: &EventType,
     whole_cpu: bool,
@@ -151,9 +151,9 @@ fn system_call_words(ty: &EventType, number: &impl Fn(&str) -> Option<i64>) -> O
     }
 }
 
-/// The ways in which perf may print a field.
+/// The formats in which perf may print a field.
 fn candidates(event: &str, field: &str, number: Option<i64>, text: Option<&str>) -> Vec<String> {
-    // Of a fork, the parent is the LWP of the event.
+    // For a fork, the parent is the LWP of the event.
     let name = field.strip_prefix("parent_").filter(|_| event == "sched_process_fork").unwrap_or(field);
     let Some(number) = number else {
         let words: Vec<&str> = text.unwrap_or("?").split_whitespace().collect();

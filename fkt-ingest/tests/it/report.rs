@@ -1,4 +1,4 @@
-//! `trace-cmd report`, line by line, in a form that events can be compared with.
+//! The output of `trace-cmd report`, line by line, in a form that can be compared with events.
 
 use sigmund_model::{Event, EventType};
 
@@ -50,7 +50,7 @@ fn event(line: &str) -> Option<Line> {
     })
 }
 
-/// What the event says, in the words of the report. `None` for events that only name fields (`pid=7`).
+/// The text of the event in the report's format. `None` for events that only name fields (`pid=7`).
 fn words(event: &Event, ty: &EventType) -> Option<String> {
     let number = |name: &str| event.params.get(ty.field(name)?)?.number;
     let text = |name: &str| event.params.get(ty.field(name)?)?.text;
@@ -82,7 +82,7 @@ fn words(event: &Event, ty: &EventType) -> Option<String> {
     })
 }
 
-/// As trace-cmd's plugin prints `prev_state`. Its letters are those of an older kernel; the bits are what counts.
+/// `prev_state` in the format of trace-cmd's plugin. Its letters are those of an older kernel; the bits are compared.
 fn state(state: i64) -> String {
     let letters = "SDTtZXxW".chars().enumerate();
     let set: Vec<String> =
@@ -105,7 +105,7 @@ pub(crate) fn compare_params(line: &Line, event: &Event, ty: &EventType) -> usiz
                 let Ok(value) = value.parse::<i64>() else { continue };
                 assert_eq!(number, value, "{name} in {line:?}");
             }
-            // A text may have blanks in it.
+            // A text may contain blanks.
             (_, Some(text)) => assert!(line.rest.contains(&format!("{name}={text}")), "{name} in {line:?}"),
             _ => panic!("{name} is unknown in {line:?}"),
         }

@@ -1,4 +1,4 @@
-//! Every event of every fixture, against what `trace-cmd report` printed of it.
+//! Every event of every fixture, compared with the output of `trace-cmd report`.
 
 use fkt_ingest::{ErrorKind, TraceDat};
 use sigmund_model::{ClockDomain, Context, Effect, Event, EventStream, LossKind, Lwp, TaskState};
@@ -11,8 +11,8 @@ use crate::{live::tool_exists, skipped::skipped};
 /// Opens a fixture and compares it with its report: same events, in the same order on each CPU, and of each line the
 /// time, the CPU, the pid, the name and every field.
 ///
-/// What is normalised: blanks at the ends of a line; and the lines of `sched_switch` and `sched_wakeup`, for which
-/// trace-cmd has a plugin, are put together from the fields as the plugin does.
+/// Normalised are: blanks at the ends of lines; and the lines of `sched_switch` and `sched_wakeup`, for which trace-cmd
+/// has a plugin, are composed from the fields in the plugin's format.
 fn compare(name: &str) -> (TraceDat, Vec<Vec<Event>>) {
     let dir = tempfile::tempdir().unwrap();
     let trace = TraceDat::open(&fixture::file(&dir, name, &fixture::bytes(&format!("{name}.dat")))).unwrap();
@@ -46,7 +46,7 @@ fn compare(name: &str) -> (TraceDat, Vec<Vec<Event>>) {
     (trace, streams)
 }
 
-/// trace-cmd prints the TSC as it is, and nanoseconds as seconds, rounded to microseconds.
+/// trace-cmd prints the TSC unchanged, and nanoseconds as seconds, rounded to microseconds.
 fn printed_time(tick: u64, nanos: bool) -> String {
     if !nanos {
         return tick.to_string();
@@ -55,7 +55,7 @@ fn printed_time(tick: u64, nanos: bool) -> String {
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
-// Without plugins, the kernel's own sentence is printed of every event.
+// Without plugins, every event is printed by the kernel's own format.
 #[test]
 fn the_kernels_own_sentences_are_those_of_trace_cmd() {
     if !tool_exists("trace-cmd") {

@@ -1,6 +1,6 @@
 //! Clocks by name.
 
-/// A clock that stamps events, or that a snapshot was taken of.
+/// A clock that timestamps events, or that snapshots were taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClockDomain {
     /// The time-stamp counter (`rdtsc`; ftrace's `x86-tsc`).
@@ -15,7 +15,7 @@ pub enum ClockDomain {
     Realtime,
     /// ftrace's `local` and perf's default clock, nanoseconds.
     Local,
-    /// Ticks of an unknown clock, as a listing gives them.
+    /// Ticks of an unknown clock, as in a listing.
     Ticks,
 }
 

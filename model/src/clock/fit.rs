@@ -1,4 +1,4 @@
-//! A straight line from nanoseconds to ticks. [`Conversion`](super::Conversion) goes through all snapshots.
+//! A straight line from nanoseconds to ticks. [`Conversion`](super::Conversion) is piecewise, through all snapshots.
 
 use super::{Hertz, Nanos, Snapshot, Ticks};
 
@@ -12,9 +12,9 @@ pub struct ClockFit {
 }
 
 impl ClockFit {
-    /// The line through the first and the last snapshot, and how far the others lie from it.
+    /// The line through the first and the last snapshot, and the largest distance of the others from it.
     ///
-    /// `None` with fewer than two snapshots, or when they do not advance on both clocks.
+    /// `None` with fewer than two snapshots, or if either clock does not advance between them.
     pub fn through(snapshots: &[Snapshot]) -> Option<ClockFit> {
         let (first, last) = (snapshots.first()?, snapshots.last()?);
         let ticks = last.tick().0.checked_sub(first.tick().0).filter(|t| *t > 0)?;

@@ -1,4 +1,4 @@
-//! Ticks, nanoseconds, and the way from one clock to another.
+//! Ticks, nanoseconds, and conversion between clocks.
 
 mod conversion;
 mod domain;

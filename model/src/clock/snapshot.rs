@@ -9,41 +9,41 @@ pub struct Snapshot {
     pub before: Ticks,
     /// TSC just after.
     pub after: Ticks,
-    /// What the other clock said in between.
+    /// The reading of the other clock.
     pub ns: Nanos,
 }
 
 impl Snapshot {
-    /// The instant, as near as the bracket allows.
+    /// The instant: the middle of the bracket.
     pub fn tick(&self) -> Ticks {
         Ticks(self.before.0 + (self.after.0.saturating_sub(self.before.0)) / 2)
     }
 }
 
 impl Snapshot {
-    /// How long the read of the other clock took, in ticks: the instant is not known better than half of it.
+    /// The duration of the read of the other clock, in ticks: the instant is uncertain by half of it.
     pub fn bracket(&self) -> u64 {
         self.after.0.saturating_sub(self.before.0)
     }
 }
 
-/// What a clock said.
+/// A reading of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Which clock.
+    /// The clock.
     pub clock: ClockDomain,
-    /// In its own unit: nanoseconds, or ticks.
+    /// The reading, in the clock's own unit: nanoseconds, or ticks.
     pub value: u64,
 }
 
-/// One instant read on two clocks of which neither need be the TSC: perf's `CLOCK_DATA` (its clock and the wall
-/// clock), the offset to the epoch of an LTTng clock.
+/// One instant read on two clocks, neither of which need be the TSC: perf's `CLOCK_DATA` (its clock and the wall
+/// clock), the offset of an LTTng clock to the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockPair {
     /// One clock.
     pub left: Reading,
     /// The other.
     pub right: Reading,
-    /// How far the two may be apart, in units of `left`: half the bracket. What a file does not say is 0.
+    /// The uncertainty, in units of `left`: half the bracket. 0 if the file does not have it.
     pub within: u64,
 }

@@ -1,6 +1,6 @@
-//! Ticks, nanoseconds, and how many of one are in the other.
+//! Ticks, nanoseconds, and the rate between them.
 
-/// A value of the recording's main clock: the time-stamp counter, where there is one.
+/// A value of the recording's main clock, which is the time-stamp counter if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub u64);
 
@@ -23,12 +23,12 @@ impl Hertz {
         self.0
     }
 
-    /// A length in ticks as nanoseconds, rounded down.
+    /// Converts a length in ticks to nanoseconds, rounded down.
     pub fn to_nanos(self, length: Ticks) -> Nanos {
         Nanos((length.0 as f64 * 1e9 / self.0) as u64)
     }
 
-    /// A length in nanoseconds as ticks, rounded to the nearest.
+    /// Converts a length in nanoseconds to ticks, rounded to the nearest.
     pub fn to_ticks(self, length: Nanos) -> Ticks {
         Ticks((length.0 as f64 * self.0 / 1e9).round() as u64)
     }

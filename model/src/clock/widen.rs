@@ -1,9 +1,9 @@
-//! Narrow counters, widened.
+//! Extends narrow counters to 64 bits.
 
-/// Widens the values of a counter that has few bits and starts again at 0: FxT's 32-bit ticks, CTF's 27-bit stamps.
+/// Extends the values of a narrow counter that wraps to 0: FxT's 32-bit ticks, CTF's 27-bit timestamps.
 ///
-/// Right as long as two values that follow each other are less than one turn of the counter apart, and no value goes
-/// back: of a value that is smaller than the one before, it is taken that the counter has turned.
+/// Correct if any two consecutive values are less than one period of the counter apart and no value decreases: a value
+/// smaller than the previous one means that the counter has wrapped.
 ///
 /// ```
 /// use sigmund_model::Widen;
@@ -19,13 +19,14 @@ pub struct Widen {
 }
 
 impl Widen {
-    /// A counter of so many bits (1 to 64), after the full value `last`: 0, or what the head of a packet says.
+    /// A counter of `bits` bits (1 to 64), after the full value `last`: 0, or the value in a packet's header.
     #[inline]
     pub fn new(bits: u32, last: u64) -> Widen {
         Widen { mask: u64::MAX >> (64 - bits.clamp(1, 64)), last }
     }
 
-    /// The full value: the first one from the last on that has these low bits. Higher bits of `narrow` are ignored.
+    /// The full value: the smallest one not below the last that has these low bits. Higher bits of `narrow` are
+    /// ignored.
     #[inline]
     pub fn widen(&mut self, narrow: u64) -> u64 {
         let ahead = narrow.wrapping_sub(self.last) & self.mask;
@@ -33,8 +34,9 @@ impl Widen {
         self.last
     }
 
-    /// As [`widen`](Self::widen), for values that may be late: one that lies at most `late` before the newest is taken for
-    /// that, and not for one of the next turn; the newest stays. One that would lie before 0 is 0.
+    /// As [`widen`](Self::widen), for values that may be out of order: a value at most `late` before the newest is
+    /// taken as such, and not as one of the next period; the newest is then unchanged. A value that would be before 0
+    /// is 0.
     #[inline]
     pub fn widen_late(&mut self, narrow: u64, late: u64) -> u64 {
         let back = self.last.wrapping_sub(narrow) & self.mask;
@@ -74,7 +76,7 @@ mod tests {
 
     // newest     0x1_0000_0010
     // 32 late    0x0_ffff_fff0
-    // 33 late    is taken for the next turn
+    // 33 late    is taken as a value of the next period
     #[test]
     fn a_late_value_is_before_the_newest_and_does_not_move_it() {
         let mut ticks = Widen::new(32, 0x1_0000_0010);

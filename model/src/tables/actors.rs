@@ -14,15 +14,15 @@ pub const THREADS: Table = Table {
         known("thread", Int64, "Its number."),
         maybe("name", Text, "Its name."),
         maybe("pid", Int32, "Its process."),
-        known("ts_tick", Int64, "Its creation, or the first that is known of it."),
-        maybe("dur_tick", Int64, "Its life; NULL if it never ended."),
+        known("ts_tick", Int64, "Its creation, or the first event that shows it."),
+        maybe("dur_tick", Int64, "Its lifetime; NULL if it never ended."),
         maybe("created_by", Int64, "The user thread that created it."),
         known(
             "active_tick",
             Int64,
-            "Its active time, as far as it is known: events may be missing, for this and what follows.",
+            "Its active time, as far as it is known: events may be missing. The same holds for the columns that follow.",
         ),
-        known("dispatches", Int64, "How often it was put on an LWP."),
+        known("dispatches", Int64, "Times it was mounted on an LWP."),
         known("migrations", Int64, "Times it was resumed on a different LWP."),
         maybe(
             "stalls",
@@ -32,23 +32,23 @@ pub const THREADS: Table = Table {
     ],
 };
 
-/// One row is an LWP that recorded or did anything.
+/// One row is an LWP that recorded an event or appears in one.
 pub const LWPS: Table = Table {
     name: "lwps",
     doc: "One row is an LWP.",
     columns: &[
         known("lwp", Int32, "Its tid."),
-        maybe("name", Text, "Its command name, the last known."),
+        maybe("name", Text, "Its last known command name."),
         maybe("pid", Int32, "Its process; NULL if neither the kernel nor a user trace reports it."),
-        known("ts_tick", Int64, "The first that is known of it."),
-        maybe("dur_tick", Int64, "Its life; NULL if it never ended."),
+        known("ts_tick", Int64, "Its creation, or the first event that shows it."),
+        maybe("dur_tick", Int64, "Its lifetime; NULL if it never ended."),
         known("carries_threads", Bool, "Whether it belongs to a traced runtime or recorded user events."),
         known("on_cpu_tick", Int64, "Its time on CPUs, by the kernel's switches, as far as it is known."),
-        known("active_tick", Int64, "That part of it with a user thread mounted."),
+        known("active_tick", Int64, "The part of on_cpu_tick with a user thread mounted."),
         known(
             "unmounted_tick",
             Int64,
-            "The rest of it, counted on its own: on a CPU with no user thread, or none that is known.",
+            "The other part of on_cpu_tick, counted independently: no user thread mounted, or none that is known.",
         ),
         maybe(
             "cpu_time_ns",
@@ -61,8 +61,12 @@ pub const LWPS: Table = Table {
             "Its time on CPUs between attach and detach: comparable to cpu_time_ns.",
         ),
         known("events", Int64, "Events it recorded, on both levels."),
-        known("witness_agree", Int64, "Its user events whose CPU both witnesses agree on."),
-        known("witness_disagree", Int64, "Those they disagree on."),
+        known(
+            "witness_agree",
+            Int64,
+            "Its user events whose CPU is the same by the probe and by sched_switch.",
+        ),
+        known("witness_disagree", Int64, "Its user events whose CPU differs between the two."),
         known("lost_events", Int64, "User events it could not record."),
     ],
 };
@@ -73,14 +77,14 @@ pub const PROCESSES: Table = Table {
     doc: "One row is a process that an LWP of this trace belongs to.",
     columns: &[
         known("pid", Int32, "Its number."),
-        maybe("name", Text, "The command name of its first LWP, the last known."),
+        maybe("name", Text, "The last known command name of its first LWP."),
         maybe("parent", Int32, "The process that created it, if that was traced."),
-        known("ts_tick", Int64, "Its creation, or the first that is known of it."),
-        maybe("dur_tick", Int64, "Its life; NULL if it did not end."),
+        known("ts_tick", Int64, "Its creation, or the first event that shows it."),
+        maybe("dur_tick", Int64, "Its lifetime; NULL if it did not end."),
         maybe(
             "exit_code",
             Int64,
-            "What it gave to exit_group, or exit; NULL if it did not end, was killed, or system calls are not traced.",
+            "Its argument of exit_group, or exit; NULL if it did not end, was killed, or system calls are not traced.",
         ),
     ],
 };

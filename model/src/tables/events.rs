@@ -6,47 +6,47 @@ use super::{
     columns::{known, maybe},
 };
 
-/// One row is an event, of either side.
+/// One row is an event of either level.
 pub const EVENTS: Table = Table {
     name: "events",
-    doc: "One row is an event, of either side, in the order of time.",
+    doc: "One row is an event of either level. Sorted by time.",
     columns: &[
         known("ts_tick", Int64, "When it was recorded."),
-        known("level", Word, "KERN or USER: which side recorded it."),
+        known("level", Word, "KERN or USER: recorded by the kernel or by the program."),
         maybe("code", Int64, "Its number in its source: tracepoint id, or user event code."),
         known("name", Word, "Its name in its source."),
-        maybe("cpu", Int32, "The CPU it happened on; NULL if events are missing that would say so."),
+        maybe("cpu", Int32, "The CPU it happened on; NULL if it is unknown because events are missing."),
         maybe(
             "lwp",
             Int32,
-            "The LWP (tid) that was on that CPU; 0 is the idle task; NULL if events are missing that would say so.",
+            "The LWP (tid) that was on that CPU; 0 is the idle task; NULL if it is unknown because events are missing.",
         ),
         maybe(
             "thread",
             Int64,
-            "The user thread that was executing; NULL in interrupts, where there is none, and where it is not known.",
+            "The user thread that was executing; NULL in interrupts, if there was none, and if it is not known.",
         ),
         maybe(
             "context",
             Word,
-            "What the CPU was doing: task, irq, softirq, nmi or idle; NULL if events are missing that would say so.",
+            "What the CPU was doing: task, irq, softirq, nmi or idle; NULL if it is unknown because events are missing.",
         ),
-        maybe("target_lwp", Int32, "The LWP that it makes run, wakes or creates."),
+        maybe("target_lwp", Int32, "The LWP that it switches in, wakes or creates."),
         maybe(
             "target_thread",
             Int64,
-            "The user thread that it makes run, wakes or creates, on either level.",
+            "The user thread that it dispatches, wakes or creates, on either level.",
         ),
-        maybe("cpu_seen", Int32, "The CPU that a probe saw itself: the second witness of cpu."),
+        maybe("cpu_seen", Int32, "The CPU that the probe itself read: an independent check of cpu."),
         known(
             "args",
             Numbers,
-            "Its parameters, one per declared field: the numbers. Wide values keep their bits.",
+            "The numbers of its parameters, one per declared field. Unsigned 64-bit and floating-point values keep their bits.",
         ),
         known(
             "texts",
             Texts,
-            "Its parameters: the texts, and the names of numbers. Shorter than args when the rest has none.",
+            "The texts of its parameters, and the names of numbers. Shorter than args if the remaining parameters have none.",
         ),
     ],
 };
@@ -63,7 +63,7 @@ pub const EVENT_TYPES: Table = Table {
         known("key", Int64, "The key bits that switch it on (user events)."),
         known("field_names", Texts, "Its fields; field i is args[i] and texts[i] of its events."),
         known("field_types", Texts, "Their types."),
-        known("format", Text, "A format for people."),
-        known("events", Int64, "How many there are."),
+        known("format", Text, "A format string for human output."),
+        known("events", Int64, "Number of events of this type."),
     ],
 };

@@ -9,21 +9,25 @@ use super::{
 /// One row is a wakeup.
 pub const WAKEUPS: Table = Table {
     name: "wakeups",
-    doc: "One row is a wakeup: of an LWP by the kernel (KERN), or of a user thread by the runtime (USER, an unpark). Sorted by the dispatch that it led to.",
+    doc: "One row is a wakeup: of an LWP by the kernel (KERN), or of a user thread by the runtime (USER, an unpark). Sorted by the dispatch that follows.",
     columns: &[
         known("ts_tick", Int64, "When: sched_waking, or sched_wakeup where only that is traced; the unpark."),
         known("level", Word, "KERN or USER."),
         maybe("context", Word, "What the waking CPU was doing: task, irq, softirq, nmi or idle."),
         maybe("waker_lwp", Int32, "The LWP on the waking CPU; 0 is the idle task."),
-        maybe("waker_thread", Int64, "The user thread that woke it; NULL in interrupts, where none did."),
+        maybe(
+            "waker_thread",
+            Int64,
+            "The user thread that woke it; NULL in interrupts, and if none was mounted.",
+        ),
         maybe("lwp", Int32, "The LWP that was woken; NULL on level USER."),
         maybe("thread", Int64, "The user thread that was unparked, or that the woken LWP carries."),
         maybe("cpu", Int32, "The CPU it was woken from."),
-        maybe("target_cpu", Int32, "The CPU in whose run queue the LWP was put."),
+        maybe("target_cpu", Int32, "The CPU whose run queue the LWP was put in."),
         maybe(
             "latency_tick",
             Int64,
-            "Until the LWP was on a CPU, or the user thread on an LWP; NULL if that was not seen, or if it had not stopped running.",
+            "Time until the LWP was on a CPU, or the user thread on an LWP; NULL if that was not seen, or if it was still running.",
         ),
     ],
 };
@@ -41,7 +45,7 @@ pub const INTERRUPTS: Table = Table {
         maybe("name", Word, "Its handler, or the softirq: virtio0-input.0, TIMER, local_timer."),
         maybe("lwp", Int32, "The LWP that it interrupted; 0 is the idle task."),
         maybe("thread", Int64, "The user thread that it interrupted."),
-        known("depth", Int32, "Interrupts of this CPU that it is inside of."),
+        known("depth", Int32, "Nesting depth: the number of interrupts of this CPU that it is inside of."),
         known(
             "end_reason",
             Word,
@@ -62,11 +66,15 @@ pub const SYSCALLS: Table = Table {
         maybe("number", Int64, "Its number, if the source has it."),
         maybe("name", Word, "Its name: futex, read, ..."),
         known("args", Numbers, "Its arguments, as far as they were recorded; zeros at the end are left out."),
-        maybe("ret", Int64, "What it returned; negative is an error number. NULL if it did not return."),
+        maybe(
+            "ret",
+            Int64,
+            "Its return value; a negative one is an error number. NULL if it did not return.",
+        ),
         maybe(
             "off_cpu_tick",
             Int64,
-            "The part of its length in which the LWP was on no CPU; NULL if that is not known. It is mostly 0, and so takes less room than on_cpu_tick, which sigmund sql shows beside it.",
+            "The part of its length in which the LWP was on no CPU; NULL if that is not known. Usually 0, so it is stored instead of on_cpu_tick, which views compute from it.",
         ),
         known(
             "end_reason",
@@ -76,28 +84,28 @@ pub const SYSCALLS: Table = Table {
     ],
 };
 
-/// One row is a span or a function.
+/// One row is a span or a function call.
 pub const SPANS: Table = Table {
     name: "spans",
-    doc: "One row is a span that the program named, or a traced function, from its begin to its end.",
+    doc: "One row is a span that the program named, or a traced function, from its beginning to its end.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
         known("dur_tick", Int64, "Its length, as far as it is known: see end_reason."),
-        maybe(
-            "thread",
-            Int64,
-            "The user thread that it belongs to; NULL for one of an LWP without user threads.",
-        ),
+        maybe("thread", Int64, "The user thread that it belongs to; NULL if its LWP has no user threads."),
         maybe("lwp", Int32, "The LWP on which it began."),
         known("kind", Word, "span or function."),
         maybe("name", Text, "Its name."),
-        known("depth", Int32, "Spans and functions of the same thread that it is inside of."),
+        known(
+            "depth",
+            Int32,
+            "Nesting depth: the number of spans and functions of the same thread that it is inside of.",
+        ),
         maybe(
             "active_tick",
             Int64,
-            "The part of its length in which its thread was active (an LWP without user threads: on a CPU); NULL if that is not known.",
+            "The part of its length in which its thread was active (for an LWP without user threads: on a CPU); NULL if that is not known.",
         ),
-        maybe("source", Text, "Where it is in the source: FILE:LINE."),
+        maybe("source", Text, "Its place in the source code: FILE:LINE."),
         known(
             "end_reason",
             Word,
@@ -109,35 +117,31 @@ pub const SPANS: Table = Table {
 /// One row is a request for a lock.
 pub const LOCKS: Table = Table {
     name: "locks",
-    doc: "One row is a request for a lock: waiting for it, if it was contended, and holding it, where that was recorded. Futexes of threads are in it by their system calls.",
+    doc: "One row is a request for a lock: the wait, if it was contended, and the hold, if that was recorded. Waits of threads for futexes are included, from their system calls.",
     columns: &[
         known("ts_tick", Int64, "The request."),
         maybe(
             "wait_tick",
             Int64,
-            "How long it waited, as far as it is known: see end_reason; 0 if it was not contended, NULL if it may have begun before the request that was seen.",
+            "Length of the wait, as far as it is known: see end_reason; 0 if it was not contended, NULL if the wait may have begun before the request that was recorded.",
         ),
         maybe(
             "hold_tick",
             Int64,
-            "How long it held the lock after that, as far as it is known: see end_reason; NULL where holds were not recorded.",
+            "Length of the hold that follows, as far as it is known: see end_reason; NULL if holds were not recorded.",
         ),
         maybe("thread", Int64, "The user thread."),
         maybe("lwp", Int32, "The LWP that it was on at the request."),
         known("object", Int64, "The lock's address."),
         known("kind", Word, "mutex, rwlock-read, rwlock-write or futex."),
         maybe("holder", Int64, "The user thread that held it when the wait began; NULL if it is not known."),
-        maybe("holder_lwp", Int32, "The LWP that held it then, if that carries no user threads."),
-        known(
-            "contended",
-            Bool,
-            "Whether it is known that it had to wait; false also where wait_tick is NULL.",
-        ),
-        maybe("call_site", Text, "The innermost span or function that the request was made in."),
+        maybe("holder_lwp", Int32, "The LWP that held it then, if that LWP carries no user threads."),
+        known("contended", Bool, "Whether it is known to have waited; also false if wait_tick is NULL."),
+        maybe("call_site", Text, "The innermost span or function that contains the request."),
         known(
             "end_reason",
             Word,
-            "released; woken (the wait is over; holds were not recorded); exit; unseen (taken by another without a release); lost (events are missing from here on); trace-end.",
+            "released; woken (the wait is over; holds were not recorded); exit; unseen (another took it, and no release was seen); lost (events are missing from here on); trace-end.",
         ),
     ],
 };
@@ -155,6 +159,6 @@ pub const COUNTERS: Table = Table {
         ),
         maybe("cpu", Int32, "The CPU whose run queue it is."),
         maybe("pid", Int32, "The process whose ready queue it is; NULL if that is not known."),
-        known("value", Int64, "How many."),
+        known("value", Int64, "Its new value."),
     ],
 };

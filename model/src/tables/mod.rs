@@ -1,12 +1,12 @@
-//! The tables of a super-trace: names, columns, units, and the version of all that.
+//! The tables of a super-trace: names, columns, units, and the schema version.
 //!
-//! A super-trace is a directory `NAME.supertrace/` with a folder for each table, and in it Parquet files
-//! `part-00000.parquet`, … in the order of time. Columns carry their unit in their name: `ts_tick` and
-//! `dur_tick` are ticks of the recording's main clock, kept exactly; `_ns` are nanoseconds.
+//! A super-trace is a directory `NAME.supertrace/` with a folder for each table, which holds Parquet files
+//! `part-00000.parquet`, … in time order. Columns carry their unit in their name: `ts_tick` and `dur_tick` are exact
+//! ticks of the recording's main clock; `_ns` are nanoseconds.
 //!
-//! Tables of events are sorted by `ts_tick`. Tables of intervals are sorted by the **end** of the interval,
-//! because that is when a streaming merge knows one; intervals that never ended come last. One that a contradiction
-//! shortened comes where the contradiction was found.
+//! Tables of events are sorted by `ts_tick`. Tables of intervals are sorted by the **end** of the interval, because a
+//! streaming merge knows an interval only when it ends; intervals that never ended come last. An interval that a
+//! contradiction shortened is placed where the contradiction was found.
 
 mod actors;
 mod columns;
@@ -27,7 +27,7 @@ pub use self::{
     states::{ACTIVE, LWP_STATES, THREAD_STATES},
 };
 
-/// The version of the layout. It changes when a reader of the one before would go wrong.
+/// The version of the layout. It changes whenever a reader of the previous version would misread the tables.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// All tables.
@@ -52,36 +52,36 @@ pub const ALL: &[Table] = &[
     INFO,
 ];
 
-/// Tables that a merge may be told to leave out.
+/// Tables that a merge can leave out.
 pub const OPTIONAL: &[Table] = &[WAKEUPS, INTERRUPTS, SYSCALLS, SPANS, LOCKS, COUNTERS, PROCESSES];
 
 /// Keys of the table `info` that programs look up.
 pub mod info_keys {
     /// [`SCHEMA_VERSION`](super::SCHEMA_VERSION) of the writer.
     pub const SCHEMA_VERSION: &str = "schema_version";
-    /// Ticks per second of the main clock; absent when nobody knows.
+    /// Ticks per second of the main clock; absent if unknown.
     pub const TICK_HZ: &str = "tick_hz";
     /// Tick of the first event.
     pub const FIRST_TICK: &str = "first_tick";
     /// Tick of the last event.
     pub const LAST_TICK: &str = "last_tick";
-    /// User events whose CPU both witnesses agree on.
+    /// User events whose CPU is the same by the probe and by `sched_switch`.
     pub const WITNESS_AGREE: &str = "witness_agree";
-    /// User events whose CPU they disagree on.
+    /// User events whose CPU differs between the two.
     pub const WITNESS_DISAGREE: &str = "witness_disagree";
-    /// User events that have one witness only.
+    /// User events whose CPU is known from only one of the two.
     pub const WITNESS_SINGLE: &str = "witness_single";
-    /// The tables that the merge was told to leave out, with commas between them; absent if there are none.
+    /// The tables that the merge left out, separated by commas; absent if there are none.
     pub const LEFT_OUT_TABLES: &str = "left_out_tables";
-    /// With the number of a process behind it: ticks that a record without parameters cost there, when it began to
-    /// record. Absent where the user trace does not say.
+    /// Followed by the number of a process: the cost in ticks of a record without parameters, measured when the process
+    /// began to record. Absent if the user trace does not have it.
     pub const PROBE_TICKS: &str = "probe_ticks_";
-    /// With the number of a process behind it: ticks for each word of parameters beyond that.
+    /// Followed by the number of a process: the additional cost in ticks of each word of parameters.
     pub const PROBE_WORD_TICKS: &str = "probe_word_ticks_";
-    /// With the number of an LWP behind it: the kernel's own sum of its time on CPUs, as two ticks and the nanoseconds that
-    /// it ran between them. Absent where the recorder did not read it.
+    /// Followed by the number of an LWP: the kernel's own sum of its time on CPUs, as two ticks and the nanoseconds
+    /// that it ran between them. Absent if the recorder did not read it.
     pub const LWP_CPU_TIME: &str = "lwp_cpu_time_";
-    /// With the number of a process behind it: ticks for reading the clock alone.
+    /// Followed by the number of a process: the cost in ticks of reading the clock alone.
     pub const PROBE_CLOCK_TICKS: &str = "probe_clock_ticks_";
 }
 
@@ -96,7 +96,7 @@ pub enum ColumnType {
     Float64,
     /// `Boolean`.
     Bool,
-    /// One of few words: `Dictionary(Int32, Utf8)`.
+    /// One of a few words: `Dictionary(Int32, Utf8)`.
     Word,
     /// A text: `Utf8`.
     Text,
@@ -126,20 +126,20 @@ impl ColumnType {
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name, with the unit.
+    /// Its name, including the unit.
     pub name: &'static str,
     /// What it holds.
     pub ty: ColumnType,
-    /// Whether it may be NULL, which always means "not known, or none".
+    /// Whether it may be NULL, which always means "unknown, or none".
     pub nullable: bool,
-    /// A sentence about it.
+    /// One sentence that describes it.
     pub doc: &'static str,
 }
 
 /// One table.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its name, and that of its folder.
+    /// Its name, which is also the name of its folder.
     pub name: &'static str,
     /// What a row is.
     pub doc: &'static str,
@@ -148,7 +148,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The Arrow schema. Each field carries its sentence in the metadata key `doc`.
+    /// The Arrow schema. The sentence of each column is in the metadata key `doc` of its field.
     pub fn schema(&self) -> SchemaRef {
         let field = |c: &Column| {
             Field::new(c.name, c.ty.data_type(), c.nullable)

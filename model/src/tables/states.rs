@@ -6,10 +6,10 @@ use super::{
     columns::{known, maybe},
 };
 
-/// One row is a stretch in which a user thread really executed.
+/// One row is an interval in which a user thread executed.
 pub const ACTIVE: Table = Table {
     name: "active",
-    doc: "One row is a stretch in which a user thread certainly executed: mounted on an LWP that was on a CPU. Where events are missing it may have executed unseen; its state is unknown or mounted then.",
+    doc: "One row is an interval in which a user thread certainly executed: mounted on an LWP that was on a CPU. Where events are missing it may have executed without a row here; its state is then unknown or mounted.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
         known("dur_tick", Int64, "Its length. The sum over a thread is the thread's active time."),
@@ -24,10 +24,10 @@ pub const ACTIVE: Table = Table {
     ],
 };
 
-/// One row is a stretch in which a user thread was in one state.
+/// One row is an interval in which a user thread was in one state.
 pub const THREAD_STATES: Table = Table {
     name: "thread_states",
-    doc: "One row is a user thread in one state. The states of a thread leave no holes: they sum to its life.",
+    doc: "One row is a user thread in one state. The states of a thread leave no gaps: their lengths sum to its lifetime.",
     columns: &[
         known("ts_tick", Int64, "Its start."),
         maybe(
@@ -46,18 +46,18 @@ pub const THREAD_STATES: Table = Table {
         maybe(
             "blocked_on",
             Int64,
-            "The object it waits for, if it is blocked and the runtime said: its address; for join the user thread, for io the descriptor.",
+            "The object it waits for, if it is blocked and the runtime recorded it: its address; for join the user thread, for io the descriptor.",
         ),
         maybe(
             "blocked_for",
             Word,
-            "What kind of thing that is, if it is blocked and the runtime said: mutex, rwlock-read, rwlock-write, condvar, semaphore, barrier, channel, channel-space, once-cell, join, sleep, io or scope.",
+            "The kind of that object, if it is blocked and the runtime recorded it: mutex, rwlock-read, rwlock-write, condvar, semaphore, barrier, channel, channel-space, once-cell, join, sleep, io or scope.",
         ),
         maybe("end_reason", Word, "What ended it; NULL for exited."),
     ],
 };
 
-/// One row is a stretch in which an LWP was in one state.
+/// One row is an interval in which an LWP was in one state.
 pub const LWP_STATES: Table = Table {
     name: "lwp_states",
     doc: "One row is an LWP in one state.",
@@ -78,12 +78,12 @@ pub const LWP_STATES: Table = Table {
         maybe(
             "end_reason",
             Word,
-            "What ended it; NULL for exited. A running LWP that stays runnable leaves its CPU by sched-yield, preempted (any other), or runnable (its system calls are not traced: it may be either).",
+            "What ended it; NULL for exited. A running LWP that stays runnable leaves its CPU by sched-yield, preempted (any other), or runnable (either: its system calls are not traced).",
         ),
         maybe(
             "end_state",
             Word,
-            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ ...; NULL for other states, and where the source has none.",
+            "The kernel's letters for the state in which a running LWP left its CPU: R, S, D, I, T, X, R+ ...; NULL for other states, and if the source has none.",
         ),
     ],
 };

@@ -1,7 +1,8 @@
 //! What events mean, by the names that kernels, tracers and runtimes give them.
 //!
-//! One table ([`rows`](self)) has a row for each event whose meaning Sigmund knows: its name, what it means, and which of its
-//! fields has which role. Readers look up what an event does to the state, the merge what it pairs. A new source adds rows.
+//! One table ([`rows`](self)) has a row for each event whose meaning is known: its name, its meaning, and the role of
+//! each of its fields. Readers look up the effect of an event on the state, the merge the intervals to pair. To support
+//! a new source, add rows.
 //!
 //! ```
 //! use sigmund_model::vocabulary::{KnownEvent, Meaning, Role};
@@ -37,26 +38,27 @@ pub enum Meaning {
     Migrate,
     /// An LWP is created: [`Role::Lwp`].
     LwpNew,
-    /// The LWP that records it is exiting; or [`Role::Lwp`], if the event has it.
+    /// The LWP that records the event is exiting; or [`Role::Lwp`], if the event has it.
     LwpExit,
-    /// An LWP belongs to a process: [`Role::Lwp`], [`Role::Process`].
+    /// Names the process of an LWP: [`Role::Lwp`], [`Role::Process`].
     LwpOfProcess,
     /// An LWP is about to be created, in its creator's process or as the leader of a new one: [`Role::Lwp`],
     /// [`Role::CloneFlags`].
     Clone,
-    /// A program is executed: [`Role::Lwp`] is its number from now on, [`Role::OldLwp`] the one before.
+    /// A program is executed: [`Role::Lwp`] is the LWP's number from now on, [`Role::OldLwp`] its number before.
     Exec,
     /// An interrupt handler begins: [`Role::Number`], [`Role::Name`].
     InterruptEnter(InterruptKind),
     /// An interrupt handler ends.
     InterruptExit(InterruptKind),
-    /// A non-maskable interrupt has ended, which lasted for [`Role::DurationNs`].
+    /// A non-maskable interrupt has ended, after [`Role::DurationNs`].
     NmiHandled,
-    /// A system call begins: [`Role::Number`], [`Role::Argument`] and the fields after that.
+    /// A system call begins: [`Role::Number`]; its arguments are [`Role::Argument`] and the fields that follow it.
     SyscallEnter,
     /// A system call ends: [`Role::Number`], [`Role::Return`].
     SyscallExit,
-    /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`], [`Role::WaitKind`].
+    /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`],
+    /// [`Role::WaitKind`].
     UserSwitch,
     /// A user thread is created: [`Role::Thread`].
     ThreadNew,
@@ -121,12 +123,13 @@ impl InterruptKind {
     }
 }
 
-/// What the entry to and the exit from one function have in common.
+/// What the entry and the exit of one function call have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKey {
-    /// The number in [`Role::Code`]: the function's address.
+    /// [`Role::Code`] holds the function's address.
     Address,
-    /// The function's name in [`Role::Code`], `FUNCTION at FILE:LINE`: the addresses are those of two call sites.
+    /// [`Role::Code`] holds the name of the function, `FUNCTION at FILE:LINE`; its addresses are those of two call
+    /// sites.
     Name,
 }
 
@@ -143,15 +146,15 @@ macro_rules! roles {
 }
 
 roles! {
-    /// The LWP that is switched from.
+    /// The LWP that is switched out.
     PrevLwp,
-    /// The state that it is left in.
+    /// The state of that LWP when it is switched out.
     PrevState,
-    /// The LWP that is switched to.
+    /// The LWP that is switched in.
     NextLwp,
     /// The name of that LWP.
     NextName,
-    /// The LWP that the event is about.
+    /// The LWP that the event concerns.
     Lwp,
     /// The name of that LWP.
     LwpName,
@@ -159,13 +162,13 @@ roles! {
     Process,
     /// The parent of that process.
     ParentProcess,
-    /// The number that the LWP had before.
+    /// The LWP's number before.
     OldLwp,
     /// The flags of `clone`.
     CloneFlags,
     /// Whether the LWP was the last of its process.
     LastOfProcess,
-    /// The CPU in whose run queue the LWP is.
+    /// The CPU of the run queue that the LWP is in.
     TargetCpu,
     /// The number of an interrupt or a system call.
     Number,
@@ -173,37 +176,37 @@ roles! {
     Name,
     /// The first argument of a system call.
     Argument,
-    /// What a system call returned.
+    /// The return value of a system call.
     Return,
-    /// A length in nanoseconds.
+    /// A duration in nanoseconds.
     DurationNs,
-    /// The user thread that the event is about.
+    /// The user thread that the event concerns.
     Thread,
     /// Why a user thread left its LWP: a number of [`LeaveReason`](crate::LeaveReason).
     Reason,
-    /// The address of a lock, or of whatever a user thread waits for.
+    /// The address of a lock, or of another object that a user thread waits for.
     Object,
-    /// What kind of thing that is: a number of [`WaitKind`](crate::WaitKind).
+    /// The kind of that object: a number of [`WaitKind`](crate::WaitKind).
     WaitKind,
     /// `CLOCK_THREAD_CPUTIME_ID`.
     CpuTimeNs,
-    /// The address of a span's description or of a function, and its name.
+    /// The address and name of a span's description, or of a function.
     Code,
 }
 
 /// How an event is recognised by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// It has this name.
+    /// The whole name.
     Is(&'static str),
-    /// Its name begins with this; the rest is what it names.
+    /// A prefix; the rest is the name of a vector or system call.
     Begins(&'static str),
-    /// Its name ends with this; the rest is what it names.
+    /// A suffix; the rest is the name of a vector or system call.
     Ends(&'static str),
 }
 
 impl Pattern {
-    /// The part of a matching name that the pattern leaves open.
+    /// The part of a matching name that the pattern does not fix.
     fn rest_of(self, name: &str) -> Option<&str> {
         match self {
             Pattern::Is(whole) => (name == whole).then_some(""),
@@ -213,21 +216,21 @@ impl Pattern {
     }
 }
 
-/// The position of the field with each role. Few, so that looking one up does not cost the cache.
+/// The position of the field of each role. One byte each, so that a lookup touches few cache lines.
 type Positions = [u8; Role::COUNT];
 
-/// Of a role that no field has.
+/// The position of a role that no field has.
 const NONE: u8 = u8::MAX;
 
 /// A field of an event that has a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FieldRow {
     role: Role,
-    /// Empty if any name will do.
+    /// Empty if any name matches.
     name: &'static str,
-    /// Where it is if its source gives it no name.
+    /// Its position in sources that do not name fields.
     unnamed: Option<usize>,
-    /// Whether the row is not about an event without it.
+    /// Whether the row applies only to events that have the field.
     required: bool,
 }
 
@@ -241,7 +244,7 @@ struct Row {
 }
 
 impl Row {
-    /// Where the fields are, if the row is about this event.
+    /// The positions of the fields, if the row applies to this event.
     fn fields_in(&self, event_type: &EventType) -> Option<Positions> {
         let mut places = [NONE; Role::COUNT];
         for field in self.fields {
@@ -270,7 +273,7 @@ pub struct KnownEvent {
 }
 
 impl KnownEvent {
-    /// The meaning of a declared event: that of the first row with its name whose required fields it has.
+    /// The meaning of a declared event: that of the first row that matches its name and whose required fields it has.
     pub fn of(event_type: &EventType) -> Option<KnownEvent> {
         rows::ROWS
             .iter()
@@ -289,7 +292,8 @@ impl KnownEvent {
         (position != NONE).then_some(usize::from(position))
     }
 
-    /// What the event's own name names: `read` of `sys_enter_read`, `local_timer` of `local_timer_entry`. `None` if fields do.
+    /// What the event's own name specifies: `read` of `sys_enter_read`, `local_timer` of `local_timer_entry`. `None` if
+    /// fields specify it.
     pub fn named_by<'n>(&self, event_name: &'n str) -> Option<&'n str> {
         self.row.pattern.rest_of(event_name).filter(|rest| !rest.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The table. Of several rows for one event, the first whose required fields it has counts.
+//! The table. Where several rows match an event's name, the first one whose required fields it has applies.
 
 use super::{
     FieldRow, FunctionKey, InterruptKind as Irq, Meaning,
@@ -18,7 +18,7 @@ const fn has(role: Role, name: &'static str) -> FieldRow {
     FieldRow { role, name, unnamed: None, required: false }
 }
 
-/// Required; sources that name no fields have it at this position.
+/// Required; in sources that do not name fields, the field is at this position.
 const fn needs_at(role: Role, name: &'static str, unnamed: usize) -> FieldRow {
     FieldRow { role, name, unnamed: Some(unnamed), required: true }
 }
@@ -27,7 +27,7 @@ const fn has_at(role: Role, name: &'static str, unnamed: usize) -> FieldRow {
     FieldRow { role, name, unnamed: Some(unnamed), required: false }
 }
 
-/// The first field, whatever its name: the address of a function, of a place in it, or of a span's description.
+/// The first field, whatever its name: the address of a function, of an instruction in it, or of a span's description.
 const CODE: FieldRow = needs_at(Role::Code, "", 0);
 
 const fn row(level: Level, pattern: Pattern, meaning: Meaning, fields: &'static [FieldRow]) -> Row {
@@ -49,8 +49,8 @@ const fn exits(kind: Irq) -> Meaning {
 }
 
 pub(super) static ROWS: &[Row] = &[
-    // LTTng: a thread's number is `tid`, that of a process `pid`. Before the kernel's own names: LTTng's context `pid`
-    // would be taken for the thread of a wakeup.
+    // LTTng: a thread's number is `tid`, a process's is `pid`. Before the rows of the kernel's names, because LTTng's
+    // context field `pid` would be taken for the thread of a wakeup.
     row(
         Kern,
         Is("sched_switch"),
@@ -97,7 +97,7 @@ pub(super) static ROWS: &[Row] = &[
             has(Role::LwpName, "child_comm"),
         ],
     ),
-    // The kernel's own names (ftrace, perf): a thread's number is `pid`.
+    // Names of the kernel (ftrace, perf): a thread's number is `pid`.
     row(
         Kern,
         Is("sched_switch"),
@@ -145,7 +145,7 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::Clone,
         &[needs(Role::Lwp, "pid"), needs(Role::CloneFlags, "clone_flags")],
     ),
-    // ftrace and perf again: `child_pid` is the LWP where there is no `child_tid`.
+    // ftrace and perf: `child_pid` is the LWP if there is no `child_tid`.
     row(
         Kern,
         Is("sched_process_fork"),
@@ -233,7 +233,7 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::NmiHandled,
         &[needs(Role::DurationNs, "delta_ns"), has(Role::Name, "handler")],
     ),
-    // System calls: all through one event (raw_syscalls), or an event each (ftrace and perf; LTTng).
+    // System calls: one event for all (raw_syscalls), or one event each (ftrace and perf; LTTng).
     row(
         Kern,
         Is("sys_enter"),
@@ -257,7 +257,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Kern, Begins("syscall_exit_"), Meaning::SyscallExit, &[has(Role::Return, "ret")]),
     row(Kern, Begins("compat_syscall_entry_"), Meaning::SyscallEnter, &[]),
     row(Kern, Begins("compat_syscall_exit_"), Meaning::SyscallExit, &[has(Role::Return, "ret")]),
-    // The paper's names, in listings.
+    // The paper's names, as in listings.
     row(
         Kern,
         Is(names::KERN_CONTEXT_SWITCH),
@@ -268,7 +268,7 @@ pub(super) static ROWS: &[Row] = &[
             has(Role::PrevState, "prev_state"),
         ],
     ),
-    // A listing's sched_switch need not name the LWP that is switched from.
+    // A listing's sched_switch may omit the LWP that is switched out.
     row(
         Kern,
         Is("sched_switch"),
@@ -281,7 +281,7 @@ pub(super) static ROWS: &[Row] = &[
     ),
     row(Kern, Is(names::IRQ), enters(Irq::Irq), &[has_at(Role::Number, "irq", 0), has(Role::Name, "name")]),
     row(Kern, Is(names::IRQ_EXIT), exits(Irq::Irq), &[has_at(Role::Number, "irq", 0)]),
-    // libfxt's names.
+    // Names of libfxt.
     row(Kern, Is("switch_to"), Meaning::Switch, &[needs(Role::NextLwp, "next_pid")]),
     row(Kern, Is("do_fork"), Meaning::LwpNew, &[needs(Role::Lwp, "child_pid")]),
     row(User, Is("fut_switch_to"), Meaning::UserSwitch, &[needs(Role::Thread, "next")]),

@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// `None` is the order of the trace.
+    /// `None` is the byte order of the trace.
     pub(super) fn order(&self) -> Option<Order> {
         match self {
             Value::Path(word) | Value::Text(word) => match word.as_str() {

@@ -38,7 +38,7 @@ fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), ParseEr
     match kind {
         "trace" => metadata.trace = Some(trace(parser)?),
         "env" => entries(parser, |_, name, entry| {
-            if let Entry::Value(value) = entry {
+            if let BlockEntry::Value(value) = entry {
                 metadata.env.push((name, value.into_text()));
             }
             Ok(())
@@ -46,14 +46,14 @@ fn block(parser: &mut Parser<'_>, metadata: &mut Metadata) -> Result<(), ParseEr
         "clock" => metadata.clocks.push(clock(parser)?),
         "stream" => metadata.streams.push(stream(parser)?),
         "event" => metadata.events.push(event(parser)?),
-        // The position of an event in its source, and unknown blocks, are not kept.
+        // The position of an event in its source, and unknown blocks, are skipped.
         _ => entries(parser, |_, _, _| Ok(()))?,
     }
     Ok(())
 }
 
 /// The meaning of a name in a block: `name = value;`, `name := type;`.
-enum Entry {
+enum BlockEntry {
     Value(Value),
     Type(Type),
 }
@@ -61,7 +61,7 @@ enum Entry {
 /// Calls `take` for each entry of a block.
 fn entries(
     parser: &mut Parser<'_>,
-    mut take: impl FnMut(&Parser<'_>, String, Entry) -> Result<(), ParseError>,
+    mut take: impl FnMut(&Parser<'_>, String, BlockEntry) -> Result<(), ParseError>,
 ) -> Result<(), ParseError> {
     parser.block(|parser| {
         if declaration(parser)? {
@@ -69,10 +69,10 @@ fn entries(
         }
         let name = parser.path()?.join(".");
         let entry = match parser.take_sign(":=")? {
-            true => Entry::Type(type_of(parser)?),
+            true => BlockEntry::Type(type_of(parser)?),
             false => {
                 parser.sign("=")?;
-                Entry::Value(value(parser)?)
+                BlockEntry::Value(value(parser)?)
             }
         };
         take(parser, name, entry)?;
@@ -90,12 +90,12 @@ fn trace(parser: &mut Parser<'_>) -> Result<Trace, ParseError> {
     let mut order = None;
     entries(parser, |parser, name, entry| {
         match (name.as_str(), entry) {
-            ("byte_order", Entry::Value(value)) => order = value.order(),
-            ("uuid", Entry::Value(value)) => trace.uuid = uuid(&value.into_text()),
-            ("major", Entry::Value(value)) if value.number() != Some(1) => {
+            ("byte_order", BlockEntry::Value(value)) => order = value.order(),
+            ("uuid", BlockEntry::Value(value)) => trace.uuid = uuid(&value.into_text()),
+            ("major", BlockEntry::Value(value)) if value.number() != Some(1) => {
                 return Err(parser.parse_error("before this, major = 1"));
             }
-            ("packet.header", Entry::Type(ty)) => trace.packet_header = Some(ty),
+            ("packet.header", BlockEntry::Type(ty)) => trace.packet_header = Some(ty),
             _ => {}
         }
         Ok(())
@@ -122,7 +122,7 @@ fn clock(parser: &mut Parser<'_>) -> Result<Clock, ParseError> {
         absolute: false,
     };
     entries(parser, |parser, name, entry| {
-        let Entry::Value(value) = entry else { return Ok(()) };
+        let BlockEntry::Value(value) = entry else { return Ok(()) };
         match name.as_str() {
             "name" => clock.name = Arc::from(value.into_text()),
             "description" => clock.description = value.into_text(),
@@ -146,10 +146,10 @@ fn stream(parser: &mut Parser<'_>) -> Result<Stream, ParseError> {
     let mut stream = Stream::default();
     entries(parser, |parser, name, entry| {
         match (name.as_str(), entry) {
-            ("id", Entry::Value(value)) => stream.id = number(parser, &value)?,
-            ("packet.context", Entry::Type(ty)) => stream.packet_context = Some(ty),
-            ("event.header", Entry::Type(ty)) => stream.event_header = Some(ty),
-            ("event.context", Entry::Type(ty)) => stream.event_context = Some(ty),
+            ("id", BlockEntry::Value(value)) => stream.id = number(parser, &value)?,
+            ("packet.context", BlockEntry::Type(ty)) => stream.packet_context = Some(ty),
+            ("event.header", BlockEntry::Type(ty)) => stream.event_header = Some(ty),
+            ("event.context", BlockEntry::Type(ty)) => stream.event_context = Some(ty),
             _ => {}
         }
         Ok(())
@@ -161,11 +161,11 @@ fn event(parser: &mut Parser<'_>) -> Result<EventDeclaration, ParseError> {
     let mut event = EventDeclaration::default();
     entries(parser, |parser, name, entry| {
         match (name.as_str(), entry) {
-            ("name", Entry::Value(value)) => event.name = value.into_text(),
-            ("id", Entry::Value(value)) => event.id = number(parser, &value)?,
-            ("stream_id", Entry::Value(value)) => event.stream_id = Some(number(parser, &value)?),
-            ("context", Entry::Type(ty)) => event.context = Some(ty),
-            ("fields", Entry::Type(ty)) => event.fields = Some(ty),
+            ("name", BlockEntry::Value(value)) => event.name = value.into_text(),
+            ("id", BlockEntry::Value(value)) => event.id = number(parser, &value)?,
+            ("stream_id", BlockEntry::Value(value)) => event.stream_id = Some(number(parser, &value)?),
+            ("context", BlockEntry::Type(ty)) => event.context = Some(ty),
+            ("fields", BlockEntry::Type(ty)) => event.fields = Some(ty),
             _ => {}
         }
         Ok(())

@@ -1,23 +1,23 @@
-//! Names of numbers: ranges that may overlap, as segments that do not.
+//! Labels of numbers: converts ranges that may overlap to disjoint segments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Finds the label of a number. Where ranges overlap, the one that was declared first counts.
+/// Finds the label of a number. If ranges overlap, the one declared first applies.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// Sorted, disjoint: first key, last key, label. A key is a number in an order that unsigned numbers have.
+    /// Sorted, disjoint: first key, last key, label. Keys have the order of unsigned numbers.
     segments: Vec<(u64, u64, u32)>,
     names: Vec<Arc<str>>,
-    /// What makes a number a key: the sign bit of signed ones is turned.
+    /// Converts a number to a key: flips the sign bit of signed ones.
     flip: u64,
 }
 
-/// From here on the search is binary.
+/// From this number of segments on the search is binary.
 const MANY: usize = 8;
 
 impl Labels {
-    /// Of ranges `(name, first, last)` of 64-bit numbers; those that hold nothing are left out.
+    /// From ranges `(name, first, last)` of 64-bit numbers; empty ones are dropped.
     pub(crate) fn new(signed: bool, ranges: impl IntoIterator<Item = (Arc<str>, i128, i128)>) -> Labels {
         let (min, max) = match signed {
             true => (i128::from(i64::MIN), i128::from(i64::MAX)),
@@ -39,7 +39,7 @@ impl Labels {
         let mut since = 0;
         for (at, (begin, end)) in borders {
             if let Some(first) = open.first() {
-                // Borders are at most 2^64, and `at` is above `since`.
+                // Both bounds are at most 2^64, and `at` is above `since`.
                 let (from, to) = (since as u64, (at - 1) as u64);
                 match segments.last_mut() {
                     Some((_, last, label)) if label == first && last.wrapping_add(1) == from => *last = to,
@@ -55,7 +55,7 @@ impl Labels {
         Labels { segments, names, flip: u64::from(signed) << 63 }
     }
 
-    /// The number of the range, in the order given, that a value is in; `raw` is the value's 64 bits.
+    /// The index of the range that contains a value; `raw` is the value's 64 bits.
     #[inline]
     pub(crate) fn index(&self, raw: u64) -> Option<usize> {
         let key = raw ^ self.flip;
@@ -67,7 +67,7 @@ impl Labels {
         found.filter(|(first, _, _)| *first <= key).map(|(_, _, label)| *label as usize)
     }
 
-    /// First and last value of a range of unsigned numbers that is one segment.
+    /// First and last value of a range of unsigned numbers, if it is a single segment.
     pub(crate) fn only_segment(&self, range: usize) -> Option<(u64, u64)> {
         let mut segments = self.segments.iter().filter(|(_, _, label)| *label as usize == range);
         match (segments.next(), segments.next(), self.flip) {

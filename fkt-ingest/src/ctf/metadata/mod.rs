@@ -1,7 +1,7 @@
-//! The metadata of a trace: what it declares, with all names resolved.
+//! The metadata of a trace: its declarations, with all names resolved.
 //!
-//! The tokens are nom's; the grammar is a descent of bounded depth, because whether a word is a type depends, as in
-//! C, on what was declared before it.
+//! The tokeniser uses nom; the grammar is parsed by recursive descent of bounded depth, because whether a word is a
+//! type depends, as in C, on the declarations before it.
 
 mod attributes;
 mod blocks;
@@ -21,22 +21,22 @@ pub(super) use labels::Labels;
 pub(crate) use packets::is_metadata;
 pub(super) use types::{Array, Enum, Float, Integer, Length, Order, Path, Struct, Type, Variant};
 
-/// Fields of contexts that say the LWP, with and without LTTng's `_`.
+/// Context fields with the LWP, with and without LTTng's `_`.
 pub(super) const LWP_NAMES: [&str; 4] = ["vtid", "_vtid", "tid", "_tid"];
 
-/// What a trace says of itself.
+/// The content of a metadata.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
-    /// `None`: there is no `trace` block, or it was not readable.
+    /// `None` if there is no `trace` block, or it was not readable.
     pub(super) trace: Option<Trace>,
-    /// Names and values, in their order.
+    /// Names and values, in order.
     pub(super) env: Vec<(String, String)>,
     pub(super) clocks: Vec<Clock>,
     pub(super) streams: Vec<Stream>,
     pub(super) events: Vec<EventDeclaration>,
-    /// The last names of all tags and lengths, and [`LWP_NAMES`]: which fields have to be remembered.
+    /// The last names of all tags and lengths, and [`LWP_NAMES`]: fields whose values must be kept.
     pub(super) wanted: HashSet<Arc<str>>,
-    /// Where the metadata stops being readable; what is declared before is there.
+    /// The position from which on the metadata is not readable; earlier declarations are kept.
     pub(super) parse_error: Option<ParseError>,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct Clock {
     pub(super) uuid: String,
     /// Ticks per second; not 0.
     pub(super) freq: u64,
-    /// From the epoch to the clock's zero.
+    /// The clock's zero in seconds since the epoch.
     pub(super) offset_s: i64,
-    /// The same, in ticks; the two are added.
+    /// The same in ticks; the two are added.
     pub(super) offset: i64,
-    /// Whether its zero is that of other clocks which say so, too.
+    /// Whether it shares its zero with other clocks that have this flag.
     pub(super) absolute: bool,
 }
 
@@ -80,11 +80,11 @@ pub(super) struct EventDeclaration {
 }
 
 impl Metadata {
-    /// Reads what is readable.
+    /// Reads as much as is readable.
     pub(super) fn read(file: &[u8]) -> Metadata {
         let (text, broken) = packets::text(file);
         let mut metadata = blocks::read(&text);
-        // What is wrong with a packet is after the text that was readable.
+        // A damaged packet comes after the readable text.
         metadata.parse_error = broken.or(metadata.parse_error);
         metadata.wanted.extend(LWP_NAMES.map(Arc::from));
         metadata

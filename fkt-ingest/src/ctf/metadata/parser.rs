@@ -1,4 +1,4 @@
-//! One token after the other, and the names that are known at the parser's position.
+//! The parser: the current token, and the names known at its position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use crate::error::ParseError;
 use super::token::{self, Token};
 use super::types::{Enum, Path, Struct, Type, Variant};
 
-/// Types within each other.
+/// Largest nesting depth of types.
 pub(super) const MAX_DEPTH: u32 = 24;
-/// Fields, labels, names and attributes of a whole metadata; LTTng's kernel tracer declares some ten thousand.
+/// Largest number of fields, labels, names and attributes of a metadata; LTTng's kernel tracer declares some ten
+/// thousand.
 const MAX_ITEMS: u32 = 1 << 19;
 
-/// Types that were given a name in one block.
+/// Names of types that were declared in one block.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) aliases: HashMap<String, Type>,
@@ -24,14 +25,14 @@ pub(super) struct Names {
 
 pub(super) struct Parser<'a> {
     text: &'a str,
-    /// Behind the token that is looked at.
+    /// The text after the current token.
     rest: &'a str,
     token: Token<'a>,
-    /// Where that token begins.
+    /// The position of the current token.
     at: usize,
     depth: u32,
     items: u32,
-    /// Innermost last.
+    /// The innermost scope is last.
     scopes: Vec<Names>,
     pub(super) wanted: HashSet<Arc<str>>,
 }
@@ -89,7 +90,7 @@ impl<'a> Parser<'a> {
         matches!(self.token, Token::Word(found) if found == word)
     }
 
-    /// Takes the sign if it is there.
+    /// Consumes the sign if it is the current token.
     pub(super) fn take_sign(&mut self, sign: &str) -> Result<bool, ParseError> {
         let there = self.is_sign(sign);
         if there {
@@ -119,7 +120,7 @@ impl<'a> Parser<'a> {
         Ok(if negative { -i128::from(number) } else { i128::from(number) })
     }
 
-    /// `a`, `a.b.c`.
+    /// `a` or `a.b.c`.
     pub(super) fn path(&mut self) -> Result<Path, ParseError> {
         let mut path = vec![Arc::from(self.word()?)];
         while self.take_sign(".")? {
@@ -136,7 +137,7 @@ impl<'a> Parser<'a> {
         Ok(path)
     }
 
-    /// Counts what takes memory.
+    /// Counts an item that takes memory.
     pub(super) fn item(&mut self) -> Result<(), ParseError> {
         self.items += 1;
         if self.items > MAX_ITEMS {
@@ -146,7 +147,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The statements between `{` and `}`, with names of its own; `statement` is called for each.
+    /// The statements between `{` and `}`, in a scope of their own; calls `statement` for each.
     pub(super) fn block(
         &mut self,
         mut statement: impl FnMut(&mut Parser<'a>) -> Result<(), ParseError>,
@@ -161,13 +162,13 @@ impl<'a> Parser<'a> {
         self.sign("}")
     }
 
-    /// Reads a type, which may be within others: every way from a type to one within it leads through here.
+    /// Reads a type that may be nested. Every recursion from a type to one within it goes through this function.
     pub(super) fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Parser<'a>) -> Result<T, ParseError>,
     ) -> Result<T, ParseError> {
         if self.depth >= MAX_DEPTH {
-            return Err(self.parse_error(format!("at most {MAX_DEPTH} types within each other")));
+            return Err(self.parse_error(format!("at most {MAX_DEPTH} nested types")));
         }
         self.depth += 1;
         let found = read(self);
@@ -175,9 +176,9 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// The names of the block that the parser is in.
+    /// The names of the current block.
     pub(super) fn names(&mut self) -> &mut Names {
-        // There is always the outermost.
+        // The outermost scope always exists.
         if self.scopes.is_empty() {
             self.scopes.push(Names::default());
         }
@@ -185,7 +186,7 @@ impl<'a> Parser<'a> {
         &mut self.scopes[last]
     }
 
-    /// What `find` finds in the innermost block.
+    /// The result of `find` in the innermost block that has one.
     pub(super) fn find<T>(&self, find: impl Fn(&Names) -> Option<&T>) -> Option<T>
     where
         T: Clone,

@@ -19,14 +19,14 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// What is between tokens: blanks and comments. A comment that does not end is a token's failure, not a blank.
+/// Blanks and comments between tokens. An unterminated comment is an error of the next token.
 pub(super) fn blanks(text: &str) -> IResult<&str, ()> {
     let block = delimited(tag("/*"), take_until("*/"), tag("*/"));
     let line = preceded(tag("//"), take_till(|c| c == '\n'));
     value((), many0_count(alt((multispace1, block, line)))).parse(text)
 }
 
-/// The next token; the text begins with it.
+/// The token at the start of the text.
 pub(super) fn token(text: &str) -> IResult<&str, Token<'_>> {
     if text.is_empty() {
         return Ok((text, Token::End));
@@ -40,7 +40,7 @@ fn word(text: &str) -> IResult<&str, Token<'_>> {
     recognize(pair(first, rest)).map(Token::Word).parse(text)
 }
 
-/// Decimal, `0x`, `0b`, or octal with a leading 0; C's suffixes mean nothing.
+/// Decimal, `0x`, `0b`, or octal with a leading 0; C's suffixes are ignored.
 fn number(text: &str) -> IResult<&str, Token<'_>> {
     let digits = |text| take_while1(|c: char| c.is_ascii_hexdigit()).parse(text);
     let hex = map_opt(preceded(alt((tag("0x"), tag("0X"))), digits), |d| u64::from_str_radix(d, 16).ok());
@@ -64,7 +64,7 @@ fn sign(text: &str) -> IResult<&str, Token<'_>> {
     alt((tag(":="), tag("..."), single)).map(Token::Sign).parse(text)
 }
 
-/// A text without its escapes: `\"`, `\\`, `\n`, `\t`; of others, the character itself.
+/// A text with its escapes replaced: `\"`, `\\`, `\n`, `\t`; for others, the character itself.
 pub(super) fn unescaped(quoted: &str) -> String {
     let mut text = String::with_capacity(quoted.len());
     let mut chars = quoted.chars();

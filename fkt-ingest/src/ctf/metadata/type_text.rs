@@ -1,4 +1,4 @@
-//! Types, as the text writes them.
+//! Parses types.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::parser::{MAX_DEPTH, Parser};
 use super::token::{Token, unescaped};
 use super::types::{Array, Enum, Float, Integer, Length, Mapping, Struct, Type, Variant};
 
-/// The largest alignment that is believed: 8 KiB.
+/// The largest alignment that is accepted: 8 KiB.
 const MAX_ALIGN: i128 = 1 << 16;
 
 /// Reads `typealias …;`, `typedef …;`, `struct name {…};` and the like; `false` if there is none.
@@ -45,7 +45,7 @@ fn typealias(parser: &mut Parser<'_>) -> Result<(), ParseError> {
     parser.sign(";")
 }
 
-/// A type without a field's name.
+/// A type without a field name.
 pub(super) fn type_of(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     match declared(parser)? {
         Some(ty) => Ok(ty),
@@ -80,7 +80,7 @@ fn declarators(parser: &mut Parser<'_>) -> Result<Vec<(Arc<str>, Type)>, ParseEr
     }
 }
 
-/// `[2][len]` after a name: two of `len` each.
+/// `[2][len]` after a name: two arrays of `len` elements each.
 fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, ParseError> {
     let mut lengths = Vec::new();
     while parser.take_sign("[")? {
@@ -103,10 +103,10 @@ fn arrays(parser: &mut Parser<'_>, base: Type) -> Result<Type, ParseError> {
 }
 
 fn too_deep(parser: &Parser<'_>) -> ParseError {
-    parser.parse_error(format!("at most {MAX_DEPTH} types within each other"))
+    parser.parse_error(format!("at most {MAX_DEPTH} nested types"))
 }
 
-/// Words and stars: `unsigned long`, `char *`. `const` and `volatile` mean nothing here.
+/// Words and stars: `unsigned long`, `char *`. `const` and `volatile` are ignored.
 fn pieces<'a>(parser: &mut Parser<'a>) -> Result<Vec<&'a str>, ParseError> {
     let mut pieces = Vec::new();
     while let Token::Word(piece) | Token::Sign(piece @ "*") = parser.token() {
@@ -123,12 +123,10 @@ fn alias(parser: &Parser<'_>, pieces: &[&str]) -> Result<Type, ParseError> {
     let name = pieces.join(" ");
     let known = parser.find(|names| names.aliases.get(&name));
     let shown: String = name.chars().take(60).collect();
-    known.ok_or_else(|| {
-        parser.parse_error(format!("a type instead of {shown:?}, which was not declared, before this"))
-    })
+    known.ok_or_else(|| parser.parse_error(format!("before this, a declared type instead of {shown:?}")))
 }
 
-/// A type that begins with a word of the language; `None` if it begins with a name.
+/// A type that begins with a keyword; `None` if it begins with a name.
 fn declared(parser: &mut Parser<'_>) -> Result<Option<Type>, ParseError> {
     let Token::Word(word) = parser.token() else { return Ok(None) };
     let read: fn(&mut Parser<'_>) -> Result<Type, ParseError> = match word {
@@ -221,7 +219,7 @@ fn enumeration(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let container = if parser.take_sign(":")? { Some(type_of(parser)?) } else { None };
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.enums.get(name)));
-        return known.map(Type::Enum).ok_or_else(|| parser.parse_error("an enumeration that was declared"));
+        return known.map(Type::Enum).ok_or_else(|| parser.parse_error("a declared enumeration"));
     }
     let container = match container {
         Some(ty) => ty,
@@ -264,7 +262,7 @@ fn structure(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let name = name(parser)?;
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.structs.get(name)));
-        return known.map(Type::Struct).ok_or_else(|| parser.parse_error("a structure that was declared"));
+        return known.map(Type::Struct).ok_or_else(|| parser.parse_error("a declared structure"));
     }
     let fields = members(parser)?;
     let mut own = 1;
@@ -284,7 +282,7 @@ fn structure(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     Ok(Type::Struct(ty))
 }
 
-/// `variant name <tag> { … }`; a named one may get its tag where it is used.
+/// `variant name <tag> { … }`; a named one may get its tag at its use.
 fn variant(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     let name = name(parser)?;
     let mut tag = None;
@@ -294,7 +292,7 @@ fn variant(parser: &mut Parser<'_>) -> Result<Type, ParseError> {
     }
     if !parser.is_sign("{") {
         let known = name.and_then(|name| parser.find(|names| names.variants.get(name)));
-        let known = known.ok_or_else(|| parser.parse_error("a variant that was declared"))?;
+        let known = known.ok_or_else(|| parser.parse_error("a declared variant"))?;
         let Some(tag) = tag else { return Ok(Type::Variant(known)) };
         let (options, depth) = (known.options.clone(), known.depth);
         for _ in &options {

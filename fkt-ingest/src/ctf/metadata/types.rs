@@ -1,17 +1,17 @@
-//! The types that a metadata declares. Names are resolved; sizes and depths are within bounds.
+//! The types that a metadata declares. Names are resolved; sizes and depths are within limits.
 
 use std::sync::Arc;
 
 use super::labels::Labels;
 
-/// In which order bytes, and the bits within them, make a number.
+/// The order in which bytes, and the bits within them, form a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Little,
     Big,
 }
 
-/// A name that leads to a field: `len`, or `stream.event.header.id`.
+/// A reference to a field: `len`, or `stream.event.header.id`.
 pub(crate) type Path = Vec<Arc<str>>;
 
 #[derive(Clone, Debug)]
@@ -33,10 +33,10 @@ pub(crate) struct Integer {
     /// In bits, a power of two.
     pub(crate) align: u32,
     pub(crate) signed: bool,
-    /// `None`: that of the trace.
+    /// `None` is the byte order of the trace.
     pub(crate) order: Option<Order>,
     pub(crate) base: u8,
-    /// A character, if it has 8 bits.
+    /// Whether it is a character, if it has 8 bits.
     pub(crate) is_text: bool,
     /// The clock whose value it is.
     pub(crate) clock: Option<Arc<str>>,
@@ -75,7 +75,7 @@ pub(crate) struct Struct {
 
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// The field that says which option is there.
+    /// The field that selects the option.
     pub(crate) tag: Option<Path>,
     pub(crate) options: Vec<(Arc<str>, Type)>,
     pub(crate) depth: u32,
@@ -91,7 +91,7 @@ pub(crate) struct Array {
 #[derive(Clone, Debug)]
 pub(crate) enum Length {
     Fixed(u64),
-    /// The field that says it.
+    /// The field that holds the length.
     By(Path),
 }
 
@@ -104,13 +104,13 @@ impl Type {
             Type::Enum(ty) => ty.container.align,
             Type::Text => 8,
             Type::Struct(ty) => ty.align,
-            // Each option has its own.
+            // Each option has its own alignment.
             Type::Variant(_) => 1,
             Type::Array(array) => array.element.align(),
         }
     }
 
-    /// How many types are within each other.
+    /// The nesting depth of the type.
     pub(crate) fn depth(&self) -> u32 {
         match self {
             Type::Integer(_) | Type::Float(_) | Type::Enum(_) | Type::Text => 1,

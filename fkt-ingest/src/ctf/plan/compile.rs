@@ -1,4 +1,4 @@
-//! From declared types to steps.
+//! Compiles declared types to steps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use sigmund_model::{Field, FieldType};
 
 use super::super::metadata::{self, Array, Enum, Integer, Labels, Length, Order, Struct, Type, Variant};
-use super::scope::{Binding, Bindings, Scope, find};
+use super::scope::{Binding, Bindings, FieldScope, find};
 use super::{Count, FIRST_REGISTER, Float, List, Number, Op, OptionPlan, Register, Shape, VariantPlan};
 
-/// An array of numbers with at most so many elements becomes one parameter each.
+/// An array of at most this many numbers becomes one parameter per number.
 const MAX_SPREAD: u64 = 8;
-/// Fields of one event, contexts and all.
+/// Largest number of fields of one event, including contexts.
 const MAX_FIELDS: u32 = 4096;
-/// Characters of a field's name with those of the structures it is in.
+/// Largest length of a field's name, including those of its enclosing structures.
 const MAX_NAME: usize = 1024;
 
-/// What all plans of a trace may take together: a few lines of text can declare 2^24 fields.
+/// Limits for all plans of a trace together: a few lines of text can declare 2^24 fields.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) steps: u32,
@@ -29,15 +29,15 @@ impl Default for Budget {
     }
 }
 
-/// Makes the plans of one stream, scope after scope.
+/// Compiles the plans of one stream, scope after scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler<'a> {
     order: Order,
     wanted: &'a HashSet<Arc<str>>,
-    scope: Scope,
-    /// Scopes that are done.
-    done: Vec<(Scope, Arc<Bindings>)>,
-    /// Structures that are open, innermost last.
+    scope: FieldScope,
+    /// Compiled scopes.
+    done: Vec<(FieldScope, Arc<Bindings>)>,
+    /// Open structures, innermost last.
     open: Vec<Bindings>,
     next_register: Register,
     fields_left: u32,
@@ -48,7 +48,7 @@ impl<'a> Compiler<'a> {
         Compiler {
             order,
             wanted,
-            scope: Scope::PacketHeader,
+            scope: FieldScope::PacketHeader,
             done: Vec::new(),
             open: Vec::new(),
             next_register: FIRST_REGISTER,
@@ -56,7 +56,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Registers that the plans made so far need.
+    /// The number of registers that the plans so far need.
     pub(crate) fn registers(&self) -> usize {
         usize::from(self.next_register)
     }
@@ -64,10 +64,10 @@ impl<'a> Compiler<'a> {
     /// Adds the steps of a scope to `ops`, and its parameters to `fields`.
     ///
     /// # Errors
-    /// A text that says what is wrong with the declaration.
+    /// A description of what is wrong with the declaration.
     pub(crate) fn scope(
         &mut self,
-        scope: Scope,
+        scope: FieldScope,
         ty: Option<&Type>,
         budget: &mut Budget,
         ops: &mut Vec<Op>,
@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The register of a number directly in `scope`.
-    pub(crate) fn register(&self, scope: Scope, name: &str) -> Option<Register> {
+    pub(crate) fn register(&self, scope: FieldScope, name: &str) -> Option<Register> {
         let (_, bindings) = self.done.iter().find(|(done, _)| *done == scope)?;
         match find(bindings, &[Arc::from(name)])? {
             Binding::Number { register, .. } => Some(*register),
@@ -115,7 +115,7 @@ struct Part<'c, 'a> {
     compiler: &'c mut Compiler<'a>,
     budget: &'c mut Budget,
     fields: &'c mut Vec<Field>,
-    /// Whether it is an element of a list: nothing in it is a parameter.
+    /// Whether it is an element of a list, whose fields are not parameters.
     in_list: bool,
 }
 
@@ -169,7 +169,7 @@ impl Part<'_, '_> {
         })
     }
 
-    /// Pays for a field.
+    /// Counts a field against the limits.
     fn take(&mut self, path: &str) -> Result<(), String> {
         if path.len() > MAX_NAME {
             return Err(format!("a name of more than {MAX_NAME} characters"));
@@ -178,7 +178,7 @@ impl Part<'_, '_> {
         self.compiler.fields_left = event.ok_or_else(|| format!("more than {MAX_FIELDS} fields"))?;
         let all = (self.budget.steps.checked_sub(1), self.budget.name_bytes.checked_sub(path.len()));
         let (Some(steps), Some(name_bytes)) = all else {
-            return Err("more fields than a trace can have".to_owned());
+            return Err("more fields than the limit for a trace".to_owned());
         };
         (self.budget.steps, self.budget.name_bytes) = (steps, name_bytes);
         Ok(())
@@ -199,12 +199,12 @@ impl Part<'_, '_> {
         let keep = self.register_for(name);
         let mut number = self.plain(integer, ty);
         number.keep = keep;
-        if self.compiler.scope == Scope::EventHeader {
-            // Nobody reads its name.
+        if self.compiler.scope == FieldScope::EventHeader {
+            // Its name is never used.
             number.labels = None;
         }
         let is_time = integer.clock.is_some() || &**name == "timestamp";
-        if is_time && self.compiler.scope == Scope::EventHeader {
+        if is_time && self.compiler.scope == FieldScope::EventHeader {
             ops.push(Op::Clock(number));
         } else {
             ops.push(Op::Number(number));
@@ -213,11 +213,11 @@ impl Part<'_, '_> {
         (keep != 0).then(|| Binding::Number { register: keep, ty: ty.cloned() })
     }
 
-    /// Where a value is kept; 0 if it is not needed.
+    /// The register for a value; 0 if it is not needed.
     fn register_for(&mut self, name: &Arc<str>) -> Register {
         let compiler = &mut *self.compiler;
-        let is_id = compiler.scope == Scope::EventHeader && &**name == "id";
-        let is_packet = matches!(compiler.scope, Scope::PacketHeader | Scope::PacketContext);
+        let is_id = compiler.scope == FieldScope::EventHeader && &**name == "id";
+        let is_packet = matches!(compiler.scope, FieldScope::PacketHeader | FieldScope::PacketContext);
         if is_id {
             return super::EVENT_ID;
         }
@@ -266,7 +266,7 @@ impl Part<'_, '_> {
         path: String,
         ops: &mut Vec<Op>,
     ) -> Result<(), String> {
-        let in_header = self.compiler.scope == Scope::PacketHeader;
+        let in_header = self.compiler.scope == FieldScope::PacketHeader;
         let align = array.element.align() - 1;
         match (&array.element, &array.length) {
             (Type::Integer(byte), Length::Fixed(16)) if in_header && &**name == "uuid" && byte.size == 8 => {
@@ -308,7 +308,7 @@ impl Part<'_, '_> {
         }
     }
 
-    /// The steps of one element of a list, and whether it is a structure. Its fields are no parameters.
+    /// The steps of one element of a list, and whether it is a structure. Its fields are not parameters.
     fn element(&mut self, ty: &Type) -> Result<(Vec<Op>, bool), String> {
         let mut ops = Vec::new();
         let mut fields = Vec::new();
@@ -331,16 +331,16 @@ impl Part<'_, '_> {
         };
         match self.compiler.lookup(path)? {
             Binding::Number { register, .. } => Ok(Count::In(*register)),
-            Binding::Group(_) => Err("a length that is no number".to_owned()),
+            Binding::Group(_) => Err("a length that is not a number".to_owned()),
         }
     }
 
     fn variant(&mut self, ty: &Variant, path: &str, ops: &mut Vec<Op>) -> Result<Bindings, String> {
         let tag = ty.tag.as_ref().ok_or("a variant without a tag")?;
         let Binding::Number { register, ty: Some(tag) } = self.compiler.lookup(tag)?.clone() else {
-            return Err("a variant whose tag is no enumeration".to_owned());
+            return Err("a variant whose tag is not an enumeration".to_owned());
         };
-        // LTTng writes `_` before the name of an option where the label has none.
+        // LTTng may write `_` before the name of an option, while the label has none.
         let plain = ty.options.iter().enumerate().map(|(at, (name, _))| (&**name, at));
         let mut named: HashMap<&str, usize> =
             plain.clone().filter_map(|(name, at)| Some((name.strip_prefix('_')?, at))).collect();

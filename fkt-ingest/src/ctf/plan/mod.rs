@@ -1,16 +1,15 @@
-//! Declarations, compiled: a list of steps that reads a header or fills the parameters of an event in one pass.
+//! Compiled declarations: a list of steps that reads a header or fills the parameters of an event in one pass.
 //!
-//! A parameter is a number, a number with the name that its enumeration gives it, or a text:
+//! A parameter is a number, a number with its name in an enumeration, or a text:
 //!
-//! * the fields of a structure are parameters of their own, `outer.inner`; one `_` before a name is left out, as
-//!   LTTng puts it there;
+//! * the fields of a structure are separate parameters, `outer.inner`; one leading `_` of a name, which LTTng adds, is
+//!   removed;
 //! * characters, counted or up to a NUL, are a text;
 //! * up to eight numbers in an array of fixed length are a parameter each (`args0` … `args7`); other arrays are a text,
 //!   `[1, 2, 3]`, `[{1, x}, {2, y}]`;
-//! * every option of a variant has parameters of its own, `variant.option`; those of the options that are not there
-//!   are unknown.
+//! * every option of a variant has its own parameters, `variant.option`; those of absent options are unknown.
 //!
-//! A tag or a length is found by its name when the plan is made; when it runs, it is a register.
+//! A tag or a length is found by its name at compile time; at run time it is a register.
 
 mod compile;
 mod out;
@@ -26,18 +25,18 @@ use super::bits::PastEnd;
 use super::metadata::{Labels, Order};
 
 pub(super) use compile::{Budget, Compiler};
-pub(super) use out::Nothing;
+pub(super) use out::DiscardValues;
 pub(super) use quick_header::QuickHeader;
 pub(super) use run::run;
-pub(super) use scope::Scope;
+pub(super) use scope::FieldScope;
 
-/// The number of a register; 0 is written and never read.
+/// The number of a register; register 0 is written but never read.
 pub(super) type Register = u16;
 
-/// Of the event's id, as its header says it last.
+/// The register for the event's id, as set last by its header.
 pub(super) const EVENT_ID: Register = 1;
 
-/// The first that a plan may use.
+/// The first register for fields.
 const FIRST_REGISTER: Register = 2;
 
 /// One step.
@@ -45,18 +44,18 @@ const FIRST_REGISTER: Register = 2;
 pub(super) enum Op {
     Align(u32),
     Number(Number),
-    /// A number that is the time, whole or its low bits.
+    /// A number that is the time, or its low bits.
     Clock(Number),
     Float(Float),
     Text,
-    /// Characters: so many.
+    /// A counted number of characters.
     Chars {
         align: u32,
         count: Count,
     },
     List(Box<List>),
     Variant(Box<VariantPlan>),
-    /// The 16 bytes that name the trace.
+    /// The 16 bytes that identify the trace.
     Uuid,
 }
 
@@ -66,7 +65,7 @@ pub(super) struct Number {
     order: Order,
     /// In bits, 1 to 64.
     size: u8,
-    /// 64 − size if it is signed, else 0: shifting there and back extends the sign.
+    /// 64 − size if it is signed, else 0: shifting left and right by it extends the sign.
     extend: u8,
     signed: bool,
     /// Alignment in bits, less one.
@@ -75,7 +74,7 @@ pub(super) struct Number {
     labels: Option<Arc<Labels>>,
 }
 
-/// How a number is read fastest.
+/// The fastest way to read a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Byte,
@@ -107,44 +106,44 @@ pub(super) struct List {
     align: u32,
     count: Count,
     element: Vec<Op>,
-    /// An element is a structure, written in braces.
+    /// Whether an element is a structure, written in braces.
     braces: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct VariantPlan {
     tag: Register,
-    /// Which option a tag chooses: ranges, and for each its option.
+    /// The options by tag: ranges, and the option of each.
     ranges: Labels,
     chosen: Vec<usize>,
     options: Vec<OptionPlan>,
-    /// Of all options.
+    /// Number of parameters of all options.
     parameters: usize,
 }
 
 #[derive(Debug)]
 struct OptionPlan {
     ops: Vec<Op>,
-    /// Parameters of the options before it, and its own.
+    /// Number of parameters of the options before it, and its own.
     before: usize,
     own: usize,
 }
 
-/// What a running plan remembers.
+/// The state of running plans.
 #[derive(Debug, Default)]
 pub(super) struct State {
     registers: Vec<u64>,
     /// Time of the newest event or packet, on its clock, widened to 64 bits.
     pub(super) time: u64,
     pub(super) uuid: [u8; 16],
-    /// Steps that may still be taken. A sane trace needs at most some for each byte.
-    pub(super) fuel: u64,
+    /// Remaining steps. An undamaged trace needs at most a few per byte.
+    pub(super) steps_left: u64,
     list: out::ListText,
 }
 
 impl State {
-    pub(super) fn new(registers: usize, fuel: u64) -> State {
-        State { registers: vec![0; registers.max(FIRST_REGISTER.into())], fuel, ..State::default() }
+    pub(super) fn new(registers: usize, steps_left: u64) -> State {
+        State { registers: vec![0; registers.max(FIRST_REGISTER.into())], steps_left, ..State::default() }
     }
 
     #[inline]
@@ -159,20 +158,20 @@ impl State {
         }
     }
 
-    /// Takes the low `size` bits of the time: it does not go back, and wraps around at most once.
+    /// Sets the low `size` bits of the time, which does not decrease, and wraps around at most once.
     #[inline]
     pub(super) fn widen(&mut self, low: u64, size: u8) {
         self.time = Widen::new(size.into(), self.time).widen(low);
     }
 }
 
-/// Why a plan could not be carried out.
+/// Why a plan stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     PastEnd,
-    /// The tag chooses no option of its variant.
+    /// The tag selects no option of its variant.
     NoOption(u64),
-    OutOfFuel,
+    TooManySteps,
 }
 
 impl From<PastEnd> for Stop {

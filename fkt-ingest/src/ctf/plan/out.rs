@@ -1,4 +1,4 @@
-//! Where the values go that a plan reads.
+//! Outputs for the values that a plan reads.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -12,22 +12,22 @@ use super::{List, State, Stop};
 /// Longer texts are cut, and end with `…`.
 const MAX_TEXT: usize = 1 << 16;
 
-/// Takes the values of one event, or of one header, in their order.
-pub(crate) trait Out {
+/// Receives the values of one event, or of one header, in order.
+pub(crate) trait ValueSink {
     fn number(&mut self, value: i64, signed: bool);
     fn named(&mut self, value: i64, name: &str);
     fn float(&mut self, value: f64);
     fn text(&mut self, bytes: &[u8]);
-    /// Fields that are not there.
+    /// Absent fields.
     fn unknown(&mut self, count: usize);
     fn list(&mut self, list: &List, bits: &mut Bits<'_>, state: &mut State) -> Result<(), Stop>;
     fn between(&mut self, sign: &str);
 }
 
-/// The values are not wanted: a header.
-pub(crate) struct Nothing;
+/// Discards the values, for headers.
+pub(crate) struct DiscardValues;
 
-impl Out for Nothing {
+impl ValueSink for DiscardValues {
     fn number(&mut self, _: i64, _: bool) {}
     fn named(&mut self, _: i64, _: &str) {}
     fn float(&mut self, _: f64) {}
@@ -40,7 +40,7 @@ impl Out for Nothing {
     }
 }
 
-impl Out for Params {
+impl ValueSink for Params {
     #[inline]
     fn number(&mut self, value: i64, _: bool) {
         self.push_number(value);
@@ -60,7 +60,7 @@ impl Out for Params {
     fn text(&mut self, bytes: &[u8]) {
         match bytes.get(..MAX_TEXT) {
             Some(cut) if cut.len() < bytes.len() => self.push_text(&(lossy(cut).into_owned() + "…")),
-            // Twice as fast as `from_utf8_lossy` on a dozen characters.
+            // Twice as fast as `from_utf8_lossy` for a dozen characters.
             _ => match std::str::from_utf8(bytes) {
                 Ok(text) => self.push_text(text),
                 Err(_) => self.push_text(&lossy(bytes)),
@@ -90,7 +90,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The elements of an array as a text: `[1, 2, 3]`.
+/// The elements of an array as text: `[1, 2, 3]`.
 #[derive(Debug, Default)]
 pub(crate) struct ListText(String);
 
@@ -114,7 +114,7 @@ impl ListText {
     }
 }
 
-impl Out for ListText {
+impl ValueSink for ListText {
     fn number(&mut self, value: i64, signed: bool) {
         if signed { self.value(value) } else { self.value(value as u64) }
     }

@@ -1,20 +1,20 @@
-//! Carries out a plan on the bits of a packet.
+//! Runs a plan on the bits of a packet.
 
 use super::super::bits::{Bits, PastEnd};
-use super::out::Out;
+use super::out::ValueSink;
 use super::{Count, Float, List, Number, Op, Shape, State, Stop, VariantPlan};
 
-/// Reads what `ops` describe; the values go to `out`.
+/// Reads the fields that `ops` describe into `out`.
 #[inline]
-pub(crate) fn run<O: Out>(
+pub(crate) fn run<O: ValueSink>(
     ops: &[Op],
     bits: &mut Bits<'_>,
     state: &mut State,
     out: &mut O,
 ) -> Result<(), Stop> {
-    // One more, so that nothing is free.
+    // One more, so that empty plans cost a step as well.
     let cost = ops.len() as u64 + 1;
-    state.fuel = state.fuel.checked_sub(cost).ok_or(Stop::OutOfFuel)?;
+    state.steps_left = state.steps_left.checked_sub(cost).ok_or(Stop::TooManySteps)?;
     for op in ops {
         match op {
             Op::Align(mask) => bits.align(*mask),
@@ -51,7 +51,7 @@ pub(crate) fn run<O: Out>(
 }
 
 #[inline(never)]
-fn choose<O: Out>(
+fn choose<O: ValueSink>(
     variant: &VariantPlan,
     bits: &mut Bits<'_>,
     state: &mut State,
@@ -68,7 +68,7 @@ fn choose<O: Out>(
 }
 
 /// The elements of a list, one after the other.
-pub(super) fn elements<O: Out>(
+pub(super) fn elements<O: ValueSink>(
     list: &List,
     bits: &mut Bits<'_>,
     state: &mut State,
@@ -84,7 +84,7 @@ pub(super) fn elements<O: Out>(
         if list.braces {
             out.between("}");
         }
-        // An element without bits: so are all others, and there may be 2^64 of them.
+        // If one element takes no bits, none do, and there may be 2^64 of them.
         if bits.pos() == before {
             break;
         }
@@ -103,7 +103,7 @@ impl Count {
 }
 
 impl Number {
-    /// Its value; the bits of an unsigned one.
+    /// Its value; for an unsigned number, its bits.
     #[inline(always)]
     fn read(&self, bits: &mut Bits<'_>) -> Result<i64, PastEnd> {
         bits.align(self.align);

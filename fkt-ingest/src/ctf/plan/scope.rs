@@ -1,13 +1,13 @@
-//! The position of a field, so that a tag or a length can be found by its name.
+//! The scopes of fields, in which a tag or a length is found by its name.
 
 use std::sync::Arc;
 
 use super::super::metadata::Enum;
 use super::Register;
 
-/// A part of a packet whose fields others may refer to.
+/// A part of a packet whose fields later ones may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum FieldScope {
     PacketHeader,
     PacketContext,
     EventHeader,
@@ -16,21 +16,21 @@ pub(crate) enum Scope {
     Fields,
 }
 
-impl Scope {
-    /// How a path says that it begins here.
+impl FieldScope {
+    /// The prefix of a path in this scope.
     pub(super) fn path(self) -> &'static [&'static str] {
         match self {
-            Scope::PacketHeader => &["trace", "packet", "header"],
-            Scope::PacketContext => &["stream", "packet", "context"],
-            Scope::EventHeader => &["stream", "event", "header"],
-            Scope::StreamContext => &["stream", "event", "context"],
-            Scope::EventContext => &["event", "context"],
-            Scope::Fields => &["event", "fields"],
+            FieldScope::PacketHeader => &["trace", "packet", "header"],
+            FieldScope::PacketContext => &["stream", "packet", "context"],
+            FieldScope::EventHeader => &["stream", "event", "header"],
+            FieldScope::StreamContext => &["stream", "event", "context"],
+            FieldScope::EventContext => &["event", "context"],
+            FieldScope::Fields => &["event", "fields"],
         }
     }
 }
 
-/// Names that can be referred to, and where their values will be.
+/// Names that can be referred to, and their values' registers.
 pub(super) type Bindings = Vec<(Arc<str>, Binding)>;
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(super) enum Binding {
     Group(Bindings),
 }
 
-/// What a path leads to; of two with one name, the later.
+/// The binding of a path; of two with one name, the later one.
 pub(super) fn find<'b>(bindings: &'b Bindings, path: &[Arc<str>]) -> Option<&'b Binding> {
     let (first, rest) = path.split_first()?;
     let (_, binding) = bindings.iter().rev().find(|(name, _)| name == first)?;

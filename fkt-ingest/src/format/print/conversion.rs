@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::value::truncate;
 use crate::format::machine::Machine;
 
-/// A format string, cut at its conversions.
+/// A piece of a format string: plain text or a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -25,11 +25,11 @@ pub(super) struct Conversion {
     pub(super) length: Length,
     /// `d`, `s`, `p`, …
     pub(super) kind: char,
-    /// What follows a `p`: `S`, `I6c`.
+    /// The letters after a `p`: `S`, `I6c`.
     pub(super) extension: String,
 }
 
-/// A width or a precision: in the format, or an argument of its own (`*`).
+/// A width or a precision: in the format, or a separate argument (`*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Fixed(usize),
@@ -48,7 +48,7 @@ pub(super) enum Length {
 }
 
 impl Length {
-    /// Bytes of a number that is passed so.
+    /// Size in bytes of a number that is passed with this length.
     pub(super) fn size(self, machine: Machine) -> u8 {
         match self {
             Length::Char => 1,
@@ -60,10 +60,10 @@ impl Length {
     }
 }
 
-/// No line of the kernel is wider.
+/// Largest width or precision; no line of the kernel is wider.
 const MAX_SIZE: usize = 4096;
 
-/// Cuts a format string; `None` where a conversion is none that C has.
+/// Splits a format string into pieces; `None` if a conversion is not one of C's.
 pub(super) fn pieces(format: &str) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -142,7 +142,7 @@ fn size(text: &str) -> (Option<Size>, &str) {
 }
 
 impl Conversion {
-    /// The same, with its width and precision known.
+    /// The same conversion with its width and precision filled in.
     pub(super) fn sized(&self, width: Option<i64>, precision: Option<i64>) -> Conversion {
         let mut sized = self.clone();
         if let Some(width) = width {
@@ -155,7 +155,7 @@ impl Conversion {
         sized
     }
 
-    /// Writes a number as this conversion says.
+    /// Writes a number by this conversion.
     pub(super) fn number(&self, bits: i64, machine: Machine, out: &mut String) {
         if self.kind == 'c' {
             let text = char::from(bits as u8).to_string();
@@ -186,7 +186,7 @@ impl Conversion {
         self.pad(prefix, &digits, self.zero && self.precision.is_none(), out);
     }
 
-    /// Writes a text as this conversion says: cut at the precision, padded to the width.
+    /// Writes a text by this conversion: cut at the precision, padded to the width.
     pub(super) fn text(&self, text: &str, out: &mut String) {
         let text = match fixed(self.precision) {
             Some(precision) => text.get(..text.floor_char_boundary(precision)).unwrap_or(text),

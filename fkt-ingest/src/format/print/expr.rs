@@ -5,7 +5,7 @@
 //!   __print_symbolic(REC->vec, { 0, "HI" }, { 1, "TIMER" })   __print_flags(REC->f, "|", { 1, "a" })
 //! ```
 //!
-//! What is none of these (statements in braces, functions of the kernel) is not parsed, and the event is shown by its
+//! Other constructs (statements in braces, functions of the kernel) are not supported; such an event is shown by its
 //! fields.
 
 use super::field_location::FieldLocation;
@@ -19,7 +19,7 @@ use crate::format::text::FieldFormat;
 pub(super) enum Expr {
     Number(i64, bool),
     Text(String),
-    /// A name whose value the format does not say (an `enum` that the kernel did not resolve).
+    /// A name whose value is not in the format (an `enum` that the kernel did not resolve).
     Unknown,
     /// The whole record.
     Record,
@@ -34,13 +34,13 @@ pub(super) enum Expr {
     Dynamic(FieldLocation),
     DynamicLen(FieldLocation),
     Bitmask(FieldLocation),
-    /// Likewise, shown as a list.
+    /// A CPU mask, shown as a list.
     Cpumask(FieldLocation),
     Symbols(Box<Expr>, Vec<(Expr, String)>),
     Flags(Box<Expr>, String, Vec<(Expr, String)>),
-    /// Bytes and their number; with this between them.
+    /// Bytes, their number, and the separator.
     Hex(Box<[Expr; 2]>, &'static str),
-    /// Numbers: where, how many, bytes of each.
+    /// Numbers: their position, their count, the size of each in bytes.
     Array(Box<[Expr; 3]>),
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Unary {
     Invert,
 }
 
-/// Binary operators, the loosest first.
+/// Binary operators, in order of increasing precedence.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -65,20 +65,20 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// Nested deeper than any kernel does: a flags of memory allocation has some 20 brackets.
+/// Deeper nesting than in any kernel: flags of a memory allocation have some 20 brackets.
 const MAX_DEPTH: usize = 120;
 
-/// Expressions within expressions: whoever walks them does so recursively.
+/// Largest height of an expression, because walking it is recursive.
 const MAX_HEIGHT: usize = 400;
 
-/// Reads expressions from words.
+/// Parses expressions from tokens.
 pub(super) struct Parser<'a> {
     pub(super) tokens: &'a [Token<'a>],
     pub(super) fields: &'a [FieldFormat],
     pub(super) machine: Machine,
-    /// Brackets and prefixes that are open.
+    /// Number of open brackets and prefixes.
     depth: usize,
-    /// Of the expression that was read last.
+    /// Height of the last expression read.
     height: usize,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         Parser { tokens, fields, machine, depth: 0, height: 0 }
     }
 
-    /// All expressions, with commas between them and nothing after.
+    /// All expressions, separated by commas, up to the end.
     pub(super) fn list(mut self) -> Option<Vec<Expr>> {
         let mut list = Vec::new();
         while !self.tokens.is_empty() {
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         }
         self.depth += 1;
         let condition = self.binary(0)?;
-        let expr = match self.takes("?") {
+        let expr = match self.accept("?") {
             false => condition,
             true => {
                 let height = self.height;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
     fn binary(&mut self, level: usize) -> Option<Expr> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
-        while let Some(operator) = operators.iter().find(|operator| self.takes(operator)) {
+        while let Some(operator) = operators.iter().find(|operator| self.accept(operator)) {
             let height = self.height;
             left = Expr::Binary(operator, Box::new(left), Box::new(self.binary(level + 1)?));
             self.grow(height)?;
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
         Some(left)
     }
 
-    /// What was read last becomes a part of something, beside a part of this height.
+    /// Makes the last expression part of a larger one, next to a part of height `beside`.
     fn grow(&mut self, beside: usize) -> Option<()> {
         self.height = self.height.max(beside) + 1;
         (self.height <= MAX_HEIGHT).then_some(())
@@ -152,15 +152,15 @@ impl<'a> Parser<'a> {
 
     fn prefixed(&mut self) -> Option<Expr> {
         for (mark, unary) in [("-", Unary::Minus), ("!", Unary::Not), ("~", Unary::Invert)] {
-            if self.takes(mark) {
+            if self.accept(mark) {
                 return Some(Expr::Unary(unary, Box::new(self.unary()?)));
             }
         }
-        if self.takes("+") || self.takes("&") {
-            // The address of a field denotes its bytes, as the field itself does where it is an array.
+        if self.accept("+") || self.accept("&") {
+            // The address of a field denotes its bytes, like the field itself if it is an array.
             return self.unary();
         }
-        if self.takes("*") {
+        if self.accept("*") {
             return Some(Expr::Deref(Box::new(self.unary()?)));
         }
         if let Some(c_type) = self.cast() {
@@ -170,10 +170,10 @@ impl<'a> Parser<'a> {
     }
 
     fn postfix(&mut self, mut expr: Expr) -> Option<Expr> {
-        if expr == Expr::Record && self.takes("->") {
+        if expr == Expr::Record && self.accept("->") {
             expr = self.field()?;
         }
-        while self.takes("[") {
+        while self.accept("[") {
             let height = self.height;
             let index = self.expr()?;
             self.grow(height)?;
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Option<Expr> {
-        if self.takes("(") {
+        if self.accept("(") {
             let expr = self.expr()?;
             self.mark(")")?;
             return Some(expr);
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             }
             Token::Word("REC") => Some(Expr::Record),
             Token::Word("sizeof") => self.size_of(),
-            Token::Word(function) if self.takes("(") => {
+            Token::Word(function) if self.accept("(") => {
                 let call = self.call(function)?;
                 self.mark(")")?;
                 Some(call)
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         if let Some(field) = self.fields.iter().find(|f| f.name == name) {
             return Some(Expr::Field(FieldLocation::of(field, self.machine)?));
         }
-        // The word that says where a located text is.
+        // The word with the position of a located text.
         let located = name.strip_prefix("__data_loc_")?;
         let field = self.fields.iter().find(|f| f.name == located)?;
         Some(Expr::Field(FieldLocation::of_word(field, self.machine)))
@@ -291,22 +291,22 @@ impl<'a> Parser<'a> {
         Some([first, second])
     }
 
-    /// `, { 0, "HI" }, …` up to the bracket.
+    /// `, { 0, "HI" }, …` up to the closing bracket.
     fn pairs(&mut self) -> Option<Vec<(Expr, String)>> {
         let mut pairs = Vec::new();
         let mut height = self.height;
-        while self.takes(",") {
-            if !self.takes("{") {
+        while self.accept(",") {
+            if !self.accept("{") {
                 return None;
             }
             let value = self.expr()?;
             height = height.max(self.height);
             self.mark(",")?;
-            // A name that is a null pointer ends the kernel's list.
+            // A null pointer as name ends the kernel's list.
             if let Expr::Text(name) = self.expr()? {
                 pairs.push((value, name));
             }
-            self.takes(",");
+            self.accept(",");
             self.mark("}")?;
         }
         self.grow(height)?;
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         FieldLocation::of(self.fields.iter().find(|f| f.name == name)?, self.machine)
     }
 
-    /// A type in brackets, if that is what comes next.
+    /// A type in brackets, if it comes next.
     fn cast(&mut self) -> Option<CType> {
         let before = self.tokens;
         let c_type = self.bracketed_type();
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
             self.tokens = rest;
         }
         let mut text = words.join(" ");
-        while self.takes("*") {
+        while self.accept("*") {
             text.push('*');
         }
         self.mark(")")?;
@@ -360,10 +360,10 @@ impl<'a> Parser<'a> {
     }
 
     fn mark(&mut self, mark: &str) -> Option<()> {
-        self.takes(mark).then_some(())
+        self.accept(mark).then_some(())
     }
 
-    fn takes(&mut self, mark: &str) -> bool {
+    fn accept(&mut self, mark: &str) -> bool {
         let Some((Token::Mark(found), rest)) = self.tokens.split_first() else { return false };
         let takes = *found == mark;
         if takes {

@@ -1,4 +1,4 @@
-//! Where the value of a field is in a record, and what it is made of.
+//! The position of a field's value in a record, and its type.
 
 use super::types::CType;
 use crate::cut::ByteOrder;
@@ -6,13 +6,13 @@ use crate::format::machine::Machine;
 use crate::format::number::Shape;
 use crate::format::text::FieldFormat;
 
-/// A field, ready to be read.
+/// A field that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldLocation {
     pub(crate) offset: u32,
     pub(crate) size: u32,
     pub(crate) kind: LocationKind,
-    /// Of a number, the number; of an array, its elements.
+    /// The type of a number, or of the elements of an array.
     pub(crate) element: CType,
     pub(crate) machine: Machine,
 }
@@ -22,22 +22,22 @@ pub(crate) struct FieldLocation {
 pub(crate) enum LocationKind {
     /// At its offset.
     Number,
-    /// At its offset; of size 0, to the end of the record.
+    /// At its offset; if the size is 0, to the end of the record.
     Array,
-    /// Where a word of 32 bits at its offset says, from the start of the record.
+    /// At the position in a 32-bit word at its offset, from the start of the record.
     Located,
     /// The same, from the end of that word.
-    LocatedBehind,
+    LocatedAfterWord,
 }
 
 impl FieldLocation {
-    /// `None` of a field that is no number and no array.
+    /// `None` if the field is neither a number nor an array.
     pub(crate) fn of(field: &FieldFormat, machine: Machine) -> Option<FieldLocation> {
         let located = |prefix| field.c_type.strip_prefix(prefix);
         let (c_type, kind) = if let Some(c_type) = located("__data_loc ") {
             (c_type, LocationKind::Located)
         } else if let Some(c_type) = located("__rel_loc ") {
-            (c_type, LocationKind::LocatedBehind)
+            (c_type, LocationKind::LocatedAfterWord)
         } else if field.array.is_some() || Shape::new(field.size, false, machine.order).is_none() {
             (field.c_type.as_str(), LocationKind::Array)
         } else {
@@ -50,7 +50,7 @@ impl FieldLocation {
         Some(FieldLocation { offset: field.offset, size: field.size, kind, element, machine })
     }
 
-    /// The word that says where a located field is.
+    /// The word with the position of a located field.
     pub(crate) fn of_word(field: &FieldFormat, machine: Machine) -> FieldLocation {
         let element = CType { size: 4, signed: false, pointer: false };
         FieldLocation { offset: field.offset, size: 4, kind: LocationKind::Number, element, machine }
@@ -64,11 +64,11 @@ impl FieldLocation {
             LocationKind::Array if self.size == 0 => Some(here),
             LocationKind::Array => here.get(..self.size as usize),
             LocationKind::Located => located(here, record, self.machine.order),
-            LocationKind::LocatedBehind => located(here, here.get(4..)?, self.machine.order),
+            LocationKind::LocatedAfterWord => located(here, here.get(4..)?, self.machine.order),
         }
     }
 
-    /// The number in these bytes, which are the field's or an element's.
+    /// The number in these bytes, which are those of the field or of an element.
     pub(crate) fn number(element: CType, machine: Machine, bytes: &[u8]) -> Option<i64> {
         Shape::new(u32::from(element.size), element.signed, machine.order)?.read(bytes)
     }
@@ -80,7 +80,7 @@ fn located<'r>(word: &[u8], base: &'r [u8], order: ByteOrder) -> Option<&'r [u8]
     base.get(from..)?.get(..len)
 }
 
-/// The type of an array's elements; by its size and count, where its name is not known.
+/// The type of an array's elements; from its size and count if its name is unknown.
 fn element(field: &FieldFormat, c_type: &str, machine: Machine) -> CType {
     let c_type = c_type.trim().trim_end_matches("[]").trim_end();
     let parsed = CType::parse(c_type, machine);

@@ -1,12 +1,12 @@
-//! The words of a `print fmt`: C without statements.
+//! The tokens of a `print fmt`: C without statements.
 
-/// One word.
+/// One token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     Word(&'a str),
     /// Its bits, and whether its type is unsigned (`1U`, `0xffffffffffffffff`).
     Number(i64, bool),
-    /// A string literal, its escapes resolved.
+    /// A string literal with its escapes resolved.
     Text(String),
     /// An operator or bracket.
     Mark(&'a str),
@@ -15,7 +15,7 @@ pub(super) enum Token<'a> {
 /// Operators of more than one character, the longest first.
 const LONG_MARKS: [&str; 11] = ["->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--"];
 
-/// Cuts a text into words; `None` where it has something that C does not.
+/// Splits a text into tokens; `None` if it has something that is not C.
 pub(super) fn tokens(mut text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     loop {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_numbers_texts_and_operators_are_told_apart() {
+    fn words_numbers_texts_and_operators_are_distinguished() {
         let found = tokens(r#"REC->x>>0x10, 1ULL"a\"\n" '\n' 010"#).unwrap();
         let expected = [
             Token::Word("REC"),

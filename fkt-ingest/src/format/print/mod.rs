@@ -1,13 +1,12 @@
-//! The kernel's `print fmt`, evaluated: one record as the line that tracefs would show of it.
+//! Evaluates the kernel's `print fmt`: formats one record as in tracefs' `trace` file.
 //!
 //! ```text
 //!   print fmt: "vec=%u [action=%s]", REC->vec, __print_symbolic(REC->vec, { 0, "HI" }, { 1, "TIMER" })
 //!              [`conversion`]        [`expr`] parses the arguments, [`value`] evaluates them
 //! ```
 //!
-//! It is written as `trace-cmd report -N` does (libtraceevent 1.7.1, without its plugins), which is what the kernel
-//! writes but for addresses: those are not hashed. Where libtraceevent takes a signed field for an unsigned one, C's
-//! rules are kept.
+//! The output is that of `trace-cmd report -N` (libtraceevent 1.7.1, without its plugins), which is the kernel's except
+//! that addresses are not hashed. Where libtraceevent treats a signed field as unsigned, this follows the rules of C.
 
 mod conversion;
 mod expr;
@@ -26,12 +25,12 @@ use self::lexer::{Token, tokens};
 pub(super) use self::number_names::NumberNames;
 pub(super) use self::pointer::{bit_list, bit_mask};
 pub(super) use self::printk::print as print_printk;
-use self::value::{Scope, Value};
+use self::value::{Evaluator, Value};
 use super::machine::Machine;
 use super::names::Names;
 use super::text::EventFormat;
 
-/// A format, parsed.
+/// A parsed format.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PrintFormat {
     pieces: Vec<Piece>,
@@ -39,7 +38,7 @@ pub(super) struct PrintFormat {
 }
 
 impl PrintFormat {
-    /// `None` where it has something that is not understood.
+    /// `None` if it has something that is not supported.
     pub(super) fn parse(format: &EventFormat, machine: Machine) -> Option<PrintFormat> {
         let words = tokens(&format.print_fmt)?;
         let literals = words.iter().take_while(|word| matches!(word, Token::Text(_))).count();
@@ -54,9 +53,9 @@ impl PrintFormat {
         Some(PrintFormat { pieces: pieces(&template)?, arguments })
     }
 
-    /// Writes a record's line. What its bytes do not give is a `?`.
+    /// Writes a record's line. A value that is not in the record is a `?`.
     pub(super) fn print(&self, record: &[u8], machine: Machine, names: &Names, out: &mut String) {
-        let scope = Scope { record, machine };
+        let scope = Evaluator { record, machine };
         let mut arguments = self.arguments.iter();
         for piece in &self.pieces {
             match piece {
@@ -75,7 +74,7 @@ impl PrintFormat {
         }
     }
 
-    /// Fields whose numbers have names in this format: their offsets, and the names.
+    /// Fields with names for their numbers in this format: their offsets, and the names.
     pub(super) fn number_names(&self) -> Vec<(u32, NumberNames)> {
         number_names::of(&self.arguments)
     }
@@ -101,7 +100,7 @@ fn write(
         ('s', Value::Text(text)) => conversion.text(text, out),
         ('s', Value::Bytes { bytes, .. }) => conversion.text(&text_of(bytes), out),
         ('s', Value::Bits(bits)) => conversion.text(&bit_mask(bits, machine), out),
-        // A text that was not copied into the record: its address is all there is.
+        // A text that was not copied into the record: only its address is there.
         ('s', Value::Number(address, _)) => match names.printk(*address as u64) {
             Some(text) => conversion.text(text, out),
             None => conversion.text(&format!("{address:x}"), out),
@@ -216,7 +215,7 @@ mod tests {
         }
     }
 
-    // A file may say what it likes: brackets and operators without end must not exhaust the stack.
+    // Untrusted input: unlimited brackets and operators must not overflow the stack.
     #[test]
     fn an_expression_without_end_is_refused() {
         for (open, close) in

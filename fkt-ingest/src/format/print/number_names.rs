@@ -1,18 +1,18 @@
-//! Names that `print fmt` gives to the number of a field: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
+//! Names of a field's numbers in `print fmt`: `__print_symbolic(REC->vec, …)`, `__print_flags(REC->f, …)`.
 
 use super::expr::Expr;
 use super::field_location::LocationKind;
-use super::value::Scope;
+use super::value::Evaluator;
 use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
 
 /// The names of one field's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NumberNames {
-    /// One for each number, in the order of the numbers.
+    /// A name for each number, sorted by number.
     Symbols(Vec<(i64, Box<str>)>),
-    /// One for each mask of bits, in the order in which they are taken away; the separator; and the text
-    /// for no bits.
+    /// A name for each bit mask, in the order in which they are matched and removed; the separator; and the text for no
+    /// bits.
     Flags { between: Box<str>, flags: Vec<(i64, Box<str>)>, none: Box<str> },
 }
 
@@ -47,7 +47,7 @@ impl NumberNames {
     }
 }
 
-/// All such fields of these arguments, by the offset of the field.
+/// The names of all fields in these arguments that have any, by the offset of the field.
 pub(super) fn of(arguments: &[Expr]) -> Vec<(u32, NumberNames)> {
     let mut found: Vec<(u32, NumberNames)> = Vec::new();
     for argument in arguments {
@@ -63,7 +63,7 @@ fn named(argument: &Expr) -> Option<(u32, NumberNames)> {
     match argument {
         Expr::Symbols(value, pairs) => {
             let mut symbols = constants(pairs);
-            // Of two names for a number, the first counts: the sort is stable.
+            // Of two names for a number, the first one applies: the sort is stable.
             symbols.sort_by_key(|(number, _)| *number);
             symbols.dedup_by_key(|(number, _)| *number);
             Some((field(value)?, NumberNames::Symbols(symbols)))
@@ -100,7 +100,7 @@ fn field(value: &Expr) -> Option<u32> {
 
 fn constants(pairs: &[(Expr, String)]) -> Vec<(i64, Box<str>)> {
     let machine = Machine { order: ByteOrder::Little, long_size: 8, is_x86_64: false };
-    let scope = Scope { record: &[], machine };
+    let scope = Evaluator { record: &[], machine };
     let constant = |(value, name): &(Expr, String)| Some((scope.number(value)?.0, name.as_str().into()));
     pairs.iter().filter_map(constant).collect()
 }

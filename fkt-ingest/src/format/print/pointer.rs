@@ -1,4 +1,4 @@
-//! `%p` and what may follow it (Documentation/core-api/printk-formats.rst, v6.12).
+//! `%p` and its extensions (Documentation/core-api/printk-formats.rst, v6.12).
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use crate::cut::ByteOrder;
 use crate::format::machine::Machine;
 use crate::format::names::Names;
 
-/// How many of the letters after a `%p` belong to it.
+/// The number of letters after a `%p` that belong to it.
 pub(super) fn extension_len(letters: &str) -> usize {
     const EXTENSIONS: [&str; 44] = [
         "ISpfc", "ISpfs", "ISpsc", "ISfc", "ISpc", "ISpf", "ISps", "ISc", "ISp", "ISf", "ISs", "IS", "iS",
@@ -21,7 +21,7 @@ pub(super) fn extension_len(letters: &str) -> usize {
     longest.unwrap_or(0)
 }
 
-/// Writes what a `%p` with this extension shows of a value; `len` is the width, for those that count bytes by it.
+/// Writes a value by a `%p` with this extension; `len` is the width, which some extensions use as a number of bytes.
 pub(super) fn write(
     extension: &str,
     value: &Value<'_>,
@@ -134,7 +134,7 @@ fn socket_address(options: &str, bytes: &[u8], out: &mut String) -> Option<()> {
             };
             if with_port { format!("[{text}]") } else { text }
         }
-        // Of another family, as of none: trace-cmd shows nothing.
+        // For other families, and none, trace-cmd shows nothing.
         _ => return Some(()),
     };
     out.push_str(&address);
@@ -156,7 +156,7 @@ fn uuid(extension: &str, mut bytes: [u8; 16], out: &mut String) {
     out.push_str(&if upper { text.to_uppercase() } else { text });
 }
 
-/// Bits as hexadecimal digits, the highest first, a comma after every 32 bits: `00000000,0000000f`.
+/// Bits as hexadecimal digits, the highest first, with a comma after every 32 bits: `00000000,0000000f`.
 pub(crate) fn bit_mask(bits: &[u8], machine: Machine) -> String {
     let bytes = low_byte_first(bits, machine);
     let mut text = String::new();

@@ -1,11 +1,11 @@
-//! `trace_printk` in its binary form: a format by address, and its arguments packed after it (`vbin_printf`,
+//! The binary form of `trace_printk`: a format by address, and its arguments packed after it (`vbin_printf`,
 //! lib/vsprintf.c, v6.12).
 //!
 //! ```text
 //!   %d %u %x    4 bytes, aligned to 4; %ld as `long`; 8 bytes are two words, aligned to 4
 //!   %c %hhd     1 byte; %hd 2 bytes, aligned to 2
 //!   %s          the text and its NUL
-//!   %p %pS %ps  as `long`; other extensions of %p were already made a text
+//!   %p %pS %ps  as `long`; other extensions of %p were already formatted as text
 //!   *           4 bytes, aligned to 4
 //! ```
 
@@ -16,7 +16,7 @@ use crate::format::machine::Machine;
 use crate::format::names::Names;
 use crate::format::number::Shape;
 
-/// Writes `format` with the arguments in `packed`. An argument that is not there is a `?`.
+/// Writes `format` with the arguments in `packed`. A missing argument is a `?`.
 pub(crate) fn print(format: &str, packed: &[u8], machine: Machine, names: &Names, out: &mut String) {
     let Some(pieces) = pieces(format) else { return out.push_str(format) };
     let mut arguments = Arguments { packed, at: 0, machine };

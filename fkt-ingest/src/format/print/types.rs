@@ -1,14 +1,14 @@
-//! C's types, as far as the size and the sign of a number go.
+//! C's types, reduced to the size and the sign of a number.
 
 use crate::format::machine::Machine;
 
-/// What a cast makes of a number, or how an element of an array is read.
+/// The type of a cast, or of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CType {
-    /// Bytes; 0 of a type that is not known.
+    /// Size in bytes; 0 if the type is unknown.
     pub(crate) size: u8,
     pub(crate) signed: bool,
-    /// Whether it is a pointer to such.
+    /// Whether it is a pointer to that type.
     pub(crate) pointer: bool,
 }
 

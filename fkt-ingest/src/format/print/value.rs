@@ -1,4 +1,4 @@
-//! What an expression comes to, for one record.
+//! Evaluates expressions for one record.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,30 +12,30 @@ use crate::format::machine::Machine;
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// Its bits, and whether it is an unsigned one of 64 bits: of smaller types the value itself says all.
+    /// Its bits, and whether its type is unsigned with 64 bits; for smaller types the value alone is sufficient.
     Number(i64, bool),
     Text(Cow<'a, str>),
-    /// An array, a text in the record, or an address: bytes from there on.
+    /// An array, a text in the record, or an address: the bytes from there on.
     Bytes {
         bytes: &'a [u8],
         element: CType,
     },
-    /// Bits, of which a mask is made.
+    /// Bits to format as a mask.
     Bits(&'a [u8]),
 }
 
-/// A number that C would compute.
+/// A number as C computes it.
 type Num = (i64, bool);
 
-/// What is needed to evaluate.
+/// The context of an evaluation.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct Evaluator<'a> {
     pub(super) record: &'a [u8],
     pub(super) machine: Machine,
 }
 
-impl<'a> Scope<'a> {
-    /// `None` where the record is too short, or an operation makes no sense.
+impl<'a> Evaluator<'a> {
+    /// `None` if the record is too short, or an operation is invalid.
     pub(super) fn eval(&self, expr: &'a Expr) -> Option<Value<'a>> {
         Some(match expr {
             Expr::Number(number, unsigned) => Value::Number(*number, *unsigned),
@@ -69,7 +69,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The name of a number, if it has one; else the number, as the kernel writes it.
+    /// The name of a number, or the number itself in the kernel's format if it has none.
     fn symbol(&self, number: i64, pairs: &'a [(Expr, String)]) -> Cow<'a, str> {
         match self.symbol_name(number, pairs) {
             Some(name) => Cow::Borrowed(name),
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
             text.push_str(name);
         };
         for (mask, name) in pairs {
-            let Some((mask, _)) = (Scope { record: &[], ..*self }).number(mask) else { continue };
+            let Some((mask, _)) = (Evaluator { record: &[], ..*self }).number(mask) else { continue };
             if mask != 0 && rest & mask == mask {
                 add(name);
                 rest &= !mask;
@@ -146,7 +146,7 @@ impl<'a> Scope<'a> {
         Some(number(element, FieldLocation::number(element, self.machine, bytes)?))
     }
 
-    /// The number that an expression comes to.
+    /// The value of an expression as a number.
     pub(super) fn number(&self, expr: &'a Expr) -> Option<Num> {
         match self.eval(expr)? {
             Value::Number(number, unsigned) => Some((number, unsigned)),
@@ -164,7 +164,7 @@ impl<'a> Scope<'a> {
 
     fn binary(&self, operator: &str, left: &'a Expr, right: &'a Expr) -> Option<Value<'a>> {
         if let Value::Bytes { bytes, element } = self.eval(left)? {
-            // An address within the record: text of old kernels is found so.
+            // An address within the record: old kernels locate texts in this way.
             let by = usize::try_from(self.number(right)?.0).ok().filter(|_| operator == "+")?;
             return Some(Value::Bytes { bytes: bytes.get(by..)?, element });
         }
@@ -201,7 +201,7 @@ fn arithmetic(operator: &str, (left, left_unsigned): Num, (right, _): Num, unsig
         "+" => left.wrapping_add(right),
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
-        // Too far is undefined in C; this is what x86 does.
+        // A shift by too many bits is undefined in C; this is the behaviour of x86.
         "<<" => left.wrapping_shl(right as u32),
         ">>" if left_unsigned => (left as u64).wrapping_shr(right as u32) as i64,
         ">>" => left.wrapping_shr(right as u32),
@@ -231,7 +231,7 @@ fn cast(c_type: CType, value: Value<'_>) -> Value<'_> {
     }
 }
 
-/// The value that the lower bytes of a number have as a number of that size.
+/// The value of the lower `size` bytes of a number.
 pub(super) fn truncate(bits: i64, size: u8, signed: bool) -> i64 {
     match (size, signed) {
         (1, true) => i64::from(bits as i8),

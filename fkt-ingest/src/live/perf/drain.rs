@@ -1,10 +1,10 @@
-//! Writes what the rings hold to a perf.data, round after round.
+//! Writes the content of the rings to a perf.data, round after round.
 //!
 //! ```text
 //!   | header, 104 bytes | ids of the events | attribute, {offset, size} of the ids | records …
 //! ```
 //!
-//! The header's size of the records is written at the end; 0 there means that the recorder was killed.
+//! The header's size of the records is written at the end; 0 means that the recorder was killed.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ use super::event::{SwitchEvent, attr_bytes};
 use super::ring::Ring;
 use crate::perf_data::layout::{ATTR_SIZE, HEADER_SIZE, MAGIC, PERF_RECORD_COMM, PERF_RECORD_FINISHED_ROUND};
 
-/// How long the drain sleeps when it found nothing: a ring of 512 KiB holds 13 000 switches of 40 bytes.
+/// How long the drain sleeps if it found nothing: a ring of 512 KiB holds 13 000 switches of 40 bytes.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A perf.data that is being written.
@@ -33,7 +33,7 @@ pub(super) struct PerfFile {
     size: u64,
 }
 
-/// What the draining thread owns.
+/// The state of the draining thread.
 #[derive(Debug)]
 pub(super) struct Drain {
     pub(super) rings: Vec<Ring>,
@@ -73,7 +73,7 @@ impl Drain {
 }
 
 impl PerfFile {
-    /// Writes the head of the file.
+    /// Writes the header of the file.
     pub(super) fn create(mut file: File, ids: &[u64]) -> io::Result<PerfFile> {
         let ids_size = 8 * ids.len() as u64;
         let data_at = HEADER_SIZE + ids_size + ATTR_SIZE + 16;
@@ -86,7 +86,7 @@ impl PerfFile {
         Ok(PerfFile { file, first_id: ids.first().copied().unwrap_or(0), data_at, size: 0 })
     }
 
-    /// The name of an LWP that was there before the recording.
+    /// Writes the name of an LWP that existed before the recording.
     ///
     /// ```text
     ///   | type u32 | misc u16 | size u16 | pid u32 | tid u32 | comm, padded to 8 | pid, tid | time | cpu, 0 | id |
@@ -118,8 +118,8 @@ impl PerfFile {
     }
 }
 
-/// `"PERFILE2" | u64 size | u64 size of an attribute with its ids' place | {offset, size} of the attributes, of the
-/// records, of the event types (unused) | 256 bits of features, none`
+/// `"PERFILE2" | u64 size | u64 size of an attribute with the position of its ids | {offset, size} of the attributes,
+/// of the records, of the event types (unused) | 256 bits of features, none`
 fn header(data_at: u64, ids_size: u64, data_size: u64) -> Vec<u8> {
     let mut head = MAGIC.to_vec();
     let attrs = (HEADER_SIZE + ids_size, ATTR_SIZE + 16);

@@ -26,7 +26,7 @@ fn attr() -> perf_event_attr {
     };
     attr.set_disabled(1);
     attr.set_inherit(1);
-    // Ordinary users may not look into the kernel. Context switches are reported all the same.
+    // Ordinary users may not record in the kernel. Context switches are reported nevertheless.
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
     attr.set_comm(1);
@@ -37,7 +37,7 @@ fn attr() -> perf_event_attr {
     attr
 }
 
-/// The attribute as a perf.data holds it: the fields that are not 0, at their places.
+/// The attribute as in a perf.data: the non-zero fields, at their positions.
 pub(super) fn attr_bytes() -> [u8; ATTR_SIZE as usize] {
     let attr = attr();
     let flags = attr._bitfield_1.get(0, 64);
@@ -55,8 +55,8 @@ impl SwitchEvent {
     /// Opens the event for an LWP (0: the calling one) on a CPU (-1: any).
     pub(super) fn open(tid: i32, cpu: i32) -> io::Result<SwitchEvent> {
         let mut attr = attr();
-        // SAFETY: `attr` is a whole attribute of this function's own; the kernel may write its `size`. The event
-        // asks for records only, so it does nothing to the LWP but report it.
+        // SAFETY: `attr` is a whole attribute of this function's own; the kernel may write its `size`. The event only
+        // requests records, so it does not affect the LWP otherwise.
         let fd = unsafe { perf_event_open(&mut attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -65,13 +65,13 @@ impl SwitchEvent {
         Ok(SwitchEvent(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Sends this event's records to the ring of another event, of the same CPU.
+    /// Redirects this event's records to the ring of another event, of the same CPU.
     pub(super) fn output_to(&self, ring_of: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: both descriptors are open perf events.
         checked(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), ring_of.as_raw_fd()) })
     }
 
-    /// The number in its records that says which event they are of.
+    /// The number that identifies the event in its records.
     pub(super) fn id(&self) -> io::Result<u64> {
         let mut id = 0;
         // SAFETY: the descriptor is an open perf event, and the kernel writes one u64 to `id`.
@@ -100,7 +100,7 @@ fn checked(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Why the kernel refused to open the event, in one line that a user understands.
+/// Why the kernel refused to open the event, in one line for users.
 pub(super) fn refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {

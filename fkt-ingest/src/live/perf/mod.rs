@@ -7,8 +7,8 @@
 //!   one ring in shared memory for each CPU  ──drained every 10 ms──▶  perf.data
 //! ```
 //!
-//! The clock is `CLOCK_MONOTONIC_RAW`: linear in the TSC, so two snapshots turn it into ticks. What this cannot
-//! say: other LWPs on the CPU, interrupts, wakers, and why an LWP slept.
+//! The clock is `CLOCK_MONOTONIC_RAW`, which is linear in the TSC, so two snapshots convert it to ticks. Not recorded:
+//! other LWPs on the CPU, interrupts, wakers, and why an LWP slept.
 
 mod drain;
 mod event;
@@ -29,19 +29,19 @@ use self::ring::Ring;
 use super::tracefs::Unavailable;
 use crate::error::Error;
 
-/// Looks for LWPs of a program that are not followed yet. LWPs that a followed one makes are followed from their beginning,
-/// so the second look finds none unless one was made in the first.
+/// Largest number of scans for LWPs of a program that are not followed yet. LWPs that a followed one creates are
+/// followed from their start, so the second scan finds none unless one was created during the first.
 const MOST_LOOKS: usize = 16;
 
-/// Whether context switches of one's own LWPs can be recorded.
+/// Whether context switches of the user's own LWPs can be recorded.
 ///
 /// # Errors
-/// The reason why not.
+/// The reason why they cannot.
 pub fn perf_fallback_available() -> Result<(), Unavailable> {
     SwitchEvent::open(0, -1).map(drop).map_err(|error| Unavailable(refusal(&error)))
 }
 
-/// A recording by perf events that runs. Dropped, it stops and completes the file.
+/// A running recording by perf events. When dropped, it stops and completes the file.
 #[derive(Debug)]
 pub struct PerfRecorder {
     path: PathBuf,
@@ -58,11 +58,12 @@ pub struct PerfSummary {
 }
 
 impl PerfRecorder {
-    /// Starts recording `program`, the LWPs it has now and those it makes later, to a perf.data of this name in the folder.
-    /// It can be read whenever this process dies, to its last whole record.
+    /// Starts recording `program`, with its current and later LWPs, to a perf.data of this name in the folder. If this
+    /// process is killed, the file can be read up to its last complete record.
     ///
     /// # Errors
-    /// When the program is not ours, [`perf_fallback_available`] would say no, or the file cannot be made.
+    /// When the program belongs to another user, [`perf_fallback_available`] returns an error, or the file cannot be
+    /// created.
     pub fn start(program: Pid, folder: &Folder, name: &str) -> Result<PerfRecorder, Error> {
         let path = folder.path_of(name);
         let fail = |error| Error::io(&path, error);
@@ -70,8 +71,8 @@ impl PerfRecorder {
         let mut rings: Vec<Ring> = Vec::new();
         let mut events = Vec::new();
         let mut seen: Vec<u32> = Vec::new();
-        // Until a look finds no new LWP: one made in between by an LWP that is not followed yet would be missed. A process
-        // that makes LWPs faster than they can be followed is not waited for.
+        // Repeats until a scan finds no new LWP: an LWP created in between by one that is not followed yet would be
+        // missed. A process that creates LWPs faster than they can be followed ends the loop.
         for _ in 0..MOST_LOOKS {
             let new: Vec<u32> = tids(program)?.into_iter().filter(|tid| !seen.contains(tid)).collect();
             if new.is_empty() {
@@ -82,7 +83,7 @@ impl PerfRecorder {
                 for (index, cpu) in cpus.iter().enumerate() {
                     let event = match SwitchEvent::open(tid as i32, cpu.0 as i32) {
                         Ok(event) => event,
-                        // It has ended meanwhile.
+                        // It has exited in the meantime.
                         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
                         Err(error) => return Err(fail(error)),
                     };
@@ -112,11 +113,11 @@ impl PerfRecorder {
         Ok(PerfRecorder { path, stop, events, thread: Some(thread) })
     }
 
-    /// Records nothing from now on, whatever the drain waits for: only the kernel is asked for that, no disk. What was
-    /// recorded before, [`stop`](PerfRecorder::stop) writes.
+    /// Stops recording events immediately, whatever the drain waits for: it only disables the events in the kernel, and
+    /// uses no disk. [`stop`](PerfRecorder::stop) writes what was recorded before.
     ///
     /// # Errors
-    /// When the kernel refuses, which it has no reason for.
+    /// When the kernel refuses, which is not expected.
     pub fn halt(&self) -> Result<(), Error> {
         let switched: Vec<_> = self.events.iter().map(SwitchEvent::disable).collect();
         switched.into_iter().collect::<std::io::Result<()>>().map_err(|e| Error::io(&self.path, e))
@@ -140,7 +141,7 @@ impl PerfRecorder {
 
 impl Drop for PerfRecorder {
     fn drop(&mut self) {
-        // Who drops a recorder instead of stopping it does not want to know.
+        // A caller that drops a recorder instead of stopping it does not need the error.
         let _ = self.finish();
     }
 }

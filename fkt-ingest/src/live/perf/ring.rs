@@ -1,16 +1,16 @@
-//! The shared memory that the kernel writes records of one CPU to (`struct perf_event_mmap_page` and the data
-//! after it, include/uapi/linux/perf_event.h, v6.12).
+//! The shared memory that the kernel writes records of one CPU to (`struct perf_event_mmap_page` and the data after it,
+//! include/uapi/linux/perf_event.h, v6.12).
 //!
 //! ```text
 //!   0                              page size                       page size × (1 + 2^n)
-//!   | … data_head … data_tail …    | records, around and around     |
+//!   | … data_head … data_tail …    | records, circular              |
 //! ```
 //!
 //! Rules:
 //! 1. Only the kernel writes the data and `data_head`; only this ring writes `data_tail`.
 //! 2. Bytes `data_tail..data_head` (modulo the size) are whole records. The kernel publishes them by storing
 //!    `data_head`, and does not touch them again before `data_tail` has passed them.
-//! 3. When there is no room, the kernel drops records, and later says how many in a LOST record.
+//! 3. When there is no room, the kernel drops records, and later writes their number in a LOST record.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::event::SwitchEvent;
 
 const PAGE: usize = 4096;
-/// With the page before them just what an ordinary user may lock for a CPU (`perf_event_mlock_kb` is 516).
+/// With the page before them, this is the most that an ordinary user may lock per CPU (`perf_event_mlock_kb` is 516).
 const MOST_PAGES: usize = 128;
 const FEWEST_PAGES: usize = 8;
 /// Offsets in `struct perf_event_mmap_page`.
@@ -38,7 +38,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Maps the ring of an event, as large as it is allowed.
+    /// Maps the ring of an event, as large as is permitted.
     pub(super) fn map(event: &SwitchEvent) -> io::Result<Ring> {
         let mut pages = MOST_PAGES;
         loop {
@@ -58,13 +58,13 @@ impl Ring {
         self.event.as_fd()
     }
 
-    /// Appends all records there are to `out`. Returns how many bytes.
+    /// Appends all available records to `out`. Returns the number of bytes.
     pub(super) fn take(&mut self, out: &mut Vec<u8>) -> usize {
         // Acquire: pairs with the kernel's store of `data_head` (rule 2); the records before it are readable.
         let head = self.counter(DATA_HEAD).load(Ordering::Acquire);
         // Relaxed: only we write it (rule 1).
         let tail = self.counter(DATA_TAIL).load(Ordering::Relaxed);
-        // More than the ring holds cannot be; if the kernel reported it, its oldest bytes would be gone.
+        // The kernel never reports more than the ring holds; if it did, the oldest bytes would be gone.
         let len = (head.wrapping_sub(tail) as usize).min(self.size);
         let from = tail as usize % self.size;
         let first = len.min(self.size - from);

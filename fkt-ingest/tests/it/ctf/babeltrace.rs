@@ -1,4 +1,4 @@
-//! `babeltrace2`, line by line, in a form that events can be compared with.
+//! The output of `babeltrace2`, line by line, in a form that can be compared with events.
 
 use sigmund_model::{Event, EventType, FieldType};
 
@@ -117,12 +117,12 @@ fn members(rest: &mut &str, close: &str) -> Vec<(String, Value)> {
     members
 }
 
-/// Compares every field of the line with a parameter, and finds no other parameter that is known; returns how many
-/// parameters that were.
+/// Compares every field of the line with a parameter, and checks that no other parameter is known; returns the number
+/// of parameters compared.
 pub(super) fn compare_fields(line: &Line, event: &Event, ty: &EventType) -> usize {
     let mut compared = 0;
     for (at, (name, value)) in line.fields.iter().enumerate() {
-        // Contexts come first; where a field has the same name, ours has another.
+        // Contexts come first; if a field has the same name, ours has another name.
         let again = line.fields[at + 1..].iter().any(|(other, _)| other == name);
         let ours = if again { format!("context.{name}") } else { name.clone() };
         let index = place(&ours, event, ty);
@@ -145,7 +145,7 @@ pub(super) fn compare_fields(line: &Line, event: &Event, ty: &EventType) -> usiz
     compared
 }
 
-/// The parameter of this name; for a variant, the one option that is there: `v.option`, `v.option.inner`.
+/// The parameter with this name; for a variant, its present option: `v.option`, `v.option.inner`.
 fn place(name: &str, event: &Event, ty: &EventType) -> Option<usize> {
     let known = |at: &usize| event.params.get(*at).is_some_and(|p| p.number.is_some() || p.text.is_some());
     let of_option = |field: &str| {

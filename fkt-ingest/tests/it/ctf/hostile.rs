@@ -1,4 +1,5 @@
-//! Cut, flipped and absurd: an error or a part of the events, what is missing counted, and never much memory or time.
+//! Truncated, flipped and invalid traces: an error or a part of the events, with the losses counted, and never much
+//! memory or time.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +12,7 @@ use super::writer::{self, Head, Order};
 
 /// Events and losses; `None` if the trace is refused.
 fn try_all(metadata: &[u8], streams: Vec<(String, Vec<u8>)>) -> Option<(usize, usize)> {
-    // An error says where.
+    // An error names its position.
     let trace = CtfTrace::from_bytes("hostile", metadata, streams);
     let trace = trace.inspect_err(|e| assert!(e.offset().is_some(), "{e}")).ok()?;
     let mut event = Event::default();
@@ -25,7 +26,7 @@ fn try_all(metadata: &[u8], streams: Vec<(String, Vec<u8>)>) -> Option<(usize, u
     Some((events, losses))
 }
 
-/// xorshift64: the same flips every time.
+/// xorshift64: the same flips in every run.
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -33,14 +34,14 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// The metadata as plain text, and only the first packet-sized part of the busy stream: small enough for every byte.
+/// The metadata as plain text, and only the first packet-sized part of the busy stream: small enough to try every byte.
 fn small() -> (Vec<u8>, Vec<u8>) {
     let (metadata, mut streams) = parts("mixed-ust");
     (metadata, streams.remove(1).1)
 }
 
 #[test]
-fn a_metadata_cut_anywhere_is_refused_or_says_so() {
+fn a_metadata_truncated_anywhere_is_refused_or_has_a_loss() {
     let (metadata, stream) = small();
     let content = u32::from_le_bytes(metadata[24..28].try_into().unwrap()) as usize / 8;
     let all = try_all(&metadata, vec![("ch_1".to_owned(), stream.clone())]).unwrap();
@@ -53,7 +54,7 @@ fn a_metadata_cut_anywhere_is_refused_or_says_so() {
             Some((_, losses)) => assert!(losses > 0, "cut at {cut}"),
         }
     }
-    // The block `trace` stands at the start.
+    // The block `trace` is at the beginning.
     assert!(refused < content / 2, "{refused} of {content} refused");
 }
 
@@ -76,7 +77,7 @@ fn a_stream_cut_anywhere_keeps_what_is_readable() {
     assert_eq!(before, 400);
 }
 
-/// Whether a file cut here ends behind the content of a packet, and so lacks nothing that it begins.
+/// Whether a file truncated here ends after the content of a packet, so that it lacks nothing that it begins.
 fn is_border(stream: &[u8], cut: usize) -> bool {
     let word = |at: usize| u64::from_le_bytes(stream[at..at + 8].try_into().unwrap()) as usize / 8;
     let mut at = 0;
@@ -166,11 +167,11 @@ fn with_fields(fields: &str, write: impl FnOnce(&mut writer::Bits)) -> Option<(u
 
 #[test]
 fn absurd_counts_are_refused_or_counted() {
-    // An array of 2^63 bytes, and one as long as the packet says.
+    // An array of 2^63 bytes, and one with a length from the packet.
     let all = |bits: &mut writer::Bits| bits.put(64, 8, -1);
     assert_eq!(with_fields("uint8_t a[0x8000000000000000];", all), Some((0, 1)));
     assert_eq!(with_fields("uint64_t n; uint8_t a[n];", all), Some((0, 1)));
-    // 2^64 elements without a bit, alone and within each other; the event takes the bits of its length.
+    // 2^64 elements without a bit, alone and nested; the event takes the bits of its length.
     assert_eq!(with_fields("uint64_t n; struct {} a[n];", all), Some((1, 0)));
     assert_eq!(with_fields("uint64_t n; struct { struct {} b[n]; } a[n];", all), Some((1, 0)));
     // An event without a bit.
@@ -200,7 +201,7 @@ fn absurd_declarations_are_refused() {
     assert!(refused("nothing_of_this_name a;"));
     assert!(refused("variant <none> { uint8_t a; } v;"));
     assert!(refused("uint8_t a[none];"));
-    // 2^40 fields by names for names; each is twice the one before.
+    // 2^40 fields by nested names; each has twice the fields of the previous one.
     let mut doubled = "struct s0 { uint8_t a; };".to_owned();
     for n in 1..40 {
         doubled += &format!("struct s{n} {{ struct s{} a; struct s{} b; }};", n - 1, n - 1);
@@ -214,7 +215,7 @@ fn absurd_declarations_are_refused() {
 }
 
 #[test]
-fn links_and_fifos_among_the_streams_are_losses_and_nobody_waits_for_them() {
+fn links_and_fifos_among_the_streams_are_losses_and_never_block() {
     let (metadata, parts) = parts("mixed-ust");
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("metadata"), metadata).unwrap();

@@ -1,4 +1,4 @@
-//! Traces of known truth, in both byte orders: what is read is what was written, and what babeltrace2 prints.
+//! Traces of known truth, in both byte orders: the events read are those written, and those that babeltrace2 prints.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use super::writer::{self, Bits, Head, Order};
 use super::{babeltrace, drain, lay_out};
 use crate::{live::tool_exists, skipped::skipped};
 
-/// Like LTTng's kernel tracer; `odd` has what that seldom uses.
+/// Like LTTng's kernel tracer; `odd` has features that it rarely uses.
 const KERNEL: &str = r#"
 stream {
     id = 0; event.header := struct event_header_compact; packet.context := struct packet_context;
@@ -51,7 +51,7 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// An event as it was written; fields as `name=value`, of those that are there.
+/// An event as it was written; fields as `name=value`, without absent ones.
 #[derive(Debug, PartialEq)]
 struct Truth {
     time: u64,
@@ -61,7 +61,7 @@ struct Truth {
     effect: Effect,
 }
 
-/// Writes one event of any kind, all its values at random.
+/// Writes one random event of any kind.
 fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Truth {
     let mut number = |below: u64| (random(seed) % below) as i64;
     let id = [0, 1, 2, 3, 4, 700][number(6) as usize];
@@ -137,7 +137,7 @@ fn event(bits: &mut Bits, time: u64, last: u64, cpu: u32, seed: &mut u64) -> Tru
 
 fn odd(bits: &mut Bits, number: &mut impl FnMut(u64) -> i64, fields: &mut Vec<String>) {
     let (three, seven, most, network) = (number(8), number(128) - 64, number(1 << 61), number(1 << 16));
-    // A structure begins where its strictest field could.
+    // A structure begins at the alignment of its strictest field.
     bits.align(32);
     bits.put(3, 1, three);
     bits.put(7, 1, seven);
@@ -196,14 +196,14 @@ struct Made {
     truth: Vec<Truth>,
 }
 
-/// Two CPUs, 12 packets each. Time goes on by anything from nothing to more than 2^27, which only whole times can say.
+/// Two CPUs, 12 packets each. Times differ by anything from 0 to more than 2^27, which needs a full timestamp.
 fn made(order: Order) -> Made {
     let metadata = writer::head(order, "kernel") + KERNEL;
     let (mut streams, mut truth) = (Vec::new(), Vec::new());
     let mut seed = 0x5167_4d75_6e64_0007;
     for cpu in 0..2u32 {
         let mut bytes = Vec::new();
-        // Two streams never have the same time, so that their order is no question.
+        // Two streams never have the same time, so that their order is defined.
         let mut time = 0x7fff_0000 + u64::from(cpu);
         for sequence in 0..12 {
             let mut head = Head { begin: time, cpu: i64::from(cpu), sequence, ..Head::default() };
@@ -216,7 +216,7 @@ fn made(order: Order) -> Made {
                     last = time;
                 }
             };
-            // The end is only known behind the events.
+            // The end is only known after the events.
             let whole = writer::packet(order, head, &mut write);
             head.end = last;
             bytes.extend(patched(whole, order, head.end));
@@ -283,7 +283,7 @@ fn reads_as_written(order: Order) {
     prints_the_same(&metadata, &streams, &trace, &events);
 }
 
-/// Against what babeltrace2 prints of the same bytes.
+/// Compares with babeltrace2's output for the same bytes.
 fn prints_the_same(metadata: &str, streams: &[(String, Vec<u8>)], trace: &CtfTrace, events: &[Event]) {
     if !tool_exists("babeltrace2") {
         return skipped("babeltrace2 is not installed");
@@ -367,8 +367,8 @@ fn stream_of(order: Order, heads: &[Head]) -> Vec<u8> {
     heads.iter().flat_map(|head| ticks(order, *head, &[head.begin + 1, head.begin + 50])).collect()
 }
 
-/// babeltrace2 says on standard error what was discarded. Of the first packet it does not say how many: it does not
-/// know whether the stream begins there; packet number 0 says so.
+/// babeltrace2 prints on standard error how many events were discarded. It prints no number for the first packet,
+/// because it does not know whether the stream begins there; packet number 0 shows that.
 fn counts_the_same(order: Order, stream: Vec<u8>) {
     if !tool_exists("babeltrace2") {
         return skipped("babeltrace2 is not installed");
@@ -400,7 +400,7 @@ fn a_count_of_discarded_events_that_goes_back_is_a_contradiction() {
     assert_eq!(rows, [(dropped, Some(5)), (contradiction, None), (dropped, Some(1))], "{losses:#?}");
 }
 
-// 32 bits of time: begin 0xffff_fff0 of the first 2^32, then two times around.
+// 32 bits of time: begin 0xffff_fff0 of the first 2^32, then two periods.
 #[test]
 fn times_of_32_bits_go_on_past_their_end() {
     let base = 0x5_ffff_fff0u64;
@@ -435,7 +435,7 @@ fn a_packet_cut_short_gives_its_whole_events_and_a_row() {
     assert_eq!(times, [101]);
     assert_eq!(losses.len(), 1);
     assert_eq!((losses[0].kind, losses[0].from), (LossKind::Truncated, Some(Ticks(101))), "{losses:#?}");
-    // Only padding is missing: nothing is.
+    // Only padding is missing, so nothing is lost.
     let (times, losses) = read(Order::Little, whole[..whole.len() - 16].to_vec());
     assert_eq!((times.len(), losses), (3, vec![]));
 }
@@ -448,7 +448,7 @@ fn files_of_one_stream_instance_follow_each_other() {
     let file = |begin: u64, discarded: u64| {
         let head = Head { begin, end: begin + 50, sequence: begin / 100, discarded, ..Head::default() };
         let mut packet = ticks(Order::Little, head, &[begin + 1]);
-        // The instance goes between the stream's id and the packet's context; sizes grow by as much.
+        // The instance is between the stream's id and the packet's context; sizes grow accordingly.
         packet.splice(24..24, 9u64.to_le_bytes());
         for at in [48, 56] {
             let size = u64::from_le_bytes(packet[at..at + 8].try_into().unwrap()) + 64;
@@ -462,6 +462,6 @@ fn files_of_one_stream_instance_follow_each_other() {
     assert_eq!((streams.len(), streams[0].buffer.as_str()), (1, "ch"));
     let (events, losses) = drain(&trace);
     assert_eq!(events.iter().map(|event| event.tick.0).collect::<Vec<_>>(), [1, 101]);
-    // Four in all, not four in each file.
+    // Four in total, not four in each file.
     assert_eq!(losses.iter().map(|loss| loss.count).collect::<Vec<_>>(), [Some(4)]);
 }

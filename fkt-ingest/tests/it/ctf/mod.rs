@@ -1,4 +1,4 @@
-//! Common Trace Format 1.8: recordings of LTTng against what babeltrace2 printed of them, made traces of known truth,
+//! Common Trace Format 1.8: recordings of LTTng compared with babeltrace2's output, generated traces of known truth,
 //! and damaged ones.
 
 mod babeltrace;
@@ -20,7 +20,7 @@ fn parts(name: &str) -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
     (part("metadata"), ["ch_0", "ch_1"].map(|file| (file.to_owned(), part(file))).to_vec())
 }
 
-/// A trace as LTTng lays it out, three folders deep.
+/// A trace in LTTng's folder structure, three folders deep.
 fn lay_out(dir: &Path, metadata: &[u8], streams: &[(String, Vec<u8>)]) {
     let folder = dir.join("ust/uid/64-bit");
     std::fs::create_dir_all(folder.join("index")).unwrap();
@@ -31,7 +31,7 @@ fn lay_out(dir: &Path, metadata: &[u8], streams: &[(String, Vec<u8>)]) {
     }
 }
 
-/// All events, merged by their ticks, and all losses; of streams with the same tick, the first comes first.
+/// All events, merged by their ticks, and all losses; for the same tick, the first stream comes first.
 fn drain(trace: &dyn TraceFile) -> (Vec<Event>, Vec<Loss>) {
     let (mut events, mut losses) = (Vec::new(), trace.losses().to_vec());
     for mut stream in trace.streams() {
@@ -46,7 +46,7 @@ fn drain(trace: &dyn TraceFile) -> (Vec<Event>, Vec<Loss>) {
     (events, losses)
 }
 
-/// The same events, in the same order, with the same time, CPU, name and fields; returns how many fields.
+/// Compares events: same order, time, CPU, name and fields; returns the number of fields.
 fn compare(trace: &dyn TraceFile, events: &[Event], lines: &[Line], time: impl Fn(u64) -> u64) -> usize {
     assert_eq!(events.len(), lines.len());
     let mut compared = 0;
@@ -70,7 +70,7 @@ fn a_recording_of_lttng_reads_as_babeltrace_prints_it() {
     let text = String::from_utf8(fixture::bytes("ctf/small-ust.babeltrace2.txt")).unwrap();
     let lines = babeltrace::parse(&text);
     let (events, losses) = drain(&*trace);
-    // It prints the time of day: the clock's value and its offset to the epoch.
+    // It prints the time of day: the clock's value plus its offset to the epoch.
     let offset = 1_795_241_965_578_422_079u64;
     let fields = compare(&*trace, &events, &lines, |tick| (tick + offset) % 86_400_000_000_000);
     assert_eq!((lines.len(), fields, losses), (2000, 10_000, vec![]));
@@ -81,7 +81,7 @@ fn a_recording_of_lttng_reads_as_babeltrace_prints_it() {
     assert_eq!((fact("host"), fact("writer")), (Some("vm"), Some("lttng-ust 2.13")));
     assert_eq!((fact("env.domain"), fact("env.tracer_buffering_id")), (Some("ust"), Some("0")));
     assert_eq!(fact("clock.monotonic.offset_ns"), Some("1795241965578422079"));
-    // So that a trace of the time of day can be merged with it; at the first packet, just before the first event.
+    // So that a trace with time of day can be merged with it; at the first packet, just before the first event.
     let [pair] = trace.clock_pairs()[..] else { panic!("{:?}", trace.clock_pairs()) };
     assert_eq!((pair.left.clock, pair.right.clock), (ClockDomain::Monotonic, ClockDomain::Realtime));
     assert_eq!(pair.right.value - pair.left.value, offset);

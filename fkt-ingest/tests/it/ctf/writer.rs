@@ -1,4 +1,4 @@
-//! Writes CTF in either byte order, so that the truth is known.
+//! Writes CTF in either byte order, with known content.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -57,14 +57,14 @@ impl Bits {
         self.raw(&[0]);
     }
 
-    /// Characters, counted, zeros behind them.
+    /// Characters, counted, padded with zeros.
     pub(super) fn chars(&mut self, text: &str, len: usize) {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(len, 0);
         self.raw(&bytes);
     }
 
-    /// Writes a 64-bit number over what is there, at a byte.
+    /// Overwrites 8 bytes with a 64-bit number.
     pub(super) fn patch(&mut self, at: usize, value: u64) {
         let bytes = if self.order == Order::Little { value.to_le_bytes() } else { value.to_be_bytes() };
         self.bytes[at..at + 8].copy_from_slice(&bytes);
@@ -73,7 +73,7 @@ impl Bits {
 
 pub(super) const UUID: [u8; 16] = *b"0123456789abcdef";
 
-/// What the head of a packet says.
+/// The content of a packet's header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head {
     pub(super) stream: i64,
@@ -104,7 +104,7 @@ pub(super) fn packet(order: Order, head: Head, events: impl FnOnce(&mut Bits)) -
     bits.bytes
 }
 
-/// A time of 27 bits with an id of 5, or both whole behind id 31: LTTng's compact header.
+/// A time of 27 bits with an id of 5, or both in full after id 31: LTTng's compact header.
 pub(super) fn compact_header(bits: &mut Bits, id: i64, time: u64, last: u64) {
     bits.align(8);
     if id < 31 && time - last < 1 << 27 {

@@ -125,7 +125,7 @@ pub(super) fn version_6(shape: Shape, content: &Content, regions: &Regions) -> V
     for (id, data) in &content.options {
         out.option(*id, data);
     }
-    // Without it, trace-cmd does not look at the clock behind the CPU table.
+    // Without it, trace-cmd does not read the clock after the CPU table.
     out.option(TRACECLOCK, format!("local [{}] global\0", top.clock).as_bytes());
     let mut instances = Vec::new();
     for buffer in &content.buffers[1..] {
@@ -173,7 +173,7 @@ pub(super) fn version_7(shape: Shape, content: &Content, regions: &Regions) -> V
     options.push((CPUCOUNT, shape.u32(content.buffers[0].cpus.len() as u32).to_vec()));
     options.push((TRACECLOCK, format!("local [{}] global\0", content.buffers[0].clock).into_bytes()));
     options.extend(content.options.iter().cloned());
-    // As trace-cmd does it: a second section, behind the pages, says where these are.
+    // As in trace-cmd: a second options section, after the pages, has their positions.
     let first = shape.u64(out.bytes.len() as u64);
     out.bytes[options_at..options_at + 8].copy_from_slice(&first);
     let next_at = options_section(&mut out, &options);
@@ -188,13 +188,13 @@ pub(super) fn version_7(shape: Shape, content: &Content, regions: &Regions) -> V
     out.bytes
 }
 
-/// Returns where the offset of the next options goes.
+/// Returns the position for the offset of the next options.
 fn options_section(out: &mut Out, options: &[(u16, Vec<u8>)]) -> usize {
     let content = Out::part(out.shape, |part| {
         options.iter().for_each(|(id, data)| part.option(*id, data));
         part.option(DONE, &[0; 8]);
     });
-    // Never compressed here, so that the offset can be put in later.
+    // Never compressed here, so that the offset can be filled in later.
     section_head(out, 0, false, content.len() as u64);
     out.bytes.extend(content);
     out.bytes.len() - 8
@@ -219,7 +219,7 @@ fn section(out: &mut Out, id: u16, content: &[u8]) {
     out.bytes.extend(frame);
 }
 
-/// Writes the section with the pages; returns the option that tells where they are.
+/// Writes the section with the pages; returns the option with their positions.
 fn buffer_section(out: &mut Out, buffer: &Buffer, regions: &[Vec<u8>]) -> Vec<u8> {
     let (shape, start) = (out.shape, out.bytes.len());
     section_head(out, 3, shape.compression != "none", 0);
@@ -237,7 +237,7 @@ fn buffer_section(out: &mut Out, buffer: &Buffer, regions: &[Vec<u8>]) -> Vec<u8
             } else {
                 chunks(out, pages);
             }
-            // trace-cmd leaves the leading word of the chunks out of the size.
+            // trace-cmd does not include the leading word of the chunks in the size.
             let size = (out.bytes.len() - at).saturating_sub(if shape.compression == "none" { 0 } else { 4 });
             option.u32(cpu as u32);
             option.u64(at as u64);

@@ -1,6 +1,6 @@
 //! Writes a trace.dat from known events, in either byte order and word size, either version, any page size and any
-//! compression: so that what a reader must find is known. It shares no code with the readers and the writer of the
-//! crate.
+//! compression, so that the expected result of a reader is known. It shares no code with the readers and the writer of
+//! the crate.
 
 mod layout;
 mod pages;
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Version 7, little endian, 64 bits, pages of 4 KiB, not compressed.
+    /// Version 7, little endian, 64 bits, pages of 4 KiB, uncompressed.
     pub(crate) const PLAIN: Shape =
         Shape { version: 7, big_endian: false, long: 8, page_size: 4096, compression: "none" };
 
@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// What is to be in the file.
+/// The content of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     /// Folder and format text of each event.
@@ -56,7 +56,7 @@ pub(crate) struct Content {
     pub(crate) kallsyms: String,
     pub(crate) printk_formats: String,
     pub(crate) cmdlines: String,
-    /// Options beside those that are always there: id and data.
+    /// Options in addition to those that are always present: id and data.
     pub(crate) options: Vec<(u16, Vec<u8>)>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Buffer {
 pub(crate) struct Record {
     pub(crate) time: u64,
     pub(crate) payload: Vec<u8>,
-    /// Events lost before it, which begins a page then.
+    /// Number of events lost before it; it then begins a page.
     pub(crate) lost_before: Option<u32>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn trace_dat(shape: Shape, content: &Content) -> Vec<u8> {
     }
 }
 
-/// xorshift64: the same numbers every time.
+/// xorshift64: the same numbers in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -5,7 +5,7 @@ use super::{Record, Shape};
 pub(super) struct Pages {
     shape: Shape,
     pages: Vec<u8>,
-    /// The open page, without its head.
+    /// The open page, without its header.
     data: Vec<u8>,
     page_time: u64,
     last: u64,

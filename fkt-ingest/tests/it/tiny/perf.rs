@@ -4,7 +4,7 @@
 
 use super::{EVENT, Tiny};
 
-/// Samples, switches, and what begins, ends and is mapped.
+/// Samples, switches, process events and mappings.
 const EVENTS: usize = 11;
 /// identifier, ip, tid, time, cpu, period, raw data.
 const TRACEPOINT: u64 = 0x10587;
@@ -65,7 +65,7 @@ fn sample(id: u64, lwp: u32, time: u64, cpu: u32) -> Vec<u8> {
     let head =
         [u64s(&[id, 0x40_1000]), u32s(&[lwp, lwp]), u64s(&[time]), u32s(&[cpu, 0]), u64s(&[1])].concat();
     if id == PROGRAM_COUNTER_ID {
-        // How many, then where the kernel's part and the program's begin.
+        // The count, then the positions of the kernel's and the program's part.
         return record(9, 2, &[&head, &u64s(&[4, -128_i64 as u64, 0xffff_8000, -512_i64 as u64, 0x40_1000])]);
     }
     let raw = [&[9, 0, 0, 0][..], &u32s(&[lwp, 5 << 16 | 16, 1]), b"text\0\0\0\0\0\0\0\0"].concat();
@@ -108,7 +108,7 @@ fn records() -> Vec<u8> {
     .concat()
 }
 
-/// All in records of one zstd stream, cut where no record ends.
+/// All records within one zstd stream, cut within records.
 fn compressed(records: &[u8]) -> Vec<u8> {
     let packed = zstd::bulk::compress(records, 1).unwrap();
     packed
@@ -119,7 +119,7 @@ fn compressed(records: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The declarations of events, as perf keeps those of the kernel.
+/// The declarations of events, as perf stores those of the kernel.
 fn tracing_data() -> Vec<u8> {
     let text = |text: &str| [&u64s(&[text.len() as u64]), text.as_bytes()].concat();
     [
@@ -153,7 +153,7 @@ fn features() -> Vec<(u32, Vec<u8>)> {
     ]
 }
 
-/// `head | ids | attributes | records | places of features | features`
+/// `header | ids | attributes | records | positions of features | features`
 fn file(records: &[u8]) -> Vec<u8> {
     let ids_at = 104;
     let attrs_at = ids_at + 16;
@@ -187,7 +187,7 @@ fn pipe(records: &[u8]) -> Vec<u8> {
         if bit == 1 {
             let mut data = feature;
             data.resize(data.len().next_multiple_of(8), 0);
-            // Its data stands behind it.
+            // Its data follows it.
             bytes.extend([u32s(&[66, 12 << 16, data.len() as u32]), data].concat());
         } else {
             bytes.extend(record(80, 0, &[&u64s(&[bit.into()]), &feature]));

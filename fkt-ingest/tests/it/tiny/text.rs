@@ -1,4 +1,4 @@
-//! Texts: what tracefs gives, what `trace-cmd report` prints, and listings by hand.
+//! Texts: of tracefs, of `trace-cmd report`, and listings written by hand.
 
 use super::Tiny;
 

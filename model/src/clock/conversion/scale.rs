@@ -1,4 +1,4 @@
-//! Multiplying a length by a rate, without losing digits of it.
+//! Multiplication of a length by a rate without loss of precision.
 
 /// A rate as `mult / 2^shift`, with 62 significant bits or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ impl Scale {
         Scale { mult: u64::try_from(mult).unwrap_or(u64::MAX), shift }
     }
 
-    /// `None` if it is not finite and positive, or beyond all clocks.
+    /// `None` if the rate is not finite and positive, or is too large for any clock.
     pub(super) fn from_rate(rate: f64) -> Option<Scale> {
         if !(1e-12..=1e12).contains(&rate) {
             return None;
@@ -26,7 +26,7 @@ impl Scale {
         Some(Scale { mult: (rate * 2f64.powi(shift as i32)) as u64, shift })
     }
 
-    /// A length times the rate, to the nearest.
+    /// The length times the rate, rounded to the nearest.
     pub(super) fn apply(self, length: u64) -> u64 {
         let product = u128::from(length) * u128::from(self.mult);
         let rounded = product.saturating_add((1 << self.shift) >> 1) >> self.shift;

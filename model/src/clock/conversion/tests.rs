@@ -53,7 +53,7 @@ fn a_residual_is_the_distance_from_the_line_of_the_neighbours() {
     assert_eq!(clock.residuals(), [None, Some(30.0), None]);
 }
 
-// A knot that lies off the line says that the clock bends or jumps beside it: the bound tells.
+// A knot off the line means that the clock bends or jumps beside it: the bound includes that.
 #[test]
 fn where_the_clock_bends_the_bound_is_wide() {
     let at = |second: u64, ticks: u64| knot(second * 1_000_000_000, second * 2_600_000_000 + ticks);

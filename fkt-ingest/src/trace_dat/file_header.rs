@@ -1,25 +1,25 @@
-//! The first bytes of a trace.dat, up to where versions 6 and 7 part.
+//! The first bytes of a trace.dat, which versions 6 and 7 share.
 
 use crate::cut::{ByteOrder, Cut};
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// What every trace.dat begins with.
+/// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// The common head.
+/// The common header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FileHeader {
     pub(super) version: u32,
     pub(super) order: ByteOrder,
-    /// Bytes of a `long` of the recorder; its kernel's is in `header_page`.
+    /// Size of a `long` on the recorder, in bytes; that of its kernel is in `header_page`.
     pub(super) long_size: u8,
     pub(super) page_size: u32,
 }
 
-impl Head {
-    /// The head, and what follows it.
-    pub(super) fn parse(input: &Input) -> Result<(Head, Cut<'_>), Error> {
+impl FileHeader {
+    /// The header, and the bytes after it.
+    pub(super) fn parse(input: &Input) -> Result<(FileHeader, Cut<'_>), Error> {
         let mut cut = Cut::new(input.bytes(), 0);
         let head =
             parse(&mut cut).map_err(|(kind, parse_error)| Error::at(kind, input.path(), parse_error))?;
@@ -27,7 +27,7 @@ impl Head {
     }
 }
 
-fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, ParseError)> {
+fn parse(cut: &mut Cut<'_>) -> Result<FileHeader, (ErrorKind, ParseError)> {
     let damaged = |parse_error| (ErrorKind::Damaged, parse_error);
     cut.tag(MAGIC, "magic").map_err(|m| (ErrorKind::NotThisFormat, m))?;
     let before_version = cut.clone();
@@ -65,5 +65,5 @@ fn parse(cut: &mut Cut<'_>) -> Result<Head, (ErrorKind, ParseError)> {
         ));
     }
     let page_size = cut.u32("page size").map_err(damaged)?;
-    Ok(Head { version, order, long_size, page_size })
+    Ok(FileHeader { version, order, long_size, page_size })
 }

@@ -1,4 +1,4 @@
-//! The head of a file: where the records are, and what is described apart from them.
+//! The header of a file: the position of the records, and descriptions outside of them.
 //!
 //! ```text
 //!   0            8       16          24         40      56     72                   104
@@ -18,29 +18,29 @@ use crate::cut::ByteOrder;
 use crate::error::{Error, ErrorKind, ParseError};
 use crate::input::Input;
 
-/// Bytes after each attribute: where its ids are.
+/// Bytes after each attribute: the position of its ids.
 const IDS_SECTION: u64 = 16;
 
-/// The head, read.
+/// A parsed header.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct PerfHeader {
     pub(super) described: Described,
     pub(super) record_range: RecordRange,
     pub(super) is_pipe: bool,
-    /// What is wrong with the size of the records, if something is.
+    /// How the size of the records is wrong, if it is.
     pub(super) cut: Option<EarlyEnd>,
 }
 
-/// How the records end before they should.
+/// Why the records end early.
 #[derive(Debug)]
 pub(super) enum EarlyEnd {
     /// The recorder never wrote their size: it was killed.
     Unfinished,
-    /// The file ends before them.
+    /// The file ends before the records do.
     Truncated,
 }
 
-/// The byte order of a file that begins with these bytes; `None` if it is no perf.data.
+/// The byte order of a file with this beginning; `None` if it is not a perf.data.
 pub(super) fn byte_order(head: &[u8]) -> Option<ByteOrder> {
     if head.starts_with(MAGIC) {
         return Some(ByteOrder::Little);
@@ -48,8 +48,8 @@ pub(super) fn byte_order(head: &[u8]) -> Option<ByteOrder> {
     head.starts_with(MAGIC_BIG).then_some(ByteOrder::Big)
 }
 
-/// Reads the head.
-pub(super) fn read(input: &Input) -> Result<Head, Error> {
+/// Reads the header.
+pub(super) fn read(input: &Input) -> Result<PerfHeader, Error> {
     let bytes = input.bytes();
     let fail = |kind, at: u64, part, expected: &str, found: String| {
         Error::at(kind, input.path(), ParseError { at, part, expected: expected.to_owned(), found })
@@ -66,7 +66,7 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     let size = words.first().copied().unwrap_or(0);
     if size == PIPE_HEADER_SIZE {
         let record_range = RecordRange { input: input.clone(), order, from: size, to: input.len() };
-        return Ok(Head { described: Described::default(), record_range, is_pipe: true, cut: None });
+        return Ok(PerfHeader { described: Described::default(), record_range, is_pipe: true, cut: None });
     }
     let (true, &[_, attr_size, attrs_at, attrs_size, data_at, data_size, _, _, ref bitmap @ ..]) =
         (size >= HEADER_SIZE, &words[..])
@@ -98,10 +98,10 @@ pub(super) fn read(input: &Input) -> Result<Head, Error> {
     }
     let to = if data_size == 0 { input.len() } else { end };
     let record_range = RecordRange { input: input.clone(), order, from: data_at, to };
-    Ok(Head { described, record_range, is_pipe: false, cut })
+    Ok(PerfHeader { described, record_range, is_pipe: false, cut })
 }
 
-/// `most` is how many ids the file can still hold: sections of several attributes may not share its bytes.
+/// `most` is the number of ids that the file can still hold: sections of several attributes may not share its bytes.
 fn ids_of(file: &[u8], mut place: Fields<'_>, most: &mut usize) -> Vec<u64> {
     let section = place.u64().zip(place.u64()).and_then(|(at, size)| slice(file, at, size));
     let mut ids = Fields::new(section.unwrap_or_default(), place.order());
