@@ -52,14 +52,17 @@ impl<'h> Causes<'h> {
     pub(super) fn first(&self, from: usize, limit: i64, is_used: &[bool]) -> Option<usize> {
         let mark = &self.marks[from];
         let mut entering = BinaryHeap::new();
+        let mut begins_with_own = false;
         if mark.context.is_interrupt() || self.interrupt_at(mark).is_some() {
             self.woken_by_interrupt(mark, limit, &mut entering);
         } else if let Some(actor) = actor(mark.thread, mark.lwp) {
             entering.push(Reverse((mark.tick, actor)));
+            begins_with_own = true;
         }
         let mut members: BTreeMap<Actor, i64> = BTreeMap::new();
         let mut best: Option<usize> = None;
         while let Some(Reverse((tick, actor))) = entering.pop() {
+            let is_own = std::mem::take(&mut begins_with_own);
             let end = best.map_or(limit, |best| self.marks[best].tick.saturating_add(1));
             if tick >= end {
                 break;
@@ -72,7 +75,10 @@ impl<'h> Causes<'h> {
             let is_answer = |place: &&usize| **place > from && !is_used[**place];
             let to = self.to.get(&actor).map_or(&[][..], Vec::as_slice);
             let to = &to[to.partition_point(|place| self.marks[*place].tick < tick)..];
-            let to = to.iter().take_while(|place| self.marks[**place].tick < leaves.min(end)).find(is_answer);
+            // The event by which it begins to wait is its own; not if it was woken at that very tick, which is after it.
+            let last = if tick < leaves || is_own { leaves } else { leaves.saturating_sub(1) };
+            let last = last.min(end.saturating_sub(1));
+            let to = to.iter().take_while(|place| self.marks[**place].tick <= last).find(is_answer);
             best = best.into_iter().chain(to.copied()).min();
             let end = best.map_or(limit, |best| self.marks[best].tick.saturating_add(1)).min(leaves);
             for wakeup in self.wakeups(self.by_actor.get(&actor), tick, end) {

@@ -19,8 +19,8 @@ pub(crate) const REACTIVITY: Measure = Measure {
     definition: "Pairs of a FROM and a TO event. Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
         FROM; in an interrupt, with its handler and the softirqs after it, before another interrupt and the next switch of \
         the CPU; where the handler is not traced, with what the CPU woke at that tick. It grows by each wakeup or unpark that a \
-        member makes; an LWP adds the thread that it carries. A member leaves when it waits again. The first TO event of \
-        a member, before the next FROM of the same key, makes a pair that is `caused`. The other FROM events take, in their order, \
+        member makes; an LWP adds the thread that it carries. A member leaves when it waits again; the event by \
+        which it begins to wait is still one of a member. The first TO event of a member, before the next FROM of the same key, makes a pair that is `caused`. The other FROM events take, in their order, \
         the next TO event that is left: `next`. Events without one are `unmatched`. The causes are the walk back from TO to \
         FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
         for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
