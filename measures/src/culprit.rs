@@ -1,6 +1,6 @@
 //! Who is to blame for a wait: who had the CPU.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use crate::{By, Group, History, Interval};
 
@@ -50,8 +50,8 @@ impl Culprit {
 }
 
 /// Who had a CPU, for how many ticks of `window`. The ticks sum to the window.
-pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> HashMap<Culprit, i64> {
-    let mut shares = HashMap::new();
+pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> Map<Culprit, i64> {
+    let mut shares = Map::default();
     let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();
     let Some(cpu) = cpu else {
         add(Culprit::Unknown, window);
@@ -74,8 +74,8 @@ pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval
 }
 
 /// What these LWPs carried, for how many LWP-ticks of `window`. They sum to the window times the number of LWPs.
-pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> HashMap<Culprit, i64> {
-    let mut shares = HashMap::new();
+pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> Map<Culprit, i64> {
+    let mut shares = Map::default();
     let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();
     for lwp in lwps {
         for (part, thread) in history.mounted.of((*lwp).into()).partition(window) {

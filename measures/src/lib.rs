@@ -23,6 +23,7 @@ mod interrupts;
 mod interval;
 mod latency;
 mod locks;
+mod map;
 mod measure;
 mod noise;
 mod pictures;

@@ -1,6 +1,8 @@
 //! What the holder of a lock did while others waited for it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -64,7 +66,7 @@ pub(super) struct Timeline {
     /// Disjoint, sorted by time, each with the sums of those before it.
     parts: Vec<(Interval, Class, Holders)>,
     /// What holders that were not active did, and why.
-    pub(super) reasons: HashMap<(&'static str, Reason), i64>,
+    pub(super) reasons: Map<(&'static str, Reason), i64>,
 }
 
 impl Timeline {

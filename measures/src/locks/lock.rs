@@ -1,6 +1,6 @@
 //! Which lock a request is for, whether it is asked about, and its wait and hold.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::EndReason;
 
@@ -16,9 +16,9 @@ pub(crate) struct Lock {
 /// All locks, numbered as they occur.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    numbers: HashMap<Lock, u32>,
+    numbers: Map<Lock, u32>,
     /// A number for who asks, and its process.
-    owners: HashMap<Option<Owner>, (u32, Option<u32>)>,
+    owners: Map<Option<Owner>, (u32, Option<u32>)>,
     locks: Vec<Lock>,
 }
 

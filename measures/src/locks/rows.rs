@@ -1,6 +1,8 @@
 //! The rows of `--locks`: sums over requests, then the convoys of each lock.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::cmp::Reverse;
+
+use crate::map::Map;
 
 use super::{
     Locks, Selection,
@@ -58,7 +60,7 @@ pub(super) struct Rows<'h> {
 pub(super) fn collect<'h>(history: &'h History, request: &Request) -> Rows<'h> {
     let mut groups = Groups::new(history, request);
     let mut locks = Locks::default();
-    let (mut rows, mut places): (Vec<Row>, HashMap<Key, usize>) = (Vec::new(), HashMap::new());
+    let (mut rows, mut places): (Vec<Row>, Map<Key, usize>) = (Vec::new(), Map::default());
     let mut lock_of = Vec::with_capacity(history.locks.len());
     let selection = Selection::new(request);
     // Rows and owners that acquired: sorted later, as a set for each row would cost a cache miss for each request.
@@ -113,9 +115,9 @@ fn holds_of(
     history: &History,
     request: &Request,
     lock_of: &[u32],
-    waited: &HashMap<u32, Vec<Interval>>,
-) -> HashMap<u32, Vec<(Interval, Owner)>> {
-    let mut holds: HashMap<u32, Vec<(Interval, Owner)>> = HashMap::new();
+    waited: &Map<u32, Vec<Interval>>,
+) -> Map<u32, Vec<(Interval, Owner)>> {
+    let mut holds: Map<u32, Vec<(Interval, Owner)>> = Map::default();
     for (lock, number) in history.locks.iter().zip(lock_of) {
         if !waited.contains_key(number) {
             continue;
@@ -133,7 +135,7 @@ fn holds_of(
 
 impl Rows<'_> {
     pub(super) fn write(mut self, history: &History, request: &Request, answer: &mut Answer) {
-        let mut waited: HashMap<u32, Vec<Interval>> = HashMap::new();
+        let mut waited: Map<u32, Vec<Interval>> = Map::default();
         for row in &mut self.rows {
             row.waits = union(std::mem::take(&mut row.waits));
             if row.contended > 0 {
@@ -145,14 +147,14 @@ impl Rows<'_> {
         }
         let mut holds = holds_of(history, request, &self.lock_of, &waited);
         let by = request.by(history);
-        let timelines: HashMap<u32, Timeline> = waited
+        let timelines: Map<u32, Timeline> = waited
             .iter()
             .map(|(lock, waited)| {
                 let holds = holds.remove(lock).unwrap_or_default();
                 (*lock, Timeline::new(history, by, &holds, waited))
             })
             .collect();
-        let main: HashMap<u32, Main> = timelines
+        let main: Map<u32, Main> = timelines
             .iter()
             .map(|(lock, timeline)| (*lock, Main::of(history, timeline, &waited[lock])))
             .collect();
@@ -217,7 +219,7 @@ struct Main {
 impl Main {
     fn of(history: &History, timeline: &Timeline, waited: &[Interval]) -> Main {
         let known = Some(timeline.within(waited)).filter(|holders| holders.total() > 0);
-        let mut states: HashMap<&'static str, i64> = HashMap::new();
+        let mut states: Map<&'static str, i64> = Map::default();
         for ((state, _), ticks) in &timeline.reasons {
             *states.entry(state).or_insert(0) += ticks;
         }

@@ -84,7 +84,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let mut answer = Answer::new(columns);
     let mut rows = tally.finish();
     // Groups by their wall time, as they are; inside of one the curves come first.
-    let mut places = std::collections::HashMap::new();
+    let mut places = crate::map::Map::default();
     for (place, (group, ..)) in rows.iter().enumerate() {
         places.entry(group.clone()).or_insert(place);
     }

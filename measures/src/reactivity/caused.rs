@@ -2,8 +2,10 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap},
 };
+
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -14,11 +16,11 @@ pub(super) struct Causes<'h> {
     history: &'h History,
     marks: &'h [Mark],
     /// The places of TO marks.
-    to: HashMap<Actor, Vec<usize>>,
+    to: Map<Actor, Vec<usize>>,
     /// The places of wakeups that LWPs made.
-    by_actor: HashMap<Actor, Vec<usize>>,
+    by_actor: Map<Actor, Vec<usize>>,
     /// The places of wakeups that interrupts made, by the CPU.
-    by_cpu: HashMap<u32, Vec<usize>>,
+    by_cpu: Map<u32, Vec<usize>>,
 }
 
 /// Of an event: the mounted thread, else the LWP.
@@ -31,7 +33,7 @@ impl<'h> Causes<'h> {
     pub(super) fn new(history: &'h History, to: &[usize]) -> Causes<'h> {
         let marks = &history.marks;
         let mut causes =
-            Causes { history, marks, to: HashMap::new(), by_actor: HashMap::new(), by_cpu: HashMap::new() };
+            Causes { history, marks, to: Map::default(), by_actor: Map::default(), by_cpu: Map::default() };
         for place in to {
             if let Some(actor) = actor(marks[*place].thread, marks[*place].lwp) {
                 causes.to.entry(actor).or_default().push(*place);

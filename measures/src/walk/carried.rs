@@ -1,6 +1,6 @@
 //! Who had what others waited for: the CPUs of LWPs that are runnable, the LWPs of threads that are ready.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::LwpState;
 
@@ -14,7 +14,7 @@ pub(crate) struct Sum {
     pub(crate) ticks: i64,
 }
 
-pub(super) type Shares = HashMap<Blame, Sum>;
+pub(super) type Shares = Map<Blame, Sum>;
 
 fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
     let sum = shares.entry(blame).or_default();
@@ -24,7 +24,7 @@ fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
 
 /// Who had a CPU during waits for it. The ticks sum to the waits; a wait counts for each stretch of a culprit in it.
 pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: &Coverage) -> Shares {
-    let mut shares = Shares::new();
+    let mut shares = Shares::default();
     for run in waits.runs() {
         let mut had = |blame, interval: Interval| {
             add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
@@ -54,7 +54,7 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: 
 /// The ticks sum to the waits: those of all LWPs are scaled to that, and what rounding leaves goes to the largest
 /// remainders.
 pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> Shares {
-    let mut shares = Shares::new();
+    let mut shares = Shares::default();
     let lives = history.names.lwps.iter().filter(|(_, life)| pid.is_some() && life.pid == pid);
     for (lwp, _) in lives.filter(|(lwp, _)| !history.mounted.of((**lwp).into()).is_empty()) {
         for run in waits.runs() {

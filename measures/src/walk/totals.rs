@@ -1,6 +1,8 @@
 //! What many walks sum to. Linear: who had a CPU, or the LWPs, is asked once for all waits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use crate::map::Map;
 
 use super::{
     Actor, Blame, Piece, What,
@@ -24,17 +26,17 @@ pub(crate) struct Key {
 pub(crate) struct Totals<'h> {
     history: &'h History,
     by: By,
-    others: HashMap<(&'static str, bool, Blame), Sum>,
+    others: Map<(&'static str, bool, Blame), Sum>,
     /// By the CPU.
-    cpu_waits: HashMap<(&'static str, bool, Option<u32>), Vec<Interval>>,
+    cpu_waits: Map<(&'static str, bool, Option<u32>), Vec<Interval>>,
     /// By the process.
-    lwp_waits: HashMap<(&'static str, bool, Option<u32>), Vec<Interval>>,
+    lwp_waits: Map<(&'static str, bool, Option<u32>), Vec<Interval>>,
 }
 
 impl<'h> Totals<'h> {
     /// Nothing yet. Culprits are grouped.
     pub(crate) fn new(history: &'h History, by: By) -> Totals<'h> {
-        let (others, cpu_waits, lwp_waits) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (others, cpu_waits, lwp_waits) = (Map::default(), Map::default(), Map::default());
         Totals { history, by, others, cpu_waits, lwp_waits }
     }
 
@@ -69,7 +71,7 @@ impl<'h> Totals<'h> {
             }
         };
         for ((cause, is_own, blame), sum) in others {
-            add(cause, is_own, Shares::from([(blame, sum)]));
+            add(cause, is_own, Shares::from_iter([(blame, sum)]));
         }
         for ((cause, is_own, cpu), waits) in cpu_waits {
             add(cause, is_own, carried::of_cpu(history, by == By::Lwp, cpu, &Coverage::new(waits)));
