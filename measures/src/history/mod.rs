@@ -3,6 +3,7 @@
 //! A measure asks it; who reads the tables builds it ([`HistoryBuilder`]), with no more tables than the measure needs
 //! ([`Needs`]). What was not loaded is empty.
 
+mod cursors;
 mod derived;
 mod events;
 mod names;
@@ -14,6 +15,7 @@ mod words;
 
 use crate::Interval;
 
+pub(crate) use cursors::Searches;
 pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;

@@ -158,6 +158,9 @@ mod tests {
         assert_eq!(series.of(3).at(7), None);
         for (tick, mut hint) in (0..50).flat_map(|tick| (0..5).map(move |hint| (tick, hint))) {
             assert_eq!(one.at_near(tick, &mut hint), one.at(tick), "{tick}");
+            assert_eq!(one.before_near(tick, &mut hint), one.before(tick), "{tick}");
+            assert_eq!(one.hole_before_near(tick, &mut hint), one.hole_before(tick), "{tick}");
+            assert_eq!(one.count_from_near(tick, &mut hint), one.count_from(tick), "{tick}");
         }
         assert_eq!(series.len(), 4);
     }

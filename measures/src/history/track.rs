@@ -91,6 +91,28 @@ impl<'s, T> Track<'s, T> {
         (tick < interval.to).then_some((interval, value))
     }
 
+    /// Like [`before`](Self::before), for ticks that are near each other: `hint` is where the last search ended.
+    pub(crate) fn before_near(self, tick: i64, hint: &mut usize) -> Option<(Interval, &'s T)> {
+        *hint = near(self.from, |from| *from < tick, *hint);
+        let mut place = hint.checked_sub(1)?;
+        while place > 0 && self.to[place] == self.from[place] && self.to[place - 1] >= tick {
+            place -= 1;
+        }
+        self.get(place).filter(|(interval, _)| tick <= interval.to)
+    }
+
+    /// Like [`hole_before`](Self::hole_before), for ticks that are near each other.
+    pub(crate) fn hole_before_near(self, tick: i64, hint: &mut usize) -> i64 {
+        *hint = near(self.from, |from| *from < tick, *hint);
+        hint.checked_sub(1).map_or(i64::MIN, |place| self.to[place])
+    }
+
+    /// Like [`count_from`](Self::count_from), for ticks that are near each other.
+    pub(crate) fn count_from_near(self, tick: i64, hint: &mut usize) -> usize {
+        *hint = near(self.from, |from| *from <= tick, *hint);
+        *hint
+    }
+
     /// Like [`within`](Self::within), for windows that are near each other: `hint` is where the last search ended.
     pub fn within_near(
         self,
@@ -155,7 +177,7 @@ fn parts<'s, T: 's>(
 
 /// The partition point of a list, searched from `hint` on in steps that double: quick if it is near, and in memory that was
 /// read a moment ago.
-fn near(list: &[i64], is_before: impl Fn(&i64) -> bool, hint: usize) -> usize {
+pub(crate) fn near(list: &[i64], is_before: impl Fn(&i64) -> bool, hint: usize) -> usize {
     let hint = hint.min(list.len());
     let (mut low, mut high) = (hint, hint);
     let mut step = 1;

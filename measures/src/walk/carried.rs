@@ -2,10 +2,11 @@
 
 use crate::map::Map;
 
+use rayon::prelude::*;
 use sigmund_model::LwpState;
 
 use super::{Actor, Blame, coverage::Coverage};
-use crate::{History, Interval};
+use crate::{History, Interval, Track};
 
 /// How often, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,31 +23,59 @@ fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
     sum.ticks += ticks;
 }
 
+/// Calls `each` with the intervals of a track, and its holes, in which there are waits inside of `within`. Each is
+/// cut to that, and may contain instants without waits. As many steps as there are runs of waits or intervals, whichever
+/// are fewer.
+fn stretches<'s, T>(
+    track: Track<'s, T>,
+    waits: &Coverage,
+    within: Interval,
+    mut each: impl FnMut(Interval, Option<&'s T>),
+) {
+    let runs = waits.runs();
+    let mut rest = &runs[runs.partition_point(|run| run.to <= within.from)..];
+    let (mut hint, mut at) = (0, within.from);
+    while let Some(run) = rest.first().filter(|run| run.from < within.to) {
+        at = at.max(run.from);
+        if at >= within.to {
+            return;
+        }
+        let place = track.count_from_near(at, &mut hint);
+        let here = place.checked_sub(1).and_then(|place| track.get(place));
+        let (end, value) = match here.filter(|(interval, _)| at < interval.to) {
+            Some((interval, value)) => (interval.to, Some(value)),
+            None => (track.get(place).map_or(i64::MAX, |(next, _)| next.from), None),
+        };
+        let to = end.min(within.to).min(runs[runs.len() - 1].to);
+        each(Interval::new(at, to), value);
+        at = to;
+        let passed = rest.iter().take(8).take_while(|run| run.to <= at).count();
+        rest = &rest[passed..];
+        if passed == 8 {
+            rest = &rest[rest.partition_point(|run| run.to <= at)..];
+        }
+    }
+}
+
 /// Who had a CPU during waits for it. The ticks sum to the waits; a wait counts for each stretch of a culprit in it.
 pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: &Coverage) -> Shares {
     let mut shares = Shares::default();
-    for run in waits.runs() {
-        let mut had = |blame, interval: Interval| {
-            add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
-        };
-        let Some(cpu) = cpu else {
-            had(Blame::Unknown, *run);
-            continue;
-        };
-        for (interval, lwp) in history.on_cpu.of(cpu.into()).partition(*run) {
-            match lwp {
-                None => had(Blame::Unknown, interval),
-                Some(0) => had(Blame::Idle, interval),
-                Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
-                Some(lwp) => {
-                    for (part, thread) in history.mounted.of((*lwp).into()).partition(interval) {
-                        let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
-                        had(Blame::Who(actor), part);
-                    }
-                }
-            }
-        }
-    }
+    let mut had = |blame, interval: Interval| {
+        add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+    };
+    let Some(cpu) = cpu else {
+        waits.runs().iter().for_each(|run| had(Blame::Unknown, *run));
+        return shares;
+    };
+    stretches(history.on_cpu.of(cpu.into()), waits, Interval::ALL, |interval, lwp| match lwp {
+        None => had(Blame::Unknown, interval),
+        Some(0) => had(Blame::Idle, interval),
+        Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
+        Some(lwp) => stretches(history.mounted.of((*lwp).into()), waits, interval, |part, thread| {
+            let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
+            had(Blame::Who(actor), part);
+        }),
+    });
     shares
 }
 
@@ -54,29 +83,37 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: 
 /// The ticks sum to the waits: those of all LWPs are scaled to that, and what rounding leaves goes to the largest
 /// remainders.
 pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> Shares {
-    let mut shares = Shares::default();
     let lives = history.names.lwps.iter().filter(|(_, life)| pid.is_some() && life.pid == pid);
-    for (lwp, _) in lives.filter(|(lwp, _)| !history.mounted.of((**lwp).into()).is_empty()) {
-        for run in waits.runs() {
-            for (interval, thread) in history.mounted.of((*lwp).into()).partition(*run) {
-                if let Some(thread) = thread {
-                    let blame = Blame::Who(Actor::Thread(*thread));
-                    add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
-                    continue;
-                }
-                for (part, stay) in history.lwps.of((*lwp).into()).partition(interval) {
-                    let blame = match stay.map(|stay| stay.state) {
-                        None | Some(LwpState::Exited) => continue,
-                        Some(LwpState::Running) => Blame::LwpWithoutThread,
-                        Some(LwpState::Runnable) => Blame::LwpStalled,
-                        Some(LwpState::OffCpu | LwpState::Unknown) => Blame::Unknown,
-                        Some(_) => Blame::LwpAsleep,
-                    };
-                    add(&mut shares, blame, waits.count(part), waits.ticks(part));
-                }
-            }
+    let lwps: Vec<u32> = lives.map(|(lwp, _)| *lwp).collect();
+    let of_lwp = |lwp: u32| {
+        let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
+        let mut shares = Shares::default();
+        if mounted.is_empty() {
+            return shares;
         }
-    }
+        stretches(mounted, waits, Interval::ALL, |interval, thread| {
+            if let Some(thread) = thread {
+                let blame = Blame::Who(Actor::Thread(*thread));
+                return add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+            }
+            stretches(states, waits, interval, |part, stay| {
+                let blame = match stay.map(|stay| stay.state) {
+                    None | Some(LwpState::Exited) => return,
+                    Some(LwpState::Running) => Blame::LwpWithoutThread,
+                    Some(LwpState::Runnable) => Blame::LwpStalled,
+                    Some(LwpState::OffCpu | LwpState::Unknown) => Blame::Unknown,
+                    Some(_) => Blame::LwpAsleep,
+                };
+                add(&mut shares, blame, waits.count(part), waits.ticks(part));
+            });
+        });
+        shares
+    };
+    let merged = |mut sums: Shares, shares: Shares| {
+        shares.into_iter().for_each(|(blame, sum)| add(&mut sums, blame, sum.count, sum.ticks));
+        sums
+    };
+    let mut shares = lwps.into_par_iter().map(of_lwp).reduce(Shares::default, merged);
     scale(&mut shares, waits.total());
     shares
 }
