@@ -53,6 +53,6 @@ pub use reactivity::{Pair, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
-use history::Searches;
+use history::{Searches, near, stretches};
 use instances::{Instance, instances};
 use walk::{Key, Totals, Walks, fold_walks, interrupt_of, object_label, sum_walks, wait_context};

@@ -16,6 +16,8 @@ pub(crate) struct Cursor<'h, T> {
     pub(crate) track: Track<'h, T>,
     hint: usize,
     hint_within: usize,
+    /// For [`stretches`](super::stretches).
+    pub(crate) hints: (usize, usize),
 }
 
 impl<'h, T> Cursors<'h, T> {
@@ -25,7 +27,12 @@ impl<'h, T> Cursors<'h, T> {
 
     pub(crate) fn of(&mut self, key: u64) -> &mut Cursor<'h, T> {
         let series = self.series;
-        self.cursors.entry(key).or_insert_with(|| Cursor { track: series.of(key), hint: 0, hint_within: 0 })
+        self.cursors.entry(key).or_insert_with(|| Cursor {
+            track: series.of(key),
+            hint: 0,
+            hint_within: 0,
+            hints: (0, 0),
+        })
     }
 }
 

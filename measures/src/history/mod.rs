@@ -22,6 +22,7 @@ pub use needs::Needs;
 pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup};
 pub use series::{Series, SeriesBuilder};
 pub use track::Track;
+pub(crate) use track::{near, stretches};
 pub use words::{Word, Words};
 
 /// What happened, as far as it was loaded.

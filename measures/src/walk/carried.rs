@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use sigmund_model::LwpState;
 
 use super::{Actor, Blame, coverage::Coverage};
-use crate::{History, Interval, Track};
+use crate::{History, Interval, Searches, stretches};
 
 /// How often, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,40 +23,6 @@ fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
     sum.ticks += ticks;
 }
 
-/// Calls `each` with the intervals of a track, and its holes, in which there are waits inside of `within`. Each is
-/// cut to that, and may contain instants without waits. As many steps as there are runs of waits or intervals, whichever
-/// are fewer.
-fn stretches<'s, T>(
-    track: Track<'s, T>,
-    waits: &Coverage,
-    within: Interval,
-    mut each: impl FnMut(Interval, Option<&'s T>),
-) {
-    let runs = waits.runs();
-    let mut rest = &runs[runs.partition_point(|run| run.to <= within.from)..];
-    let (mut hint, mut at) = (0, within.from);
-    while let Some(run) = rest.first().filter(|run| run.from < within.to) {
-        at = at.max(run.from);
-        if at >= within.to {
-            return;
-        }
-        let place = track.count_from_near(at, &mut hint);
-        let here = place.checked_sub(1).and_then(|place| track.get(place));
-        let (end, value) = match here.filter(|(interval, _)| at < interval.to) {
-            Some((interval, value)) => (interval.to, Some(value)),
-            None => (track.get(place).map_or(i64::MAX, |(next, _)| next.from), None),
-        };
-        let to = end.min(within.to).min(runs[runs.len() - 1].to);
-        each(Interval::new(at, to), value);
-        at = to;
-        let passed = rest.iter().take(8).take_while(|run| run.to <= at).count();
-        rest = &rest[passed..];
-        if passed == 8 {
-            rest = &rest[rest.partition_point(|run| run.to <= at)..];
-        }
-    }
-}
-
 /// Who had a CPU during waits for it. The ticks sum to the waits; a wait counts for each stretch of a culprit in it.
 pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: &Coverage) -> Shares {
     let mut shares = Shares::default();
@@ -67,14 +33,19 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: 
         waits.runs().iter().for_each(|run| had(Blame::Unknown, *run));
         return shares;
     };
-    stretches(history.on_cpu.of(cpu.into()), waits, Interval::ALL, |interval, lwp| match lwp {
+    let (runs, mut searches) = (waits.runs(), Searches::new(history));
+    let track = history.on_cpu.of(cpu.into());
+    stretches(track, runs, Interval::ALL, &mut (0, 0), |interval, lwp| match lwp {
         None => had(Blame::Unknown, interval),
         Some(0) => had(Blame::Idle, interval),
         Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
-        Some(lwp) => stretches(history.mounted.of((*lwp).into()), waits, interval, |part, thread| {
-            let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
-            had(Blame::Who(actor), part);
-        }),
+        Some(lwp) => {
+            let mounted = searches.mounted.of((*lwp).into());
+            stretches(mounted.track, runs, interval, &mut mounted.hints, |part, thread| {
+                let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
+                had(Blame::Who(actor), part);
+            });
+        }
     });
     shares
 }
@@ -87,16 +58,16 @@ pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> 
     let lwps: Vec<u32> = lives.map(|(lwp, _)| *lwp).collect();
     let of_lwp = |lwp: u32| {
         let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
-        let mut shares = Shares::default();
+        let (mut shares, mut hints) = (Shares::default(), (0, 0));
         if mounted.is_empty() {
             return shares;
         }
-        stretches(mounted, waits, Interval::ALL, |interval, thread| {
+        stretches(mounted, waits.runs(), Interval::ALL, &mut (0, 0), |interval, thread| {
             if let Some(thread) = thread {
                 let blame = Blame::Who(Actor::Thread(*thread));
                 return add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
             }
-            stretches(states, waits, interval, |part, stay| {
+            stretches(states, waits.runs(), interval, &mut hints, |part, stay| {
                 let blame = match stay.map(|stay| stay.state) {
                     None | Some(LwpState::Exited) => return,
                     Some(LwpState::Running) => Blame::LwpWithoutThread,
