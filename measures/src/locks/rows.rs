@@ -90,10 +90,13 @@ struct OfLock<'s, 'h> {
 
 const NO_GROUP: u32 = u32::MAX;
 
+/// A row, the union of its waits, and who acquired the lock.
+type Open = (Row, Vec<Interval>, Map<Option<Owner>, ()>);
+
 impl OfLock<'_, '_> {
     fn rows(&mut self, lock: u32, requests: &[u32]) -> Vec<Row> {
         let history = self.searches.history;
-        let mut rows: Vec<(Row, Vec<Interval>, Map<Option<Owner>, ()>)> = Vec::new();
+        let mut rows: Vec<Open> = Vec::new();
         let mut places: Map<Key, usize> = Map::default();
         let mut waited = Vec::new();
         for place in requests {
@@ -144,7 +147,7 @@ impl OfLock<'_, '_> {
             None => Main { convoy: Some(0), ..Main::default() },
         };
         let main = Shared::new(main);
-        let finish = |(mut row, waits, holders): (Row, Vec<Interval>, Map<_, ()>)| {
+        let finish = |(mut row, waits, holders): Open| {
             row.holders = holders.len() as u64;
             row.waited = waits.iter().map(|wait| wait.ticks()).sum();
             row.known = match &timeline {

@@ -77,7 +77,7 @@ impl<'h> Totals<'h> {
     /// The place of a cause.
     fn cause(&mut self, cause: &'static str) -> u8 {
         let same = |known: &&str| std::ptr::eq(known.as_ptr(), cause.as_ptr()) && known.len() == cause.len();
-        let place = self.causes.iter().position(|known| same(&known));
+        let place = self.causes.iter().position(same);
         let place = place.or_else(|| self.causes.iter().position(|known| *known == cause));
         place.unwrap_or_else(|| {
             self.causes.push(cause);
