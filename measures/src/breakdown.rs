@@ -1,7 +1,9 @@
 //! `--breakdown`: where the life of each thread or process went: its own code, system calls, interrupts, waiting (K42,
 //! figure 8).
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::cmp::Reverse;
+
+use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -60,11 +62,11 @@ struct Stay {
 /// The life of one thread, as far as it was walked.
 struct Walk<'h, 's> {
     history: &'h History,
-    sums: &'s mut HashMap<What, Sum>,
+    sums: &'s mut Map<What, Sum>,
     /// The system call that it is in, by its place.
     call: Option<(u32, Sum)>,
     /// Interrupts of one stretch on a CPU, by their places.
-    interrupts: HashMap<u32, i64>,
+    interrupts: Map<u32, i64>,
 }
 
 impl Walk<'_, '_> {
@@ -157,13 +159,13 @@ fn is_error(call: &Syscall) -> bool {
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (level, window) = (request.level(history), request.extent(history));
     let mut groups = Groups::new(history, request);
-    let mut sums: HashMap<u32, HashMap<What, Sum>> = HashMap::new();
+    let mut sums: Map<u32, Map<What, Sum>> = Map::default();
     match level {
         Level::Threads => {
             for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
                 let Some(group) = groups.number(Some(*thread), None) else { continue };
                 let sums = sums.entry(group).or_default();
-                let mut walk = Walk { history, sums, call: None, interrupts: HashMap::new() };
+                let mut walk = Walk { history, sums, call: None, interrupts: Map::default() };
                 for (interval, stay) in history.threads.of(*thread).within(window) {
                     let cpu = stay.cpu(history, interval);
                     if stay.state != ThreadState::Exited && request.has_place(stay.lwp, cpu) {
@@ -180,7 +182,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             for lwp in history.names.lwps.keys().filter(|lwp| **lwp != 0 && request.has_lwp(**lwp)) {
                 let Some(group) = groups.number(None, Some(*lwp)) else { continue };
                 let sums = sums.entry(group).or_default();
-                let mut walk = Walk { history, sums, call: None, interrupts: HashMap::new() };
+                let mut walk = Walk { history, sums, call: None, interrupts: Map::default() };
                 for (interval, stay) in history.lwps.of((*lwp).into()).within(window) {
                     if stay.state != LwpState::Exited && request.has_place(Some(*lwp), stay.cpu) {
                         let (state, cpu) = (stay.state.name(), stay.cpu);
@@ -200,7 +202,7 @@ fn table(
     history: &History,
     request: &Request,
     groups: &Groups<'_>,
-    sums: HashMap<u32, HashMap<What, Sum>>,
+    sums: Map<u32, Map<What, Sum>>,
 ) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([

@@ -1,8 +1,8 @@
 //! `--critical-path`: what decided the end of a span, a function or a thread.
 
 use crate::{
-    Actor, Answer, Column, History, Instance, Interval, Level, Link, Measure, Needs, Piece, Request, Totals,
-    Value, What, asked_instances, each_piece, percent, walk_back,
+    Actor, Answer, Column, History, Instance, Interval, Level, Link, Measure, Needs, Piece, Request, Value,
+    What, asked_instances, percent, sum_walks, walk_back,
 };
 
 /// What the critical paths of all instances consist of.
@@ -26,14 +26,12 @@ pub(crate) const CRITICAL_PATH: Measure = Measure {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let by = request.by(history);
-    let mut totals = Totals::new(history, by);
-    let mut length = 0;
-    for instance in chosen(history, request)? {
-        length += instance.interval.ticks();
-        each_piece(history, instance.actor, instance.interval, |piece| {
-            totals.add(piece.what.name(), &piece, None)
-        });
-    }
+    let instances = chosen(history, request)?;
+    let length = instances.iter().map(|instance| instance.interval.ticks()).sum();
+    let walk = |instance: &Instance| (instance.actor, instance.interval);
+    let totals = sum_walks(history, by, &instances, walk, |_, piece, totals| {
+        totals.add(piece.what.name(), piece, None);
+    });
     let mut answer = Answer::new(vec![
         Column::text("cause", "What was done, or waited for."),
         Column::text(

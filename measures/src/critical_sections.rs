@@ -1,9 +1,8 @@
 //! `--critical-sections`: how long locks are held, and how deep in each other (Feather-Trace, figures 4 to 9).
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use crate::map::Map;
 
 use crate::{
     Answer, Column, Distribution, Group, History, Measure, Needs, Request, Value,
@@ -40,7 +39,7 @@ fn depths(history: &History) -> Vec<Option<u32>> {
     order.sort_unstable();
     let mut depths = vec![None; history.locks.len()];
     // The ends of what each holds.
-    let mut held: HashMap<Option<Owner>, BinaryHeap<Reverse<i64>>> = HashMap::new();
+    let mut held: Map<Option<Owner>, BinaryHeap<Reverse<i64>>> = Map::default();
     for (acquired, place) in order {
         let lock = &history.locks[place as usize];
         let Some(hold) = lock.holding() else { continue };
@@ -73,7 +72,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     columns.extend(Distribution::columns());
     let (mut groups, mut locks) = (Groups::new(history, request), Locks::default());
     let selection = Selection::new(request);
-    let mut lengths: HashMap<(Of, u32), Vec<i64>> = HashMap::new();
+    let mut lengths: Map<(Of, u32), Vec<i64>> = Map::default();
     for (lock, depth) in history.locks.iter().zip(depths(history)) {
         let hold = lock.holding().and_then(|hold| hold.clipped(request.window));
         let (Some(hold), Some(depth)) = (hold, depth) else { continue };
@@ -100,7 +99,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         })
         .collect();
     // First those that are held longest in sum, each with its depths in order.
-    let mut totals: HashMap<(Option<Lock>, Option<&Group>), i64> = HashMap::new();
+    let mut totals: Map<(Option<Lock>, Option<&Group>), i64> = Map::default();
     for (lock, group, _, lengths) in &rows {
         *totals.entry((*lock, *group)).or_default() += lengths.total();
     }

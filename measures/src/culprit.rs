@@ -1,8 +1,8 @@
 //! Who is to blame for a wait: who had the CPU.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
-use crate::{By, Group, History, Interval};
+use crate::{By, Group, History, Interval, Searches};
 
 /// Who had a CPU that another waited for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,18 +18,6 @@ pub enum Culprit {
 }
 
 impl Culprit {
-    /// Who an LWP on a CPU is, at an instant: the user thread that it carries, or itself.
-    fn of_lwp(history: &History, by: By, lwp: u32, tick: i64) -> Culprit {
-        if lwp == 0 {
-            return Culprit::Idle;
-        }
-        let thread = if by == By::Lwp { None } else { history.mounted_at(lwp, tick) };
-        Culprit::Group(match thread {
-            Some(thread) => Group::of_thread(history, by, thread),
-            None => Group::of_lwp(history, by, lwp),
-        })
-    }
-
     /// For people: `15(work/6)`, `LWP 812(cc1)`, `process 812(cc1)`, a name, `idle`, `unknown`.
     pub fn label(&self, history: &History) -> String {
         let names = &history.names;
@@ -49,33 +37,62 @@ impl Culprit {
     }
 }
 
-/// Who had a CPU, for how many ticks of `window`. The ticks sum to the window.
-pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> HashMap<Culprit, i64> {
-    let mut shares = HashMap::new();
-    let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();
-    let Some(cpu) = cpu else {
-        add(Culprit::Unknown, window);
-        return shares;
-    };
-    for (interval, lwp) in history.on_cpu.of(cpu.into()).partition(window) {
-        match lwp {
-            None => add(Culprit::Unknown, interval),
-            Some(0) => add(Culprit::Idle, interval),
-            // What it carried may have changed meanwhile.
-            Some(lwp) if by != By::Lwp => {
-                for (part, _) in history.mounted.of((*lwp).into()).partition(interval) {
-                    add(Culprit::of_lwp(history, by, *lwp, part.from), part);
-                }
-            }
-            Some(lwp) => add(Culprit::of_lwp(history, by, *lwp, interval.from), interval),
+/// Who had a CPU, not yet grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum OnCpu {
+    Thread(u64),
+    Lwp(u32),
+    Idle,
+    Unknown,
+}
+
+impl OnCpu {
+    pub(crate) fn culprit(self, history: &History, by: By) -> Culprit {
+        match self {
+            OnCpu::Thread(thread) => Culprit::Group(Group::of_thread(history, by, thread)),
+            OnCpu::Lwp(lwp) => Culprit::Group(Group::of_lwp(history, by, lwp)),
+            OnCpu::Idle => Culprit::Idle,
+            OnCpu::Unknown => Culprit::Unknown,
         }
     }
+}
+
+/// Calls `each` with who had a CPU, piece by piece; the pieces sum to the window. As [`who_had_cpu`], for many windows.
+pub(crate) fn each_on_cpu(
+    searches: &mut Searches<'_>,
+    of_lwps: bool,
+    cpu: Option<u32>,
+    window: Interval,
+    mut each: impl FnMut(OnCpu, i64),
+) {
+    let Some(cpu) = cpu else { return each(OnCpu::Unknown, window.ticks()) };
+    for (interval, lwp) in searches.on_cpu.of(cpu.into()).partition(window) {
+        match lwp {
+            None => each(OnCpu::Unknown, interval.ticks()),
+            Some(0) => each(OnCpu::Idle, interval.ticks()),
+            Some(lwp) if of_lwps => each(OnCpu::Lwp(*lwp), interval.ticks()),
+            // What it carried may have changed meanwhile.
+            Some(lwp) => {
+                for (part, thread) in searches.mounted.of((*lwp).into()).partition(interval) {
+                    each(thread.map_or(OnCpu::Lwp(*lwp), |thread| OnCpu::Thread(*thread)), part.ticks());
+                }
+            }
+        }
+    }
+}
+
+/// Who had a CPU, for how many ticks of `window`. The ticks sum to the window.
+pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> Map<Culprit, i64> {
+    let mut shares = Map::default();
+    each_on_cpu(&mut Searches::new(history), by == By::Lwp, cpu, window, |on_cpu, ticks| {
+        *shares.entry(on_cpu.culprit(history, by)).or_insert(0) += ticks;
+    });
     shares
 }
 
 /// What these LWPs carried, for how many LWP-ticks of `window`. They sum to the window times the number of LWPs.
-pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> HashMap<Culprit, i64> {
-    let mut shares = HashMap::new();
+pub fn who_had_lwps(history: &History, by: By, lwps: &[u32], window: Interval) -> Map<Culprit, i64> {
+    let mut shares = Map::default();
     let mut add = |culprit, interval: Interval| *shares.entry(culprit).or_insert(0) += interval.ticks();
     for lwp in lwps {
         for (part, thread) in history.mounted.of((*lwp).into()).partition(window) {

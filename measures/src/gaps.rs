@@ -1,14 +1,14 @@
 //! Whether events are missing between two instants.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use crate::{Gap, Interval};
 
 /// The gaps of each CPU and of each LWP, and those of all.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    cpus: HashMap<u32, Vec<Interval>>,
-    lwps: HashMap<u32, Vec<Interval>>,
+    cpus: Map<u32, Vec<Interval>>,
+    lwps: Map<u32, Vec<Interval>>,
     all: Vec<Interval>,
 }
 

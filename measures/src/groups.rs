@@ -1,6 +1,6 @@
 //! The groups of what is of a user thread or an LWP, as small numbers, so that rows need no texts.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use crate::{By, Group, History, Level, Request};
 
@@ -31,8 +31,8 @@ pub(crate) struct Groups<'h> {
     history: &'h History,
     by: By,
     level: Level,
-    numbers: HashMap<Group, u32>,
-    known: HashMap<(Option<u64>, Option<u32>), Option<u32>>,
+    numbers: Map<Group, u32>,
+    known: Map<(Option<u64>, Option<u32>), Option<u32>>,
     groups: Vec<Group>,
 }
 
@@ -42,8 +42,8 @@ impl<'h> Groups<'h> {
             history,
             by: request.by(history),
             level: request.level(history),
-            numbers: HashMap::new(),
-            known: HashMap::new(),
+            numbers: Map::default(),
+            known: Map::default(),
             groups: Vec::new(),
         }
     }

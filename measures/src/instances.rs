@@ -65,10 +65,11 @@ fn is_selected(history: &History, request: &Request, span: &Span) -> bool {
     request.has_place(span.lwp, stay.and_then(|(_, stay)| stay.cpu))
 }
 
-fn unknown_name(history: &History, subject: &str) -> String {
+/// That no span or function is named so, and the names that are nearest.
+pub(crate) fn unknown_name(history: &History, subject: &str) -> String {
     let mut is_name = vec![false; history.words.iter().count()];
     let places = history.words.iter().enumerate().map(|(place, (word, _))| (word, place));
-    let places: std::collections::HashMap<_, _> = places.collect();
+    let places: crate::map::Map<_, _> = places.collect();
     for name in history.spans.iter().filter_map(|span| span.name) {
         if let Some(place) = places.get(&name) {
             is_name[*place] = true;

@@ -1,6 +1,6 @@
 //! `--interrupts`: how long each interrupt took, and whom it hit.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use crate::{
     Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Measure, Needs, Request, Value,
@@ -29,7 +29,7 @@ struct Sum {
     own: Vec<i64>,
     wall: i64,
     unended: u64,
-    hit: HashMap<Option<Victim>, i64>,
+    hit: Map<Option<Victim>, i64>,
 }
 
 /// Who was interrupted, as the table says.
@@ -41,7 +41,7 @@ enum Victim {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, own) = (request.by(history), own_times(history, request));
-    let mut sums: HashMap<(Word, Option<i64>, Option<Word>), Sum> = HashMap::new();
+    let mut sums: Map<(Word, Option<i64>, Option<Word>), Sum> = Map::default();
     for (interrupt, own) in history.interrupts.iter().zip(own) {
         let Some(part) = interrupt.interval.clipped(request.window) else { continue };
         if !selects(request, interrupt) {
@@ -116,8 +116,8 @@ fn selects(request: &Request, interrupt: &Interrupt) -> bool {
 }
 
 /// Who lost most, grouped as the request says.
-fn most(history: &History, by: By, hit: HashMap<Option<Victim>, i64>) -> (Culprit, i64) {
-    let mut groups: HashMap<Culprit, i64> = HashMap::new();
+fn most(history: &History, by: By, hit: Map<Option<Victim>, i64>) -> (Culprit, i64) {
+    let mut groups: Map<Culprit, i64> = Map::default();
     for (victim, ticks) in hit {
         let culprit = match victim {
             None => Culprit::Unknown,

@@ -23,6 +23,7 @@ mod interrupts;
 mod interval;
 mod latency;
 mod locks;
+mod map;
 mod measure;
 mod noise;
 mod pictures;
@@ -52,5 +53,6 @@ pub use reactivity::{Pair, reactivity_pairs};
 pub use request::{By, Group, Level, Request, pattern};
 pub use walk::{Actor, Blame, Link, Piece, Source, What, walk_back};
 
+use history::{Searches, near, stretches};
 use instances::{Instance, asked_instances};
-use walk::{Key, Totals, each_piece, interrupt_of, object_label, wait_context};
+use walk::{Key, Totals, Walks, fold_walks, interrupt_of, object_label, sum_walks, wait_context};

@@ -1,6 +1,6 @@
 //! `--quanta`: how long user threads stay on their LWPs, and LWPs on their CPUs.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -61,9 +61,9 @@ const ENDS: &[EndReason] = &[
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level) = (request.by(history), request.level(history));
-    let mut groups: HashMap<Group, HashMap<&'static str, Sum>> = HashMap::new();
+    let mut groups: Map<Group, Map<&'static str, Sum>> = Map::default();
     let mut uncounted = 0;
-    let mut count = |sums: &mut HashMap<&'static str, Sum>, quantum: Quantum| {
+    let mut count = |sums: &mut Map<&'static str, Sum>, quantum: Quantum| {
         if quantum.ended_by == EndReason::TraceEnd || !request.window.contains(quantum.to) {
             return;
         }
@@ -162,7 +162,7 @@ fn of_lwp(lwp: u32, track: Track<'_, LwpStay>, mut each: impl FnMut(Quantum)) {
     }
 }
 
-fn rows(history: &History, request: &Request, groups: HashMap<Group, HashMap<&'static str, Sum>>) -> Answer {
+fn rows(history: &History, request: &Request, groups: Map<Group, Map<&'static str, Sum>>) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.push(Column::text("ended_by", "What ended them; `all` for all of the group together."));
     columns.extend(Distribution::columns());
@@ -192,7 +192,7 @@ fn rows(history: &History, request: &Request, groups: HashMap<Group, HashMap<&'s
 type Row = (&'static str, Distribution, i64, u64);
 
 /// The sums of a group: first of all, then by what ended them, the longest first.
-fn summed((group, sums): (Group, HashMap<&'static str, Sum>)) -> (Group, Vec<Row>) {
+fn summed((group, sums): (Group, Map<&'static str, Sum>)) -> (Group, Vec<Row>) {
     let all = sums.values().flat_map(|sum| &sum.active).copied().collect();
     let wall = sums.values().map(|sum| sum.wall).sum();
     let preemptions = sums.values().map(|sum| sum.preemptions).sum();

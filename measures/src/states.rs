@@ -1,6 +1,8 @@
 //! `--states`: how long each thread was in each state, and why.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
@@ -44,12 +46,12 @@ struct Sum {
 struct States<'h> {
     history: &'h History,
     by: By,
-    sums: HashMap<Group, HashMap<Why, Sum>>,
+    sums: Map<Group, Map<Why, Sum>>,
 }
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level, window) = (request.by(history), request.level(history), request.extent(history));
-    let mut states = States { history, by, sums: HashMap::new() };
+    let mut states = States { history, by, sums: Map::default() };
     match level {
         Level::Threads => {
             for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
@@ -165,7 +167,7 @@ impl States<'_> {
 
     fn add(&mut self, group: &Group, why: Why, ticks: i64, count: u64) {
         if !self.sums.contains_key(group) {
-            self.sums.insert(group.clone(), HashMap::new());
+            self.sums.insert(group.clone(), Map::default());
         }
         if let Some(sums) = self.sums.get_mut(group) {
             let sum = sums.entry(why).or_default();

@@ -1,6 +1,6 @@
 //! `--summary`: who had the CPUs, and how often they switched.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -49,7 +49,7 @@ impl Sum {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let window = request.extent(history);
-    let (mut threads, mut lwps, mut cpus) = (HashMap::new(), HashMap::new(), HashMap::new());
+    let (mut threads, mut lwps, mut cpus) = (Map::default(), Map::default(), Map::default());
     let of_group = |by| request.by.unwrap_or(by);
     for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
         let sum = of_thread(history, request, window, *thread);
@@ -101,7 +101,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
 }
 
 /// Those with most time.
-fn sorted<K: Ord + Clone>(sums: HashMap<K, Sum>, request: &Request) -> Vec<(K, Sum)> {
+fn sorted<K: Ord + Clone>(sums: Map<K, Sum>, request: &Request) -> Vec<(K, Sum)> {
     let is_any = |sum: &Sum| sum.ticks > 0 || sum.switches > 0;
     let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| is_any(sum)).collect();
     sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
@@ -141,13 +141,7 @@ fn of_thread(history: &History, request: &Request, window: Interval, thread: u64
     sum
 }
 
-fn of_lwp(
-    history: &History,
-    request: &Request,
-    window: Interval,
-    lwp: u32,
-    cpus: &mut HashMap<u32, Sum>,
-) -> Sum {
+fn of_lwp(history: &History, request: &Request, window: Interval, lwp: u32, cpus: &mut Map<u32, Sum>) -> Sum {
     let mut of_lwp = Sum::default();
     let mut last = None;
     for (interval, stay) in history.lwps.of(lwp.into()).iter() {

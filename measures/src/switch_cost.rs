@@ -1,6 +1,6 @@
 //! `--switch-cost`: how long a switch takes at most, from the events before and after it.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::LwpState;
 
@@ -29,8 +29,8 @@ pub(crate) const SWITCH_COST: Measure = Measure {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level, gaps) = (request.by(history), request.level(history), Gaps::new(&history.gaps));
-    let mut pairs: HashMap<(u64, &'static str), Vec<i64>> = HashMap::new();
-    let mut last: HashMap<u32, EventAt> = HashMap::new();
+    let mut pairs: Map<(u64, &'static str), Vec<i64>> = Map::default();
+    let mut last: Map<u32, EventAt> = Map::default();
     let mut uncounted = 0;
     for event in &history.events {
         let (place, comes) = match level {

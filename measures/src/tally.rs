@@ -1,27 +1,27 @@
 //! Lengths by group, and within it by kind.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use crate::{Distribution, Group, History, Value};
 
 /// Collects lengths.
 pub(crate) struct Tally<K> {
-    groups: HashMap<Group, HashMap<K, Vec<i64>>>,
+    groups: Map<Group, Map<K, Vec<i64>>>,
 }
 
 impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
     pub(crate) fn new() -> Tally<K> {
-        Tally { groups: HashMap::new() }
+        Tally { groups: Map::default() }
     }
 
     /// The lengths of a group, to add to.
-    pub(crate) fn of(&mut self, group: Group) -> &mut HashMap<K, Vec<i64>> {
+    pub(crate) fn of(&mut self, group: Group) -> &mut Map<K, Vec<i64>> {
         self.groups.entry(group).or_default()
     }
 
     /// The distribution of each group and kind, the longest sum first.
     pub(crate) fn finish(self) -> Vec<(Group, K, Distribution)> {
-        let kinds = |(group, kinds): (Group, HashMap<K, Vec<i64>>)| {
+        let kinds = |(group, kinds): (Group, Map<K, Vec<i64>>)| {
             kinds.into_iter().map(move |(kind, lengths)| (group.clone(), kind, lengths.into_iter().collect()))
         };
         let mut rows: Vec<(Group, K, Distribution)> = self.groups.into_iter().flat_map(kinds).collect();

@@ -109,8 +109,6 @@ fn what_interrupts_preemptions_and_waits_took_is_taken_away() {
     // A span counts by its end.
     let window = Request { window: Interval::new(46, 60), ..request.clone() };
     assert_eq!(cells(&ask("noise", &history, &window), &columns)[0], "1 wall 1 7 7 7");
-    let nothing = Request { subject: Some("no such span".into()), ..request };
-    assert!(ask("noise", &history, &nothing).rows.is_empty());
 }
 
 type Figures = BTreeMap<(i64, String), Vec<i64>>;
@@ -200,6 +198,10 @@ fn noise_is_that_of_looking_at_every_tick() {
             (By::Thread, "thread", None, threads),
             (By::Lwp, "lwp", None, lwps),
         ] {
+            let occurs = spans.iter().any(|span| history.words.text(span.name.unwrap()) == "request");
+            if subject.is_some() && !occurs {
+                continue;
+            }
             let request = Request { window, by: Some(by), subject, ..Request::default() };
             let answer = ask("noise", &history, &request);
             let of_lengths = |lengths: &Vec<i64>| {
@@ -219,4 +221,32 @@ fn noise_is_that_of_looking_at_every_tick() {
             }
         }
     }
+}
+
+#[test]
+fn an_unknown_span_is_an_error_with_the_nearest_names() {
+    let mut builder = sigmund_measures::HistoryBuilder::default();
+    let name = builder.history().words.intern("request");
+    builder.history().words.intern("requests of nobody");
+    builder.history().spans.push(sigmund_measures::Span {
+        interval: Interval::new(0, 5),
+        thread: Some(1),
+        lwp: None,
+        is_function: false,
+        name: Some(name),
+        depth: 0,
+        active: None,
+        source: None,
+        end: sigmund_model::EndReason::Returned,
+    });
+    let history = builder.build();
+    let noise = sigmund_measures::named("noise").unwrap().answer;
+    let asked = |subject: &str| {
+        noise(&history, &Request { subject: Some(subject.into()), ..Request::default() }).map(|_| ())
+    };
+    let error = "expected the name of a span or function, found `requets`; the trace has request";
+    assert_eq!(asked("requets"), Err(error.into()));
+    // A word of the trace that names no span.
+    assert!(asked("requests of nobody").is_err());
+    assert_eq!(asked("request"), Ok(()));
 }

@@ -135,14 +135,42 @@ fn a_member_that_blocks_again_leaves() {
     assert!(pairs.rows.iter().all(|row| text(&row[3]) == "next"));
 }
 
-/// Events at random, on CPUs that run something.
+// thread 1  |---- active ----|-- blocked --|
+//           0    10 FROM    30 TO: the event that blocks it
+#[test]
+fn the_event_by_which_a_member_blocks_is_its_own() {
+    let mut drawing = Drawing::default();
+    drawing
+        .thread(1, &[(0, 30, ThreadState::Active, 100), (30, 60, ThreadState::Blocked, 0)])
+        .lwp(100, &[(0, 60, LwpState::Running, 0)]);
+    for (tick, is_from) in [(10, true), (30, false), (30, true), (30, false)] {
+        drawing.0.history().marks.push(Mark {
+            tick,
+            cpu: Some(0),
+            context: Context::Task,
+            lwp: Some(100),
+            thread: Some(1),
+            key: u64::from(tick == 10),
+            is_from,
+            is_to: !is_from,
+        });
+    }
+    let pairs = reactivity_pairs(&drawing.build(), &Request::default()).unwrap();
+    let found: Vec<_> = pairs.rows.iter().map(|row| (int(&row[0]), int(&row[1]), text(&row[3]))).collect();
+    assert_eq!(found, [(10, 30, "caused".into()), (30, 30, "caused".into())]);
+}
+
+/// Events at random, on CPUs that run something. Some are the last of what ran a tick before.
 fn marks(ticks: &[Now], seed: u64) -> Vec<Mark> {
     let mut marks = Vec::new();
     for place in 0..60 {
         let random = mix(seed, 100 + place);
         let (tick, cpu) = ((random % TICKS as u64) as usize, (random >> 20) as usize % CPUS);
         let now = &ticks[tick];
-        let (lwp, in_interrupt) = (now.cpus[cpu], !now.interrupts[cpu].is_empty());
+        let in_interrupt = !now.interrupts[cpu].is_empty();
+        let is_last = (random >> 44).is_multiple_of(3) && !in_interrupt;
+        let now = &ticks[tick.saturating_sub(usize::from(is_last))];
+        let lwp = now.cpus[cpu];
         let context = match (in_interrupt, lwp) {
             (true, _) => Context::Irq,
             (false, Some(_)) => Context::Task,
@@ -226,7 +254,9 @@ fn caused(ticks: &[Now], history: &History, from: usize, limit: i64, is_used: &[
         members.extend(actor(mark.thread, mark.lwp));
     }
     for tick in mark.tick..limit.min(TICKS) {
-        members.retain(|member| !begins_to_wait(ticks, *member, tick));
+        let leaving: Vec<Actor> =
+            members.iter().copied().filter(|member| begins_to_wait(ticks, *member, tick)).collect();
+        members.retain(|member| !leaving.contains(member));
         loop {
             let before = members.len();
             for wakeup in history.wakeups.iter().filter(|wakeup| wakeup.tick == tick) {
@@ -256,7 +286,8 @@ fn caused(ticks: &[Now], history: &History, from: usize, limit: i64, is_used: &[
         }
         let answers = |place: &usize| {
             let mark = &history.marks[*place];
-            let is_member = actor(mark.thread, mark.lwp).is_some_and(|actor| members.contains(&actor));
+            let is_member = actor(mark.thread, mark.lwp)
+                .is_some_and(|actor| members.contains(&actor) || leaving.contains(&actor));
             mark.is_to && mark.tick == tick && !is_used[*place] && is_member
         };
         if let Some(place) = (from + 1..history.marks.len()).find(answers) {

@@ -3,11 +3,12 @@
 mod bands;
 mod means;
 
+use rayon::prelude::*;
 use sigmund_model::EndReason;
 
 use crate::{
     Answer, Column, History, Instance, Key, Measure, Needs, Piece, Request, Totals, Value, What,
-    asked_instances, each_piece, percent,
+    asked_instances, fold_walks, percent,
 };
 
 use bands::Bands;
@@ -47,18 +48,28 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         let Instance { interval, end, .. } = instance;
         if interval.from < window.from || window.to < interval.to || end == EndReason::TraceEnd {
             cut.push(interval.ticks());
-        } else if is_known(history, &instance) {
+        } else if matches!(end, EndReason::Returned | EndReason::Exit) {
             whole.push(instance);
         } else {
             gaps.push(interval.ticks());
         }
     }
-    whole.sort_by_key(|instance| (instance.interval.ticks(), instance.interval, instance.actor));
     let slowest = if request.worst > 0 { request.worst } else { 10 };
+    // Mostly all of them are known, so that one walk of each is enough: only if it turns out that some touch a gap, the
+    // rest are in other bands, and are walked again.
+    let summed = loop {
+        let bands = Bands::of(whole.len(), slowest);
+        let (summed, unknown) = sums(history, request, &whole, &bands);
+        if unknown.is_empty() {
+            break summed;
+        }
+        gaps.extend(unknown.iter().map(|place| whole[*place].interval.ticks()));
+        let mut is_unknown = vec![false; whole.len()];
+        unknown.into_iter().for_each(|place| is_unknown[place] = true);
+        let mut is_unknown = is_unknown.into_iter();
+        whole.retain(|_| is_unknown.next() == Some(false));
+    };
     let mut rows = Rows { answer: Answer::new(columns()) };
-    let bands = Bands::of(whole.len(), slowest);
-    let summed = bands.each().map(|(name, band)| (name, Band::new(history, request, &whole[band.clone()])));
-    let summed: Vec<_> = summed.collect();
     if let [(_, median), _, _, (_, slow), ..] = summed.as_slice() {
         rows.difference(slow, median);
     }
@@ -70,15 +81,59 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     Ok(rows.answer)
 }
 
-/// Whether all of its time is known.
-fn is_known(history: &History, instance: &Instance) -> bool {
-    let mut is_known = matches!(instance.end, EndReason::Returned | EndReason::Exit);
-    if is_known {
-        each_piece(history, instance.actor, instance.interval, |piece| {
-            is_known &= piece.what != What::Unknown
-        });
+/// What the instances of each band sum to, and the places of those of which a part is unknown.
+fn sums(
+    history: &History,
+    request: &Request,
+    instances: &[Instance],
+    bands: &Bands,
+) -> (Vec<(String, Band)>, Vec<usize>) {
+    let by = request.by(history);
+    let mut order: Vec<usize> = (0..instances.len()).collect();
+    order.par_sort_unstable_by_key(|place| {
+        let Instance { interval, actor, .. } = instances[*place];
+        (interval.ticks(), interval, actor, *place)
+    });
+    // The bands of each, in the order of time: walks are quicker near each other.
+    let mut bands_of = vec![0_u8; instances.len()];
+    for (number, (_, band)) in bands.each().enumerate() {
+        order[band.clone()].iter().for_each(|place| bands_of[*place] |= 1 << number);
     }
-    is_known
+    let count = bands.each().count();
+    let places: Vec<usize> = (0..instances.len()).collect();
+    let (totals, mut unknown, _) = fold_walks(
+        history,
+        &places,
+        || ((0..count).map(|_| Totals::new(history, by)).collect::<Vec<_>>(), Vec::new(), Vec::new()),
+        |walks, (totals, unknown, pieces), place| {
+            let Instance { actor, interval, .. } = instances[*place];
+            pieces.clear();
+            walks.each_piece(actor, interval, |piece| pieces.push(piece));
+            if pieces.iter().any(|piece: &Piece| piece.what == What::Unknown) {
+                unknown.push(*place);
+            }
+            // After the first that is unknown the sums are of no use.
+            if unknown.is_empty() {
+                let bands = bands_of[*place];
+                for (_, totals) in totals.iter_mut().enumerate().filter(|(band, _)| bands >> band & 1 == 1) {
+                    pieces.iter().for_each(|piece| totals.add(category(piece), piece, Some(actor)));
+                }
+            }
+        },
+        |(totals, unknown, _), (other_totals, mut other_unknown, _)| {
+            totals.iter_mut().zip(other_totals).for_each(|(totals, other)| totals.merge(other));
+            unknown.append(&mut other_unknown);
+        },
+    );
+    unknown.sort_unstable();
+    if !unknown.is_empty() {
+        return (Vec::new(), unknown);
+    }
+    let summed = bands.each().zip(totals).map(|((name, band), totals)| {
+        let instances = order[band.clone()].iter().map(|place| &instances[*place]);
+        (name.to_string(), Band::new(instances, totals))
+    });
+    (summed.collect(), unknown)
 }
 
 /// A word for what the actor of a piece did.
@@ -104,18 +159,11 @@ struct Band {
 }
 
 impl Band {
-    fn new(history: &History, request: &Request, instances: &[Instance]) -> Band {
-        let by = request.by(history);
-        let mut totals = Totals::new(history, by);
-        for instance in instances {
-            let origin = Some(instance.actor);
-            each_piece(history, instance.actor, instance.interval, |piece| {
-                totals.add(category(&piece), &piece, origin);
-            });
-        }
-        let duration = instances.iter().map(|instance| instance.interval.ticks()).sum();
+    fn new<'i>(instances: impl ExactSizeIterator<Item = &'i Instance>, totals: Totals<'_>) -> Band {
+        let count = instances.len();
+        let duration = instances.map(|instance| instance.interval.ticks()).sum();
         let sums = totals.finish().into_iter().map(|(key, sum)| (key, sum.ticks)).collect();
-        Band { instances: instances.len(), duration, sums }
+        Band { instances: count, duration, sums }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Folded stacks, as Brendan Gregg's `flamegraph.pl` reads them: `thread;outer;inner TICKS`, a line for each stack.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use super::{
     Selection,
@@ -23,8 +23,8 @@ struct Stack {
 struct Stacks<'h> {
     selection: Selection<'h>,
     groups: Groups<'h>,
-    roots: HashMap<Option<u32>, u32>,
-    places: HashMap<(u32, usize), u32>,
+    roots: Map<Option<u32>, u32>,
+    places: Map<(u32, usize), u32>,
     stacks: Vec<Stack>,
 }
 
@@ -73,7 +73,7 @@ pub fn folded(history: &History, request: &Request) -> String {
     let selection = Selection { history, request };
     let groups = Groups::new(history, request);
     let mut stacks =
-        Stacks { selection, groups, roots: HashMap::new(), places: HashMap::new(), stacks: Vec::new() };
+        Stacks { selection, groups, roots: Map::default(), places: Map::default(), stacks: Vec::new() };
     walk(history, request.window, &mut stacks);
     let Stacks { groups, stacks, .. } = stacks;
 

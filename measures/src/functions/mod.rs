@@ -3,7 +3,9 @@
 mod folded;
 mod nesting;
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::cmp::Reverse;
+
+use crate::map::Map;
 
 use crate::{
     Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, groups::Groups,
@@ -76,7 +78,7 @@ const NO_ROW: u32 = u32::MAX;
 struct Rows<'h> {
     selection: Selection<'h>,
     groups: Groups<'h>,
-    places: HashMap<(Option<u32>, usize), u32>,
+    places: Map<(Option<u32>, usize), u32>,
     rows: Vec<Row>,
 }
 
@@ -132,7 +134,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     columns.extend(Distribution::columns());
     let selection = Selection { history, request };
     let groups = Groups::new(history, request);
-    let mut rows = Rows { selection, groups, places: HashMap::new(), rows: Vec::new() };
+    let mut rows = Rows { selection, groups, places: Map::default(), rows: Vec::new() };
     walk(history, request.window, &mut rows);
     let Rows { groups, mut rows, .. } = rows;
 

@@ -1,6 +1,6 @@
 //! Spans and functions as they nest: of each what is its own, and what is that of those inside of it.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -120,7 +120,7 @@ fn close(stack: &mut Vec<Open<'_>>, open_of_key: &mut [u32], visitor: &mut impl 
 
 /// The owners, and the spans in the window, each with its owner: owner by owner, of each in the order of the history.
 fn by_owner(history: &History, window: Interval) -> (Vec<Owner>, Vec<(u32, u32)>) {
-    let (mut owners, mut numbers): (Vec<Owner>, HashMap<Owner, u32>) = (Vec::new(), HashMap::new());
+    let (mut owners, mut numbers): (Vec<Owner>, Map<Owner, u32>) = (Vec::new(), Map::default());
     let mut order = Vec::with_capacity(history.spans.len());
     for (place, span) in history.spans.iter().enumerate() {
         let Some(owner) = Owner::new(span.thread, span.lwp) else { continue };

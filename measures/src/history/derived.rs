@@ -1,6 +1,6 @@
 //! What follows from the tables: who was on a CPU, what an LWP carried, the system call and the interrupt at an instant.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
@@ -13,7 +13,7 @@ pub(super) fn put_in_run_queues(lwps: &mut SeriesBuilder<LwpStay>, wakeups: &[Wa
         let dispatched = wakeup.tick + wakeup.latency?;
         Some(((u64::from(wakeup.lwp?), dispatched), wakeup.target_cpu?))
     };
-    let queues: HashMap<(u64, i64), u32> =
+    let queues: Map<(u64, i64), u32> =
         wakeups.iter().filter(|wakeup| !wakeup.is_unpark).filter_map(queue).collect();
     if queues.is_empty() {
         return;
@@ -75,7 +75,7 @@ pub(super) fn mounted(threads: &SeriesBuilder<ThreadStay>) -> Series<u64> {
 /// of its leader; the later one is left out.
 pub(super) fn calls(syscalls: &[Syscall]) -> Series<u32> {
     let mut calls = SeriesBuilder::default();
-    let mut until: HashMap<u32, i64> = HashMap::new();
+    let mut until: Map<u32, i64> = Map::default();
     for (place, call) in syscalls.iter().enumerate() {
         let until = until.entry(call.lwp).or_insert(i64::MIN);
         if call.interval.from >= *until {
@@ -116,7 +116,7 @@ pub(super) fn lock_waits(locks: &[LockRequest]) -> Series<u32> {
 pub(super) fn innermost(interrupts: &[Interrupt]) -> Series<u32> {
     let mut pieces = SeriesBuilder::default();
     // Of each CPU those that are open, and from when on the innermost has no piece yet.
-    let mut open: HashMap<u32, (Vec<u32>, i64)> = HashMap::new();
+    let mut open: Map<u32, (Vec<u32>, i64)> = Map::default();
     for (place, interrupt) in interrupts.iter().enumerate() {
         let (stack, since) = open.entry(interrupt.cpu).or_default();
         close(&mut pieces, interrupts, interrupt.cpu, stack, since, interrupt.interval.from);

@@ -3,6 +3,7 @@
 //! A measure asks it; who reads the tables builds it ([`HistoryBuilder`]), with no more tables than the measure needs
 //! ([`Needs`]). What was not loaded is empty.
 
+mod cursors;
 mod derived;
 mod events;
 mod names;
@@ -14,12 +15,14 @@ mod words;
 
 use crate::Interval;
 
+pub(crate) use cursors::Searches;
 pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
 pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup};
 pub use series::{Series, SeriesBuilder};
 pub use track::Track;
+pub(crate) use track::{near, stretches};
 pub use words::{Word, Words};
 
 /// What happened, as far as it was loaded.

@@ -1,6 +1,8 @@
 //! Intervals of many threads, LWPs or CPUs, found by number and time.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
+
+use crate::map::Map;
 
 use super::Track;
 use crate::Interval;
@@ -10,7 +12,7 @@ use crate::Interval;
 /// Of one key the intervals are sorted and do not overlap; between them nothing is known.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
-    places: HashMap<u64, Range<usize>>,
+    places: Map<u64, Range<usize>>,
     from: Vec<i64>,
     to: Vec<i64>,
     values: Vec<T>,
@@ -18,7 +20,7 @@ pub struct Series<T> {
 
 impl<T> Default for Series<T> {
     fn default() -> Series<T> {
-        Series { places: HashMap::new(), from: Vec::new(), to: Vec::new(), values: Vec::new() }
+        Series { places: Map::default(), from: Vec::new(), to: Vec::new(), values: Vec::new() }
     }
 }
 
@@ -64,7 +66,7 @@ impl<T: Clone> SeriesBuilder<T> {
     /// Groups the rows by key. Linear, if the rows of each key came in the order of time.
     pub fn build(self) -> Series<T> {
         let SeriesBuilder { keys, intervals, values } = self;
-        let mut places: HashMap<u64, Range<usize>> = HashMap::new();
+        let mut places: Map<u64, Range<usize>> = Map::default();
         for key in &keys {
             places.entry(*key).or_default().end += 1;
         }
@@ -156,6 +158,9 @@ mod tests {
         assert_eq!(series.of(3).at(7), None);
         for (tick, mut hint) in (0..50).flat_map(|tick| (0..5).map(move |hint| (tick, hint))) {
             assert_eq!(one.at_near(tick, &mut hint), one.at(tick), "{tick}");
+            assert_eq!(one.before_near(tick, &mut hint), one.before(tick), "{tick}");
+            assert_eq!(one.hole_before_near(tick, &mut hint), one.hole_before(tick), "{tick}");
+            assert_eq!(one.count_from_near(tick, &mut hint), one.count_from(tick), "{tick}");
         }
         assert_eq!(series.len(), 4);
     }

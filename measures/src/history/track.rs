@@ -91,6 +91,28 @@ impl<'s, T> Track<'s, T> {
         (tick < interval.to).then_some((interval, value))
     }
 
+    /// Like [`before`](Self::before), for ticks that are near each other: `hint` is where the last search ended.
+    pub(crate) fn before_near(self, tick: i64, hint: &mut usize) -> Option<(Interval, &'s T)> {
+        *hint = near(self.from, |from| *from < tick, *hint);
+        let mut place = hint.checked_sub(1)?;
+        while place > 0 && self.to[place] == self.from[place] && self.to[place - 1] >= tick {
+            place -= 1;
+        }
+        self.get(place).filter(|(interval, _)| tick <= interval.to)
+    }
+
+    /// Like [`hole_before`](Self::hole_before), for ticks that are near each other.
+    pub(crate) fn hole_before_near(self, tick: i64, hint: &mut usize) -> i64 {
+        *hint = near(self.from, |from| *from < tick, *hint);
+        hint.checked_sub(1).map_or(i64::MIN, |place| self.to[place])
+    }
+
+    /// Like [`count_from`](Self::count_from), for ticks that are near each other.
+    pub(crate) fn count_from_near(self, tick: i64, hint: &mut usize) -> usize {
+        *hint = near(self.from, |from| *from <= tick, *hint);
+        *hint
+    }
+
     /// Like [`within`](Self::within), for windows that are near each other: `hint` is where the last search ended.
     pub fn within_near(
         self,
@@ -155,7 +177,7 @@ fn parts<'s, T: 's>(
 
 /// The partition point of a list, searched from `hint` on in steps that double: quick if it is near, and in memory that was
 /// read a moment ago.
-fn near(list: &[i64], is_before: impl Fn(&i64) -> bool, hint: usize) -> usize {
+pub(crate) fn near<T>(list: &[T], is_before: impl Fn(&T) -> bool, hint: usize) -> usize {
     let hint = hint.min(list.len());
     let (mut low, mut high) = (hint, hint);
     let mut step = 1;
@@ -176,6 +198,38 @@ fn near(list: &[i64], is_before: impl Fn(&i64) -> bool, hint: usize) -> usize {
     low + list[low..high].partition_point(is_before)
 }
 
+/// Calls `each` with the intervals of a track, and its holes, that overlap any of `runs` (sorted and disjoint) inside of
+/// `within`. Each is cut to `within` and to the end of the runs, and may contain instants that are in no run: as many steps
+/// as there are runs or intervals, whichever are fewer. `hints` are where the last searches ended, in the track and the
+/// runs.
+pub(crate) fn stretches<'s, T>(
+    track: Track<'s, T>,
+    runs: &[Interval],
+    within: Interval,
+    hints: &mut (usize, usize),
+    mut each: impl FnMut(Interval, Option<&'s T>),
+) {
+    let (of_track, run) = hints;
+    let mut at = within.from;
+    loop {
+        *run = near(runs, |run| run.to <= at, *run);
+        let Some(next) = runs.get(*run) else { return };
+        at = at.max(next.from);
+        if at >= within.to {
+            return;
+        }
+        let place = track.count_from_near(at, of_track);
+        let here = place.checked_sub(1).and_then(|place| track.get(place));
+        let (end, value) = match here.filter(|(interval, _)| at < interval.to) {
+            Some((interval, value)) => (interval.to, Some(value)),
+            None => (track.get(place).map_or(i64::MAX, |(next, _)| next.from), None),
+        };
+        let to = end.min(within.to).min(runs[runs.len() - 1].to);
+        each(Interval::new(at, to), value);
+        at = to;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +243,6 @@ mod tests {
                 assert_eq!(near(&list, |from| *from <= tick, hint), expected, "{tick} from {hint}");
             }
         }
-        assert_eq!(near(&[], |_| true, 3), 0);
+        assert_eq!(near::<i64>(&[], |_| true, 3), 0);
     }
 }

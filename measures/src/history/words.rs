@@ -1,6 +1,6 @@
 //! Words that occur often, each kept once.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 /// A word of a [`Words`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +17,7 @@ impl Word {
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     texts: Vec<String>,
-    places: HashMap<String, Word>,
+    places: Map<String, Word>,
 }
 
 impl Words {

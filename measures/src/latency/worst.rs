@@ -1,6 +1,6 @@
 //! The longest waits, one row each, with who woke it and who had the CPU.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use super::waits::Wait;
 use crate::{
@@ -94,8 +94,8 @@ impl Worst {
 }
 
 /// The LWPs of each process that ever carried a user thread.
-fn carriers(history: &History) -> HashMap<Option<u32>, Vec<u32>> {
-    let mut carriers: HashMap<_, Vec<u32>> = HashMap::new();
+fn carriers(history: &History) -> Map<Option<u32>, Vec<u32>> {
+    let mut carriers: Map<_, Vec<u32>> = Map::default();
     for (lwp, life) in &history.names.lwps {
         if !history.mounted.of((*lwp).into()).is_empty() {
             carriers.entry(life.pid).or_default().push(*lwp);

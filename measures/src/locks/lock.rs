@@ -1,6 +1,6 @@
 //! Which lock a request is for, whether it is asked about, and its wait and hold.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::EndReason;
 
@@ -16,15 +16,15 @@ pub(crate) struct Lock {
 /// All locks, numbered as they occur.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    numbers: HashMap<Lock, u32>,
-    /// A number for who asks, and its process.
-    owners: HashMap<Option<Owner>, (u32, Option<u32>)>,
+    numbers: Map<Lock, u32>,
+    /// The processes of those who ask.
+    processes: Map<Option<Owner>, Option<u32>>,
     locks: Vec<Lock>,
 }
 
 impl Locks {
     pub(crate) fn number(&mut self, history: &History, request: &LockRequest) -> u32 {
-        let (_, process) = self.known(history, request);
+        let process = self.process(history, request);
         let lock = Lock { process, object: request.object };
         let next = self.locks.len() as u32;
         *self.numbers.entry(lock).or_insert_with(|| {
@@ -33,15 +33,14 @@ impl Locks {
         })
     }
 
-    /// A number for who asks.
-    pub(crate) fn owner(&mut self, history: &History, request: &LockRequest) -> u32 {
-        self.known(history, request).0
+    fn process(&mut self, history: &History, request: &LockRequest) -> Option<u32> {
+        let owner = request.owner();
+        *self.processes.entry(owner).or_insert_with(|| owner.and_then(|owner| owner.process(history)))
     }
 
-    fn known(&mut self, history: &History, request: &LockRequest) -> (u32, Option<u32>) {
-        let owner = request.owner();
-        let next = self.owners.len() as u32;
-        *self.owners.entry(owner).or_insert_with(|| (next, owner.and_then(|owner| owner.process(history))))
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.locks.len()
     }
 
     pub(crate) fn lock(&self, number: u32) -> Lock {

@@ -1,6 +1,7 @@
 //! `--locks`: how often each lock was asked for, how long that took, and whether its holder ran meanwhile.
 
 mod convoy;
+mod holding;
 mod lock;
 mod rows;
 
@@ -27,7 +28,8 @@ pub(crate) const LOCKS: Measure = Measure {
         state is its own, wherever it migrates. Where no holder is known at any instant of the waits, these columns are \
         NULL. Main state and culprit of the holder are those of the whole lock, over all selected waits: the state with \
         most of its convoy, and of that state the culprit with the largest share (who had the CPU, the system call, or \
-        what the holder waited for itself); of several readers those of the first that acquired it.",
+        what the holder waited for itself); of several readers those of the first that acquired it. A thread that acquires a lock \
+        again while it has it has it until the last release.",
     needs: Needs { locks: true, syscalls: true, ..Needs::STATES },
     answer,
 };
@@ -74,6 +76,6 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         Column::length("culprit_tick", "For how long."),
     ]);
     let mut answer = Answer::new(columns);
-    rows::collect(history, request).write(history, request, &mut answer);
+    rows::write(history, request, &mut answer);
     Ok(answer)
 }

@@ -1,12 +1,20 @@
 //! The rows of `--locks`: sums over requests, then the convoys of each lock.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Reverse, sync::Arc};
+
+use rayon::prelude::*;
 
 use super::{
     Locks, Selection,
-    convoy::{Reason, Timeline, union},
+    convoy::{Holders, Reason, Timeline, unite},
+    holding::once_each,
 };
-use crate::{Answer, History, Interval, Request, Value, Word, groups::Groups, groups::Owner};
+use crate::{
+    Answer, By, History, Interval, LockRequest, Request, Searches, Value, Word,
+    groups::{Groups, Owner},
+    map::Map,
+    near,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
@@ -23,11 +31,153 @@ struct Row {
     contended: u64,
     wait: i64,
     longest_wait: i64,
-    waits: Vec<Interval>,
     holds: u64,
     hold: i64,
     longest_hold: i64,
     holders: u64,
+    /// Time in which at least one waited.
+    waited: i64,
+    /// Of that, what holders did; `None` if none is known at any instant of it.
+    known: Option<Holders>,
+    /// What the holders of the whole lock did.
+    main: Shared,
+}
+
+/// The same for all rows of a lock.
+type Shared = Arc<Main>;
+
+/// Requests lock by lock, each in the order of time.
+struct ByLock {
+    locks: Locks,
+    /// The end of the places of each lock in `order`.
+    ends: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl ByLock {
+    fn new(history: &History) -> ByLock {
+        let mut locks = Locks::default();
+        let lock_of: Vec<u32> = history.locks.iter().map(|request| locks.number(history, request)).collect();
+        let mut ends = vec![0_u32; locks.len()];
+        lock_of.iter().for_each(|lock| ends[*lock as usize] += 1);
+        let mut next = 0;
+        for end in &mut ends {
+            (*end, next) = (next, next + *end);
+        }
+        let mut order = vec![0; lock_of.len()];
+        for (place, lock) in lock_of.into_iter().enumerate() {
+            let end = &mut ends[lock as usize];
+            order[*end as usize] = place as u32;
+            *end += 1;
+        }
+        ByLock { locks, ends, order }
+    }
+
+    fn of(&self, lock: u32) -> &[u32] {
+        let from = lock.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.order[from as usize..self.ends[lock as usize] as usize]
+    }
+}
+
+/// Collects the rows of one lock.
+struct OfLock<'s, 'h> {
+    searches: &'s mut Searches<'h>,
+    request: &'s Request,
+    selection: &'s Selection<'s>,
+    /// The group of each request, if rows are grouped; `NO_GROUP` if it is in none.
+    group_of: &'s [u32],
+}
+
+const NO_GROUP: u32 = u32::MAX;
+
+/// A row, the union of its waits, and who acquired the lock.
+type Open = (Row, Vec<Interval>, Map<Option<Owner>, ()>);
+
+impl OfLock<'_, '_> {
+    fn rows(&mut self, lock: u32, requests: &[u32]) -> Vec<Row> {
+        let history = self.searches.history;
+        let mut rows: Vec<Open> = Vec::new();
+        let mut places: Map<Key, usize> = Map::default();
+        let mut waited = Vec::new();
+        for place in requests {
+            let asked = &history.locks[*place as usize];
+            let (waiting, holding) = (asked.waiting(), asked.holding());
+            let whole = Interval::new(asked.tick, holding.unwrap_or(waiting).to);
+            if whole.clipped(self.request.window).is_none() || !self.selection.has(history, asked) {
+                continue;
+            }
+            let group = self.group_of.get(*place as usize).copied();
+            if group == Some(NO_GROUP) {
+                continue;
+            }
+            let key = Key { group, lock, kind: asked.kind, call_site: asked.call_site };
+            // Mostly that of the request before.
+            let row = match rows.last() {
+                Some((row, ..)) if row.key == key => rows.len() - 1,
+                _ => *places.entry(key).or_insert_with(|| {
+                    rows.push((Row::new(key), Vec::new(), Map::default()));
+                    rows.len() - 1
+                }),
+            };
+            let (row, waits, holders) = &mut rows[row];
+            row.requests += 1;
+            if let (true, Some(wait)) = (asked.is_contended, waiting.clipped(self.request.window)) {
+                row.contended += 1;
+                row.wait += wait.ticks();
+                row.longest_wait = row.longest_wait.max(wait.ticks());
+                unite(waits, wait);
+                unite(&mut waited, wait);
+            }
+            if let Some(hold) = holding.and_then(|hold| hold.clipped(self.request.window)) {
+                row.holds += 1;
+                row.hold += hold.ticks();
+                row.longest_hold = row.longest_hold.max(hold.ticks());
+            }
+            if asked.is_acquired() {
+                holders.insert(asked.owner(), ());
+            }
+        }
+        let timeline = (!waited.is_empty()).then(|| {
+            let holds = self.holds(requests, &waited);
+            let of_lwps = self.request.by(history) == By::Lwp;
+            Timeline::new(self.searches, of_lwps, holds, &waited)
+        });
+        let main = match &timeline {
+            Some(timeline) => Main::of(history, self.request.by(history), timeline, &waited),
+            None => Main { convoy: Some(0), ..Main::default() },
+        };
+        let main = Shared::new(main);
+        let finish = |(mut row, waits, holders): Open| {
+            row.holders = holders.len() as u64;
+            row.waited = waits.iter().map(|wait| wait.ticks()).sum();
+            row.known = match &timeline {
+                Some(timeline) if row.contended > 0 => {
+                    Some(timeline.within(&waits)).filter(|holders| holders.total() > 0)
+                }
+                _ => Some(Holders::default()),
+            };
+            row.main = main.clone();
+            row
+        };
+        rows.into_iter().map(finish).collect()
+    }
+
+    /// The holds of a lock in which somebody waited, in the order of acquisition.
+    fn holds(&self, requests: &[u32], waited: &[Interval]) -> Vec<(Interval, Owner)> {
+        let hold = |place: &u32| {
+            let asked = &self.searches.history.locks[*place as usize];
+            Some((asked.holding().filter(|hold| hold.ticks() > 0)?, asked.owner()?))
+        };
+        let mut holds: Vec<(Interval, Owner)> = requests.iter().filter_map(hold).collect();
+        holds.sort_by_key(|(hold, _)| hold.from);
+        once_each(&mut holds);
+        let mut run = 0;
+        holds.retain(|(hold, _)| {
+            run = near(waited, |wait| wait.to <= hold.from, run);
+            waited.get(run).is_some_and(|wait| wait.from < hold.to)
+        });
+        holds
+    }
 }
 
 impl Row {
@@ -38,171 +188,68 @@ impl Row {
             contended: 0,
             wait: 0,
             longest_wait: 0,
-            waits: Vec::new(),
             holds: 0,
             hold: 0,
             longest_hold: 0,
             holders: 0,
+            waited: 0,
+            known: None,
+            main: Shared::default(),
         }
     }
 }
 
-pub(super) struct Rows<'h> {
-    groups: Groups<'h>,
-    locks: Locks,
-    rows: Vec<Row>,
-    /// The lock of each request.
-    lock_of: Vec<u32>,
-}
-
-pub(super) fn collect<'h>(history: &'h History, request: &Request) -> Rows<'h> {
+/// Writes the rows of all locks.
+pub(super) fn write(history: &History, request: &Request, answer: &mut Answer) {
     let mut groups = Groups::new(history, request);
-    let mut locks = Locks::default();
-    let (mut rows, mut places): (Vec<Row>, HashMap<Key, usize>) = (Vec::new(), HashMap::new());
-    let mut lock_of = Vec::with_capacity(history.locks.len());
-    let selection = Selection::new(request);
-    // Rows and owners that acquired: sorted later, as a set for each row would cost a cache miss for each request.
-    let mut acquired: Vec<(u32, u32)> = Vec::new();
-    for lock in &history.locks {
-        let number = locks.number(history, lock);
-        lock_of.push(number);
-        let (waiting, holding) = (lock.waiting(), lock.holding());
-        let whole = Interval::new(lock.tick, holding.unwrap_or(waiting).to);
-        if whole.clipped(request.window).is_none() || !selection.has(history, lock) {
-            continue;
+    let group_of: Vec<u32> = match request.by {
+        None => Vec::new(),
+        Some(_) => {
+            let group = |lock: &LockRequest| groups.number(lock.thread, lock.lwp).unwrap_or(NO_GROUP);
+            history.locks.iter().map(group).collect()
         }
-        let group = match request.by {
-            None => None,
-            Some(_) => match groups.number(lock.thread, lock.lwp) {
-                None => continue,
-                group => group,
-            },
-        };
-        let key = Key { group, lock: number, kind: lock.kind, call_site: lock.call_site };
-        let place = *places.entry(key).or_insert_with(|| {
-            rows.push(Row::new(key));
-            rows.len() - 1
-        });
-        let row = &mut rows[place];
-        row.requests += 1;
-        if let (true, Some(wait)) = (lock.is_contended, waiting.clipped(request.window)) {
-            row.contended += 1;
-            row.wait += wait.ticks();
-            row.longest_wait = row.longest_wait.max(wait.ticks());
-            row.waits.push(wait);
-        }
-        if let Some(hold) = holding.and_then(|hold| hold.clipped(request.window)) {
-            row.holds += 1;
-            row.hold += hold.ticks();
-            row.longest_hold = row.longest_hold.max(hold.ticks());
-        }
-        if lock.is_acquired() {
-            acquired.push((place as u32, locks.owner(history, lock)));
-        }
-    }
-    acquired.sort_unstable();
-    acquired.dedup();
-    for (row, _) in acquired {
-        rows[row as usize].holders += 1;
-    }
-    Rows { groups, locks, rows, lock_of }
-}
+    };
+    let (by_lock, selection) = (ByLock::new(history), Selection::new(request));
+    let of_lock = |searches: &mut Searches<'_>, lock: u32| {
+        let mut of = OfLock { searches, request, selection: &selection, group_of: &group_of };
+        of.rows(lock, by_lock.of(lock))
+    };
+    let locks = (0..by_lock.ends.len() as u32).into_par_iter();
+    let mut rows: Vec<Row> = locks.map_init(|| Searches::new(history), of_lock).flatten_iter().collect();
 
-/// The holds of each lock that somebody waited for, as far as they touch the window, in the order of acquisition.
-fn holds_of(
-    history: &History,
-    request: &Request,
-    lock_of: &[u32],
-    waited: &HashMap<u32, Vec<Interval>>,
-) -> HashMap<u32, Vec<(Interval, Owner)>> {
-    let mut holds: HashMap<u32, Vec<(Interval, Owner)>> = HashMap::new();
-    for (lock, number) in history.locks.iter().zip(lock_of) {
-        if !waited.contains_key(number) {
-            continue;
-        }
-        let hold = lock.holding().filter(|hold| hold.overlap(request.window) > 0);
-        if let (Some(hold), Some(owner)) = (hold, lock.owner()) {
-            holds.entry(*number).or_default().push((hold, owner));
-        }
-    }
-    for holds in holds.values_mut() {
-        holds.sort_by_key(|(hold, _)| hold.from);
-    }
-    holds
-}
-
-impl Rows<'_> {
-    pub(super) fn write(mut self, history: &History, request: &Request, answer: &mut Answer) {
-        let mut waited: HashMap<u32, Vec<Interval>> = HashMap::new();
-        for row in &mut self.rows {
-            row.waits = union(std::mem::take(&mut row.waits));
-            if row.contended > 0 {
-                waited.entry(row.key.lock).or_default().extend(&row.waits);
-            }
-        }
-        for waits in waited.values_mut() {
-            *waits = union(std::mem::take(waits));
-        }
-        let mut holds = holds_of(history, request, &self.lock_of, &waited);
-        let by = request.by(history);
-        let timelines: HashMap<u32, Timeline> = waited
-            .iter()
-            .map(|(lock, waited)| {
-                let holds = holds.remove(lock).unwrap_or_default();
-                (*lock, Timeline::new(history, by, &holds, waited))
-            })
-            .collect();
-        let main: HashMap<u32, Main> = timelines
-            .iter()
-            .map(|(lock, timeline)| (*lock, Main::of(history, timeline, &waited[lock])))
-            .collect();
-
-        let words = &history.words;
-        let order = |row: &Row| {
-            let site = row.key.call_site.map(|site| words.text(site));
-            let group = row.key.group.map(|group| self.groups.group(group));
-            let lock = self.locks.lock(row.key.lock);
-            (Reverse((row.wait, row.requests)), group, lock, words.text(row.key.kind), site)
-        };
-        self.rows.sort_by(|a, b| order(a).cmp(&order(b)));
-        for row in &self.rows {
-            let group = row.key.group.map(|group| self.groups.group(group).cells(history));
-            let mut cells = group.unwrap_or_default();
-            let lock = self.locks.lock(row.key.lock);
-            cells.extend([
-                lock.process.into(),
-                lock.object.into(),
-                words.text(row.key.kind).to_string().into(),
-                row.key.call_site.map(|site| words.text(site).to_string()).into(),
-                row.requests.into(),
-                row.contended.into(),
-                row.wait.into(),
-                row.longest_wait.into(),
-                row.holds.into(),
-                (row.holds > 0).then_some(row.hold).into(),
-                (row.holds > 0).then_some(row.longest_hold).into(),
-                (row.holders > 0).then_some(row.holders).into(),
-            ]);
-            let total: i64 = row.waits.iter().map(|wait| wait.ticks()).sum();
-            let known = match timelines.get(&row.key.lock) {
-                Some(timeline) if row.contended > 0 => {
-                    Some(timeline.within(&row.waits)).filter(|holders| holders.total() > 0)
-                }
-                _ => Some(Default::default()),
-            };
-            cells.extend([
-                total.into(),
-                known.map(|holders| holders.active).into(),
-                known.map(|holders| holders.off).into(),
-                known.map(|holders| holders.unknown).into(),
-                known.map(|holders| total - holders.total()).into(),
-            ]);
-            cells.extend(match main.get(&row.key.lock) {
-                Some(main) => main.cells(),
-                None => Main { convoy: Some(0), ..Main::default() }.cells(),
-            });
-            answer.push(cells);
-        }
+    let words = &history.words;
+    let order = |row: &Row| {
+        let site = row.key.call_site.map(|site| words.text(site));
+        let group = row.key.group.map(|group| groups.group(group));
+        let lock = by_lock.locks.lock(row.key.lock);
+        (Reverse((row.wait, row.requests)), group, lock, words.text(row.key.kind), site)
+    };
+    rows.sort_by(|a, b| order(a).cmp(&order(b)));
+    for row in &rows {
+        let group = row.key.group.map(|group| groups.group(group).cells(history));
+        let mut cells = group.unwrap_or_default();
+        let lock = by_lock.locks.lock(row.key.lock);
+        cells.extend([
+            lock.process.into(),
+            lock.object.into(),
+            words.text(row.key.kind).to_string().into(),
+            row.key.call_site.map(|site| words.text(site).to_string()).into(),
+            row.requests.into(),
+            row.contended.into(),
+            row.wait.into(),
+            row.longest_wait.into(),
+            row.holds.into(),
+            (row.holds > 0).then_some(row.hold).into(),
+            (row.holds > 0).then_some(row.longest_hold).into(),
+            (row.holders > 0).then_some(row.holders).into(),
+            row.waited.into(),
+            row.known.map(|holders| holders.active).into(),
+            row.known.map(|holders| holders.off).into(),
+            row.known.map(|holders| holders.unknown).into(),
+            row.known.map(|holders| row.waited - holders.total()).into(),
+        ]);
+        cells.extend(row.main.cells());
+        answer.push(cells);
     }
 }
 
@@ -215,14 +262,15 @@ struct Main {
 }
 
 impl Main {
-    fn of(history: &History, timeline: &Timeline, waited: &[Interval]) -> Main {
+    fn of(history: &History, by: By, timeline: &Timeline, waited: &[Interval]) -> Main {
+        let reasons = timeline.reasons(history, by);
         let known = Some(timeline.within(waited)).filter(|holders| holders.total() > 0);
-        let mut states: HashMap<&'static str, i64> = HashMap::new();
-        for ((state, _), ticks) in &timeline.reasons {
+        let mut states: Map<&'static str, i64> = Map::default();
+        for ((state, _), ticks) in &reasons {
             *states.entry(state).or_insert(0) += ticks;
         }
         let state = states.into_iter().max_by_key(|(state, ticks)| (*ticks, Reverse(*state)));
-        let of_state = timeline.reasons.iter().filter(|((of, _), _)| state.is_some_and(|(is, _)| is == *of));
+        let of_state = reasons.iter().filter(|((of, _), _)| state.is_some_and(|(is, _)| is == *of));
         let culprit = of_state.max_by_key(|((_, reason), ticks)| (**ticks, Reverse(reason)));
         let culprit = culprit.and_then(|((_, reason), ticks)| Some((label(history, reason)?, *ticks)));
         Main { convoy: known.map(|holders| holders.off), state, culprit }

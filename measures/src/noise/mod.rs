@@ -4,6 +4,7 @@ mod parts;
 
 use crate::{
     Answer, By, Column, Distribution, Group, History, Level, Measure, Needs, Request, Span,
+    instances::unknown_name,
     tally::{self, Tally},
 };
 use parts::{Owner, Part, Parts, Splitter};
@@ -46,6 +47,9 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     match &request.subject {
         Some(subject) => {
             let name = history.words.get(subject);
+            if name.is_none() || history.spans.iter().all(|span| span.name != name) {
+                return Err(unknown_name(history, subject));
+            }
             for span in history.spans.iter().filter(|span| name.is_some() && span.name == name) {
                 let owner = owner(span);
                 let is_selected =
@@ -84,7 +88,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let mut answer = Answer::new(columns);
     let mut rows = tally.finish();
     // Groups by their wall time, as they are; inside of one the curves come first.
-    let mut places = std::collections::HashMap::new();
+    let mut places = crate::map::Map::default();
     for (place, (group, ..)) in rows.iter().enumerate() {
         places.entry(group.clone()).or_insert(place);
     }

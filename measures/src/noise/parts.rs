@@ -1,6 +1,6 @@
 //! What a stretch of a thread's life is made of: what interrupts took, what it waited, and the rest.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -108,9 +108,9 @@ pub(super) struct Splitter<'h> {
 /// Where the last searches ended: stretches of a thread, or of threads together, come in the order of time.
 #[derive(Default)]
 struct Hints {
-    threads: HashMap<u64, usize>,
-    lwps: HashMap<u32, usize>,
-    cpus: HashMap<u32, usize>,
+    threads: Map<u64, usize>,
+    lwps: Map<u32, usize>,
+    cpus: Map<u32, usize>,
 }
 
 /// What a state is, of either level.

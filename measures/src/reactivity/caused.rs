@@ -2,8 +2,10 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap},
 };
+
+use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
@@ -14,11 +16,11 @@ pub(super) struct Causes<'h> {
     history: &'h History,
     marks: &'h [Mark],
     /// The places of TO marks.
-    to: HashMap<Actor, Vec<usize>>,
+    to: Map<Actor, Vec<usize>>,
     /// The places of wakeups that LWPs made.
-    by_actor: HashMap<Actor, Vec<usize>>,
+    by_actor: Map<Actor, Vec<usize>>,
     /// The places of wakeups that interrupts made, by the CPU.
-    by_cpu: HashMap<u32, Vec<usize>>,
+    by_cpu: Map<u32, Vec<usize>>,
 }
 
 /// Of an event: the mounted thread, else the LWP.
@@ -31,7 +33,7 @@ impl<'h> Causes<'h> {
     pub(super) fn new(history: &'h History, to: &[usize]) -> Causes<'h> {
         let marks = &history.marks;
         let mut causes =
-            Causes { history, marks, to: HashMap::new(), by_actor: HashMap::new(), by_cpu: HashMap::new() };
+            Causes { history, marks, to: Map::default(), by_actor: Map::default(), by_cpu: Map::default() };
         for place in to {
             if let Some(actor) = actor(marks[*place].thread, marks[*place].lwp) {
                 causes.to.entry(actor).or_default().push(*place);
@@ -52,14 +54,17 @@ impl<'h> Causes<'h> {
     pub(super) fn first(&self, from: usize, limit: i64, is_used: &[bool]) -> Option<usize> {
         let mark = &self.marks[from];
         let mut entering = BinaryHeap::new();
+        let mut begins_with_own = false;
         if mark.context.is_interrupt() || self.interrupt_at(mark).is_some() {
             self.woken_by_interrupt(mark, limit, &mut entering);
         } else if let Some(actor) = actor(mark.thread, mark.lwp) {
             entering.push(Reverse((mark.tick, actor)));
+            begins_with_own = true;
         }
         let mut members: BTreeMap<Actor, i64> = BTreeMap::new();
         let mut best: Option<usize> = None;
         while let Some(Reverse((tick, actor))) = entering.pop() {
+            let is_own = std::mem::take(&mut begins_with_own);
             let end = best.map_or(limit, |best| self.marks[best].tick.saturating_add(1));
             if tick >= end {
                 break;
@@ -72,7 +77,10 @@ impl<'h> Causes<'h> {
             let is_answer = |place: &&usize| **place > from && !is_used[**place];
             let to = self.to.get(&actor).map_or(&[][..], Vec::as_slice);
             let to = &to[to.partition_point(|place| self.marks[*place].tick < tick)..];
-            let to = to.iter().take_while(|place| self.marks[**place].tick < leaves.min(end)).find(is_answer);
+            // The event by which it begins to wait is its own; not if it was woken at that very tick, which is after it.
+            let last = if tick < leaves || is_own { leaves } else { leaves.saturating_sub(1) };
+            let last = last.min(end.saturating_sub(1));
+            let to = to.iter().take_while(|place| self.marks[**place].tick <= last).find(is_answer);
             best = best.into_iter().chain(to.copied()).min();
             let end = best.map_or(limit, |best| self.marks[best].tick.saturating_add(1)).min(leaves);
             for wakeup in self.wakeups(self.by_actor.get(&actor), tick, end) {

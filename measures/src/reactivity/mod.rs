@@ -5,7 +5,7 @@ mod pairs;
 
 use crate::{
     Actor, Answer, Column, Context, Distribution, History, Measure, Needs, Piece, Request, Source, Totals,
-    Value, What, each_piece, percent, wait_context,
+    Value, Walks, What, fold_walks, percent, wait_context,
 };
 
 pub use pairs::Pair;
@@ -20,8 +20,8 @@ pub(crate) const REACTIVITY: Measure = Measure {
     definition: "Pairs of a FROM and a TO event. Forward from FROM a set grows: it begins with the thread (or LWP without one) of \
         FROM; in an interrupt, with its handler and the softirqs after it, before another interrupt and the next switch of \
         the CPU; where the handler is not traced, with what the CPU woke at that tick. It grows by each wakeup or unpark that a \
-        member makes; an LWP adds the thread that it carries. A member leaves when it waits again. The first TO event of \
-        a member, before the next FROM of the same key, makes a pair that is `caused`. The other FROM events take, in their order, \
+        member makes; an LWP adds the thread that it carries. A member leaves when it waits again; the event by \
+        which it begins to wait is still one of a member. The first TO event of a member, before the next FROM of the same key, makes a pair that is `caused`. The other FROM events take, in their order, \
         the next TO event that is left: `next`. Events without one are `unmatched`. The causes are the walk back from TO to \
         FROM (see critical-path): `running` is that of the thread of TO, `another running` that of those that it waited \
         for; while it waited for an interrupt, what the waking CPU was in is `interrupt` or `softirq`. Over all pairs the \
@@ -64,10 +64,13 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         [count, total].into_iter().chain(rest).collect()
     };
     row("unmatched", "from", None, only(unmatched.into(), Value::Null), unmatched as i64, count as i64);
-    let mut totals = Totals::new(history, request.by(history));
-    for pair in &pairs {
-        each_cause(history, pair, |cause, piece| totals.add(cause, piece, None));
-    }
+    let totals = fold_walks(
+        history,
+        &pairs,
+        || Totals::new(history, request.by(history)),
+        |walks, totals, pair| each_cause(history, walks, pair, |cause, piece| totals.add(cause, piece, None)),
+        Totals::merge,
+    );
     for (key, sum) in totals.finish() {
         let cells = only(sum.count.into(), sum.ticks.into());
         row("cause", key.cause, key.culprit, cells, sum.ticks, all.total());
@@ -115,6 +118,7 @@ pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, 
     if request.worst > 0 {
         pairs.truncate(request.worst);
     }
+    let mut walks = Walks::new(history);
     for pair in pairs {
         let (from, to) = (&history.marks[pair.from], &history.marks[pair.to]);
         let pairing = if pair.is_caused { "caused" } else { "next" };
@@ -122,7 +126,7 @@ pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, 
         row.extend([Value::from(pairing), from.cpu.into(), to.thread.into(), to.lwp.into()]);
         let mut sums = [0; CAUSES.len()];
         let mut totals = Totals::new(history, request.by(history));
-        each_cause(history, &pair, |cause, piece| {
+        each_cause(history, &mut walks, &pair, |cause, piece| {
             if let Some(place) = CAUSES.iter().position(|name| *name == cause) {
                 sums[place] += piece.interval.ticks();
             }
@@ -137,7 +141,12 @@ pub fn reactivity_pairs(history: &History, request: &Request) -> Result<Answer, 
 }
 
 /// Calls `each` with the parts of the walk back from TO to FROM, and what each is called.
-fn each_cause(history: &History, pair: &Pair, mut each: impl FnMut(&'static str, &Piece)) {
+fn each_cause<'h>(
+    history: &'h History,
+    walks: &mut Walks<'h>,
+    pair: &Pair,
+    mut each: impl FnMut(&'static str, &Piece),
+) {
     let by_kind =
         |place| if wait_context(history, place) == Context::Softirq { "softirq" } else { "interrupt" };
     let Some(actor) = pair.actor else {
@@ -153,7 +162,7 @@ fn each_cause(history: &History, pair: &Pair, mut each: impl FnMut(&'static str,
             each("unknown", &nobody)
         };
     };
-    each_piece(history, actor, pair.interval, |piece| match piece.what {
+    walks.each_piece(actor, pair.interval, |piece| match piece.what {
         What::Interrupt(place) => each(by_kind(place), &piece),
         What::Running if piece.actor != actor => each("another running", &piece),
         // What the CPU that woke was in meanwhile.

@@ -1,6 +1,6 @@
 //! Pairs of FROM and TO events.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
 use super::caused::{Causes, actor};
 use crate::{Actor, History, Interval, Request};
@@ -61,7 +61,7 @@ pub(crate) fn pairs(history: &History, request: &Request) -> (Vec<Pair>, usize) 
 
 /// For each FROM the tick of the next one with the same key, or `end`.
 fn limits(history: &History, from: &[usize], end: i64) -> Vec<i64> {
-    let mut later: HashMap<u64, i64> = HashMap::new();
+    let mut later: Map<u64, i64> = Map::default();
     let limit = |place: &usize| {
         let mark = &history.marks[*place];
         later.insert(mark.key, mark.tick).unwrap_or(end)

@@ -1,11 +1,12 @@
 //! Who had what others waited for: the CPUs of LWPs that are runnable, the LWPs of threads that are ready.
 
-use std::collections::HashMap;
+use crate::map::Map;
 
+use rayon::prelude::*;
 use sigmund_model::LwpState;
 
 use super::{Actor, Blame, coverage::Coverage};
-use crate::{History, Interval};
+use crate::{History, Interval, Searches, stretches};
 
 /// How often, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(crate) struct Sum {
     pub(crate) ticks: i64,
 }
 
-pub(super) type Shares = HashMap<Blame, Sum>;
+pub(super) type Shares = Map<Blame, Sum>;
 
 fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
     let sum = shares.entry(blame).or_default();
@@ -24,29 +25,28 @@ fn add(shares: &mut Shares, blame: Blame, count: u64, ticks: i64) {
 
 /// Who had a CPU during waits for it. The ticks sum to the waits; a wait counts for each stretch of a culprit in it.
 pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: &Coverage) -> Shares {
-    let mut shares = Shares::new();
-    for run in waits.runs() {
-        let mut had = |blame, interval: Interval| {
-            add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
-        };
-        let Some(cpu) = cpu else {
-            had(Blame::Unknown, *run);
-            continue;
-        };
-        for (interval, lwp) in history.on_cpu.of(cpu.into()).partition(*run) {
-            match lwp {
-                None => had(Blame::Unknown, interval),
-                Some(0) => had(Blame::Idle, interval),
-                Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
-                Some(lwp) => {
-                    for (part, thread) in history.mounted.of((*lwp).into()).partition(interval) {
-                        let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
-                        had(Blame::Who(actor), part);
-                    }
-                }
-            }
+    let mut shares = Shares::default();
+    let mut had = |blame, interval: Interval| {
+        add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+    };
+    let Some(cpu) = cpu else {
+        waits.runs().iter().for_each(|run| had(Blame::Unknown, *run));
+        return shares;
+    };
+    let (runs, mut searches) = (waits.runs(), Searches::new(history));
+    let track = history.on_cpu.of(cpu.into());
+    stretches(track, runs, Interval::ALL, &mut (0, 0), |interval, lwp| match lwp {
+        None => had(Blame::Unknown, interval),
+        Some(0) => had(Blame::Idle, interval),
+        Some(lwp) if of_lwps => had(Blame::Who(Actor::Lwp(*lwp)), interval),
+        Some(lwp) => {
+            let mounted = searches.mounted.of((*lwp).into());
+            stretches(mounted.track, runs, interval, &mut mounted.hints, |part, thread| {
+                let actor = thread.map_or(Actor::Lwp(*lwp), |thread| Actor::Thread(*thread));
+                had(Blame::Who(actor), part);
+            });
         }
-    }
+    });
     shares
 }
 
@@ -54,29 +54,37 @@ pub(super) fn of_cpu(history: &History, of_lwps: bool, cpu: Option<u32>, waits: 
 /// The ticks sum to the waits: those of all LWPs are scaled to that, and what rounding leaves goes to the largest
 /// remainders.
 pub(super) fn of_lwps(history: &History, pid: Option<u32>, waits: &Coverage) -> Shares {
-    let mut shares = Shares::new();
     let lives = history.names.lwps.iter().filter(|(_, life)| pid.is_some() && life.pid == pid);
-    for (lwp, _) in lives.filter(|(lwp, _)| !history.mounted.of((**lwp).into()).is_empty()) {
-        for run in waits.runs() {
-            for (interval, thread) in history.mounted.of((*lwp).into()).partition(*run) {
-                if let Some(thread) = thread {
-                    let blame = Blame::Who(Actor::Thread(*thread));
-                    add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
-                    continue;
-                }
-                for (part, stay) in history.lwps.of((*lwp).into()).partition(interval) {
-                    let blame = match stay.map(|stay| stay.state) {
-                        None | Some(LwpState::Exited) => continue,
-                        Some(LwpState::Running) => Blame::LwpWithoutThread,
-                        Some(LwpState::Runnable) => Blame::LwpStalled,
-                        Some(LwpState::OffCpu | LwpState::Unknown) => Blame::Unknown,
-                        Some(_) => Blame::LwpAsleep,
-                    };
-                    add(&mut shares, blame, waits.count(part), waits.ticks(part));
-                }
-            }
+    let lwps: Vec<u32> = lives.map(|(lwp, _)| *lwp).collect();
+    let of_lwp = |lwp: u32| {
+        let (mounted, states) = (history.mounted.of(lwp.into()), history.lwps.of(lwp.into()));
+        let (mut shares, mut hints) = (Shares::default(), (0, 0));
+        if mounted.is_empty() {
+            return shares;
         }
-    }
+        stretches(mounted, waits.runs(), Interval::ALL, &mut (0, 0), |interval, thread| {
+            if let Some(thread) = thread {
+                let blame = Blame::Who(Actor::Thread(*thread));
+                return add(&mut shares, blame, waits.count(interval), waits.ticks(interval));
+            }
+            stretches(states, waits.runs(), interval, &mut hints, |part, stay| {
+                let blame = match stay.map(|stay| stay.state) {
+                    None | Some(LwpState::Exited) => return,
+                    Some(LwpState::Running) => Blame::LwpWithoutThread,
+                    Some(LwpState::Runnable) => Blame::LwpStalled,
+                    Some(LwpState::OffCpu | LwpState::Unknown) => Blame::Unknown,
+                    Some(_) => Blame::LwpAsleep,
+                };
+                add(&mut shares, blame, waits.count(part), waits.ticks(part));
+            });
+        });
+        shares
+    };
+    let merged = |mut sums: Shares, shares: Shares| {
+        shares.into_iter().for_each(|(blame, sum)| add(&mut sums, blame, sum.count, sum.ticks));
+        sums
+    };
+    let mut shares = lwps.into_par_iter().map(of_lwp).reduce(Shares::default, merged);
     scale(&mut shares, waits.total());
     shares
 }

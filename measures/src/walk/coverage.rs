@@ -1,5 +1,7 @@
 //! How many waits cover an interval, and for how long, without looking at each wait again.
 
+use rayon::slice::ParallelSliceMut;
+
 use crate::Interval;
 
 /// Many intervals, which may overlap.
@@ -11,20 +13,22 @@ pub(super) struct Coverage {
     total: i64,
 }
 
-/// Instants, sorted; and of each the sum of those before it.
+/// Instants, sorted; and of each the sum of those before it, modulo 2^64: differences of sums are exact, as they fit.
 struct Edges {
     ticks: Vec<i64>,
-    sums: Vec<i128>,
+    sums: Vec<i64>,
 }
 
 impl Edges {
     fn new(mut ticks: Vec<i64>) -> Edges {
-        ticks.sort_unstable();
+        if !ticks.is_sorted() {
+            ticks.par_sort_unstable();
+        }
         let mut sums = Vec::with_capacity(ticks.len() + 1);
-        let mut sum = 0;
+        let mut sum = 0_i64;
         sums.push(sum);
         for tick in &ticks {
-            sum += i128::from(*tick);
+            sum = sum.wrapping_add(*tick);
             sums.push(sum);
         }
         Edges { ticks, sums }
@@ -35,15 +39,17 @@ impl Edges {
     }
 
     /// The ticks from each that is before `tick` to that.
-    fn ticks_to(&self, tick: i64) -> i128 {
+    fn ticks_to(&self, tick: i64) -> i64 {
         let count = self.count_before(tick);
-        i128::from(tick) * count as i128 - self.sums[count]
+        tick.wrapping_mul(count as i64).wrapping_sub(self.sums[count])
     }
 }
 
 impl Coverage {
     pub(super) fn new(mut waits: Vec<Interval>) -> Coverage {
-        waits.sort_unstable();
+        if !waits.is_sorted() {
+            waits.par_sort_unstable();
+        }
         let mut runs: Vec<Interval> = Vec::new();
         for wait in &waits {
             match runs.last_mut().filter(|run| wait.from <= run.to) {
@@ -71,8 +77,8 @@ impl Coverage {
 
     /// The lengths of all waits inside of an interval, summed.
     pub(super) fn ticks(&self, interval: Interval) -> i64 {
-        let to = |tick| self.begins.ticks_to(tick) - self.ends.ticks_to(tick);
-        (to(interval.to) - to(interval.from)) as i64
+        let to = |tick| self.begins.ticks_to(tick).wrapping_sub(self.ends.ticks_to(tick));
+        to(interval.to).wrapping_sub(to(interval.from))
     }
 
     /// How many waits overlap an interval.

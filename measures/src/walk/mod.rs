@@ -23,15 +23,17 @@
 mod blame;
 mod carried;
 mod coverage;
+mod many;
 mod piece;
 mod step;
 mod totals;
 mod wait;
 
-use crate::{History, Interval};
+use crate::{History, Interval, Searches, map::Map};
 
 pub use blame::Blame;
 pub(crate) use blame::object_label;
+pub(crate) use many::{fold_walks, sum_walks};
 pub use piece::{Actor, Link, Piece, Source, What};
 pub(crate) use totals::{Key, Totals};
 pub(crate) use wait::{context as wait_context, interrupt_of};
@@ -42,12 +44,32 @@ const MOST_JUMPS: u32 = 64;
 /// The pieces of the walk from `window.to` back to `window.from`, in the order of time.
 pub fn walk_back(history: &History, actor: Actor, window: Interval) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    each_piece(history, actor, window, |piece| pieces.push(piece));
+    Walks::new(history).each_piece(actor, window, |piece| pieces.push(piece));
     pieces.reverse();
     pieces
 }
 
-/// Calls `each` with every piece, the last one first.
-pub(crate) fn each_piece(history: &History, actor: Actor, window: Interval, each: impl FnMut(Piece)) {
-    step::Walk::new(history, actor, window, each).run();
+/// Many walks: each is quick where it begins near the one before.
+pub(crate) struct Walks<'h> {
+    searches: Searches<'h>,
+    /// Who was created when, and by which user thread.
+    created: Map<Actor, (i64, u64)>,
+}
+
+impl<'h> Walks<'h> {
+    pub(crate) fn new(history: &'h History) -> Walks<'h> {
+        let names = &history.names;
+        let threads = names.threads.iter().map(|(thread, life)| (Actor::Thread(*thread), life));
+        let lwps = names.lwps.iter().map(|(lwp, life)| (Actor::Lwp(*lwp), life));
+        let of_life = |(actor, life): (Actor, &crate::Life)| {
+            let creator = life.created_by.filter(|creator| Actor::Thread(*creator) != actor)?;
+            Some((actor, (life.interval.from, creator)))
+        };
+        Walks { searches: Searches::new(history), created: threads.chain(lwps).filter_map(of_life).collect() }
+    }
+
+    /// Calls `each` with every piece, the last one first.
+    pub(crate) fn each_piece(&mut self, actor: Actor, window: Interval, each: impl FnMut(Piece)) {
+        step::Walk::new(self, actor, window, each).run();
+    }
 }

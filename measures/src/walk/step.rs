@@ -3,14 +3,15 @@
 use sigmund_model::{LwpState, ThreadState};
 
 use super::{
-    Actor, Link, MOST_JUMPS, Piece, What,
+    Actor, Link, MOST_JUMPS, Piece, Walks, What,
     wait::{self, Waker},
 };
 use crate::{History, Interval, LwpStay, ThreadStay};
 
 /// A walk that has come to an actor at a tick.
-pub(super) struct Walk<'h, F> {
+pub(super) struct Walk<'w, 'h, F> {
     history: &'h History,
+    walks: &'w mut Walks<'h>,
     /// Where it ends.
     until: i64,
     actor: Actor,
@@ -34,9 +35,18 @@ struct Wait {
     is_over: bool,
 }
 
-impl<'h, F: FnMut(Piece)> Walk<'h, F> {
-    pub(super) fn new(history: &'h History, actor: Actor, window: Interval, each: F) -> Self {
-        Walk { history, until: window.from, actor, tick: window.to, link: None, jumps: 0, each }
+impl<'w, 'h, F: FnMut(Piece)> Walk<'w, 'h, F> {
+    pub(super) fn new(walks: &'w mut Walks<'h>, actor: Actor, window: Interval, each: F) -> Self {
+        Walk {
+            history: walks.searches.history,
+            walks,
+            until: window.from,
+            actor,
+            tick: window.to,
+            link: None,
+            jumps: 0,
+            each,
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -57,31 +67,20 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
 
     /// When the actor was created, not after now; `None` if its creator is not known.
     fn created(&self) -> Option<i64> {
-        let names = &self.history.names;
-        let life = match self.actor {
-            Actor::Thread(thread) => names.threads.get(&thread),
-            Actor::Lwp(lwp) => names.lwps.get(&lwp),
-        };
-        let creator = life?.created_by.map(Actor::Thread);
-        creator.filter(|creator| *creator != self.actor)?;
-        Some(life?.interval.from.min(self.tick))
+        self.walks.created.get(&self.actor).map(|(tick, _)| (*tick).min(self.tick))
     }
 
     fn go_on_with_creator(&mut self) {
-        let names = &self.history.names;
-        let life = match self.actor {
-            Actor::Thread(thread) => names.threads.get(&thread),
-            Actor::Lwp(lwp) => names.lwps.get(&lwp),
-        };
-        if let Some(creator) = life.and_then(|life| life.created_by) {
-            self.jump(Actor::Thread(creator), Link::Created(self.actor));
+        if let Some((_, creator)) = self.walks.created.get(&self.actor) {
+            self.jump(Actor::Thread(*creator), Link::Created(self.actor));
         }
     }
 
     fn thread(&mut self, thread: u64, created: Option<i64>) {
-        let track = self.history.threads.of(thread);
+        let track = self.walks.searches.threads.of(thread);
         let Some((interval, stay)) = track.before(self.tick) else {
-            return self.unknown(track.hole_before(self.tick).max(created.unwrap_or(i64::MIN)));
+            let hole = track.hole_before(self.tick);
+            return self.unknown(hole.max(created.unwrap_or(i64::MIN)));
         };
         let since = interval.from.max(created.unwrap_or(i64::MIN));
         match (stay.state, stay.lwp) {
@@ -93,13 +92,13 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
             (ThreadState::New | ThreadState::Ready, _) => self.piece(since, None, None, What::WaitingForLwp),
             (ThreadState::Blocked, _) => {
                 let what = What::BlockedOn { kind: stay.waits_for, object: stay.object };
-                let is_over = interval.to == self.tick && self.thread_runs(track.at(self.tick));
+                let is_over = interval.to == self.tick && thread_runs(track.at(self.tick));
                 let interval = Interval { from: since, ..interval };
                 let target = Actor::Thread(thread);
                 self.wait(Wait { interval, target, lwp: None, cpu: None, what, is_over });
             }
             (ThreadState::InKernel | ThreadState::Stopped, Some(lwp)) => {
-                let is_over = interval.to == self.tick && self.thread_runs(track.at(self.tick));
+                let is_over = interval.to == self.tick && thread_runs(track.at(self.tick));
                 self.asleep(lwp, Interval { from: since, ..interval }, is_over);
             }
             (ThreadState::Mounted, lwp) => self.piece(since, lwp, None, What::Mounted),
@@ -108,9 +107,10 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
     }
 
     fn lwp(&mut self, lwp: u32, created: Option<i64>) {
-        let track = self.history.lwps.of(lwp.into());
+        let track = self.walks.searches.lwps.of(lwp.into());
         let Some((interval, stay)) = track.before(self.tick) else {
-            return self.unknown(track.hole_before(self.tick).max(created.unwrap_or(i64::MIN)));
+            let hole = track.hole_before(self.tick);
+            return self.unknown(hole.max(created.unwrap_or(i64::MIN)));
         };
         let since = interval.from.max(created.unwrap_or(i64::MIN));
         match stay.state {
@@ -126,20 +126,15 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
         }
     }
 
-    fn thread_runs(&self, next: Option<(Interval, &ThreadStay)>) -> bool {
-        use ThreadState::{Active, Mounted, Ready, Stalled};
-        next.is_some_and(|(_, stay)| matches!(stay.state, Active | Ready | Stalled | Mounted))
-    }
-
     /// On a CPU since then, or on another CPU before.
     fn on_cpu(&mut self, lwp: Option<u32>, since: i64) {
         let (since, cpu) = self.place(lwp, since);
         let since = since.max(self.until);
-        let interrupts = cpu.map(|cpu| self.history.innermost.of(cpu.into()));
+        let Some(number) = cpu.filter(|_| !self.history.innermost.is_empty()) else {
+            return self.piece(since, lwp, cpu, What::Running);
+        };
         while self.tick > since {
-            let Some(interrupts) = interrupts else {
-                return self.piece(since, lwp, cpu, What::Running);
-            };
+            let interrupts = self.walks.searches.innermost.of(number.into());
             match interrupts.before(self.tick) {
                 Some((interval, place)) => {
                     self.piece(since.max(interval.from), lwp, cpu, What::Interrupt(*place));
@@ -153,22 +148,24 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
     }
 
     /// The CPU that an LWP was on, or waited for, just before now, and since when, but not before `since`.
-    fn place(&self, lwp: Option<u32>, since: i64) -> (i64, Option<u32>) {
-        let stay = lwp.and_then(|lwp| self.history.lwps.of(lwp.into()).before(self.tick));
+    fn place(&mut self, lwp: Option<u32>, since: i64) -> (i64, Option<u32>) {
+        let stay = lwp.and_then(|lwp| self.walks.searches.lwps.of(lwp.into()).before(self.tick));
         stay.map_or((since, None), |(interval, stay)| (since.max(interval.from), stay.cpu))
     }
 
     fn asleep(&mut self, lwp: u32, interval: Interval, is_over: bool) {
-        let call = self.history.calls.of(lwp.into()).before(self.tick);
+        let call = self.walks.searches.calls.of(lwp.into()).before(self.tick);
         let name = call.map(|(_, place)| self.history.syscalls[*place as usize].name);
-        let cpu = self.history.lwps.of(lwp.into()).before(self.tick).and_then(|(_, stay)| stay.cpu);
+        let stay = self.walks.searches.lwps.of(lwp.into()).before(self.tick);
+        let cpu = stay.and_then(|(_, stay)| stay.cpu);
         let what = What::InSystemCall(name);
         self.wait(Wait { interval, target: Actor::Lwp(lwp), lwp: Some(lwp), cpu, what, is_over });
     }
 
     fn wait(&mut self, wait: Wait) {
         let Wait { interval, target, lwp, cpu, what, is_over } = wait;
-        let ended_by = if is_over { wait::ended_by(self.history, target, interval) } else { None };
+        let ended_by =
+            if is_over { wait::ended_by(&mut self.walks.searches, target, interval) } else { None };
         let Some(wakeup) = ended_by else {
             return self.piece(interval.from, lwp, cpu, what);
         };
@@ -180,7 +177,7 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
         if self.tick <= self.until {
             return;
         }
-        match wait::waker(self.history, target, wakeup) {
+        match wait::waker(&mut self.walks.searches, target, wakeup) {
             Waker::Actor(actor) if actor != self.actor => {
                 self.jump(actor, Link::Woke { woken: self.actor, since: interval.from, wait: what });
             }
@@ -208,6 +205,11 @@ impl<'h, F: FnMut(Piece)> Walk<'h, F> {
             self.tick = interval.from;
         }
     }
+}
+
+fn thread_runs(next: Option<(Interval, &ThreadStay)>) -> bool {
+    use ThreadState::{Active, Mounted, Ready, Stalled};
+    next.is_some_and(|(_, stay)| matches!(stay.state, Active | Ready | Stalled | Mounted))
 }
 
 fn lwp_runs(next: Option<(Interval, &LwpStay)>) -> bool {

@@ -1,7 +1,7 @@
 //! Which wakeup ended a wait, and who that was.
 
 use super::{Actor, Source};
-use crate::{Context, History, Interval, Wakeup};
+use crate::{Context, History, Interval, Searches, Wakeup};
 
 /// Who woke somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,13 +12,15 @@ pub(super) enum Waker {
 }
 
 /// The wakeup that ended a wait.
-pub(super) fn ended_by(history: &History, target: Actor, wait: Interval) -> Option<&Wakeup> {
+pub(super) fn ended_by<'h>(searches: &mut Searches<'h>, target: Actor, wait: Interval) -> Option<&'h Wakeup> {
+    let history = searches.history;
     let of_target = match target {
-        Actor::Thread(thread) => history.unparks.of(thread),
-        Actor::Lwp(lwp) => history.wakings.of(lwp.into()),
+        Actor::Thread(thread) => searches.unparks.of(thread),
+        Actor::Lwp(lwp) => searches.wakings.of(lwp.into()),
     };
     let mut last = None;
     let mut place = of_target.count_from(wait.to);
+    let of_target = of_target.track;
     while let Some((interval, row)) = place.checked_sub(1).and_then(|place| of_target.get(place)) {
         let Some(wakeup) = history.wakeups.get(*row as usize).filter(|_| interval.from >= wait.from) else {
             break;
@@ -34,13 +36,14 @@ pub(super) fn ended_by(history: &History, target: Actor, wait: Interval) -> Opti
 }
 
 /// Who made a wakeup of `target`.
-pub(super) fn waker(history: &History, target: Actor, wakeup: &Wakeup) -> Waker {
+pub(super) fn waker(searches: &mut Searches<'_>, target: Actor, wakeup: &Wakeup) -> Waker {
+    let history = searches.history;
     match wakeup.context {
         Context::Irq | Context::Softirq | Context::Nmi => Waker::Interrupt(source(history, wakeup)),
         Context::Idle => Waker::Nobody,
         Context::Task | Context::Unknown => {
-            let of_lwp = |lwp| match history.mounted_at(lwp, wakeup.tick) {
-                Some(thread) => Actor::Thread(thread),
+            let of_lwp = |lwp: u32| match searches.mounted.of(lwp.into()).at(wakeup.tick) {
+                Some((_, thread)) => Actor::Thread(*thread),
                 None => Actor::Lwp(lwp),
             };
             let lwp = wakeup.waker_lwp.filter(|lwp| *lwp != 0).map(of_lwp);

@@ -1,26 +1,22 @@
-//! How long each measure takes on many rows. By hand:
-//! `cargo test --release -p sigmund-measures --test speed -- --ignored --nocapture`
-
-use std::time::Instant;
+//! A machine that is busy all the time: states, wakeups, interrupts, spans and events.
 
 use sigmund_measures::{
-    ALL, By, Context, EventAt, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Request, Span,
-    ThreadStay, Wakeup,
+    Context, EventAt, History, HistoryBuilder, Interrupt, Interval, Life, LwpStay, Span, ThreadStay, Wakeup,
 };
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
-/// Rows of LWP states; of user thread states as many, and half as many of the rest each.
-const ROWS: i64 = 4_000_000;
 const ACTORS: i64 = 64;
 
-/// On each of eight CPUs eight LWPs take turns; each carries one of two user threads.
-fn history() -> History {
+/// On each of eight CPUs eight LWPs take turns; each carries a user thread. As many events as rows, and half as many states of
+/// LWPs; a turn of an LWP has ten events.
+pub(super) fn history(rows: i64) -> History {
+    let turns = rows / 10;
     let mut builder = HistoryBuilder::default();
     let (name, kind) = {
         let words = &mut builder.history().words;
         (words.intern("request"), words.intern("irq"))
     };
-    for row in 0..ROWS / 4 {
+    for row in 0..turns {
         // A turn of an LWP: 8 ticks on its CPU, 16 asleep, 40 runnable.
         let (actor, at) = (row % ACTORS, row / ACTORS * 64 + row % ACTORS / 8 * 8);
         let (lwp, cpu) = (100 + actor as u32, (actor % 8) as u32);
@@ -96,48 +92,11 @@ fn history() -> History {
             (0..10).map(|event| EventAt::new(at + event * 8 / 10, Some(lwp), Some(cpu), Some(thread))),
         );
     }
-    let extent = Interval::new(0, ROWS / 4 / ACTORS * 64 + 64);
+    let extent = Interval::new(0, turns / ACTORS * 64 + 64);
     let life = |name| Life { name: Some(name), pid: Some(70), interval: extent, created_by: None };
     let history = builder.history();
     history.extent = Some(extent);
     history.names.threads = (0..ACTORS as u64).map(|thread| (1 + thread, life("work/1".into()))).collect();
     history.names.lwps = (0..ACTORS as u32).map(|lwp| (100 + lwp, life("lwp/1".into()))).collect();
     builder.build()
-}
-
-#[test]
-#[ignore = "takes memory and time; run it by hand, with --release"]
-fn each_measure_is_fast() {
-    let start = Instant::now();
-    let history = history();
-    println!(
-        "{} LWP states, {} thread states, {} events, built in {:?}",
-        history.lwps.len(),
-        history.threads.len(),
-        history.events.len(),
-        start.elapsed()
-    );
-    let subject = Some("request".to_string());
-    for measure in ALL {
-        for (by, worst, subject) in [
-            (By::Thread, 0, None),
-            (By::Lwp, 0, None),
-            (By::Pattern, 0, None),
-            (By::Thread, 20, None),
-            (By::Thread, 0, subject.clone()),
-        ] {
-            let request = Request { by: Some(by), worst, subject, ..Request::default() };
-            let start = Instant::now();
-            let answer = (measure.answer)(&history, &request);
-            let rows = answer.map_or_else(|error| error, |answer| format!("{} rows", answer.rows.len()));
-            println!(
-                "{:12} {:8?} {:2} {:?}: {:?}, {rows}",
-                measure.name,
-                by,
-                worst,
-                request.subject,
-                start.elapsed()
-            );
-        }
-    }
 }

@@ -1,0 +1,105 @@
+//! How long each measure takes on histories of ten million rows, and what that takes in memory; a table.
+//!
+//! `cargo bench -p sigmund-measures --bench measures [-- CASE ...]`; `SIGMUND_MEASURES_ROWS` is the number of rows.
+//! Loading a super-trace is not part of it. The memory is that of the process: at first with the history, then the most
+//! while the measure ran.
+
+mod calls;
+mod handovers;
+mod locks;
+mod machine;
+
+use std::time::Instant;
+
+use sigmund_measures::{By, History, Request, named};
+
+/// Histories, and what is asked of each: a measure, by whom, and its subject.
+type Case = (&'static str, fn(i64) -> History, &'static [(&'static str, Option<By>, Option<&'static str>)]);
+
+const REQUEST: Option<&str> = Some("request");
+
+const CASES: &[Case] = &[
+    (
+        "machine",
+        machine::history,
+        &[
+            ("summary", None, None),
+            ("states", Some(By::Thread), None),
+            ("states", Some(By::Lwp), None),
+            ("states", Some(By::Name), None),
+            ("breakdown", Some(By::Thread), None),
+            ("breakdown", Some(By::Lwp), None),
+            ("functions", None, None),
+            ("latency", Some(By::Thread), None),
+            ("latency", Some(By::Lwp), None),
+            ("quanta", Some(By::Thread), None),
+            ("interrupts", None, None),
+            ("noise", Some(By::Thread), None),
+            ("noise", Some(By::Lwp), None),
+            ("noise", Some(By::Thread), REQUEST),
+            ("switch-cost", Some(By::Thread), None),
+            ("switch-cost", Some(By::Lwp), None),
+            ("explain", None, REQUEST),
+            ("critical-path", None, REQUEST),
+        ],
+    ),
+    (
+        "handovers",
+        handovers::history,
+        &[("explain", None, REQUEST), ("critical-path", None, REQUEST), ("reactivity", None, None)],
+    ),
+    ("calls", calls::history, &[("functions", None, None), ("functions", Some(By::Thread), None)]),
+    ("free locks", locks::free, LOCKS),
+    ("contended locks", locks::contended, LOCKS),
+    ("one lock", locks::one, LOCKS),
+    ("readers", locks::readers, LOCKS),
+    ("recursive", locks::recursive, LOCKS),
+];
+
+const LOCKS: &[(&str, Option<By>, Option<&str>)] = &[
+    ("locks", None, None),
+    ("locks", Some(By::Thread), None),
+    ("critical-sections", None, None),
+    ("critical-sections", Some(By::Thread), None),
+];
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let rows = std::env::var("SIGMUND_MEASURES_ROWS").ok().and_then(|rows| rows.parse().ok());
+    let rows: i64 = rows.unwrap_or(10_000_000);
+    println!(
+        "{:16} {:9} {:17} {:8} {:8} {:>8} {:>8} {:>8} {:>7}",
+        "history", "rows", "measure", "by", "subject", "MB first", "MB most", "ms", "answers"
+    );
+    for (name, history, questions) in CASES {
+        if !asked.is_empty() && !asked.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let history = history(rows);
+        for (measure, by, subject) in *questions {
+            let request = Request { by: *by, subject: subject.map(str::to_string), ..Request::default() };
+            let Some(asked) = named(measure) else { continue };
+            let first = memory("VmRSS");
+            // Resets the peak.
+            let _ = std::fs::write("/proc/self/clear_refs", "5");
+            let start = Instant::now();
+            let answer = (asked.answer)(&history, &request);
+            let took = start.elapsed().as_millis();
+            let answers = answer.map_or_else(|error| error, |answer| answer.rows.len().to_string());
+            println!(
+                "{name:16} {rows:9} {measure:17} {:8} {:8} {first:8} {:8} {took:8} {answers:>7}",
+                by.map_or("-", By::name),
+                subject.unwrap_or("-"),
+                memory("VmHWM"),
+            );
+        }
+    }
+}
+
+/// A figure of this process in megabytes; 0 where the kernel does not have it.
+fn memory(figure: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(figure));
+    let kilobytes = line.and_then(|line| line.trim_start_matches(':').trim().strip_suffix("kB"));
+    kilobytes.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0) / 1000
+}

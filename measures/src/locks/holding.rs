@@ -1,0 +1,147 @@
+//! Which holder of a lock counts at each instant, and what it does then.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use sigmund_model::{LwpState, ThreadState};
+
+use crate::{Interval, Searches, groups::Owner, map::Map, stretches};
+
+/// What a holder did, as far as those who wait care. If several hold a lock (readers), the first of these counts: a lock
+/// is not in a convoy while one of its holders runs, or may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Active,
+    Unknown,
+    Off,
+}
+
+/// A stretch in which one holder did one thing. May reach beyond the waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Does {
+    pub(super) interval: Interval,
+    pub(super) class: Class,
+    pub(super) holder: Owner,
+}
+
+/// What the holder that counts did wherever somebody waited: sorted and disjoint. Holds are in the order of acquisition.
+///
+/// As many steps as there are holds, and states of holders in which somebody waited; times a logarithm if holds overlap.
+pub(super) fn each_holder(
+    searches: &mut Searches<'_>,
+    holds: Vec<(Interval, Owner)>,
+    waited: &[Interval],
+) -> Vec<Does> {
+    let are_disjoint = are_disjoint(&holds);
+    let mut pieces = Vec::with_capacity(holds.len());
+    let mut runs: Map<Owner, usize> = Map::default();
+    for (hold, holder) in holds {
+        let run = runs.entry(holder).or_default();
+        add_pieces(&mut pieces, searches, holder, hold, waited, run);
+    }
+    if are_disjoint { pieces } else { decisive(&pieces) }
+}
+
+fn are_disjoint(holds: &[(Interval, Owner)]) -> bool {
+    holds.is_sorted_by(|(one, _), (next, _)| one.to <= next.from)
+}
+
+/// Makes holds of one owner that overlap one, from the first acquisition to the last release. They are in the order of
+/// acquisition.
+pub(super) fn once_each(holds: &mut Vec<(Interval, Owner)>) {
+    if are_disjoint(holds) {
+        return;
+    }
+    let mut last: Map<Owner, usize> = Map::default();
+    let mut count = 0;
+    for place in 0..holds.len() {
+        let (hold, owner) = holds[place];
+        match last.get(&owner).map(|place| &mut holds[*place].0) {
+            Some(before) if hold.from <= before.to => before.to = before.to.max(hold.to),
+            _ => {
+                last.insert(owner, count);
+                holds[count] = (hold, owner);
+                count += 1;
+            }
+        }
+    }
+    holds.truncate(count);
+}
+
+/// What a holder did in an interval; where it has no state, that is not known.
+fn add_pieces(
+    pieces: &mut Vec<Does>,
+    searches: &mut Searches<'_>,
+    holder: Owner,
+    hold: Interval,
+    waited: &[Interval],
+    run: &mut usize,
+) {
+    let mut push = |interval, class| pieces.push(Does { interval, class, holder });
+    match holder {
+        Owner::Thread(thread) => {
+            let cursor = searches.threads.of(thread);
+            let mut hints = (cursor.hints.0, *run);
+            stretches(cursor.track, waited, hold, &mut hints, |interval, stay| {
+                push(
+                    interval,
+                    match stay.map(|stay| stay.state) {
+                        Some(ThreadState::Active) => Class::Active,
+                        None | Some(ThreadState::Unknown | ThreadState::Mounted) => Class::Unknown,
+                        Some(_) => Class::Off,
+                    },
+                );
+            });
+            (cursor.hints.0, *run) = hints;
+        }
+        Owner::Lwp(lwp) => {
+            let cursor = searches.lwps.of(lwp.into());
+            let mut hints = (cursor.hints.0, *run);
+            stretches(cursor.track, waited, hold, &mut hints, |interval, stay| {
+                push(
+                    interval,
+                    match stay.map(|stay| stay.state) {
+                        Some(LwpState::Running) => Class::Active,
+                        None | Some(LwpState::Unknown) => Class::Unknown,
+                        Some(_) => Class::Off,
+                    },
+                );
+            });
+            (cursor.hints.0, *run) = hints;
+        }
+    }
+}
+
+/// Disjoint stretches: at each instant the piece that decides it, the first by class, of those the first that was added.
+fn decisive(pieces: &[Does]) -> Vec<Does> {
+    let mut begins: Vec<u32> = (0..pieces.len() as u32).collect();
+    begins.sort_unstable_by_key(|place| pieces[*place as usize].interval.from);
+    let mut begins = begins.into_iter().peekable();
+    // Of each class those that have begun; those that have ended are taken out when they come first.
+    let mut open: [BinaryHeap<Reverse<u32>>; 3] = Default::default();
+    let mut ends: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
+    let mut decided: Vec<Does> = Vec::with_capacity(pieces.len());
+    let mut at = i64::MIN;
+    loop {
+        for heap in &mut open {
+            while heap.peek().is_some_and(|Reverse(place)| pieces[*place as usize].interval.to <= at) {
+                heap.pop();
+            }
+        }
+        while ends.peek().is_some_and(|Reverse(end)| *end <= at) {
+            ends.pop();
+        }
+        let next_begin = begins.peek().map(|place| pieces[*place as usize].interval.from);
+        let next_end = ends.peek().map(|Reverse(end)| *end);
+        let Some(next) = next_begin.into_iter().chain(next_end).min() else { return decided };
+        if let Some(Reverse(first)) = open.iter().find_map(BinaryHeap::peek).filter(|_| at < next) {
+            let Does { class, holder, .. } = pieces[*first as usize];
+            decided.push(Does { interval: Interval::new(at, next), class, holder });
+        }
+        at = next;
+        while let Some(place) = begins.next_if(|place| pieces[*place as usize].interval.from <= at) {
+            let piece = &pieces[place as usize];
+            open[piece.class as usize].push(Reverse(place));
+            ends.push(Reverse(piece.interval.to));
+        }
+    }
+}
