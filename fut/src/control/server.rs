@@ -266,9 +266,7 @@ impl Client {
 
     /// Rejects this client, to make room for another one.
     fn turn_away(mut self) {
-        let reply = Err(format!(
-            "request: rejected: more than {MOST_CLIENTS} clients are connected, and this one had sent no complete line"
-        ));
+        let reply = Err(format!("request: rejected: more than {MOST_CLIENTS} clients at a time"));
         self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
         let _ = self.go_on(0, |_| Ok(Reply::default()));
     }

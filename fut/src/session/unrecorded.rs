@@ -1,4 +1,4 @@
-//! A process that is to be recorded and cannot be: it continues unrecorded, and reports it once.
+//! A process that is to be recorded but cannot record continues unrecorded, and reports this once.
 
 use std::{
     ptr,
@@ -8,17 +8,17 @@ use std::{
 use super::{Session, StartError};
 use crate::warning::warn;
 
-/// This process, or the one that forked it, has reported it.
+/// Whether this process, or the one that forked it, has reported it.
 static SAID: AtomicBool = AtomicBool::new(false);
-/// In a child that `fork` made: the session of its parent.
+/// In a forked child: the session of its parent.
 static PARENT: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 
-/// In a child: of all children of this session, one speaks for all.
+/// Called in a child: only one of all children of this session reports.
 pub(super) fn is_child_of(parent: *mut Session) {
     PARENT.store(parent, Ordering::Relaxed);
 }
 
-/// One line on standard error, unless it was written already.
+/// Writes one line to standard error, unless it was already written.
 pub(super) fn say_once(error: &StartError) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;

@@ -1,5 +1,5 @@
-//! Noticing that a user thread has run for its quantum. The reactor looks at the workers twice in a quantum: one that
-//! has carried the same thread for that long is asked to let it go at its next safe point.
+//! Detects that a user thread has run for its quantum. The reactor checks the workers twice per quantum: if one has
+//! carried the same thread for a quantum, it requests that the thread leave at its next safe point.
 
 use std::{
     sync::atomic::Ordering,
@@ -16,7 +16,7 @@ pub(super) struct Quanta<'a> {
 
 struct Worker<'a> {
     desk: &'a Desk,
-    /// Its dispatches, and since when there were so many.
+    /// Its number of dispatches at the last check, and when that number was first seen.
     dispatches: u64,
     since: Instant,
 }
@@ -28,7 +28,7 @@ impl<'a> Quanta<'a> {
         Quanta { quantum, next: now, workers }
     }
 
-    /// Looks at the workers if it is time to, and says when it will be again.
+    /// Checks the workers if it is time to, and returns the time of the next check.
     pub(super) fn tick(&mut self, now: Instant) -> Instant {
         if now < self.next {
             return self.next;

@@ -1,25 +1,25 @@
-//! An LWP that user threads keep to, as others see it: where they put such a thread when they make it ready.
+//! The inbox of an LWP to which user threads are pinned: other LWPs put such a thread there when they make it ready.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
 
-/// See above. It lives as long as the process, like the threads that keep to it.
+/// The inbox of an LWP. Never freed, like the blocks of the threads pinned to it.
 #[repr(align(128))]
 pub(in crate::runtime) struct Home {
-    /// Ready threads. Others put them in, the LWP takes them out.
+    /// Ready threads. Other threads push, the LWP pops.
     pub(in crate::runtime) inbox: SharedQueue,
     pub(in crate::runtime) bell: Bell,
 }
 
-/// How the LWP learns that something is in its inbox, if it sleeps.
+/// How to wake the LWP after a push to its inbox.
 pub(in crate::runtime) enum Bell {
-    /// It is the worker of this number, and sleeps where all of them do.
+    /// It is the worker with this number, and sleeps in [`Idle`](super::Idle).
     Worker(usize),
     /// It is the reactor, and sleeps in the kernel.
     Reactor,
-    /// It is there for blocking calls, and sleeps here while that call waits in the ways of user threads.
+    /// It is an LWP for blocking calls, and sleeps here while its call is blocked on a primitive of this crate.
     Own(OwnBell),
 }
 
@@ -49,10 +49,10 @@ impl Home {
         Home { inbox: SharedQueue::default(), bell }
     }
 
-    /// By its LWP, which has no worker's queues: the next thread, as soon as there is one.
+    /// Called by its LWP, which is not a worker: waits for the next thread.
     pub(in crate::runtime) fn wait_for_thread(&self) -> ThreadRef {
         loop {
-            // The bell rings after the thread was put in. A ring that is old makes it look once more.
+            // The wakeup follows the push. An outdated wakeup only causes another iteration.
             if let Some(thread) = self.inbox.pop() {
                 return thread;
             }

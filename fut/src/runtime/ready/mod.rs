@@ -1,4 +1,4 @@
-//! Where ready threads wait, and which LWP takes which next: the policies.
+//! Ready queues, idle LWPs, and homes of pinned threads.
 
 mod deque;
 mod home;
