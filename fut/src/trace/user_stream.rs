@@ -1,7 +1,8 @@
 //! The packets of one LWP as a stream of events, in the order of their ticks.
 //!
-//! Records are in the order in which they were reserved. A probe that a signal handler interrupted between reading
-//! the clock and reserving is late by the handler's records; so a packet is held back until the next one is known.
+//! Records are in the order in which they were reserved. If a signal handler interrupts a probe between reading the
+//! clock and reserving, the probe's record follows those of the handler; so a packet is held back until the next one
+//! was read.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,7 +23,7 @@ use super::{
     record::{RECORD_HEAD_LEN, Record, Records},
 };
 
-/// What the merge has to know about an event, by the name under which a runtime declares it.
+/// The meaning of an event for the merge, by its declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Plain,
@@ -55,7 +56,7 @@ impl Role {
                 next: thread,
                 reason: LeaveReason::from_number(word(1).unwrap_or(0)),
                 wait: Wait {
-                    // Traces of before have no fourth parameter.
+                    // Older traces have no fourth parameter.
                     kind: word(3).and_then(WaitKind::from_number),
                     on: word(2).filter(|on| *on != 0),
                 },
@@ -69,7 +70,7 @@ impl Role {
     }
 }
 
-/// The declared events, which all streams share: there may be many of both.
+/// The declared events, shared by all streams, because there may be many of both.
 #[derive(Debug)]
 struct Kinds {
     declared: Vec<(Role, EventType)>,
@@ -90,33 +91,33 @@ pub struct UserStream {
     packets: LwpPackets,
     kinds: Arc<Kinds>,
     next_packet: usize,
-    /// Packets that `queue` points into, each with the number of entries that do; the first has the number
+    /// Packets to which `queue` refers, each with the number of its entries in the queue; the first has the number
     /// `first_loaded`.
     loaded: VecDeque<(Packet, usize)>,
     first_loaded: u32,
     queue: VecDeque<Entry>,
-    /// Entries of the newest packet: they wait for the next one.
+    /// Entries of the newest packet, held back until the next packet was read.
     newest: usize,
-    /// The tick of the last event, and how many were earlier than the one before.
+    /// The tick of the last event, and the number of events with an earlier tick than their predecessor.
     reached: Ticks,
     straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
-    /// Whether it has been said what was lost after the last packet.
+    /// Whether the losses after the last packet were reported.
     is_over: bool,
 }
 
-/// The last tick that the tables of a super-trace hold; a TSC gets there in a century.
+/// The largest tick that the tables of a super-trace can hold; a TSC reaches it after a century.
 const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
 
-/// Records of a packet with a later tick: how many, and of the first the offset and the tick.
+/// Records of a packet with a tick beyond that: their number, and the offset and tick of the first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Far {
     count: u64,
     first: Option<(u32, Ticks)>,
 }
 
-/// One record that waits in the queue.
+/// A record in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     tick: Ticks,
@@ -208,7 +209,7 @@ impl UserStream {
         }
         if records.left() > 0 {
             let detail = format!(
-                "{}: packet {} of LWP {}: expected whole records, found {} bytes behind the last",
+                "{}: packet {} of LWP {}: expected whole records, found {} bytes after the last",
                 self.packets.path().display(),
                 packet.head.sequence,
                 packet.head.lwp,
@@ -239,7 +240,7 @@ impl UserStream {
             self.losses.push(Loss { severity: Severity::Note, ..loss });
         }
         if let Some(last) = self.last {
-            // The count begins anew with each LWP of that number.
+            // The count restarts with each LWP of that number.
             let lost_before = if head.sequence == 0 { 0 } else { last.lost };
             if head.lost > lost_before {
                 let count = head.lost - lost_before;
@@ -263,7 +264,7 @@ impl UserStream {
         self.last = Some(*head);
     }
 
-    /// What is missing before the first packet.
+    /// Reports missing packets before the first one.
     fn note_missing_start(&mut self, head: &PacketHead, path: &str) {
         if head.lost > 0 {
             let detail = format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
@@ -274,7 +275,7 @@ impl UserStream {
             return;
         }
         let detail = format!("{path}: LWP {}: expected packet 0, found {}", head.lwp, head.sequence);
-        // Where its end is missing too, nobody says whether a flight recorder has overwritten them.
+        // If its end is missing, too, it is unknown whether a flight recorder has overwritten them.
         let (kind, severity) = match self.packets.ended {
             true => (LossKind::Damaged, Severity::Gap),
             false => (LossKind::Overwritten, Severity::Note),
@@ -297,7 +298,7 @@ impl UserStream {
         gap
     }
 
-    /// Records lost after the last packet: only the final count includes them.
+    /// Reports records lost after the last packet, which only the final count includes.
     fn note_final_losses(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -323,7 +324,7 @@ impl UserStream {
         });
     }
 
-    /// Records whose ticks are damaged; when they were recorded is known by their packet only.
+    /// The loss of records with damaged ticks; their time is only known from their packet.
     fn far_records(&self, head: &PacketHead, count: u64, at: u32, tick: Ticks) -> Loss {
         let detail = format!(
             "{}: packet {} of LWP {}: byte {at} of its records: expected a tick of at most {}, found {}",
@@ -338,7 +339,7 @@ impl UserStream {
         Loss { lwp: Some(head.lwp), from: first, to: first, count: Some(count), ..loss }
     }
 
-    /// No writer's packets are earlier than the ones before the last.
+    /// Reports events whose ticks were corrected: no writer's packet contains ticks before those of the last but one.
     fn note_straightened(&mut self) {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
