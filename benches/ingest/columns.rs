@@ -8,7 +8,7 @@ use sigmund_model::Event;
 /// Events of a batch.
 const BATCH: usize = 8 << 10;
 
-/// Columns of one batch: a row for each event, and the numbers and texts of all events behind each other.
+/// Columns of one batch: a row for each event, and the numbers and texts of all events one after another.
 struct Columns {
     events: usize,
     tick: [u64; BATCH],
@@ -16,7 +16,7 @@ struct Columns {
     cpu: [u32; BATCH],
     lwp: [u32; BATCH],
     context: [u8; BATCH],
-    /// Where the numbers of an event end.
+    /// The end of each event's numbers.
     number_ends: [u32; BATCH],
     numbers: Vec<i64>,
     texts: String,
@@ -61,7 +61,7 @@ impl Columns {
         self.events == BATCH
     }
 
-    /// Hands the batch on, and says how many events it had.
+    /// Discards the batch, and returns its number of events.
     fn flush(&mut self) -> u64 {
         let events = black_box(&*self).events as u64;
         self.events = 0;
@@ -72,7 +72,7 @@ impl Columns {
     }
 }
 
-/// The format of a trace, for people.
+/// The format of a trace, for display.
 pub(crate) fn format(trace: &Path) -> io::Result<String> {
     let traces = fkt_ingest::open(trace).map_err(io::Error::other)?;
     Ok(traces.first().map_or_else(String::new, |trace| trace.format()))

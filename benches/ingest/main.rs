@@ -1,5 +1,5 @@
-//! How fast traces are read and merged, beside the tools that also read them, in one run on one machine.
-//! `benches/README.md` says what the table means.
+//! The speed of reading and merging traces, compared with other tools that read them, in one run on one machine.
+//! `benches/README.md` explains the table.
 
 mod columns;
 mod peers;

@@ -1,5 +1,5 @@
-//! What fut's runtime and its recording cost, beside other runtimes, in one run on one machine. `benches/README.md`
-//! says what the tables mean.
+//! The costs of fut's runtime and its recording, compared with other runtimes, in one run on one machine.
+//! `benches/README.md` explains the tables.
 
 mod contenders;
 mod live;

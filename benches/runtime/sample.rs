@@ -106,7 +106,7 @@ fn run(command: &mut Command) -> Result<Output, String> {
     ended.map_err(|error| error.to_string())
 }
 
-/// The line of standard error that says why: the one behind `panicked at`, or the first.
+/// The line of standard error that says why: the one after `panicked at`, or the first.
 fn first_sentence(complaint: &str) -> &str {
     let mut lines = complaint.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or("it said nothing");

@@ -17,7 +17,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// A row that has nothing but a remark behind its name.
+    /// A row with only a remark after its name.
     pub(crate) fn remark(&mut self, name: &str, remark: &str) {
         self.rows.push(vec![format!("{name}: {remark}")]);
     }

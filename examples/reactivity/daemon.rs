@@ -1,4 +1,4 @@
-//! The daemon, in four ways.
+//! The daemon, with four ways of waiting.
 
 use std::{
     io::{self, ErrorKind},
@@ -13,19 +13,19 @@ use crate::table::Latencies;
 fut::events! {
     /// The client is about to send a datagram to the daemon that polls.
     fn sent_msg(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// That daemon has received it.
     fn received_msg(number: u32) => "datagram {number}";
     /// The client is about to send a datagram to the daemon that blocks.
     fn sent_msg_integrated(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// That daemon has received it.
     fn received_msg_integrated(number: u32) => "datagram {number}";
     /// The client is about to send a datagram to the daemon that blocks and is urgent.
     fn sent_msg_urgent(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// That daemon has received it.
     fn received_msg_urgent(number: u32) => "datagram {number}";
     /// The client is about to send a datagram to the daemon that is urgent, in a runtime with a real-time reactor.
     fn sent_msg_realtime(number: u32) => "datagram {number}";
-    /// That daemon has got it.
+    /// That daemon has received it.
     fn received_msg_realtime(number: u32) => "datagram {number}";
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn message(number: u32, stamp: u64) -> [u8; 12] {
     message
 }
 
-/// The daemon's life.
+/// The daemon's main function.
 pub(crate) fn receive(
     way: Way,
     socket: net::UdpSocket,

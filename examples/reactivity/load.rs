@@ -1,4 +1,4 @@
-//! The compute threads, and when the client sends.
+//! The compute threads, and the times at which the client sends.
 
 use std::{
     hint::black_box,
@@ -12,17 +12,17 @@ use std::{
 
 use fut::{Builder, JoinHandle, checkpoint, yield_now};
 
-/// What a thread computes between two safe points: about this much on an idle CPU.
+/// The computation between two safe points: about this time on an idle CPU.
 const UNIT: Duration = Duration::from_micros(10);
 /// Units between two yields: a slice of 1 ms.
 const UNITS: u32 = 100;
 
-/// So many rounds of arithmetic.
+/// A number of rounds of arithmetic.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit(u32);
 
 impl Unit {
-    /// As many rounds as fit into `UNIT` when nobody disturbs.
+    /// As many rounds as fit into `UNIT` on an idle CPU.
     pub(crate) fn calibrate() -> Unit {
         let rounds = 100_000;
         let time = |_| {

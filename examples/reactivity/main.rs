@@ -1,13 +1,13 @@
-//! Figure 3 of the paper as a program: compute threads, and one daemon that waits for datagrams on loopback. How soon
-//! does it react? Four ways, each under the same load:
+//! Figure 3 of the paper as a program: compute threads, and one daemon that waits for datagrams on loopback. Measures
+//! the daemon's reactivity with four ways of waiting, each under the same load:
 //!
-//! - **polling**: the daemon calls without blocking, and yields when there is nothing. It reacts when its turn comes:
-//!   after the slices of all compute threads that are before it.
-//! - **integrated**: the daemon blocks, and the reactor of the runtime waits in the kernel. Readied, it has its turn at
-//!   the next yield of any compute thread.
-//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The LWP of the reactor runs it at once, as
-//!   soon as the kernel lets that LWP have a CPU.
-//! - **… real-time**: the same, and the kernel runs the reactor's LWP ahead of all ordinary ones, if it may.
+//! - **polling**: the daemon makes non-blocking calls, and yields if there is nothing to receive. It reacts at its turn
+//!   in the ready queue: after the slices of all compute threads before it.
+//! - **integrated**: the daemon blocks, and the reactor of the runtime waits in the kernel. When it is ready, it runs
+//!   at the next yield of any compute thread.
+//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The reactor's LWP runs it as soon as the kernel gives
+//!   that LWP a CPU.
+//! - **… real-time**: the same, and the kernel runs the reactor's LWP ahead of all ordinary ones, if this is permitted.
 //!
 //! ```text
 //! cargo run --release --example reactivity -- [MESSAGES] [COMPUTE_THREADS] [LWPS]
@@ -17,7 +17,7 @@
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_urgent received_msg_urgent
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_realtime received_msg_realtime
 //! ```
-//! Datagrams on loopback arrive by a softirq of the sender's CPU, not by an interrupt of a device: so the detection
+//! Datagrams on loopback arrive with a softirq on the sender's CPU, without an interrupt of a device: so the detection
 //! is the sending, or `softirq_entry(vec=3)` (3 is NET_RX).
 
 mod daemon;
@@ -32,7 +32,7 @@ use daemon::Way;
 use load::{Load, intervals};
 use table::Latencies;
 
-/// What one way is run with.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 struct Plan {
     messages: u32,
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let argument =
         |n: usize, default: u32| env::args().nth(n).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (messages, compute_threads, lwps) = (argument(1, 500), argument(2, 20), argument(3, 2));
-    // Under `sigmund record`, from here on; the runtime would do so itself, but the client is a plain thread.
+    // Starts recording under `sigmund record`. The runtime does this, too, but the client is a plain thread.
     let _ = fut::init();
 
     let plan = Plan { messages, compute_threads, lwps, unit: load::Unit::calibrate() };

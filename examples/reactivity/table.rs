@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub(crate) const HEAD: &str = "way                        p50         p90         p99         max  us";
 
-/// In the order in which they came.
+/// In the order of arrival.
 #[derive(Default)]
 pub(crate) struct Latencies(Vec<Duration>);
 

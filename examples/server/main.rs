@@ -1,7 +1,7 @@
-//! A server whose slow requests have a reason: `cargo run --example server`, under `sigmund record`.
+//! A server with occasional slow requests: `cargo run --example server`, under `sigmund record`.
 //!
-//! Requests share a cache behind a lock. Now and then one of them fills it again, and holds the lock meanwhile; the others
-//! wait. docs/questions.md finds that out.
+//! Requests share a cache guarded by a lock. Occasionally one of them refills it, and holds the lock meanwhile; the
+//! others wait. docs/questions.md shows how to find this cause.
 
 mod requests;
 

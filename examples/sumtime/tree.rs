@@ -1,5 +1,5 @@
 //! Sumtime: a complete binary tree of user threads. Each spawns two, joins both, and returns the sum of what they
-//! return; a leaf returns 1. The program that the paper measures its runtime with: full M:N, threads that move.
+//! return; a leaf returns 1. The paper measures its runtime with this program. Full M:N: threads migrate.
 
 use std::{io, sync::LazyLock};
 
@@ -12,7 +12,7 @@ fut::events! {
     fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
 }
 
-/// Names of the two threads at each height. Made once, so that naming a thread allocates nothing.
+/// Names of the two threads at each height, created once, so that naming a thread allocates nothing.
 static NAMES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
     (0..64).map(|height| ["left", "right"].map(|side| format!("{side}/{height}"))).collect()
 });
@@ -46,7 +46,7 @@ fn node(height: u32, work: u32) -> u64 {
     sum
 }
 
-/// Takes time, and returns 1.
+/// Computes for a while, and returns 1.
 fn compute(work: u32) -> u64 {
     let mut x = 1_u64;
     for step in 0..u64::from(work) {

@@ -200,7 +200,7 @@ fn a_program_that_cannot_reach_its_arena_runs_unrecorded_and_says_so_once() {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(folder.path().join("arenas")).unwrap()).unwrap();
     drop(socket);
-    ran_unrecorded(&role("runs", folder.path()).output().unwrap(), "no recorder listens here any more");
+    ran_unrecorded(&role("runs", folder.path()).output().unwrap(), "no recorder listens here now");
 }
 
 #[test]
@@ -444,10 +444,10 @@ fn whoever_connects_and_says_nothing_delays_nobody_and_has_a_bounded_number_of_a
     let kept: Vec<_> = (0..100).map(|_| ask(folder.path())).collect();
     assert_eq!(kept.iter().filter(|(_, memory)| memory.is_some()).count(), 64);
     let refused: Vec<_> = kept.iter().filter(|(answer, _)| answer != "fut-arena 3").collect();
-    assert!(refused.iter().all(|(answer, _)| answer.contains("has 64 arenas already")), "{refused:?}");
+    assert!(refused.iter().all(|(answer, _)| answer.contains("already has 64 arenas")), "{refused:?}");
     let unrecorded = server.unrecorded();
     assert_eq!(unrecorded.processes, 36);
-    assert!(unrecorded.why.unwrap().contains("64 arenas already"));
+    assert!(unrecorded.why.unwrap().contains("already has 64 arenas"));
     let process = start(&mut role("closes everything", folder.path()));
     let mut arenas = Vec::new();
     until("another process records", || {

@@ -160,7 +160,7 @@ fn descriptors_that_nobody_wants_are_closed(socket: &Path) {
     for count in [1, 2, 3, 64, 253] {
         let answer = send_with_descriptors(socket, b"fut-control 1 snapshot\n", count);
         let expected =
-            if count == 1 { "expected a file that is empty" } else { "expected one descriptor at most" };
+            if count == 1 { "expected an empty regular file" } else { "expected one descriptor at most" };
         assert!(answer.contains(expected), "{count}: {answer}");
         let _ = send_with_descriptors(socket, b"fut-control 1 status\n", count);
         // A line that never ends.

@@ -506,6 +506,6 @@ fn making_a_socket_outside_of_a_runtime_panics_with_the_name_of_the_call() {
     ];
     for (name, call) in calls {
         let said = said(call);
-        assert!(said.starts_with(&format!("{name} was called outside of a runtime")), "{said}");
+        assert!(said.starts_with(&format!("{name} was called outside a runtime")), "{said}");
     }
 }

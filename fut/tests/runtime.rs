@@ -274,8 +274,8 @@ fn a_runtime_call_outside_of_a_runtime_panics_with_its_name() {
         let panic = std::panic::catch_unwind(call).unwrap_err();
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     };
-    assert!(said(|| drop(spawn(|| ()))).starts_with("fut::spawn was called outside of a runtime"));
-    assert!(said(|| fut::sleep(Duration::ZERO)).starts_with("fut::sleep was called outside of a runtime"));
+    assert!(said(|| drop(spawn(|| ()))).starts_with("fut::spawn was called outside a runtime"));
+    assert!(said(|| fut::sleep(Duration::ZERO)).starts_with("fut::sleep was called outside a runtime"));
 }
 
 #[test]

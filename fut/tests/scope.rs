@@ -192,7 +192,7 @@ fn a_scope_that_cannot_end_is_told_as_a_deadlock() {
 #[test]
 fn a_scope_outside_of_a_runtime_panics_with_its_name() {
     let panic = catch_unwind(|| scope(|_| ())).unwrap_err();
-    assert!(said(panic).starts_with("fut::scope was called outside of a runtime"));
+    assert!(said(panic).starts_with("fut::scope was called outside a runtime"));
 }
 
 /// A handle that is forgotten keeps nobody waiting, and what its thread panicked with is not lost.

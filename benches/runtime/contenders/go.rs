@@ -34,7 +34,7 @@ pub(super) fn version() -> Option<String> {
     Some(said.trim().trim_start_matches("go").to_string())
 }
 
-/// Goes on as that program; returns only if it cannot.
+/// Replaces this process by that program (`exec`); returns only on failure.
 pub(super) fn exec(scratch: &Path, work: Work, cpus: usize) -> String {
     let error = Command::new(program(scratch)).arg(work.to_string()).arg(cpus.to_string()).exec();
     format!("{}: {error}", program(scratch).display())

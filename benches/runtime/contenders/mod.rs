@@ -1,4 +1,4 @@
-//! Who takes part: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
+//! The contenders: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
 
 mod async_executor;
 mod corosensei;
@@ -15,7 +15,7 @@ use clap::ValueEnum;
 
 use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
 
-/// One that takes part.
+/// A contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
     /// User threads that move between LWPs, as those of the peers do. Not recorded.
@@ -41,7 +41,7 @@ pub(crate) enum Contender {
 pub(crate) enum Role {
     Ours,
     Peer,
-    /// What nobody can beat.
+    /// A lower bound.
     Floor,
 }
 
