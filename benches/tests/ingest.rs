@@ -1,4 +1,4 @@
-//! That every reader reads what it is given, and every figure gets its row. Not what they are.
+//! Checks that every reader reads its input, and every figure has a row; not the values of the figures.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ fn trace_dat(folder: &Path) -> (PathBuf, usize) {
     let trace = folder.join("trace.dat");
     std::fs::write(&trace, unpacked("small-tsc-v7-none.dat.zst")).unwrap();
     let report = String::from_utf8(unpacked("small-tsc-v7-none.report.txt.zst")).unwrap();
-    // Behind the line `cpus=2`, each is an event.
+    // After the line `cpus=2`, each line is an event.
     (trace, report.lines().skip(1).count())
 }
 

@@ -1,8 +1,8 @@
-//! That every contender does its work, and every table gets its figures. Not what they are.
+//! Checks that every contender does its work, and every table has its figures; not their values.
 
 use std::process::Command;
 
-/// What the program prints, in a hurry.
+/// The output of a short run of the program.
 fn printed(arguments: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_runtime"));
     program.args(["--rounds", "1", "--hurry", "100", "--height", "4"]).args(arguments);
@@ -11,7 +11,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The rows of each table that begin with `name` and go on with a figure.
+/// The rows of each table that begin with `name` followed by a figure.
 fn rows<'a>(printed: &'a str, name: &str) -> Vec<Vec<&'a str>> {
     let cells = |line: &'a str| -> Vec<&'a str> {
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
@@ -39,7 +39,7 @@ fn every_contender_has_a_row_in_every_table() {
         assert_eq!(rows(&printed, contender).len(), tables, "{contender}\n{printed}");
     }
     assert!(!printed.contains("LOST"), "{printed}");
-    // Go takes part or says why not.
+    // Go takes part, or its row contains the reason why not.
     let go = rows(&printed, "Go ").len();
     assert!(go == 4 + sumtimes || printed.contains("Go: not installed"), "{printed}");
 }

@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    pub(crate) fn say_sent(self, number: u32) {
+    pub(crate) fn record_sent(self, number: u32) {
         match self {
             Way::Polling => sent_msg(number),
             Way::Integrated => sent_msg_integrated(number),
@@ -72,7 +72,7 @@ impl Way {
         }
     }
 
-    fn say_received(self, number: u32) {
+    fn record_received(self, number: u32) {
         match self {
             Way::Polling => received_msg(number),
             Way::Integrated => received_msg_integrated(number),
@@ -102,7 +102,7 @@ pub(crate) fn receive(
     let mut handle = |datagram: &[u8; 12]| {
         let now = started.elapsed();
         let (number, stamp) = datagram.split_at(4);
-        way.say_received(u32::from_le_bytes(number.try_into().expect("4 bytes")));
+        way.record_received(u32::from_le_bytes(number.try_into().expect("4 bytes")));
         let sent = Duration::from_nanos(u64::from_le_bytes(stamp.try_into().expect("8 bytes")));
         latencies.add(now.saturating_sub(sent));
     };

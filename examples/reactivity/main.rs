@@ -90,7 +90,7 @@ fn measure(plan: Plan, way: Way) -> Result<Latencies, Box<dyn Error>> {
         let socket = net::UdpSocket::bind("127.0.0.1:0")?;
         for (number, interval) in intervals().take(plan.messages as usize).enumerate() {
             thread::sleep(interval);
-            way.say_sent(number as u32);
+            way.record_sent(number as u32);
             let stamp = started.elapsed().as_nanos() as u64;
             socket.send_to(&daemon::message(number as u32, stamp), address)?;
         }

@@ -18,7 +18,7 @@ pub fn ticks() -> u64 {
 /// All earlier instructions complete before any later one begins, including a later read of the clock (`lfence`).
 #[cfg(all(feature = "runtime", not(loom)))]
 #[inline(always)]
-pub(crate) fn wait_for_what_was_before() {
+pub(crate) fn wait_for_earlier_instructions() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction (SSE2).
     unsafe {

@@ -1,4 +1,4 @@
-//! A recording is controlled over its socket: by a client of this crate, and by clients that do not behave.
+//! A recording is controlled over its socket: by a client of this crate, and by misbehaving clients.
 
 use std::{
     fs,
@@ -197,7 +197,7 @@ fn a_silent_client_holds_nobody_up_for_long(socket: &Path) {
     assert!(answer.contains("found 16 bytes without a newline"), "{answer}");
 }
 
-/// Root only: a thread of ours becomes somebody else, and comes back.
+/// Only as root: a thread of this test becomes another user.
 fn another_user_is_refused(socket: &Path) {
     // SAFETY: takes nothing and cannot fail.
     if !needs(unsafe { libc::geteuid() } == 0, "being another user needs root") {
@@ -213,7 +213,7 @@ fn another_user_is_refused(socket: &Path) {
         path
     };
     let path = std::thread::spawn(as_nobody).join().unwrap();
-    // Even if everybody can reach the socket: the kernel says who asks.
+    // Even if all users can reach the socket: the kernel reports the peer's user.
     let runtime = path.parent().unwrap().parent().unwrap().to_path_buf();
     let doors = [runtime.as_path(), path.parent().unwrap(), &path];
     doors.iter().for_each(|door| fs::set_permissions(door, fs::Permissions::from_mode(0o777)).unwrap());
@@ -283,7 +283,7 @@ fn no_descriptor_stays_open() {
     let snapshot = || Process::find(std::process::id()).unwrap().snapshot(&file);
     let refused = snapshot().unwrap_err().to_string();
     assert!(refused.contains("expected an empty regular file"), "{refused}");
-    // The server closes behind its answer.
+    // The server closes the connection after its answer.
     std::thread::sleep(Duration::from_millis(20));
     let before = open();
     (0..50).for_each(|_| _ = snapshot());

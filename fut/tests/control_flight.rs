@@ -1,4 +1,4 @@
-//! A flight recorder gives a snapshot over its socket; a child that it forks has a socket of its own.
+//! A flight recorder writes a snapshot on request over its socket; its forked child has its own socket.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -83,8 +83,8 @@ fn a_child_has_its_own(parent: u32, folder: &Path) {
     assert!(child >= 0);
     if child == 0 {
         drop(parent_writes);
-        // A program that drops root's rights is root's to ask. Without them, this fails, and it keeps its own.
-        // SAFETY: takes numbers.
+        // A program that drops root's rights can only be controlled by root. Without them, this call fails without
+        // effect. SAFETY: takes numbers.
         unsafe { libc::setresuid(65534, 65534, 65534) };
         (0..50_000).for_each(tick);
         child_writes.write_all(b"r").unwrap();

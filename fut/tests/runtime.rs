@@ -239,9 +239,9 @@ fn background_threads_run_when_nothing_else_is_ready() {
     assert!(!MIGRATING || order[0] == "urgent", "{order:?}");
 }
 
-/// Two threads that each hold what the other wants, told by the handler.
+/// Two threads that each hold the lock for which the other waits, as reported to the handler.
 #[test]
-fn a_deadlock_is_told_with_who_waits_for_whom() {
+fn a_deadlock_report_shows_which_thread_waits_for_which() {
     let (tell, told) = mpsc::sync_channel(1);
     let builder = builder().lwps(2).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
     let runtime = builder.build().unwrap();

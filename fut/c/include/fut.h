@@ -111,8 +111,7 @@ static inline void disable_fut_flush(void) {}
 /* The clock of the probes, in ticks. */
 uint64_t fut_getstamp(void);
 
-/* Records the addresses of new code. Call it after dlopen if the program may be killed; a normal end of the program does
-  it, too. */
+/* Records the addresses of newly loaded code: after dlopen, if the program may be killed. A normal end does it, too. */
 void fut_note_modules(void);
 
 /*

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Bytes of a record before its parameters.
-const HEAD_BYTES: usize = 16;
+const RECORD_HEADER_BYTES: usize = 16;
 
 pub(super) fn answer(
     request: &Request,
@@ -71,7 +71,7 @@ fn row(
         name.into(),
         key_name(key).into(),
         (if on { "on" } else { "off" }).into(),
-        (HEAD_BYTES + 8 * fields.len()).into(),
+        (RECORD_HEADER_BYTES + 8 * fields.len()).into(),
         cost.into(),
         in_buffers.into(),
         fields.join(", ").into(),

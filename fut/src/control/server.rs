@@ -122,11 +122,15 @@ fn listen(session: &'static Session) -> io::Result<Started> {
 }
 
 /// A request of a permitted client, and the file passed with it; or the reason why it is invalid.
-type Asked = Result<(Request, Option<File>), String>;
+type ReceivedRequest = Result<(Request, Option<File>), String>;
 
 /// Answers requests until the process ends. It never waits for one client: silent, slow or numerous clients delay the
 /// others only by the time of the answers that are computed before theirs.
-fn serve(listener: UnixListener, file: (u64, u64), answer: impl Fn(Asked) -> Result<Reply, String>) {
+fn serve(
+    listener: UnixListener,
+    file: (u64, u64),
+    answer: impl Fn(ReceivedRequest) -> Result<Reply, String>,
+) {
     // Another process that shares the socket (a child made by a raw `clone`) may accept the connection first.
     let _ = listener.set_nonblocking(true);
     let mut clients: VecDeque<Client> = VecDeque::new();
@@ -144,17 +148,17 @@ fn serve(listener: UnixListener, file: (u64, u64), answer: impl Fn(Asked) -> Res
         }
         for client in mem::take(&mut clients) {
             let unsent = clients.iter().map(Client::unsent).sum();
-            clients.extend(client.go_on(unsent, &answer));
+            clients.extend(client.advance(unsent, &answer));
         }
         match listener.accept() {
             Ok((stream, _)) => {
                 if clients.len() == MOST_CLIENTS {
                     // A regular client has sent its request by now, and was answered.
-                    let oldest = clients.iter().position(Client::is_asking).unwrap_or(0);
-                    clients.remove(oldest).into_iter().for_each(Client::turn_away);
+                    let oldest = clients.iter().position(Client::is_receiving).unwrap_or(0);
+                    clients.remove(oldest).into_iter().for_each(Client::reject);
                 }
                 let unsent = clients.iter().map(Client::unsent).sum();
-                clients.extend(Client::new(stream).and_then(|client| client.go_on(unsent, &answer)));
+                clients.extend(Client::new(stream).and_then(|client| client.advance(unsent, &answer)));
             }
             Err(error) if is_passing(&error) => thread::sleep(NAP),
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
@@ -182,15 +186,15 @@ struct Client {
     file: (u64, u64),
     /// When its time limit ends.
     until: Instant,
-    turn: Turn,
+    phase: Phase,
 }
 
 /// The state of a connection.
-enum Turn {
+enum Phase {
     /// The request is being received.
-    Asks(Incoming),
+    Receiving(Incoming),
     /// The answer is being sent.
-    Takes { answer: Vec<u8>, sent: usize },
+    Sending { answer: Vec<u8>, sent: usize },
 }
 
 impl Client {
@@ -201,34 +205,38 @@ impl Client {
             stream,
             file,
             until: Instant::now() + REQUEST_WITHIN,
-            turn: Turn::Asks(Incoming::default()),
+            phase: Phase::Receiving(Incoming::default()),
         })
     }
 
     fn polled(&self) -> libc::pollfd {
-        let events = if self.is_asking() { libc::POLLIN } else { libc::POLLOUT };
+        let events = if self.is_receiving() { libc::POLLIN } else { libc::POLLOUT };
         polled(self.stream.as_raw_fd(), events)
     }
 
-    fn is_asking(&self) -> bool {
-        matches!(self.turn, Turn::Asks(_))
+    fn is_receiving(&self) -> bool {
+        matches!(self.phase, Phase::Receiving(_))
     }
 
     /// Bytes of its answer that were not sent yet.
     fn unsent(&self) -> usize {
-        if let Turn::Takes { answer, sent } = &self.turn { answer.len() - sent } else { 0 }
+        if let Phase::Sending { answer, sent } = &self.phase { answer.len() - sent } else { 0 }
     }
 
     /// Continues as far as possible without waiting; `None` when the connection is finished. `unsent` is the number of
     /// bytes that other clients have not received yet.
-    fn go_on(mut self, unsent: usize, answer: impl Fn(Asked) -> Result<Reply, String>) -> Option<Client> {
+    fn advance(
+        mut self,
+        unsent: usize,
+        answer: impl Fn(ReceivedRequest) -> Result<Reply, String>,
+    ) -> Option<Client> {
         if wire::identity(self.stream.as_raw_fd()) != Some(self.file) {
             // The program has closed the descriptor, and its number may belong to another file now.
             mem::forget(self);
             return None;
         }
-        if let Turn::Asks(incoming) = &mut self.turn {
-            let asked = may_ask(&self.stream).and_then(|()| incoming.receive(&self.stream));
+        if let Phase::Receiving(incoming) = &mut self.phase {
+            let asked = check_peer(&self.stream).and_then(|()| incoming.receive(&self.stream));
             let asked = match asked {
                 Ok(None) if Instant::now() < self.until => return Some(self),
                 Ok(None) => Err(incoming.too_late()),
@@ -240,7 +248,7 @@ impl Client {
             } else {
                 answer(asked)
             };
-            self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+            self.phase = Phase::Sending { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
             self.until = Instant::now() + ANSWER_WITHIN;
         }
         self.send()
@@ -248,7 +256,7 @@ impl Client {
 
     /// Sends as much as the socket accepts. Errors are ignored: the client has closed the connection.
     fn send(mut self) -> Option<Client> {
-        let Turn::Takes { answer, sent } = &mut self.turn else { return Some(self) };
+        let Phase::Sending { answer, sent } = &mut self.phase else { return Some(self) };
         while *sent < answer.len() {
             match wire::send(&self.stream, &answer[*sent..], None) {
                 Ok(len) => *sent += len,
@@ -265,15 +273,15 @@ impl Client {
     }
 
     /// Rejects this client, to make room for another one.
-    fn turn_away(mut self) {
+    fn reject(mut self) {
         let reply = Err(format!("request: rejected: more than {MOST_CLIENTS} clients at a time"));
-        self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
-        let _ = self.go_on(0, |_| Ok(Reply::default()));
+        self.phase = Phase::Sending { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+        let _ = self.advance(0, |_| Ok(Reply::default()));
     }
 }
 
 /// An error unless the peer is the same user or root.
-fn may_ask(stream: &UnixStream) -> Result<(), String> {
+fn check_peer(stream: &UnixStream) -> Result<(), String> {
     let peer = wire::peer(stream).map_err(|error| format!("cannot read the user of the peer: {error}"))?;
     let own = wire::effective_uid();
     if peer.uid == own || peer.uid == 0 {

@@ -119,7 +119,7 @@ impl ArenaServer {
             let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
             let (sender, new) = channel();
             let unrecorded = Arc::new(Mutex::new(Unrecorded::default()));
-            let giver = Giver {
+            let giver = ArenaListener {
                 geometry,
                 mode,
                 users: [0, own, owner.unwrap_or(own)],
@@ -164,7 +164,7 @@ impl Drop for ArenaServer {
 }
 
 /// The state of the thread.
-struct Giver {
+struct ArenaListener {
     geometry: Geometry,
     mode: Mode,
     /// The users that may connect.
@@ -177,7 +177,7 @@ struct Giver {
     spare: Option<File>,
 }
 
-impl Giver {
+impl ArenaListener {
     /// Answers requests until `stop` is readable.
     fn serve(mut self, listener: &OwnedFd, stop: &OwnedFd) {
         block_signals();

@@ -13,7 +13,7 @@ use super::{
     lwp::{self, Role},
     park::try_here,
     pool::{Priority, Shared},
-    ready::{Bell, Home, OwnBell},
+    ready::{Home, SleepEvent, Wakeup},
     thread::{Birth, ThreadRef},
 };
 
@@ -108,7 +108,7 @@ impl BlockingPool {
         state.lwps += 1;
         let home = state.free_homes.pop();
         drop(state);
-        let home = home.unwrap_or_else(|| Box::leak(Box::new(Home::new(Bell::Own(OwnBell::default())))));
+        let home = home.unwrap_or_else(|| Box::leak(Box::new(Home::new(Wakeup::Own(SleepEvent::default())))));
         let lwp = thread::Builder::new().name("lwp/blocking".into());
         if lwp.spawn(move || serve(shared, home)).is_err() {
             let mut state = self.state();

@@ -51,7 +51,7 @@ impl Deadlock {
     /// inspected twice: a reported state was true of all of them at one moment, between the two inspections.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
         let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
-        let first = look(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
+        let first = inspect(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
         let mut held = HeldThreads::default();
         // A joining thread is not parked: it waits for a thread that is held, or that joins another one. See
         // `may_continue`.
@@ -60,9 +60,11 @@ impl Deadlock {
                 return None;
             }
         }
-        let second = look(shared).filter(|look| look.blocked == first.blocked && nobody_blocks_an_lwp())?;
-        let mut blocked: Vec<BlockedThread> = second.blocked.iter().map(|wait| wait.told(&held)).collect();
-        if blocked.iter().any(|thread| second.goes_on(thread)) {
+        let second =
+            inspect(shared).filter(|look| look.blocked == first.blocked && nobody_blocks_an_lwp())?;
+        let mut blocked: Vec<BlockedThread> =
+            second.blocked.iter().map(|wait| wait.describe(&held)).collect();
+        if blocked.iter().any(|thread| second.may_continue(thread)) {
             return None;
         }
         if held.give_back() == AnyUnparked::Yes {
@@ -92,7 +94,7 @@ impl Deadlock {
 }
 
 /// The threads of a runtime, all of which are blocked.
-struct Look {
+struct Inspection {
     blocked: Vec<Wait>,
     /// Threads of other runtimes.
     elsewhere: HashSet<Thread>,
@@ -116,12 +118,12 @@ enum Block {
     /// Blocked without a deadline, and not for I/O.
     Blocked(Wait),
     /// Of a thread that is not blocked, or that a deadline or event will unpark.
-    GoesOn,
+    NotBlocked,
 }
 
 /// `None` if a thread is not blocked, or will be unparked by a deadline or an outside event.
-fn look(shared: &'static Shared) -> Option<Look> {
-    let mut look = Look { blocked: Vec::new(), elsewhere: HashSet::new() };
+fn inspect(shared: &'static Shared) -> Option<Inspection> {
+    let mut look = Inspection { blocked: Vec::new(), elsewhere: HashSet::new() };
     for block in slab::all() {
         match read(block, shared) {
             Block::Free => {}
@@ -129,7 +131,7 @@ fn look(shared: &'static Shared) -> Option<Look> {
                 look.elsewhere.insert(thread);
             }
             Block::Blocked(wait) => look.blocked.push(wait),
-            Block::GoesOn => return None,
+            Block::NotBlocked => return None,
         }
     }
     Some(look)
@@ -158,15 +160,15 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
             _ if is_left_behind => Block::Free,
             _ if !is_ours => Block::Elsewhere(thread),
             Some(kind) => Block::Blocked(Wait { block, thread, kind, address }),
-            None => Block::GoesOn,
+            None => Block::NotBlocked,
         };
     }
-    Block::GoesOn
+    Block::NotBlocked
 }
 
 impl Wait {
     /// For a thread that is held, or that joins another one.
-    fn told(&self, held: &HeldThreads) -> BlockedThread {
+    fn describe(&self, held: &HeldThreads) -> BlockedThread {
         let Wait { block, thread, kind, address } = *self;
         let holder = if held.threads.contains(&block) {
             // SAFETY: it is parked and held, so it stays blocked, and its stack keeps borrowing what it waits for.
@@ -178,9 +180,9 @@ impl Wait {
     }
 }
 
-impl Look {
+impl Inspection {
     /// Whether the thread waits for one of another runtime, whose state is unknown here.
-    fn goes_on(&self, blocked: &BlockedThread) -> bool {
+    fn may_continue(&self, blocked: &BlockedThread) -> bool {
         blocked.holder.is_some_and(|holder| self.elsewhere.contains(&holder))
     }
 }
@@ -264,7 +266,7 @@ impl fmt::Display for Deadlock {
 }
 
 /// The default handler: prints the report to stderr.
-pub(super) fn say(deadlock: &Deadlock) {
+pub(super) fn print_report(deadlock: &Deadlock) {
     // Several lines; the names in them are escaped. An error of stderr is ignored.
     let _ = std::io::stderr().write_all(format!("fut: deadlock: {deadlock}").as_bytes());
 }

@@ -19,7 +19,7 @@ use super::{
     discard::discard,
     lwp::{self, Choice, LwpThread, Stealable},
     reactor::Reactor,
-    ready::{Bell, Fences, Home, Idle, SharedQueue},
+    ready::{Fences, Home, Idle, SharedQueue, Wakeup},
     stack::{StackPool, overflow},
 };
 use crate::session;
@@ -68,7 +68,7 @@ pub(super) struct Shared {
     pub(super) stealable: Box<[Stealable]>,
     /// The home of each worker.
     pub(super) homes: Box<[Home]>,
-    pub(super) desks: Box<[lwp::Desk]>,
+    pub(super) worker_status: Box<[lwp::WorkerStatus]>,
     pub(super) any: SharedQueue,
     pub(super) urgent: SharedQueue,
     pub(super) background: SharedQueue,
@@ -172,7 +172,7 @@ impl Runtime {
             is_migrating: false,
             quantum: None,
             realtime_reactor: false,
-            on_deadlock: Some(Arc::new(deadlock::say)),
+            on_deadlock: Some(Arc::new(deadlock::print_report)),
         }
     }
 
@@ -317,8 +317,8 @@ impl RuntimeBuilder {
             policy: self.policy,
             is_pinned: !self.is_migrating || self.policy == Policy::Affinity,
             stealable,
-            homes: (0..lwps).map(|number| Home::new(Bell::Worker(number))).collect(),
-            desks: (0..lwps).map(|_| lwp::Desk::default()).collect(),
+            homes: (0..lwps).map(|number| Home::new(Wakeup::Worker(number))).collect(),
+            worker_status: (0..lwps).map(|_| lwp::WorkerStatus::default()).collect(),
             any: SharedQueue::default(),
             urgent: SharedQueue::default(),
             background: SharedQueue::default(),

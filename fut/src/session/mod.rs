@@ -113,7 +113,7 @@ pub fn init() -> Init {
     match start(Path::new(&dir)) {
         Ok(()) => Init::Recording,
         Err(error) => {
-            unrecorded::say_once(&error);
+            unrecorded::report_once(&error);
             Init::Failed(error)
         }
     }

@@ -60,7 +60,7 @@ mod recorded {
     fn record_acquired(lock: *const (), kind: u8) {
         // Otherwise the clock may be read while the instruction that takes the lock still waits for its cache line,
         // which the previous holder still has.
-        clock::wait_for_what_was_before();
+        clock::wait_for_earlier_instructions();
         probe::record(Acquire::event(), (lock, kind));
     }
 }

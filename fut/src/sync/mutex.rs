@@ -67,7 +67,7 @@ const WAKING: u32 = 1 << 2;
 /// ```
 pub struct Mutex<T: ?Sized> {
     /// The word, and the waiters.
-    queue: SpinLock<WaitList<Turn>>,
+    queue: SpinLock<WaitList<WaiterState>>,
     /// Id of the user thread that holds it, for reports; 0 if it is not held, or not by a user thread. std's atomic
     /// also under loom: the protocol does not depend on it.
     holder: AtomicU64,
@@ -76,7 +76,7 @@ pub struct Mutex<T: ?Sized> {
 
 /// The state of a waiter in the queue.
 #[derive(Debug)]
-enum Turn {
+enum WaiterState {
     /// It has not been woken yet.
     First,
     /// It was woken, and another thread took the mutex first.
@@ -213,7 +213,7 @@ impl<T: ?Sized> Mutex<T> {
     /// `false` at the deadline.
     #[cold]
     fn lock_contended(&self, deadline: Option<Instant>, call: &'static str) -> bool {
-        let waiter = Waiter::new(here(call), Turn::First);
+        let waiter = Waiter::new(here(call), WaiterState::First);
         if self.take_or_queue(&waiter) {
             return true;
         }
@@ -236,7 +236,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Rule 1: takes the mutex if it is free; otherwise enters the waiter into the queue.
-    fn take_or_queue(&self, waiter: &Waiter<Turn>) -> bool {
+    fn take_or_queue(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         if self.take_or_set(QUEUED, 0) {
             return true;
@@ -247,14 +247,14 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Rule 3: the same for a waiter that was woken.
-    fn take_or_queue_in_front(&self, waiter: &Waiter<Turn>) -> bool {
+    fn take_or_queue_in_front(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         if self.take_or_set(QUEUED, WAKING) {
             return true;
         }
         // SAFETY: as in `take_or_queue`.
         unsafe { queue.push_front(waiter) };
-        *queue.payload(waiter) = Turn::Overtaken;
+        *queue.payload(waiter) = WaiterState::Overtaken;
         false
     }
 
@@ -274,7 +274,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Removes a waiter at its deadline; `false` if it was answered meanwhile.
-    fn leave_queue(&self, waiter: &Waiter<Turn>) -> bool {
+    fn leave_queue(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);
         if left && queue.is_empty() {
@@ -305,7 +305,7 @@ impl<T: ?Sized> Mutex<T> {
         let mut queue = self.queue.lock();
         let next = match queue.front() {
             // Rule 4.
-            Some(Turn::Overtaken) => {
+            Some(WaiterState::Overtaken) => {
                 let next = queue.pop_front(Answer::Granted);
                 self.queue
                     .word
@@ -313,7 +313,7 @@ impl<T: ?Sized> Mutex<T> {
                 next
             }
             // Rule 2.
-            Some(Turn::First) => {
+            Some(WaiterState::First) => {
                 let next = queue.pop_front(Answer::TryAgain);
                 // Release: as in `unlock`.
                 self.queue

@@ -25,7 +25,7 @@ use super::{
 
 /// The meaning of an event for the merge, by its declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum EventMeaning {
     Plain,
     UserSwitch,
     ThreadNew,
@@ -35,16 +35,16 @@ enum Role {
     Lock,
 }
 
-impl Role {
-    fn of(name: &str) -> Role {
+impl EventMeaning {
+    fn of(name: &str) -> EventMeaning {
         match name {
-            names::USER_CONTEXT_SWITCH => Role::UserSwitch,
-            "USER_THREAD_NEW" => Role::ThreadNew,
-            "USER_THREAD_READY" => Role::ThreadReady,
-            "LWP_ATTACH" => Role::LwpAttach,
-            "LWP_DETACH" => Role::LwpDetach,
-            names::LOCK_ACQUIRE | names::LOCK_RELEASE => Role::Lock,
-            _ => Role::Plain,
+            names::USER_CONTEXT_SWITCH => EventMeaning::UserSwitch,
+            "USER_THREAD_NEW" => EventMeaning::ThreadNew,
+            "USER_THREAD_READY" => EventMeaning::ThreadReady,
+            "LWP_ATTACH" => EventMeaning::LwpAttach,
+            "LWP_DETACH" => EventMeaning::LwpDetach,
+            names::LOCK_ACQUIRE | names::LOCK_RELEASE => EventMeaning::Lock,
+            _ => EventMeaning::Plain,
         }
     }
 
@@ -52,7 +52,7 @@ impl Role {
         let word = |index| record.word(index);
         let thread = word(0).and_then(Thread::from_switch);
         match self {
-            Role::UserSwitch => Effect::UserSwitch {
+            EventMeaning::UserSwitch => Effect::UserSwitch {
                 next: thread,
                 reason: LeaveReason::from_number(word(1).unwrap_or(0)),
                 wait: Wait {
@@ -61,27 +61,27 @@ impl Role {
                     on: word(2).filter(|on| *on != 0),
                 },
             },
-            Role::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
-            Role::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
-            Role::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
-            Role::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
-            Role::Plain | Role::Lock => Effect::None,
+            EventMeaning::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
+            EventMeaning::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
+            EventMeaning::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
+            EventMeaning::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
+            EventMeaning::Plain | EventMeaning::Lock => Effect::None,
         }
     }
 }
 
 /// The declared events, shared by all streams, because there may be many of both.
 #[derive(Debug)]
-struct Kinds {
-    declared: Vec<(Role, EventType)>,
+struct DeclaredEvents {
+    declared: Vec<(EventMeaning, EventType)>,
     of_code: HashMap<u32, u32>,
 }
 
-impl Kinds {
-    fn of(declarations: &[Declaration]) -> Kinds {
-        let kind = |d: &Declaration| (Role::of(&d.event.name), d.event.clone());
+impl DeclaredEvents {
+    fn of(declarations: &[Declaration]) -> DeclaredEvents {
+        let kind = |d: &Declaration| (EventMeaning::of(&d.event.name), d.event.clone());
         let codes = declarations.iter().zip(0..).filter_map(|(d, index)| Some((d.event.code?, index)));
-        Kinds { declared: declarations.iter().map(kind).collect(), of_code: codes.collect() }
+        DeclaredEvents { declared: declarations.iter().map(kind).collect(), of_code: codes.collect() }
     }
 }
 
@@ -89,13 +89,13 @@ impl Kinds {
 #[derive(Debug)]
 pub struct UserStream {
     packets: LwpPackets,
-    kinds: Arc<Kinds>,
+    kinds: Arc<DeclaredEvents>,
     next_packet: usize,
     /// Packets to which `queue` refers, each with the number of its entries in the queue; the first has the number
     /// `first_loaded`.
     loaded: VecDeque<(Packet, usize)>,
     first_loaded: u32,
-    queue: VecDeque<Entry>,
+    queue: VecDeque<QueuedRecord>,
     /// Entries of the newest packet, held back until the next packet was read.
     newest: usize,
     /// The tick of the last event, and the number of events with an earlier tick than their predecessor.
@@ -112,14 +112,14 @@ const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
 
 /// Records of a packet with a tick beyond that: their number, and the offset and tick of the first.
 #[derive(Clone, Copy, Debug, Default)]
-struct Far {
+struct FarRecords {
     count: u64,
     first: Option<(u32, Ticks)>,
 }
 
 /// A record in the queue.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueuedRecord {
     tick: Ticks,
     packet: u32,
     offset: u32,
@@ -143,13 +143,13 @@ impl UserTrace {
 
     /// A stream for each LWP.
     pub fn streams(&self) -> Vec<UserStream> {
-        let kinds = Arc::new(Kinds::of(self.declarations()));
+        let kinds = Arc::new(DeclaredEvents::of(self.declarations()));
         self.lwps().iter().map(|lwp| UserStream::new(lwp.clone(), Arc::clone(&kinds))).collect()
     }
 }
 
 impl UserStream {
-    fn new(packets: LwpPackets, kinds: Arc<Kinds>) -> UserStream {
+    fn new(packets: LwpPackets, kinds: Arc<DeclaredEvents>) -> UserStream {
         UserStream {
             packets,
             kinds,
@@ -190,7 +190,7 @@ impl UserStream {
         let mut records = packet.records();
         let (mut offset, before) = (0, self.queue.len());
         let mut sorted = true;
-        let mut far = Far::default();
+        let mut far = FarRecords::default();
         for record in records.by_ref() {
             let length = (RECORD_HEAD_LEN + 8 * usize::from(record.head.words)) as u32;
             if record.tick > LAST_TICK {
@@ -200,7 +200,7 @@ impl UserStream {
                 continue;
             }
             sorted &= self.queue.back().is_none_or(|last| last.tick <= record.tick);
-            self.queue.push_back(Entry { tick: record.tick, packet: number, offset });
+            self.queue.push_back(QueuedRecord { tick: record.tick, packet: number, offset });
             offset += length;
         }
         if let Some((at, tick)) = far.first {
@@ -351,7 +351,7 @@ impl UserStream {
         }
     }
 
-    fn fill(&self, event: &mut Event, entry: Entry) {
+    fn fill(&self, event: &mut Event, entry: QueuedRecord) {
         let (packet, _) = &self.loaded[(entry.packet - self.first_loaded) as usize];
         let Some(record) = Records::of(packet.payload_from(entry.offset as usize)).next() else { return };
         event.tick = entry.tick;
@@ -371,7 +371,9 @@ impl UserStream {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
                 record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
-                if let (Role::Lock, Some(kind)) = (role, record.word(1).and_then(WaitKind::from_number)) {
+                if let (EventMeaning::Lock, Some(kind)) =
+                    (role, record.word(1).and_then(WaitKind::from_number))
+                {
                     event.params.name(1, kind.name());
                 }
             }

@@ -1,4 +1,4 @@
-//! Plain threads: what need not wait works, and what must panics with its name.
+//! Plain threads: calls that need not wait work, and those that must wait panic with their names.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

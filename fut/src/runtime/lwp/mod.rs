@@ -21,7 +21,8 @@ use super::{
     ready::{Home, Woke},
     stack::{Stack, StackCache},
     thread::{
-        Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache,
+        Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, record_ready, slab,
+        slab::BlockCache,
     },
 };
 use crate::{scheduler, session};
@@ -62,7 +63,7 @@ pub(super) struct Lwp {
 /// State of a worker that the reactor and its quanta read and set.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Desk {
+pub(super) struct WorkerStatus {
     /// A request: the mounted thread shall leave at its next safe point.
     pub(super) preempt: AtomicBool,
     /// Number of dispatches: unchanged as long as the same thread is mounted.
@@ -75,7 +76,7 @@ pub(super) fn work(shared: &'static Shared, choice: Choice) -> Stays {
     let number = choice.number();
     let lwp = Lwp::new(shared, Role::Worker(number), &shared.homes[number], Some(choice));
     let lwp = Entered::new(&lwp);
-    shared.desks[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
+    shared.worker_status[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
     while let Some(thread) = lwp.wait_for_thread(number) {
         lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
@@ -238,9 +239,9 @@ impl Lwp {
         if let Role::Worker(number) = self.role
             && self.shared.has_quanta
         {
-            let desk = &self.shared.desks[number];
-            desk.dispatches.store(desk.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            desk.preempt.store(false, Ordering::Relaxed);
+            let status = &self.shared.worker_status[number];
+            status.dispatches.store(status.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            status.preempt.store(false, Ordering::Relaxed);
         }
         scheduler::switch(Some(next.id()), left.reason, left.on, left.blocked_for);
     }
@@ -283,7 +284,7 @@ impl Lwp {
     }
 
     fn make_ready(&self, thread: ThreadRef) {
-        say_ready(thread);
+        record_ready(thread);
         self.queue(thread);
     }
 
@@ -333,7 +334,7 @@ pub(super) fn mounted() -> Option<ThreadRef> {
 #[inline]
 pub(super) fn is_preempted() -> bool {
     current::with(|lwp| match lwp.role {
-        Role::Worker(number) => lwp.shared.desks[number].preempt.load(Ordering::Relaxed),
+        Role::Worker(number) => lwp.shared.worker_status[number].preempt.load(Ordering::Relaxed),
         Role::Reactor => lwp.shared.reactor.is_slice_over(),
         Role::Blocking => false,
     })
@@ -347,7 +348,7 @@ pub(super) fn may_block() -> bool {
 
 /// Makes a blocked thread ready.
 pub(super) fn make_ready(thread: ThreadRef) {
-    say_ready(thread);
+    record_ready(thread);
     let shared = thread.shared();
     // Read first: once the thread is in a queue, it may run and end.
     let wants_reactor = thread.priority() == Priority::Urgent && thread.home().is_none();
@@ -374,7 +375,7 @@ pub(super) fn hand_over(waiter: ThreadRef) {
         let takes_it = lwp.is_worker() && waiter.priority() == Priority::Normal && may_come;
         let ours = std::ptr::eq(lwp.shared, waiter.shared()) && takes_it;
         if ours {
-            say_ready(waiter);
+            record_ready(waiter);
             lwp.handed_over.set(Some(waiter));
         }
         ours

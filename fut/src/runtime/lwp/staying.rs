@@ -28,7 +28,7 @@ pub(in crate::runtime) enum Stays {
 pub(in crate::runtime) struct LwpThread {
     thread: thread::JoinHandle<()>,
     /// In a mutex only to make the type `Sync`; only `join` uses it.
-    carries_nobody: Mutex<mpsc::Receiver<Stays>>,
+    stopped: Mutex<mpsc::Receiver<Stays>>,
 }
 
 impl LwpThread {
@@ -38,18 +38,18 @@ impl LwpThread {
         name: String,
         body: impl FnOnce() -> Stays + Send + 'static,
     ) -> io::Result<LwpThread> {
-        let (tell, carries_nobody) = mpsc::sync_channel(1);
+        let (sender, stopped) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name).spawn(move || {
             let stays = body();
             // The receiver is gone if the runtime could not be built.
-            let _ = tell.send(stays);
+            let _ = sender.send(stays);
             if stays == Stays::Yes {
                 loop {
                     thread::park();
                 }
             }
         })?;
-        Ok(LwpThread { thread, carries_nobody: Mutex::new(carries_nobody) })
+        Ok(LwpThread { thread, stopped: Mutex::new(stopped) })
     }
 
     /// Whether this is the calling thread.
@@ -60,8 +60,8 @@ impl LwpThread {
     /// Waits until it has ended, or is known never to end.
     pub(in crate::runtime) fn join(self) {
         // An LWP does not panic: panics of user threads are caught. If it did nevertheless, its threads would be lost.
-        let carries_nobody = self.carries_nobody.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if carries_nobody.recv() != Ok(Stays::Yes) {
+        let stopped = self.stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if stopped.recv() != Ok(Stays::Yes) {
             discard(self.thread.join());
         }
     }

@@ -21,7 +21,7 @@ use std::{cell::Cell, ptr};
 use super::{Lwp, Role};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
-    ready::{Bell, Home, OwnQueues, Owner, Thief},
+    ready::{Home, OwnQueues, Owner, Thief, Wakeup},
     thread::{ThreadRef, UserThread, prefetch},
 };
 
@@ -335,10 +335,10 @@ impl Shared {
     /// Puts a ready thread into the inbox of the LWP to which it is pinned, and wakes that LWP.
     fn send_home(&'static self, home: &'static Home, thread: ThreadRef) {
         home.inbox.push(thread);
-        match &home.bell {
-            Bell::Worker(number) => self.idle.wake(*number),
-            Bell::Reactor => self.reactor.notice_urgent(),
-            Bell::Own(bell) => bell.ring(),
+        match &home.wakeup {
+            Wakeup::Worker(number) => self.idle.wake(*number),
+            Wakeup::Reactor => self.reactor.notice_urgent(),
+            Wakeup::Own(wakeup) => wakeup.signal(),
         }
     }
 

@@ -41,7 +41,7 @@ use super::{
     carried::Carries,
     lwp::{self, LwpThread, Role, Stays},
     pool::Shared,
-    ready::{Bell, Home},
+    ready::{Home, Wakeup},
     thread::ThreadRef,
 };
 use quanta::Quanta;
@@ -85,7 +85,7 @@ impl Reactor {
         Ok(Reactor {
             poller: Mutex::new(Some(Arc::new(poller))),
             thread: Mutex::default(),
-            home: Home::new(Bell::Reactor),
+            home: Home::new(Wakeup::Reactor),
             timers: Timers::default(),
             sources: RegisteredFds::default(),
             quantum,
@@ -153,7 +153,7 @@ impl Reactor {
         if let Some(answer) = &self.realtime {
             let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
         }
-        let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
+        let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.worker_status));
         while !self.is_shut_down() {
             for event in events.iter() {
                 self.sources.unpark(event);

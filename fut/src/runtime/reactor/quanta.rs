@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::runtime::lwp::Desk;
+use crate::runtime::lwp::WorkerStatus;
 
 pub(super) struct Quanta<'a> {
     quantum: Duration,
@@ -15,16 +15,17 @@ pub(super) struct Quanta<'a> {
 }
 
 struct Worker<'a> {
-    desk: &'a Desk,
+    status: &'a WorkerStatus,
     /// Its number of dispatches at the last check, and when that number was first seen.
     dispatches: u64,
     since: Instant,
 }
 
 impl<'a> Quanta<'a> {
-    pub(super) fn new(quantum: Duration, desks: &'a [Desk]) -> Quanta<'a> {
+    pub(super) fn new(quantum: Duration, worker_status: &'a [WorkerStatus]) -> Quanta<'a> {
         let now = Instant::now();
-        let workers = desks.iter().map(|desk| Worker { desk, dispatches: 0, since: now }).collect();
+        let workers =
+            worker_status.iter().map(|status| Worker { status, dispatches: 0, since: now }).collect();
         Quanta { quantum, next: now, workers }
     }
 
@@ -34,11 +35,11 @@ impl<'a> Quanta<'a> {
             return self.next;
         }
         for worker in &mut self.workers {
-            let dispatches = worker.desk.dispatches.load(Ordering::Relaxed);
+            let dispatches = worker.status.dispatches.load(Ordering::Relaxed);
             if dispatches != worker.dispatches {
                 (worker.dispatches, worker.since) = (dispatches, now);
             } else if now - worker.since >= self.quantum {
-                worker.desk.preempt.store(true, Ordering::Relaxed);
+                worker.status.preempt.store(true, Ordering::Relaxed);
             }
         }
         self.next = now + self.quantum / 2;

@@ -10,43 +10,43 @@ use crate::runtime::thread::ThreadRef;
 pub(in crate::runtime) struct Home {
     /// Ready threads. Other threads push, the LWP pops.
     pub(in crate::runtime) inbox: SharedQueue,
-    pub(in crate::runtime) bell: Bell,
+    pub(in crate::runtime) wakeup: Wakeup,
 }
 
 /// How to wake the LWP after a push to its inbox.
-pub(in crate::runtime) enum Bell {
+pub(in crate::runtime) enum Wakeup {
     /// It is the worker with this number, and sleeps in [`Idle`](super::Idle).
     Worker(usize),
     /// It is the reactor, and sleeps in the kernel.
     Reactor,
     /// It is an LWP for blocking calls, and sleeps here while its call is blocked on a primitive of this crate.
-    Own(OwnBell),
+    Own(SleepEvent),
 }
 
-/// See [`Bell::Own`].
+/// See [`Wakeup::Own`].
 #[derive(Default)]
-pub(in crate::runtime) struct OwnBell {
-    rung: Mutex<bool>,
-    rings: Condvar,
+pub(in crate::runtime) struct SleepEvent {
+    signalled: Mutex<bool>,
+    wakes: Condvar,
 }
 
-impl OwnBell {
-    pub(in crate::runtime) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.rings.notify_one();
+impl SleepEvent {
+    pub(in crate::runtime) fn signal(&self) {
+        *self.signalled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wakes.notify_one();
     }
 
     fn wait(&self) {
-        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        while !std::mem::take(&mut *rung) {
-            rung = self.rings.wait(rung).unwrap_or_else(PoisonError::into_inner);
+        let mut signalled = self.signalled.lock().unwrap_or_else(PoisonError::into_inner);
+        while !std::mem::take(&mut *signalled) {
+            signalled = self.wakes.wait(signalled).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Home {
-    pub(in crate::runtime) fn new(bell: Bell) -> Home {
-        Home { inbox: SharedQueue::default(), bell }
+    pub(in crate::runtime) fn new(wakeup: Wakeup) -> Home {
+        Home { inbox: SharedQueue::default(), wakeup }
     }
 
     /// Called by its LWP, which is not a worker: waits for the next thread.
@@ -56,9 +56,9 @@ impl Home {
             if let Some(thread) = self.inbox.pop() {
                 return thread;
             }
-            match &self.bell {
-                Bell::Own(bell) => bell.wait(),
-                Bell::Worker(_) | Bell::Reactor => unreachable!("only LWPs for blocking calls wait here"),
+            match &self.wakeup {
+                Wakeup::Own(wakeup) => wakeup.wait(),
+                Wakeup::Worker(_) | Wakeup::Reactor => unreachable!("only LWPs for blocking calls wait here"),
             }
         }
     }

@@ -35,13 +35,13 @@ pub(in crate::runtime) struct Idle {
     asleep: AtomicUsize,
     searching: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
-    seats: Box<[Seat]>,
+    slots: Box<[SleepSlot]>,
     fences: Fences,
 }
 
 /// The sleep state of one LWP.
 #[derive(Debug)]
-struct Seat {
+struct SleepSlot {
     /// The LWP is in `sleepers`.
     taken: AtomicBool,
     woken: Mutex<Option<Woke>>,
@@ -62,12 +62,13 @@ pub(in crate::runtime) enum Woke {
 
 impl Idle {
     pub(in crate::runtime) fn new(lwps: usize, fences: Fences) -> Idle {
-        let seat = |_| Seat { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
+        let slot =
+            |_| SleepSlot { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::new()),
-            seats: (0..lwps).map(seat).collect(),
+            slots: (0..lwps).map(slot).collect(),
             fences,
         }
     }
@@ -85,7 +86,7 @@ impl Idle {
     #[inline]
     pub(in crate::runtime) fn wake(&self, lwp: usize) {
         self.fences.light();
-        if self.seats[lwp].taken.load(Ordering::Relaxed) {
+        if self.slots[lwp].taken.load(Ordering::Relaxed) {
             self.wake_slowly(Some(lwp), Woke::Own);
         }
     }
@@ -93,7 +94,7 @@ impl Idle {
     /// Wakes all LWPs, to check for work and shutdown.
     pub(in crate::runtime) fn wake_all(&self) {
         fence(Ordering::SeqCst);
-        for lwp in 0..self.seats.len() {
+        for lwp in 0..self.slots.len() {
             self.wake_slowly(Some(lwp), Woke::Search);
         }
     }
@@ -108,15 +109,15 @@ impl Idle {
         let Some(place) = place else { return };
         let lwp = sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        let seat = &self.seats[lwp];
-        seat.taken.store(false, Ordering::Relaxed);
+        let slot = &self.slots[lwp];
+        slot.taken.store(false, Ordering::Relaxed);
         if why == Woke::Search {
             // Rule 4.
             self.searching.fetch_add(1, Ordering::Relaxed);
         }
         drop(sleepers);
-        *seat.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-        seat.wakes.notify_one();
+        *slot.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        slot.wakes.notify_one();
     }
 
     /// The LWP has no work and begins to search.
@@ -155,11 +156,11 @@ impl Idle {
         is_work: impl Fn() -> bool,
         patience: Option<std::time::Duration>,
     ) -> Woke {
-        let seat = &self.seats[lwp];
+        let slot = &self.slots[lwp];
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
-        seat.taken.store(true, Ordering::Relaxed);
-        let all_asleep = sleepers.len() == self.seats.len();
+        slot.taken.store(true, Ordering::Relaxed);
+        let all_asleep = sleepers.len() == self.slots.len();
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
         drop(sleepers);
         self.searching.fetch_sub(1, Ordering::Relaxed);
@@ -170,7 +171,7 @@ impl Idle {
             self.searching.fetch_add(1, Ordering::Relaxed);
             return Woke::Search;
         }
-        let mut woken = seat.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = slot.woken.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(why) = woken.take() {
                 if why == Woke::Own && sees_work {
@@ -181,12 +182,12 @@ impl Idle {
                 return why;
             }
             let Some(patience) = patience.filter(|_| all_asleep) else {
-                woken = seat.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
+                woken = slot.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            woken = seat.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
+            woken = slot.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
             if woken.is_none()
-                && self.asleep.load(Ordering::Relaxed) == self.seats.len()
+                && self.asleep.load(Ordering::Relaxed) == self.slots.len()
                 && self.leave_list(lwp)
             {
                 self.searching.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +202,7 @@ impl Idle {
         let Some(place) = sleepers.iter().position(|sleeper| *sleeper == lwp) else { return false };
         sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        self.seats[lwp].taken.store(false, Ordering::Relaxed);
+        self.slots[lwp].taken.store(false, Ordering::Relaxed);
         true
     }
 

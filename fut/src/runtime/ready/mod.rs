@@ -7,7 +7,7 @@ mod own_queues;
 mod shared_queue;
 
 pub(super) use deque::{Owner, Thief};
-pub(super) use home::{Bell, Home, OwnBell};
+pub(super) use home::{Home, SleepEvent, Wakeup};
 pub(super) use idle::{Fences, Idle, Woke};
 pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

@@ -523,7 +523,7 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
 }
 
 /// Records that `thread` is ready, before any other LWP can dispatch it.
-pub(super) fn say_ready(thread: ThreadRef) {
+pub(super) fn record_ready(thread: ThreadRef) {
     thread.set_doing(Doing::Ready);
     scheduler::thread_ready(thread.id());
 }

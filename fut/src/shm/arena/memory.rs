@@ -17,7 +17,9 @@ use std::{
 use rustix::fs::{FallocateFlags, SealFlags, fallocate};
 use sigmund_model::Pid;
 
-use super::{Arena, ArenaError, Geometry, Head, MAGIC, Mode, RINGS_START, STATES_START, VERSION, head_of};
+use super::{
+    Arena, ArenaError, ArenaHeader, Geometry, MAGIC, Mode, RINGS_START, STATES_START, VERSION, header_of,
+};
 use crate::shm::mapping::Mapping;
 
 /// Name of the memory in `/proc/PID/maps`.
@@ -60,7 +62,7 @@ impl Arena {
             return Ok(arena);
         }
         // Acquire: as in `is_published`.
-        let magic = arena.head().magic.load(Ordering::Acquire);
+        let magic = arena.header().magic.load(Ordering::Acquire);
         Err(foreign(path, "\"FUTARENA\"", format!("{magic:#x}")))
     }
 
@@ -119,10 +121,10 @@ impl Arena {
             ));
         }
         let (geometry, mode) = {
-            let head = Mapping::new(file, STATES_START).map_err(io_error)?;
-            let head = head_of(&head);
+            let mapping = Mapping::new(file, STATES_START).map_err(io_error)?;
+            let header = header_of(&mapping);
             // Acquire: pairs with the Release in `describe`.
-            let version = head.version.load(Ordering::Acquire);
+            let version = header.version.load(Ordering::Acquire);
             if version != VERSION {
                 return Err(foreign(
                     path,
@@ -130,12 +132,12 @@ impl Arena {
                     format!("version {version}"),
                 ));
             }
-            let mode = head.mode.load(Ordering::Relaxed);
+            let mode = header.mode.load(Ordering::Relaxed);
             let mode =
                 Mode::from_number(mode).ok_or_else(|| foreign(path, "mode 0 or 1", mode.to_string()))?;
             let geometry = Geometry {
-                packets: head.packets.load(Ordering::Relaxed),
-                rings: head.rings.load(Ordering::Relaxed),
+                packets: header.packets.load(Ordering::Relaxed),
+                rings: header.rings.load(Ordering::Relaxed),
             };
             (geometry, mode)
         };
@@ -168,30 +170,30 @@ impl Arena {
 
     /// Fills in the header.
     fn describe(&self) {
-        let head: &Head = self.head();
-        head.packets.store(self.geometry.packets, Ordering::Relaxed);
-        head.rings.store(self.geometry.rings, Ordering::Relaxed);
-        head.mode.store(self.mode.to_number(), Ordering::Relaxed);
+        let header: &ArenaHeader = self.header();
+        header.packets.store(self.geometry.packets, Ordering::Relaxed);
+        header.rings.store(self.geometry.rings, Ordering::Relaxed);
+        header.mode.store(self.mode.to_number(), Ordering::Relaxed);
         // Release: pairs with the Acquire in `of_file`.
-        head.version.store(VERSION, Ordering::Release);
+        header.version.store(VERSION, Ordering::Release);
     }
 
     /// Publishes the arena as complete, and the process to which it belongs.
     pub(crate) fn publish(&self, pid: Pid) {
         self.pid.store(pid.0, Ordering::Relaxed);
         self.published.store(true, Ordering::Relaxed);
-        self.head().pid.store(pid.0, Ordering::Relaxed);
+        self.header().pid.store(pid.0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_published`; the header and the first metadata are complete if the
         // magic is seen.
-        self.head().magic.store(MAGIC, Ordering::Release);
+        self.header().magic.store(MAGIC, Ordering::Release);
     }
 
     /// Whether the process has published it. From then on [`pid`](Arena::pid) is the number that the process stored.
     pub(crate) fn is_published(&self) -> bool {
         // Acquire: pairs with the Release in `publish`.
-        let published = self.head().magic.load(Ordering::Acquire) == MAGIC;
+        let published = self.header().magic.load(Ordering::Acquire) == MAGIC;
         if published && !self.published.swap(true, Ordering::Relaxed) {
-            self.pid.store(self.head().pid.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.pid.store(self.header().pid.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         published
     }

@@ -44,7 +44,7 @@ const METADATA_START: usize = STATES_START + 4 * MAX_RINGS as usize;
 const RINGS_START: usize = 1 << 20;
 
 #[repr(C)]
-struct Head {
+struct ArenaHeader {
     magic: AtomicU64,
     version: AtomicU32,
     pid: AtomicU32,
@@ -58,7 +58,7 @@ struct Head {
     /// 0 for `Mode::Discard`, 1 for `Mode::Overwrite`.
     mode: AtomicU32,
     /// 1 when a child of the process has reported that it is not recorded.
-    told: AtomicU32,
+    child_reported: AtomicU32,
     overwritten_lwps: AtomicU64,
     overwritten_packets: AtomicU64,
     overwritten_bytes: AtomicU64,
@@ -95,8 +95,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    fn head(&self) -> &Head {
-        head_of(&self.mapping)
+    fn header(&self) -> &ArenaHeader {
+        header_of(&self.mapping)
     }
 
     /// The process it belongs to.
@@ -127,7 +127,7 @@ impl Arena {
     /// The rings that were used so far.
     pub fn rings(&self) -> impl Iterator<Item = Ring<'_>> {
         // Acquire: pairs with the AcqRel in `use_ring`.
-        let used = self.head().rings_used.load(Ordering::Acquire).min(self.geometry.rings);
+        let used = self.header().rings_used.load(Ordering::Acquire).min(self.geometry.rings);
         (0..used).map(|index| self.ring(index))
     }
 
@@ -150,29 +150,29 @@ impl Arena {
 
     /// Records that were emitted by LWPs for which there was no ring.
     pub fn unattached_lost(&self) -> u64 {
-        self.head().unattached_lost.load(Ordering::Relaxed)
+        self.header().unattached_lost.load(Ordering::Relaxed)
     }
 
     /// Whether an LWP got no ring because there was no memory for one.
     pub fn is_out_of_memory(&self) -> bool {
-        self.head().full.load(Ordering::Relaxed) != 0
+        self.header().full.load(Ordering::Relaxed) != 0
     }
 
     /// The losses by reuse of rings, in overwrite mode.
     pub fn overwritten_lwps(&self) -> OverwrittenLwps {
-        let head = self.head();
+        let header = self.header();
         OverwrittenLwps {
-            lwps: head.overwritten_lwps.load(Ordering::Relaxed),
-            packets: head.overwritten_packets.load(Ordering::Relaxed),
-            bytes: head.overwritten_bytes.load(Ordering::Relaxed),
-            lost: head.overwritten_lost.load(Ordering::Relaxed),
+            lwps: header.overwritten_lwps.load(Ordering::Relaxed),
+            packets: header.overwritten_packets.load(Ordering::Relaxed),
+            bytes: header.overwritten_bytes.load(Ordering::Relaxed),
+            lost: header.overwritten_lost.load(Ordering::Relaxed),
         }
     }
 
     /// The published metadata packets after the first `from` bytes.
     pub fn metadata(&self, from: usize) -> Vec<u8> {
         // Acquire: pairs with the Release in `push_metadata`.
-        let len = self.head().metadata_len.load(Ordering::Acquire) as usize;
+        let len = self.header().metadata_len.load(Ordering::Acquire) as usize;
         let len = len.min(RINGS_START - METADATA_START);
         if from >= len {
             return Vec::new();
@@ -202,9 +202,9 @@ impl Arena {
     pub(crate) fn use_ring(&self) -> Option<(u32, Producer<'_>)> {
         use super::ring::RingState;
 
-        let head = self.head();
-        let full = head.full.load(Ordering::Relaxed) != 0;
-        let tried = if full { head.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
+        let header = self.header();
+        let full = header.full.load(Ordering::Relaxed) != 0;
+        let tried = if full { header.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
         for ring_index in 0..tried {
             let ring = self.ring(ring_index);
             if ring.state() != RingState::Free {
@@ -215,12 +215,12 @@ impl Arena {
             if !self.mapping.prefault(start, self.geometry.ring_len()) {
                 // Frees the part that was allocated.
                 self.mapping.discard(start, self.geometry.ring_len());
-                head.full.store(1, Ordering::Relaxed);
+                header.full.store(1, Ordering::Relaxed);
                 producer.give_back();
                 break;
             }
             // AcqRel: pairs with the Acquire in `rings`.
-            head.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
+            header.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
             return Some((ring_index, producer));
         }
         if self.mode == Mode::Overwrite { self.take_oldest_ended() } else { None }
@@ -235,29 +235,29 @@ impl Arena {
             let (number, oldest) = ended.min_by_key(|(_, ring)| ring.ended_at())?;
             // Otherwise another thread has taken it, and the next one is tried.
             if let Some(oldest) = oldest.take_ended() {
-                let (head, (sequence, _)) = (self.head(), oldest.position());
+                let (header, (sequence, _)) = (self.header(), oldest.position());
                 let bytes = oldest.bytes();
-                head.overwritten_lwps.fetch_add(1, Ordering::Relaxed);
-                head.overwritten_packets.fetch_add(sequence + 1, Ordering::Relaxed);
-                head.overwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
-                head.overwritten_lost.fetch_add(oldest.lost(), Ordering::Relaxed);
+                header.overwritten_lwps.fetch_add(1, Ordering::Relaxed);
+                header.overwritten_packets.fetch_add(sequence + 1, Ordering::Relaxed);
+                header.overwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
+                header.overwritten_lost.fetch_add(oldest.lost(), Ordering::Relaxed);
                 return Some((number, oldest));
             }
         }
     }
 
     /// Whether this is the first child of the process to report that it is not recorded.
-    pub(crate) fn tell(&self) -> bool {
-        self.head().told.swap(1, Ordering::Relaxed) == 0
+    pub(crate) fn claim_child_report(&self) -> bool {
+        self.header().child_reported.swap(1, Ordering::Relaxed) == 0
     }
 
     pub(crate) fn count_unattached(&self) {
-        self.head().unattached_lost.fetch_add(1, Ordering::Relaxed);
+        self.header().unattached_lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Publishes a packet of metadata; `false` if there is no room for it. One caller at a time.
     pub(crate) fn push_metadata(&self, packet: &[u8]) -> bool {
-        let len = &self.head().metadata_len;
+        let len = &self.header().metadata_len;
         let from = len.load(Ordering::Relaxed) as usize;
         if METADATA_START + from + packet.len() > RINGS_START {
             return false;
@@ -271,8 +271,8 @@ impl Arena {
     }
 }
 
-fn head_of(mapping: &Mapping) -> &Head {
-    assert!(mapping.len() >= size_of::<Head>());
+fn header_of(mapping: &Mapping) -> &ArenaHeader {
+    assert!(mapping.len() >= size_of::<ArenaHeader>());
     // SAFETY: a mapping is aligned to a page and longer than a header; all fields of the header are atomic.
-    unsafe { mapping.at(0).cast::<Head>().as_ref() }
+    unsafe { mapping.at(0).cast::<ArenaHeader>().as_ref() }
 }

@@ -49,7 +49,7 @@
 #[cfg(feature = "drain")]
 mod consumer;
 #[cfg(feature = "probes")]
-mod look;
+mod inspection;
 #[cfg(feature = "probes")]
 mod producer;
 #[cfg(feature = "drain")]

@@ -152,7 +152,7 @@ impl RawRwLock {
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
@@ -163,7 +163,7 @@ impl RawRwLock {
         // Release: pairs with the Acquire of the next holder.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
         if before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
@@ -173,13 +173,13 @@ impl RawRwLock {
         // Release: pairs with the Acquire of other readers. There are no readers while it writes, so this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);
         if before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
     /// Rules 2 and 3.
     #[cold]
-    fn let_in(&self) {
+    fn grant_to_waiters(&self) {
         loop {
             let mut wakeups = Wakeups::new();
             let mut queue = self.queue.lock();
@@ -215,7 +215,7 @@ impl RawRwLock {
         }
         drop(queue);
         if left {
-            self.let_in();
+            self.grant_to_waiters();
         }
         left
     }
