@@ -62,12 +62,12 @@ fn not_to_a_place_that_is_none(folder: &Path) {
     let path = folder.join("full.fut");
     File::create_new(&path).unwrap().write_all(b"mine").unwrap();
     let full = File::options().append(true).open(&path).unwrap();
-    assert!(us().snapshot(&full).unwrap_err().to_string().contains("a file that is empty"));
+    assert!(us().snapshot(&full).unwrap_err().to_string().contains("expected an empty regular file"));
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
     // Nobody reads from it, and it would be full soon.
     let (_reads, writes) = std::io::pipe().unwrap();
     let pipe = File::from(std::os::fd::OwnedFd::from(writes));
-    assert!(us().snapshot(&pipe).unwrap_err().to_string().contains("a file that is empty"));
+    assert!(us().snapshot(&pipe).unwrap_err().to_string().contains("expected an empty regular file"));
     // One that was opened for reading only: the error is the kernel's.
     let empty = folder.join("empty.fut");
     File::create_new(&empty).unwrap();

@@ -86,7 +86,8 @@ impl fmt::Display for AskError {
             ),
             AskError::NotAllowed { pid, uid } => write!(
                 f,
-                "process {pid}: it belongs to user {uid}, or did when it began to record: only that user and root have access"
+                "process {pid}: it belongs to user {uid}, or did when it began to record: only that user and root \
+                 have access"
             ),
             AskError::Refused { pid, why } => write!(f, "process {pid}: {why}"),
             AskError::Silent(pid) => write!(f, "process {pid}: no answer in time: is it stopped?"),

@@ -150,7 +150,7 @@ fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
                 unsafe { OwnedFd::from_raw_fd(fd) }
             }));
         }
-        // SAFETY: `header` lies in the control bytes of `message`.
+        // SAFETY: `header` is in the control bytes of `message`.
         header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
     descriptors

@@ -50,8 +50,8 @@ impl Deadlock {
     /// which then runs and ends. So each parked thread is held during the inspection ([`HeldThreads`]), and all are
     /// inspected twice: a reported state was true of all of them at one moment, between the two inspections.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
-        let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
-        let first = inspect(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
+        let no_blocking_calls = || shared.in_blocking.load(Ordering::Relaxed) == 0;
+        let first = inspect(shared).filter(|look| !look.blocked.is_empty() && no_blocking_calls())?;
         let mut held = HeldThreads::default();
         // A joining thread is not parked: it waits for a thread that is held, or that joins another one. See
         // `may_continue`.
@@ -60,8 +60,7 @@ impl Deadlock {
                 return None;
             }
         }
-        let second =
-            inspect(shared).filter(|look| look.blocked == first.blocked && nobody_blocks_an_lwp())?;
+        let second = inspect(shared).filter(|look| look.blocked == first.blocked && no_blocking_calls())?;
         let mut blocked: Vec<BlockedThread> =
             second.blocked.iter().map(|wait| wait.describe(&held)).collect();
         if blocked.iter().any(|thread| second.may_continue(thread)) {

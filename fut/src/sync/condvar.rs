@@ -18,8 +18,8 @@ use super::{
 use crate::model_check::{atomic::Ordering, const_unless_loom};
 
 /// States of the word. Changed under the lock of the queue.
-const NOBODY: u32 = 0;
-const SOMEBODY: u32 = 1;
+const NO_WAITERS: u32 = 0;
+const WAITERS: u32 = 1;
 
 /// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, as `std::sync::Condvar` does for
 /// threads.
@@ -134,7 +134,7 @@ impl Condvar {
 
     /// Wakes the thread that has waited longest, if there is one.
     pub fn notify_one(&self) {
-        if self.nobody_waits() {
+        if self.has_no_waiters() {
             return;
         }
         let mut queue = self.queue.lock();
@@ -148,7 +148,7 @@ impl Condvar {
 
     /// Wakes all current waiters.
     pub fn notify_all(&self) {
-        if self.nobody_waits() {
+        if self.has_no_waiters() {
             return;
         }
         // Threads that arrive meanwhile wait for the next notification, or are woken spuriously.
@@ -168,15 +168,15 @@ impl Condvar {
         }
     }
 
-    fn nobody_waits(&self) -> bool {
+    fn has_no_waiters(&self) -> bool {
         // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since; the
         // mutex orders the two. A change without the mutex may miss a waiter with any ordering.
-        self.queue.word.load(Ordering::Relaxed) == NOBODY
+        self.queue.word.load(Ordering::Relaxed) == NO_WAITERS
     }
 
     /// Updates the word. Called with the queue locked.
     fn note_whether_empty(&self, queue: &WaitList<()>) {
-        let word = if queue.is_empty() { NOBODY } else { SOMEBODY };
+        let word = if queue.is_empty() { NO_WAITERS } else { WAITERS };
         self.queue.word.store(word, Ordering::Relaxed);
     }
 
@@ -191,7 +191,7 @@ impl Condvar {
         let mut queue = self.queue.lock();
         // SAFETY: the waiter is not moved; this function returns after it was answered or has left the queue.
         unsafe { queue.push_back(&waiter) };
-        self.queue.word.store(SOMEBODY, Ordering::Relaxed);
+        self.queue.word.store(WAITERS, Ordering::Relaxed);
         drop(queue);
         drop(guard);
         let address = std::ptr::from_ref(self).addr();

@@ -198,7 +198,7 @@ impl Lwp {
                 return Some(thread);
             }
             let Some(oldest) = own.yielded.take_oldest() else { return self.shared.any.pop() };
-            let block = |behind| own.yielded.hint(behind).map_or(ptr::null(), |t| ptr::from_ref(t.block()));
+            let block = |after| own.yielded.hint(after).map_or(ptr::null(), |t| ptr::from_ref(t.block()));
             prefetch(block(1), block(0));
             Some(oldest)
         })

@@ -60,11 +60,11 @@ pub(in crate::runtime) enum Awaited {
 #[must_use]
 pub(super) enum Ended {
     /// None yet: the result stays for the handle's owner.
-    Nobody,
+    NoWaiter,
     /// This user thread: the caller has to make it ready.
     Waiter(ThreadRef),
     /// A waiter outside the runtime, which was woken.
-    Outsider,
+    OutsideWaiter,
     /// The handle was dropped: the caller drops the result.
     Detached,
 }
@@ -84,13 +84,13 @@ impl JoinWord {
         // Release: pairs with the Acquire in `is_ended`, `wait` and `detach`; publishes the result.
         // Acquire: pairs with the Release in `wait` and `detach`.
         match self.0.swap(ENDED, Ordering::AcqRel) {
-            RUNNING => Ended::Nobody,
+            RUNNING => Ended::NoWaiter,
             DETACHED => Ended::Detached,
             outside if outside & OUTSIDE != 0 => {
                 let waiter = ptr::with_exposed_provenance(outside & !OUTSIDE);
                 // SAFETY: `wait_outside` stored the address of a waiter that is valid until it is woken.
                 unsafe { OutsideWaiter::wake(waiter) };
-                Ended::Outsider
+                Ended::OutsideWaiter
             }
             waiter => {
                 // SAFETY: `wait` stored the address of a user thread's block; blocks are never freed.

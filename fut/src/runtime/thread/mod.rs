@@ -506,7 +506,7 @@ unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
     // SAFETY: the closure was taken out; nothing else accesses the payload before `end`.
     unsafe { thread.0.payload.put(result) };
     match thread.0.join.end() {
-        Ended::Nobody | Ended::Outsider => Exit::Joinable,
+        Ended::NoWaiter | Ended::OutsideWaiter => Exit::Joinable,
         Ended::Waiter(waiter) => {
             lwp::hand_over(waiter);
             Exit::Joinable

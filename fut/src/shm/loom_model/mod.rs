@@ -26,7 +26,7 @@ mod packets_of_two {
     mod ring;
 }
 
-/// A snapshot reads so many words during writes that packets of two records would take days.
+/// During writes, a snapshot reads many words; with packets of two records, the model would take days.
 #[allow(dead_code, unreachable_pub, unused_imports, clippy::duplicate_mod)]
 #[path = "."]
 mod packets_of_one {

@@ -132,10 +132,10 @@ impl<T> Core<T> {
         if state.receiver_count > 0 {
             return;
         }
-        let nobody_wants = std::mem::take(&mut state.buffer);
+        let undelivered = std::mem::take(&mut state.buffer);
         self.close(state, |state| &mut state.senders);
         // Destructors are code of the program, so they do not run under the lock.
-        drop(nobody_wants);
+        drop(undelivered);
     }
 
     /// Sends the value if there is room; otherwise leaves it in its slot.
