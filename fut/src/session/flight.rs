@@ -42,8 +42,8 @@ impl FlightRecorder {
         start_alone(geometry, Mode::Overwrite).map(|session| FlightRecorder { session })
     }
 
-    /// The flight recorder of this process, if it runs: started by [`start`](FlightRecorder::start) or by `sigmund
-    /// record`.
+    /// The flight recorder of this process, if it runs: started by [`start`](FlightRecorder::start) or by
+    /// `sigmund record`.
     pub fn running() -> Option<FlightRecorder> {
         let session = current().filter(|session| session.arena.mode() == Mode::Overwrite)?;
         Some(FlightRecorder { session })

@@ -33,9 +33,9 @@
 //! In overwrite mode (the flight recorder), the next packet replaces the oldest:
 //!
 //! 9. An opener *claims* a packet by adding 1 to `claimed`: no two claim the same, so none erases what a handler has
-//!    recorded meanwhile. It clears the packet's `label`, fills it with zeros, writes its header, sets the label to `s
-//!    + 1`, and then swaps. If the swap fails, a handler has opened a later one: the claimed packet stays empty, as its
-//!    `end` shows.
+//!    recorded meanwhile. It clears the packet's `label`, fills it with zeros, writes its header, sets the label to
+//!    `s + 1`, and then swaps. If the swap fails, a handler has opened a later one: the claimed packet stays empty, as
+//!    its `end` shows.
 //! 10. A snapshot reads packet `s` like a seqlock: the label must be `s + 1` before and after copying. Words are copied
 //!     first to last, so a record is complete if its tick was copied. A packet before the cursor with another label was
 //!     overwritten if `s + count` is claimed, and is empty otherwise.
