@@ -1,4 +1,4 @@
-//! Decodes a trace of any format to columns, batch by batch, and does nothing else: all fields of all events.
+//! Decoding a trace of any format to columns, batch by batch, and nothing else: all fields of all events.
 
 use std::{hint::black_box, io, path::Path};
 
@@ -8,7 +8,7 @@ use sigmund_model::Event;
 /// Events of a batch.
 const BATCH: usize = 8 << 10;
 
-/// Columns of one batch: a row for each event, and the numbers and texts of all events one after the other.
+/// Columns of one batch: a row for each event, and the numbers and texts of all events one after another.
 struct Columns {
     events: usize,
     tick: [u64; BATCH],
@@ -39,7 +39,7 @@ impl Columns {
         })
     }
 
-    /// Adds an event; the batch must not be full.
+    /// Adds an event; there must be room.
     #[inline]
     fn push(&mut self, event: &Event) {
         let row = self.events;
@@ -61,7 +61,7 @@ impl Columns {
         self.events == BATCH
     }
 
-    /// Consumes the batch, and returns its number of events.
+    /// Discards the batch, and returns its number of events.
     fn flush(&mut self) -> u64 {
         let events = black_box(&*self).events as u64;
         self.events = 0;
@@ -72,14 +72,14 @@ impl Columns {
     }
 }
 
-/// The format of a trace, for human output.
+/// The format of a trace, for display.
 pub(crate) fn format(trace: &Path) -> io::Result<String> {
     let traces = fkt_ingest::open(trace).map_err(io::Error::other)?;
     Ok(traces.first().map_or_else(String::new, |trace| trace.format()))
 }
 
-/// Decodes all streams side by side, as a merge reads them: always a batch of the stream with the earliest time.
-/// Returns the number of events.
+/// Decodes all streams side by side, as a merge reads them: a batch of the one that is furthest behind, then of the one
+/// that is now. Says how many events there were.
 pub(crate) fn decode(trace: &Path) -> io::Result<u64> {
     let traces = fkt_ingest::open(trace).map_err(io::Error::other)?;
     let (mut events, mut columns, mut event) = (0, Columns::new(), Event::default());

@@ -1,4 +1,4 @@
-//! The speed of reading and merging traces, compared with the tools that also read them, in one run on one machine.
+//! The speed of reading and merging traces, compared with other tools that read them, in one run on one machine.
 //! `benches/README.md` explains the table.
 
 mod columns;
@@ -22,29 +22,29 @@ use crate::{
     table::Table,
 };
 
-/// Measures the speed of reading and merging traces, compared with the tools that also read them.
+/// How fast traces are read and merged, beside the tools that also read them.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Work>,
-    /// Traces of any format. Each is read by our readers and by the peers.
+    /// Traces of any format: each is read by us and by its peers.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
-    /// Also merges each trace, on one CPU and on two, with this program: the command `sigmund`, or `merge_speed`.
+    /// Also merges each trace, on one CPU and on two: the command `sigmund`, or `merge_speed`.
     #[arg(long, value_name = "PROGRAM")]
     merge: Option<PathBuf>,
-    /// Samples of each figure; the one with the least CPU time is used.
+    /// Samples of each figure; the one with the least CPU time counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..1000))]
     rounds: u16,
 }
 
 #[derive(Debug, Subcommand)]
 enum Work {
-    /// Decodes one trace to columns and prints its number of events; this program runs itself with it for each sample.
+    /// Decodes one trace to columns and prints how many events it has; what this program runs again and again.
     #[command(hide = true)]
     Decode { trace: PathBuf },
-    /// Makes a long trace.dat from a short one: repeats its events this many times.
+    /// Makes a long trace.dat of a short one: so many times its events, one after the other.
     Repeat { trace: PathBuf, times: u64, out: PathBuf },
 }
 
@@ -113,7 +113,7 @@ fn measure_peer(
     Ok(())
 }
 
-/// The whole merge. The speed-up on two CPUs is measured by wall-clock time.
+/// The whole merge. Its speed on two CPUs is by the clock on the wall, beside that on one.
 fn measure_merge(
     table: &mut Table,
     program: &Path,

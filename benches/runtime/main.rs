@@ -1,4 +1,4 @@
-//! The cost of fut's runtime and of recording, compared with other runtimes, in one run on one machine.
+//! The costs of fut's runtime and its recording, compared with other runtimes, in one run on one machine.
 //! `benches/README.md` explains the tables.
 
 mod contenders;
@@ -25,7 +25,7 @@ use crate::{
     work::Work,
 };
 
-/// Measures the cost of fut's runtime and of recording, compared with other runtimes.
+/// What fut's runtime and its recording cost, beside other runtimes.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -46,29 +46,29 @@ struct Cli {
     /// Numbers in a block, in each direction.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..1000))]
     block_size: u16,
-    /// Factor by which samples are shortened: to check that everything works, not to measure.
+    /// Makes samples so many times shorter: to see that everything works, not to measure.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
     hurry: u64,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Takes one sample; this program runs itself with it for each sample.
+    /// Takes one sample; what this program runs again and again.
     #[command(hide = true)]
     One { contender: Contender, work: Work, cpus: usize, scratch: PathBuf },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Section {
-    /// Yield, spawn and join, and Sumtime, compared with the peers.
+    /// Yield, spawn and join, and Sumtime, beside the peers.
     Cost,
-    /// The cost of recording Sumtime.
+    /// What recording costs Sumtime.
     Sumtime,
-    /// The cost of recording a compute kernel.
+    /// What recording costs a compute kernel.
     Kernel,
     /// A million live user threads.
     Memory,
-    /// All sections.
+    /// Everything.
     All,
 }
 
@@ -94,7 +94,7 @@ fn one(contender: Contender, work: Work, cpus: usize, scratch: &Path) -> Result<
 }
 
 fn run(cli: &Cli) -> io::Result<()> {
-    // Traces are written here. A disk's speed would otherwise be part of the measurement.
+    // Traces are written there: to a disk, that would be another thing that is measured.
     let memory_disk = Path::new("/dev/shm");
     let scratch = tempfile::Builder::new().prefix("sigmund-bench-").tempdir_in(if memory_disk.is_dir() {
         memory_disk.to_path_buf()
@@ -103,7 +103,7 @@ fn run(cli: &Cli) -> io::Result<()> {
     })?;
     let cpus = machine::cpus()?.len();
     let plan = Plan { rounds: cli.rounds.into(), hurry: cli.hurry, cpus, scratch: scratch.path() };
-    println!("Medians of {} samples, each a separate process, in turns.", plan.rounds);
+    println!("Medians of {} samples, each a process of its own, in turns.", plan.rounds);
     println!("{}", machine::quietness()?);
     let before = machine::Use::now()?;
     let wanted = |section| cli.sections.contains(&section) || cli.sections.contains(&Section::All);
@@ -122,9 +122,7 @@ fn run(cli: &Cli) -> io::Result<()> {
     }
     println!("\n{}", machine::stolen_since(before)?);
     if cpus < 2 {
-        println!(
-            "There is one CPU: nothing was measured on two, and drains shared it with the programs that they drain."
-        );
+        println!("There is one CPU: nothing was measured on two, and drains ran beside what they drain.");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Checks that every reader reads its input, and every figure gets its row, but not their values.
+//! Checks that every reader reads its input, and every figure has a row; not the values of the figures.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A trace.dat of trace-cmd, and the number of events in the output of `trace-cmd report`.
+/// A trace.dat of trace-cmd, and how many events `trace-cmd report` printed of it.
 fn trace_dat(folder: &Path) -> (PathBuf, usize) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fkt-ingest/tests/fixtures");
     let unpacked = |name: &str| {

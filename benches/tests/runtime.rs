@@ -1,8 +1,8 @@
-//! Checks that every contender does its work, and every table gets its figures, but not their values.
+//! Checks that every contender does its work, and every table has its figures; not their values.
 
 use std::process::Command;
 
-/// The output of the program in a shortened run.
+/// The output of a short run of the program.
 fn printed(arguments: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_runtime"));
     program.args(["--rounds", "1", "--hurry", "100", "--height", "4"]).args(arguments);
@@ -39,7 +39,7 @@ fn every_contender_has_a_row_in_every_table() {
         assert_eq!(rows(&printed, contender).len(), tables, "{contender}\n{printed}");
     }
     assert!(!printed.contains("LOST"), "{printed}");
-    // Go is measured, or its absence is explained.
+    // Go takes part, or its row contains the reason why not.
     let go = rows(&printed, "Go ").len();
     assert!(go == 4 + sumtimes || printed.contains("Go: not installed"), "{printed}");
 }
@@ -55,7 +55,7 @@ fn what_is_recorded_of_a_tree_is_counted_and_nothing_is_lost() {
     let threads = 31 * 20;
     for (all, scheduling) in all.iter().zip(&scheduling) {
         assert_eq!((number(all, lost), number(scheduling, lost)), (0, 0), "{printed}");
-        // Each thread is at least created and dispatched; it begins and ends.
+        // Each is created and dispatched, at the very least; begins and ends.
         assert!(number(scheduling, events) >= 2 * threads, "{printed}");
         assert!(number(all, events) >= 4 * threads, "{printed}");
     }

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     unsigned long next = 1;
 
     fut_declare(SORTED, "sorted", "count:u64 right:bool", "{count} values, {right}");
-    FUT_PROBE1(FUT_KEYMASK0, PIVOT, 0); /* Too early without a recorder: counted, and dropped. */
+    FUT_PROBE1(FUT_KEYMASK0, PIVOT, 0); /* Too early without a recorder: counted and dropped. */
     if (argc > 1) {
         fut_set_filename(argv[1]);
         if (fut_setup(0, FUT_KEYMASKALL, 0) != 0)

@@ -1,7 +1,7 @@
 //! A compute kernel with user threads: `cargo run --release --example lu -- [BLOCKS] [BLOCK SIZE] [LWPS]`.
 //!
-//! Recorded: `sigmund record -- target/release/examples/lu 20 32`. Most of the time is in the spans between
-//! `bmod_begin` and `bmod_end`; `benches/` measures the cost of recording them.
+//! Recorded: `sigmund record -- target/release/examples/lu 20 32`. Most of the time is spent between `bmod_begin` and
+//! `bmod_end`; `benches/` measures the cost of recording them.
 
 mod matrix;
 

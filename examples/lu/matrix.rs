@@ -1,26 +1,26 @@
 //! The LU factorisation of a sparse matrix of blocks, with a user thread for each block and phase: SparseLU of the
-//! Barcelona OpenMP Tasks Suite (Duran et al., ICPP 2009), with its pattern of empty blocks.
+//! Barcelona OpenMP Tasks Suite (Duran et al., ICPP 2009), whose pattern of empty blocks this keeps.
 //!
 //! ```text
-//! step k, and its user threads      k
+//! step k, and its user threads                k
 //!                                           ┌───┬───┬───┐
 //!   lu0   the diagonal block, first       k │lu0│fwd│fwd│
 //!   fwd   its row, bdiv its column, then    ├───┼───┼───┤
 //!   bmod  what is below and to the right    │bdv│bmd│bmd│   bmd -= bdv × fwd
 //!                                           └───┴───┴───┘
 //! ```
-//! Each phase ends when all its threads have been joined. So each block gets the same operations in the same order
-//! however the threads are scheduled, and the result is the same to the last bit.
+//! Each phase ends when all its threads are joined. So the same operations are applied to each block in the same order
+//! with any schedule, and the result is bitwise identical.
 
 use std::sync::Arc;
 
 use fut::JoinHandle;
 
 fut::events! {
-    /// The factorisation of the diagonal block of step `k` begins, and ends.
+    /// Factorising the diagonal block of step `k` begins, and ends.
     fn lu0_begin(k: u32) => "step {k}";
     fn lu0_end(k: u32) => "step {k}";
-    /// The triangular system of the diagonal block is solved for a block of row `k`.
+    /// The triangular solve of a block of row `k` begins, and ends.
     fn fwd_begin(k: u32, column: u32) => "step {k}, column {column}";
     fn fwd_end(k: u32, column: u32) => "step {k}, column {column}";
     /// A block of column `k` is divided by the diagonal block.
@@ -31,26 +31,26 @@ fut::events! {
     fn bmod_end(k: u32, row: u32, column: u32) => "step {k}, row {row}, column {column}";
 }
 
-/// A sparse matrix. After its factorisation it holds both triangles, without the ones on the diagonal of L.
+/// A sparse matrix. After its factorisation it holds both triangles, without the unit diagonal of L.
 pub(crate) struct Matrix {
-    /// Number of blocks in each direction.
+    /// Number of blocks in each dimension.
     blocks: usize,
-    /// Numbers in a block, in each direction.
+    /// Numbers in a block, in each dimension.
     size: usize,
     /// Row by row; `None` is a block of zeros. A block that is being changed has no other owner.
     content: Vec<Option<Arc<Block>>>,
 }
 
-/// Row by row.
+/// The numbers of a block, row by row.
 type Block = Vec<f64>;
 
 impl Matrix {
-    /// Always the same matrix: as sparse as that of the suite, with a diagonal large enough to need no pivoting.
+    /// Always the same matrix, with the sparsity of the suite's, and diagonally dominant, so that it needs no pivoting.
     pub(crate) fn new(blocks: usize, size: usize) -> Matrix {
         let mut random = 1_325_u64;
         let mut number = || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // 53 bits, scaled to -2 to 2.
+            // 53 bits, scaled to the range -2 to 2.
             (random >> 11) as f64 / (1_u64 << 51) as f64 - 2.0
         };
         let mut block = |row: usize, column: usize| {
@@ -65,7 +65,7 @@ impl Matrix {
         Matrix { blocks, size, content: content.collect() }
     }
 
-    /// Factorises it. Called by a user thread, which spawns the others and joins them.
+    /// Factorises it. Called by a user thread, which creates the others and waits for them.
     pub(crate) fn factorise(&mut self) {
         for k in 0..self.blocks {
             let (size, step) = (self.size, k as u32);
@@ -93,7 +93,7 @@ impl Matrix {
         }
     }
 
-    /// The same without threads.
+    /// Factorises it without threads.
     pub(crate) fn factorise_alone(&mut self) {
         for k in 0..self.blocks {
             let size = self.size;
@@ -142,7 +142,7 @@ impl Matrix {
         })
     }
 
-    /// The indices after `k` for which `satisfies` returns true.
+    /// The indices after `k` for which `satisfies` is true.
     fn later(&self, k: usize, satisfies: impl Fn(&Matrix, usize) -> bool) -> Vec<usize> {
         (k + 1..self.blocks).filter(|&place| satisfies(self, place)).collect()
     }
@@ -151,12 +151,12 @@ impl Matrix {
         self.content[row * self.blocks + column].is_some()
     }
 
-    /// A block, for reading.
+    /// A block for reading.
     fn shared(&self, row: usize, column: usize) -> Arc<Block> {
         self.content[row * self.blocks + column].clone().expect("a block that is not of zeros")
     }
 
-    /// A block, for writing; created if it was a block of zeros.
+    /// A block for changing; created if it was zero.
     fn take(&mut self, row: usize, column: usize) -> Arc<Block> {
         let block = self.content[row * self.blocks + column].take();
         block.unwrap_or_else(|| Arc::new(vec![0.0; self.size * self.size]))
@@ -173,7 +173,7 @@ impl Matrix {
     }
 }
 
-/// The same numbers, to the last bit.
+/// Bitwise equality.
 impl PartialEq for Matrix {
     fn eq(&self, other: &Matrix) -> bool {
         let bits = |block: &Option<Arc<Block>>| -> Option<Vec<u64>> {
@@ -184,7 +184,7 @@ impl PartialEq for Matrix {
     }
 }
 
-/// Whether a block of the suite's matrix is not of zeros.
+/// Whether a block of the suite's matrix is not zero.
 fn is_there(row: usize, column: usize) -> bool {
     let sparse = (row < column && !row.is_multiple_of(3)) || (row > column && !column.is_multiple_of(3));
     row.abs_diff(column) <= 1 || !(sparse || row % 2 == 1 || column % 2 == 1)
@@ -195,7 +195,7 @@ fn changed(mut block: Arc<Block>, change: impl FnOnce(&mut Block)) -> Arc<Block>
     block
 }
 
-/// Both triangles of `block`, in place.
+/// Factorises `block` in place into both triangles.
 fn lu0(size: usize, block: &mut Block) {
     for k in 0..size {
         let (above, below) = block.split_at_mut((k + 1) * size);

@@ -1,4 +1,4 @@
-//! The daemon, in four variants.
+//! The daemon, with four ways of waiting.
 
 use std::{
     io::{self, ErrorKind},
@@ -11,19 +11,19 @@ use fut::{net::UdpSocket, yield_now};
 use crate::table::Latencies;
 
 fut::events! {
-    /// The client is about to send a datagram to the polling daemon.
+    /// The client is about to send a datagram to the daemon that polls.
     fn sent_msg(number: u32) => "datagram {number}";
-    /// The polling daemon has received it.
+    /// That daemon has received it.
     fn received_msg(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the blocking daemon.
+    /// The client is about to send a datagram to the daemon that blocks.
     fn sent_msg_integrated(number: u32) => "datagram {number}";
-    /// The blocking daemon has received it.
+    /// That daemon has received it.
     fn received_msg_integrated(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the blocking, urgent daemon.
+    /// The client is about to send a datagram to the daemon that blocks and is urgent.
     fn sent_msg_urgent(number: u32) => "datagram {number}";
-    /// The urgent daemon has received it.
+    /// That daemon has received it.
     fn received_msg_urgent(number: u32) => "datagram {number}";
-    /// The client is about to send a datagram to the urgent daemon of a runtime with a real-time reactor.
+    /// The client is about to send a datagram to the daemon that is urgent, in a runtime with a real-time reactor.
     fn sent_msg_realtime(number: u32) => "datagram {number}";
     /// That daemon has received it.
     fn received_msg_realtime(number: u32) => "datagram {number}";
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    pub(crate) fn say_sent(self, number: u32) {
+    pub(crate) fn record_sent(self, number: u32) {
         match self {
             Way::Polling => sent_msg(number),
             Way::Integrated => sent_msg_integrated(number),
@@ -72,7 +72,7 @@ impl Way {
         }
     }
 
-    fn say_received(self, number: u32) {
+    fn record_received(self, number: u32) {
         match self {
             Way::Polling => received_msg(number),
             Way::Integrated => received_msg_integrated(number),
@@ -90,7 +90,7 @@ pub(crate) fn message(number: u32, stamp: u64) -> [u8; 12] {
     message
 }
 
-/// The daemon's main loop.
+/// The daemon's main function.
 pub(crate) fn receive(
     way: Way,
     socket: net::UdpSocket,
@@ -102,7 +102,7 @@ pub(crate) fn receive(
     let mut handle = |datagram: &[u8; 12]| {
         let now = started.elapsed();
         let (number, stamp) = datagram.split_at(4);
-        way.say_received(u32::from_le_bytes(number.try_into().expect("4 bytes")));
+        way.record_received(u32::from_le_bytes(number.try_into().expect("4 bytes")));
         let sent = Duration::from_nanos(u64::from_le_bytes(stamp.try_into().expect("8 bytes")));
         latencies.add(now.saturating_sub(sent));
     };

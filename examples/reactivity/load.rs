@@ -1,4 +1,4 @@
-//! The compute threads, and the times of the client's messages.
+//! The compute threads, and the times at which the client sends.
 
 use std::{
     hint::black_box,
@@ -12,17 +12,17 @@ use std::{
 
 use fut::{Builder, JoinHandle, checkpoint, yield_now};
 
-/// Duration of the computation between two safe points, on an idle CPU.
+/// The computation between two safe points: about this time on an idle CPU.
 const UNIT: Duration = Duration::from_micros(10);
 /// Units between two yields: a slice of 1 ms.
 const UNITS: u32 = 100;
 
-/// Runs this many rounds of arithmetic.
+/// A number of rounds of arithmetic.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit(u32);
 
 impl Unit {
-    /// The number of rounds that fit into `UNIT` on an undisturbed CPU.
+    /// As many rounds as fit into `UNIT` on an idle CPU.
     pub(crate) fn calibrate() -> Unit {
         let rounds = 100_000;
         let time = |_| {
@@ -34,7 +34,7 @@ impl Unit {
         Unit((f64::from(rounds) * UNIT.as_secs_f64() / fastest.as_secs_f64()) as u32)
     }
 
-    /// Steps of a linear congruential generator, each of which depends on the previous one.
+    /// Steps of a linear congruential generator, each of which needs the one before.
     fn compute(self, seed: u64) -> u64 {
         let step =
             |x: u64, _| x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -79,7 +79,7 @@ fn compute(unit: Unit, done: &AtomicBool) -> u64 {
     value
 }
 
-/// Times between two messages: 1 to 9 ms, the same sequence for each variant.
+/// Times between two messages: 1 to 9 ms, the same ones for each way.
 pub(crate) fn intervals() -> impl Iterator<Item = Duration> {
     // xorshift64
     let next = |x: &u64| {

@@ -1,13 +1,13 @@
-//! Figure 3 of the paper as a program: compute threads, and one daemon that waits for datagrams on loopback. It
-//! measures the daemon's reactivity in four variants under the same load:
+//! Figure 3 of the paper as a program: compute threads, and one daemon that waits for datagrams on loopback. Measures
+//! the daemon's reactivity with four ways of waiting, each under the same load:
 //!
-//! - **polling**: the daemon calls without blocking, and yields when there is nothing. It reacts when it is dispatched
-//!   again: after the slices of all compute threads before it in the ready queue.
-//! - **integrated**: the daemon blocks, and the reactor of the runtime waits in the kernel. Once ready, the daemon is
-//!   dispatched at the next yield of any compute thread.
-//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The LWP of the reactor runs the daemon at once, as
-//!   soon as the kernel puts that LWP on a CPU.
-//! - **… real-time**: the same, and the kernel runs the reactor's LWP ahead of all ordinary ones, if permitted.
+//! - **polling**: the daemon makes non-blocking calls, and yields if there is nothing to receive. It reacts at its turn
+//!   in the ready queue: after the slices of all compute threads before it.
+//! - **integrated**: the daemon blocks, and the reactor of the runtime waits in the kernel. When it is ready, it runs
+//!   at the next yield of any compute thread.
+//! - **integrated, urgent**: the same with [`Priority::Urgent`]. The reactor's LWP runs it as soon as the kernel gives
+//!   that LWP a CPU.
+//! - **… real-time**: the same, and the kernel runs the reactor's LWP ahead of all ordinary ones, if this is permitted.
 //!
 //! ```text
 //! cargo run --release --example reactivity -- [MESSAGES] [COMPUTE_THREADS] [LWPS]
@@ -17,8 +17,8 @@
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_urgent received_msg_urgent
 //! sigmund -f reactivity.supertrace --reactivity sent_msg_realtime received_msg_realtime
 //! ```
-//! Datagrams on loopback arrive by a softirq of the sender's CPU, not by an interrupt of a device. So the detection is
-//! the sending, or `softirq_entry(vec=3)` (3 is NET_RX).
+//! Datagrams on loopback arrive with a softirq on the sender's CPU, without an interrupt of a device: so the detection
+//! is the sending, or `softirq_entry(vec=3)` (3 is NET_RX).
 
 mod daemon;
 mod load;
@@ -32,7 +32,7 @@ use daemon::Way;
 use load::{Load, intervals};
 use table::Latencies;
 
-/// The parameters of one variant.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 struct Plan {
     messages: u32,
@@ -45,8 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let argument =
         |n: usize, default: u32| env::args().nth(n).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (messages, compute_threads, lwps) = (argument(1, 500), argument(2, 20), argument(3, 2));
-    // Recorded under `sigmund record` from here on. The runtime would start the session itself, but the client is a
-    // plain thread.
+    // Starts recording under `sigmund record`. The runtime does this, too, but the client is a plain thread.
     let _ = fut::init();
 
     let plan = Plan { messages, compute_threads, lwps, unit: load::Unit::calibrate() };
@@ -68,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Time from the sender's timestamp to the handler, for each message.
+/// From the sender's stamp to the handler, for each message.
 fn measure(plan: Plan, way: Way) -> Result<Latencies, Box<dyn Error>> {
     let socket = net::UdpSocket::bind("127.0.0.1:0")?;
     let address = socket.local_addr()?;
@@ -91,7 +90,7 @@ fn measure(plan: Plan, way: Way) -> Result<Latencies, Box<dyn Error>> {
         let socket = net::UdpSocket::bind("127.0.0.1:0")?;
         for (number, interval) in intervals().take(plan.messages as usize).enumerate() {
             thread::sleep(interval);
-            way.say_sent(number as u32);
+            way.record_sent(number as u32);
             let stamp = started.elapsed().as_nanos() as u64;
             socket.send_to(&daemon::message(number as u32, stamp), address)?;
         }

@@ -1,7 +1,7 @@
-//! A server with slow requests, whose cause a trace shows: `cargo run --example server`, under `sigmund record`.
+//! A server with occasional slow requests: `cargo run --example server`, under `sigmund record`.
 //!
-//! Requests share a cache behind a lock. From time to time one of them refills it, and holds the lock meanwhile; the
-//! others wait. docs/questions.md shows how to find that.
+//! Requests share a cache guarded by a lock. Occasionally one of them refills it, and holds the lock meanwhile; the
+//! others wait. docs/questions.md shows how to find this cause.
 
 mod requests;
 

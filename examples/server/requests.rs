@@ -8,10 +8,10 @@ use std::{
 
 use fut::sync::Mutex;
 
-/// One in this many requests finds the cache empty.
+/// One in this number of requests finds the cache empty.
 const EMPTY_EVERY: u32 = 40;
 
-/// Answers `number` requests, some at a time, and returns how many were answered.
+/// Answers `number` requests, several at a time, and returns their number.
 pub(crate) fn serve(number: u32) -> u64 {
     let cache = Arc::new(Mutex::new(0));
     for first in (0..number).step_by(20) {

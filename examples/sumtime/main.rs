@@ -1,4 +1,4 @@
-//! Sumtime alone: `cargo run --release --example sumtime -- [HEIGHT] [LWPS] [WORK]`.
+//! Sumtime as a program: `cargo run --release --example sumtime -- [HEIGHT] [LWPS] [WORK]`.
 //!
 //! Recorded: `sigmund record -- target/release/examples/sumtime 10`.
 

@@ -1,5 +1,5 @@
-//! Sumtime: a complete binary tree of user threads. Each spawns two, joins both, and returns the sum of their results;
-//! a leaf returns 1. The paper measures its runtime with this program: full M:N, threads that migrate.
+//! Sumtime: a complete binary tree of user threads. Each spawns two, joins both, and returns the sum of what they
+//! return; a leaf returns 1. The paper measures its runtime with this program. Full M:N: threads migrate.
 
 use std::{io, sync::LazyLock};
 
@@ -12,13 +12,13 @@ fut::events! {
     fn node_end(height: u32, sum: u64) => "{height} levels below, sum {sum}";
 }
 
-/// Names of the two threads at each height. Made once, so that naming a thread does not allocate.
+/// Names of the two threads at each height, created once, so that naming a thread allocates nothing.
 static NAMES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
     (0..64).map(|height| ["left", "right"].map(|side| format!("{side}/{height}"))).collect()
 });
 
-/// Runs a tree with `2^height` leaves on `lwps` LWPs; each thread computes `work` steps, an inner node half of them
-/// before it creates its children and half after it has joined them. Returns the sum.
+/// Runs a tree with `2^height` leaves on `lwps` LWPs; each thread computes `work` steps, an inner node half of them before it
+/// creates its children and half after it has joined them. Returns the sum.
 #[allow(unsafe_code, reason = "a runtime whose threads migrate is built by an unsafe call")]
 pub(crate) fn run(height: u32, lwps: usize, work: u32) -> io::Result<u64> {
     // SAFETY: its user threads run only `node`, which spawns, joins, computes and records events. It holds numbers and
@@ -46,7 +46,7 @@ fn node(height: u32, work: u32) -> u64 {
     sum
 }
 
-/// Takes time, and returns 1.
+/// Computes for a while, and returns 1.
 fn compute(work: u32) -> u64 {
     let mut x = 1_u64;
     for step in 0..u64::from(work) {

@@ -1,8 +1,8 @@
-//! How fast the drain takes packets: `cargo bench -p fut --bench drain`.
+//! The throughput of the drain: `cargo bench -p fut --bench drain`.
 //!
-//! One CPU fills a ring of 4 MiB with records of two parameters, then takes it out; only the taking is timed, and the
-//! zeros it leaves behind are part of it. Each figure is the median of several rounds. To `/dev/null` is the drain
-//! itself; a file on tmpfs adds what the kernel needs to find and fill pages.
+//! One CPU fills a ring of 4 MiB with records of two parameters, then drains it; only the draining is timed, including
+//! zeroing the packets. Each figure is the median of several rounds. To `/dev/null` is the drain itself; a file on
+//! tmpfs adds what the kernel needs to find and fill pages.
 
 use std::{path::Path, time::Instant};
 
@@ -33,7 +33,7 @@ fn main() {
         let mut drain = if name == "tmpfs" {
             Drain::new(Arena::open(&arena.path()).expect("the arena"), &target)
         } else {
-            // It makes its file itself, so the way to the null device is a link to it.
+            // The drain creates its file itself, so the null device is opened here.
             let file = std::fs::File::options().write(true).open(&target).expect("the null device");
             Drain::to_file(Arena::open(&arena.path()).expect("the arena"), file, &target)
         }

@@ -1,7 +1,7 @@
-//! What a probe costs when its ring overwrites: `cargo bench -p fut --bench flight`.
+//! The cost of a probe in overwrite mode: `cargo bench -p fut --bench flight`.
 //!
-//! Pinned to one CPU. The packets are filled with zeros by the producer itself, and that is in the figures: a burst fills
-//! ten packets of a ring of 16. Median of many bursts, in ticks of the TSC.
+//! Pinned to one CPU. The figures include zeroing the packets, which the producer does: a burst fills ten packets of a
+//! ring of 16. Median of many bursts, in ticks of the TSC.
 
 use std::hint::black_box;
 

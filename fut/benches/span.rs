@@ -1,4 +1,4 @@
-//! What spans and traced functions cost, both ends together, beside what reading the clock costs:
+//! The cost of spans and traced functions, both ends together, compared with reading the clock:
 //! `taskset -c 0 cargo bench -p fut --bench span`.
 //!
 //! Bursts that fit into the ring, with time for the drain in between; medians, in ticks of the TSC.

@@ -1,4 +1,4 @@
-//! What synchronisation costs, beside std's between threads: `cargo bench -p fut --bench sync`.
+//! The cost of synchronisation, compared with that of std between threads: `cargo bench -p fut --bench sync`.
 //!
 //! Each figure is the median of several rounds, in nanoseconds for one operation as named. std's channels are the
 //! algorithms of crossbeam's.
@@ -28,7 +28,7 @@ fn main() {
     recorded();
 }
 
-/// The same with every key on. What is measured fits into the rings, whose pages were written to before.
+/// The same with every key on. The records fit into the rings, whose pages were written before.
 fn recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let recording =
@@ -129,7 +129,7 @@ fn uncontended() {
     row("channel, unbounded: send + recv in one thread", ours, Some(std));
 }
 
-/// There and back between two threads, through two channels with room for one.
+/// Round trips between two threads, through two channels of capacity 1.
 fn ping_pong(lwps: &str) {
     let (ping, pinged) = channel::bounded(1);
     let (pong, ponged) = channel::bounded(1);
@@ -157,7 +157,7 @@ fn ping_pong(lwps: &str) {
     row(&format!("ping-pong through bounded(1), {lwps}: there and back"), ours, Some(std));
 }
 
-/// Four threads that do nothing but lock and unlock one mutex.
+/// Four threads that only lock and unlock one mutex.
 fn contended() {
     const THREADS: u32 = 4;
     let mutex = Arc::new(Mutex::new(0_u32));

@@ -1,4 +1,4 @@
-//! The shared library stays loaded until the process ends: threads, fork and exit handlers of it do.
+//! The shared library stays loaded until the process ends, as do its threads, fork handlers and exit handlers.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

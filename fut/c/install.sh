@@ -22,7 +22,7 @@ mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
 install -m 644 "$here/include/fut.h" "$prefix/include/fut.h"
 install -m 755 "$built/libfut.so" "$prefix/lib/libfut.so"
 install -m 644 "$built/libfut.a" "$prefix/lib/libfut.a"
-# What the static library needs besides: `rustc --print native-static-libs`.
+# Further libraries that the static library needs: `rustc --print native-static-libs`.
 cat >"$prefix/lib/pkgconfig/fut.pc" <<END
 prefix=$prefix
 includedir=\${prefix}/include

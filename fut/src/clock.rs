@@ -2,7 +2,8 @@
 
 use sigmund_model::{ClockDomain, Nanos, Snapshot, Ticks};
 
-/// Reads the time-stamp counter; elsewhere than on x86-64, `CLOCK_MONOTONIC_RAW` in nanoseconds.
+/// Reads the time-stamp counter, in ticks. On other architectures than x86-64, reads `CLOCK_MONOTONIC_RAW`, in
+/// nanoseconds.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -14,10 +15,10 @@ pub fn ticks() -> u64 {
     nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// All earlier instructions complete before a later one begins, also a later read of the clock.
+/// All earlier instructions complete before any later one begins, including a later read of the clock (`lfence`).
 #[cfg(all(feature = "runtime", not(loom)))]
 #[inline(always)]
-pub(crate) fn wait_for_what_was_before() {
+pub(crate) fn wait_for_earlier_instructions() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction (SSE2).
     unsafe {
@@ -25,13 +26,13 @@ pub(crate) fn wait_for_what_was_before() {
     }
 }
 
-/// The clocks that a snapshot of a recording holds.
+/// The clocks in the clock snapshots of a recording.
 pub const SNAPSHOT_DOMAINS: [ClockDomain; 4] =
     [ClockDomain::MonotonicRaw, ClockDomain::Monotonic, ClockDomain::Boottime, ClockDomain::Realtime];
 
 /// One instant, read on the TSC and on `domain`: the tightest of eight bracketed reads.
 ///
-/// `None` for clocks that no system call reads.
+/// `None` for clocks that cannot be read with a system call.
 pub fn snapshot(domain: ClockDomain) -> Option<Snapshot> {
     let id = match domain {
         ClockDomain::MonotonicRaw => libc::CLOCK_MONOTONIC_RAW,
@@ -53,7 +54,7 @@ pub fn snapshots() -> Vec<(ClockDomain, Snapshot)> {
     SNAPSHOT_DOMAINS.iter().filter_map(|domain| Some((*domain, snapshot(*domain)?))).collect()
 }
 
-/// CPU time that the calling LWP has used since its birth, in nanoseconds.
+/// CPU time that the calling LWP has used since it was created, in nanoseconds.
 #[cfg(feature = "probes")]
 pub(crate) fn lwp_cpu_time() -> u64 {
     nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -61,7 +62,7 @@ pub(crate) fn lwp_cpu_time() -> u64 {
 
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer. The clocks asked for exist since Linux 2.6.39, so it is filled.
+    // SAFETY: `time` is valid for writing. The clocks passed here exist since Linux 2.6.39, so the call fills it in.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

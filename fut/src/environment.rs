@@ -1,19 +1,19 @@
-//! The environment variables of this process: the one place that reads them.
+//! Environment variables of this process: the only code that reads them.
 //!
-//! A program that has rights which its caller does not have (set-user-ID, set-group-ID, file capabilities) gets its
-//! environment from that caller, who must not decide where it writes or which files it reads. The kernel reports it in the
-//! auxiliary vector (`AT_SECURE`, getauxval(3)), and no variable is read then, as in `secure_getenv(3)`.
+//! A program with more privileges than its caller (set-user-ID, set-group-ID, file capabilities) gets its environment
+//! from that caller, which must not decide where it writes or which files it reads. The kernel reports this case in the
+//! auxiliary vector (`AT_SECURE`, getauxval(3)); then no variable is read, as with `secure_getenv(3)`.
 
 use std::{env, ffi::OsString};
 
-/// What a variable holds; `None` if it is not set, or is not ours to obey.
+/// The value of a variable; `None` if it is not set, or if the environment is not trusted.
 pub fn variable(name: &str) -> Option<OsString> {
     if is_secure() { None } else { env::var_os(name) }
 }
 
-/// Whether this process has rights that whoever started it does not have. It never changes.
+/// Whether this process has more privileges than its caller. This never changes.
 fn is_secure() -> bool {
-    // SAFETY: takes a number, and reads what the kernel has given the process.
+    // SAFETY: takes a number, and reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

@@ -1,9 +1,9 @@
-//! The user side of Sigmund: probes at the cost of reading the clock, the user trace they write, and a runtime
-//! of user threads that records every decision of its scheduler.
+//! The user side of Sigmund: probes at the cost of reading the clock, the user trace they write, and a runtime of user
+//! threads that records every decision of its scheduler.
 //!
 //! ```
 //! fut::events! {
-//!     /// A request came in.
+//!     /// A request arrived.
 //!     pub fn request(id: u64, path: &str) => "{path}";
 //! }
 //!
@@ -15,18 +15,19 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Run as it is, this records nothing, and a probe is a nop. Under `sigmund record`, everything is
-//! recorded, the kernel included. A program without this runtime calls [`init`] once; another runtime reports its
-//! decisions to [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps
-//! the last events in memory until a snapshot is taken.
+//! Run on its own, this records nothing, and a probe is a nop. Under `sigmund record`, everything is recorded,
+//! including the kernel. A program without this runtime calls [`init`] once; another runtime reports its decisions to
+//! [`scheduler`]. Without a recorder, a [`Recording`] writes a user trace, and a [`FlightRecorder`] keeps the last
+//! events in memory until a snapshot is taken.
 //!
 //! # What the runtime guarantees
 //!
-//! - A user thread that has begun stays on its LWP, so what belongs to that LWP (a borrowed thread-local, an `Rc` in one, a
-//!   guard of `std`) is valid across calls that block or yield. Threads that have not begun may begin on any idle LWP.
-//! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So the value of
-//!   a thread-local may change across such a call: its initialiser must not switch, nor may code that sets one for the
-//!   time of a call and restores the old value, as `scoped_tls` does.
+//! - A user thread that has begun stays on its LWP, so values that belong to that LWP (a borrowed thread-local, an `Rc`
+//!   in one, a guard of `std`) stay valid across calls that block or yield. Threads that have not begun may begin on
+//!   any idle LWP.
+//! - The user threads of an LWP share its thread-locals, its locks and [`std::thread::panicking`]. So the value of a
+//!   thread-local may change across such a call: its initialiser must not switch, and neither must code that sets one
+//!   for the duration of a call and restores the old value, as `scoped_tls` does.
 //! - User threads that migrate must not keep anything that belongs to an LWP across such a call. A runtime with
 //!   such threads is built by [`RuntimeBuilder::migrating`], which is unsafe.
 //!

@@ -1,8 +1,8 @@
-//! What a scheduler of user threads records: every decision, with its reason.
+//! The events of a scheduler of user threads: every decision, with its reason.
 //!
-//! The runtime of this crate calls these functions; another runtime that wants to be seen by Sigmund can call them
-//! as well. The merge knows the events by their names. The order matters where another LWP may act on what was
-//! decided: **record first, then publish**, so that no consequence has an earlier tick than its cause.
+//! The runtime of this crate calls these functions; other runtimes can call them to be traced by Sigmund. The merge
+//! recognises the events by name. The order matters if another LWP may act on a decision: **record first, then
+//! publish**, so that no consequence has an earlier tick than its cause.
 
 use std::{ptr, sync::atomic::Ordering};
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 crate::__event!(
-    // The LWP continues with another user thread (0: with none); why the one before left, what it waits for, and the
-    // number of what kind of thing that is (0: of none).
+    // The LWP switches to another user thread (0: to none); why the previous one left, the address of what it waits
+    // for, and the number of that object's kind (0: none).
     Switch, "USER_CONTEXT_SWITCH", (next: Thread, reason: u8, on: *const (), blocked_for: u8) in keys::SCHEDULER
         => "next {next}, left because {reason}, for {blocked_for} {on}",
     || switch(Some(Thread(1)), LeaveReason::Yield, 0, None)
@@ -26,7 +26,7 @@ crate::events! {
     fn USER_THREAD_NEW(new: Thread, name: &str) in keys::SCHEDULER => "created {new} \"{name}\"";
     /// A user thread was unparked: it waits in the ready queue from now on.
     fn USER_THREAD_READY(ready: Thread) in keys::SCHEDULER => "unparked {ready}";
-    /// A user thread that is about to be dispatched here ran on another LWP the time before.
+    /// A user thread that is about to be dispatched here last ran on another LWP.
     fn USER_THREAD_MIGRATE(migrated: Thread, from_lwp: u32) in keys::SCHEDULER
         => "{migrated} comes from LWP {from_lwp}";
     /// The current user thread forks a team with a unique number: user threads that all end before it continues.
@@ -37,15 +37,16 @@ crate::events! {
     fn USER_TEAM_JOIN(team: u64) in keys::SCHEDULER => "team {team} has ended";
 }
 
-/// The current LWP switches to `next`, or to no user thread; `reason` is why the previous one left, `on` the address
-/// of what it waits for (0: nothing; see [`Wait`](sigmund_model::Wait)), and `blocked_for` what kind of thing that is.
+/// The current LWP switches to `next`, or to no user thread; `reason` is why the previous one left, `on` the address of
+/// the object for which it waits (0: none; see [`Wait`](sigmund_model::Wait)), and `blocked_for` the kind of that
+/// object.
 #[inline(always)]
 pub fn switch(next: Option<Thread>, reason: LeaveReason, on: usize, blocked_for: Option<WaitKind>) {
     let next = next.unwrap_or(Thread(0));
     if is_on::<Switch>() {
         record_switch(next, reason, on, blocked_for);
     }
-    // The heads of packets name the thread that is mounted, whether or not switches are recorded.
+    // Packet headers contain the mounted thread, whether or not switches are recorded.
     if only_others_are_on::<Switch>() {
         note_switch(next);
     }
@@ -67,31 +68,31 @@ fn note_switch(next: Thread) {
     }
 }
 
-/// A user thread is created, by the one that is mounted here. It is not ready before this is recorded.
+/// The user thread mounted here creates another one, which must not become ready before this is recorded.
 #[inline]
 pub fn thread_new(new: Thread, name: &str) {
     USER_THREAD_NEW(new, name);
 }
 
-/// A user thread that was blocked becomes ready, by the one that is mounted here.
+/// The user thread mounted here makes a blocked one ready.
 #[inline]
 pub fn thread_ready(ready: Thread) {
     USER_THREAD_READY(ready);
 }
 
-/// The user thread that this LWP switches to next comes from another LWP.
+/// The user thread to which this LWP switches next last ran on LWP `from_lwp`.
 #[inline]
 pub fn thread_migrate(migrated: Thread, from_lwp: u32) {
     USER_THREAD_MIGRATE(migrated, from_lwp);
 }
 
-/// The user thread that is mounted here forks a team. No other of the process has this number.
+/// The user thread mounted here forks a team. Its number is unique in the process.
 #[inline]
 pub fn team_fork(team: u64) {
     USER_TEAM_FORK(team);
 }
 
-/// A user thread that was created, and is not ready yet, is of this team.
+/// A user thread, created but not ready yet, belongs to this team.
 #[inline]
 pub fn team_member(team: u64, member: Thread) {
     USER_TEAM_MEMBER(team, member);

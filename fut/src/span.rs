@@ -1,11 +1,11 @@
 //! Spans and traced functions: guards that record a begin and an end.
 //!
-//! Each span in the source has a [`SpanSite`], a static with its name, file and line, which the linker gathers and the
-//! session writes to the trace once. A record holds its address, one word; readers look up the name. A guard may be dropped on
-//! another LWP than it was made on: user threads migrate.
+//! Each span in the source has a [`SpanSite`], a static with its name, file and line, which the linker collects and the
+//! session writes to the trace once. A record holds its address, one word; readers look up the name. A guard may be
+//! dropped on another LWP than that of its creation, because user threads migrate.
 //!
-//! Both ends together cost twice what a probe does: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4 (AMD
-//! EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p fut --bench span`).
+//! The two records together cost as much as two probes: a span 54.6 ticks, a traced function 55.1, a bare `rdtsc` 26.4
+//! (AMD EPYC, TSC 2.6 GHz, `taskset -c 1 cargo bench -p fut --bench span`).
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use sigmund_model::Pid;
 
 use crate::{keys, trace::NamedPlace};
 
-/// Every span site of the program, gathered by the linker.
+/// Every span site of the program, collected by the linker.
 #[doc(hidden)]
 #[linkme::distributed_slice]
 pub static SPAN_SITES: [SpanSite];
@@ -25,7 +25,7 @@ crate::events! {
     fn SPAN_END(span: *const SpanSite) in keys::SPANS => "{span} ends";
     /// A traced function is entered.
     fn PROF_IN(function: *const SpanSite) in keys::FUNCTIONS => "into {function}";
-    /// It is left, by `return` or by unwinding.
+    /// A traced function is left, by `return` or by unwinding.
     fn PROF_OUT(function: *const SpanSite) in keys::FUNCTIONS => "out of {function}";
 }
 
@@ -44,7 +44,7 @@ impl SpanSite {
     }
 }
 
-/// All span sites, as a trace holds them.
+/// All span sites, for the trace.
 pub(crate) fn places(pid: Pid) -> Vec<NamedPlace> {
     let named = |site: &SpanSite| NamedPlace {
         pid,
@@ -56,7 +56,7 @@ pub(crate) fn places(pid: Pid) -> Vec<NamedPlace> {
     SPAN_SITES.iter().map(named).collect()
 }
 
-/// A span that is open: dropping it records its end, also when a panic unwinds. Made by [`span!`](crate::span).
+/// An open span: dropping it records its end, also during unwinding. Created by [`span!`](crate::span).
 #[derive(Debug)]
 #[must_use = "a span ends where its guard is dropped: give it a name, `let _span = …`"]
 pub struct Span {
@@ -82,7 +82,7 @@ impl Drop for Span {
     }
 }
 
-/// A traced function that is entered. Made by [`trace`](macro@crate::trace).
+/// The guard of an entered traced function. Created by [`trace`](macro@crate::trace).
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct InFunction {
@@ -108,9 +108,9 @@ impl Drop for InFunction {
 /// Opens a span; it ends where the guard is dropped.
 ///
 /// Records `SPAN_BEGIN(span)` and `SPAN_END(span)` under [`keys::SPANS`](crate::keys::SPANS). A name may be any text.
-/// A span with fields has an identifier for a name, and records an event of that name after its beginning, which is
-/// declared as if by [`events!`](crate::events): spans of one name have the same fields, and no other event has that
-/// name. Switched off, a span costs its probes that are off; switched on or off in between, it shows one end only.
+/// The name of a span with fields is an identifier; it records an event of that name after its begin, which is declared
+/// as by [`events!`](crate::events): spans of one name have the same fields, and no other event has that name. If it is
+/// off, a span costs its disabled probes; if it is switched while open, only one end is recorded.
 ///
 /// ```
 /// fn answer(id: u64, path: &str) {
@@ -127,7 +127,7 @@ macro_rules! span {
         $crate::Span::begin(&__FUT_SPAN_SITE)
     }};
     ($name:ident $(, $field:ident : $ty:ty = $value:expr)+ $(,)?) => {
-        // The values are not to see what is declared inside.
+        // The value expressions must not see the names declared inside.
         match ($($value,)+) {
             ($($field,)+) => {
                 $crate::__span_site!(__FUT_SPAN_SITE, stringify!($name), line!());
@@ -142,7 +142,7 @@ macro_rules! span {
     };
 }
 
-/// A static [`SpanSite`], gathered with the others.
+/// Defines a static [`SpanSite`], collected with the others.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __span_site {
@@ -153,7 +153,7 @@ macro_rules! __span_site {
     };
 }
 
-/// What [`trace`](macro@crate::trace) puts at the beginning of a function.
+/// The code that [`trace`](macro@crate::trace) inserts at the beginning of a function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __traced {

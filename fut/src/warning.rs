@@ -1,5 +1,5 @@
-//! Warnings on the standard error of a traced program, where no caller could receive an error: one line per
-//! message, in which names and paths cannot steer a terminal. Nothing else in this crate and in libfut prints.
+//! Warnings on the standard error of a traced program, where no caller could receive an error: one line per message, in
+//! which control characters of names and paths are escaped. Nothing else in this crate and in libfut prints.
 
 use std::fmt::Display;
 
@@ -9,8 +9,7 @@ use sigmund_model::Printable;
 #[doc(hidden)]
 pub fn warn(text: impl Display) {
     let line = format!("fut: {}\n", Printable(text));
-    // Not by the standard library: a child that `fork` made may have inherited the lock of its standard error from a thread
-    // that the child does not have.
-    // SAFETY: `line` is that long.
+    // Not with the standard library: a forked child may have inherited the lock of its standard error from a thread
+    // that does not exist in the child. SAFETY: pointer and length are those of `line`.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

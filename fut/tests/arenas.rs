@@ -1,4 +1,4 @@
-//! Arenas that a recorder hands out: whatever a process does with its own, the recorder and the others go on.
+//! Arenas that a recorder hands out: whatever a process does with its own, the recorder and other processes continue.
 //!
 //! Most of it happens in processes of their own: this test starts itself, with [`ROLE`] in the environment.
 
@@ -46,7 +46,7 @@ fut::events! {
 const ROLE: &str = "FUT_TEST_ROLE";
 const SMALL: Geometry = Geometry { packets: 4, rings: 8 };
 
-/// This test again, as a process that plays a role.
+/// This test program, started again as a process with a role.
 fn role(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "plays_its_role", "--nocapture"]).env(ROLE, name);
@@ -54,7 +54,7 @@ fn role(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// What the processes do that the other tests start.
+/// The main function of the processes that the other tests start.
 #[test]
 fn plays_its_role() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -78,7 +78,7 @@ fn start(server: &mut Command) -> Killed {
     Killed(server.stdout(Stdio::null()).spawn().unwrap())
 }
 
-/// A process that does not outlive its test.
+/// Kills its process when it is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -114,7 +114,7 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Asks as a process does, by hand.
+/// Requests an arena, as a process does.
 fn ask(folder: &Path) -> (String, Option<OwnedFd>) {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     connect(&socket, &SocketAddrUnix::new(folder.join("arenas")).unwrap()).unwrap();
@@ -179,7 +179,7 @@ fn runs() {
     println!("it ran");
 }
 
-/// It ran, and says on one line of standard error why it was not recorded.
+/// It ran, and one line of standard error contains the reason why it was not recorded.
 fn ran_unrecorded(output: &Output, why: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     let ran = String::from_utf8_lossy(&output.stdout).contains("it ran");
@@ -196,11 +196,11 @@ fn a_program_that_cannot_reach_its_arena_runs_unrecorded_and_says_so_once() {
     let folder = tempfile::tempdir().unwrap();
     ran_unrecorded(&role("runs", Path::new("/nonexistent/arenas")).output().unwrap(), "No such file");
     ran_unrecorded(&role("runs", Path::new("/proc/version")).output().unwrap(), "Not a directory");
-    // A recorder that was killed: its socket is there, and nobody listens.
+    // A killed recorder: its socket exists, without a listener.
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(folder.path().join("arenas")).unwrap()).unwrap();
     drop(socket);
-    ran_unrecorded(&role("runs", folder.path()).output().unwrap(), "no recorder listens here any more");
+    ran_unrecorded(&role("runs", folder.path()).output().unwrap(), "no recorder listens here now");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_program_without_the_right_to_its_arena_runs_unrecorded_and_says_so_once() {
     }
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), Mode::Discard);
-    // A place that everybody may run this test from.
+    // A folder from which every user may run this test.
     let program = tempfile::tempdir().unwrap();
     fs::set_permissions(program.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let copy = program.path().join("arenas");
@@ -241,7 +241,7 @@ fn a_program_without_the_right_to_its_arena_runs_unrecorded_and_says_so_once() {
 // What a process can do with its arena.
 
 #[test]
-fn nobody_makes_an_arena_shorter_or_longer() {
+fn no_process_can_shrink_or_grow_an_arena() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), Mode::Discard);
     let (answer, memory) = ask(folder.path());
@@ -259,7 +259,7 @@ fn nobody_makes_an_arena_shorter_or_longer() {
     let mut drain = Drain::new(arena, &folder.path().join("holes.fut")).unwrap();
     assert_eq!(drain.poll().unwrap(), 0);
     drop(memory);
-    // Another test may just be starting a process, which has a copy of each descriptor until it is another program.
+    // Another test may be starting a process, which has a copy of each descriptor until `exec`.
     until("nobody has it any more", || drain.arena().has_ended());
     assert_eq!(drain.finish().unwrap().records, 0);
 }
@@ -343,7 +343,7 @@ fn a_process_that_scribbles_over_its_arena_costs_its_own_events_only() {
         drop(process);
         until("it has ended", || drain.arena().has_ended());
         drain.close().1.unwrap();
-        // Whatever it holds, it can be looked at.
+        // Whatever it contains, opening it must not panic.
         let _ = UserTrace::open(&path);
     }
 }
@@ -438,16 +438,16 @@ fn a_program_that_closes_all_its_descriptors_stays_recorded() {
 // What strangers do with the socket.
 
 #[test]
-fn whoever_connects_and_says_nothing_delays_nobody_and_has_a_bounded_number_of_arenas() {
+fn a_silent_client_delays_no_other_and_has_a_bounded_number_of_arenas() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), Mode::Discard);
     let kept: Vec<_> = (0..100).map(|_| ask(folder.path())).collect();
     assert_eq!(kept.iter().filter(|(_, memory)| memory.is_some()).count(), 64);
     let refused: Vec<_> = kept.iter().filter(|(answer, _)| answer != "fut-arena 3").collect();
-    assert!(refused.iter().all(|(answer, _)| answer.contains("has 64 arenas already")), "{refused:?}");
+    assert!(refused.iter().all(|(answer, _)| answer.contains("already has 64 arenas")), "{refused:?}");
     let unrecorded = server.unrecorded();
     assert_eq!(unrecorded.processes, 36);
-    assert!(unrecorded.why.unwrap().contains("64 arenas already"));
+    assert!(unrecorded.why.unwrap().contains("already has 64 arenas"));
     let process = start(&mut role("closes everything", folder.path()));
     let mut arenas = Vec::new();
     until("another process records", || {

@@ -1,8 +1,8 @@
 //! A signal handler may record while its LWP attaches: whichever instruction of the first probe it interrupts, the LWP
 //! gets one ring, and both records are stored.
 //!
-//! The processor's trap flag has a handler called behind every instruction; at one of them, another one for each
-//! thread, it records.
+//! With the processor's trap flag, a handler is called after every instruction; at one of them, a different one for
+//! each thread, it records.
 
 use std::{
     arch::asm,
@@ -18,7 +18,7 @@ use fut::{Recording, shm::Geometry, trace::UserTrace};
 fut::events! {
     /// The first probe of its thread.
     fn first(thread: u64);
-    /// From the handler, in the midst of the other.
+    /// Recorded by the handler, during the other.
     fn within(thread: u64);
 }
 

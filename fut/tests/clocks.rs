@@ -1,4 +1,4 @@
-//! Other clocks are read all through a recording, and what was read converts them.
+//! Clock snapshots are taken throughout a recording, and convert between the clocks.
 
 use std::{thread, time::Duration};
 
@@ -35,7 +35,8 @@ fn the_clocks_are_read_at_the_start_once_a_second_and_at_the_end() {
         let slewed = (clock.rate() / raw.rate() - 1.0).abs();
         assert!(slewed < 1e-3, "{domain:?}: {slewed}");
     }
-    // Idle machines: well below 100 ns. A busy host may stop us within all eight reads of a snapshot.
+    // Idle machines: well below 100 ns. On a busy host, the process may be descheduled within all eight reads of a
+    // snapshot.
     let worst = raw.residuals().iter().flatten().map(|ticks| ticks / raw.rate()).fold(0.0, f64::max);
     let widest = raw.knots().iter().map(|knot| knot.within).fold(0.0, f64::max);
     println!(

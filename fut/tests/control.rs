@@ -1,4 +1,4 @@
-//! A recording is controlled over its socket: by a client of this crate, and by clients that do not behave.
+//! A recording is controlled over its socket: by a client of this crate, and by misbehaving clients.
 
 use std::{
     fs,
@@ -89,7 +89,7 @@ fn a_recording_is_controlled_from_outside() {
     recording.finish().unwrap();
 
     let refused = ask(&Request::Keys(Some(keys::ALL))).unwrap_err().to_string();
-    assert!(refused.contains("does not record any more"), "{refused}");
+    assert!(refused.contains("this process no longer records"), "{refused}");
     assert_eq!(keys::mask(), 0);
     let trace = UserTrace::open(&path).unwrap();
     let recorded = |name| common::words(&trace, common::code(&trace, name)).into_iter().map(|w| w.0);
@@ -197,7 +197,7 @@ fn a_silent_client_holds_nobody_up_for_long(socket: &Path) {
     assert!(answer.contains("found 16 bytes without a newline"), "{answer}");
 }
 
-/// Root only: a thread of ours becomes somebody else, and comes back.
+/// Only as root: a thread of this test becomes another user.
 fn another_user_is_refused(socket: &Path) {
     // SAFETY: takes nothing and cannot fail.
     if !needs(unsafe { libc::geteuid() } == 0, "being another user needs root") {
@@ -213,7 +213,7 @@ fn another_user_is_refused(socket: &Path) {
         path
     };
     let path = std::thread::spawn(as_nobody).join().unwrap();
-    // Even if everybody can reach the socket: the kernel says who asks.
+    // Even if all users can reach the socket: the kernel reports the peer's user.
     let runtime = path.parent().unwrap().parent().unwrap().to_path_buf();
     let doors = [runtime.as_path(), path.parent().unwrap(), &path];
     doors.iter().for_each(|door| fs::set_permissions(door, fs::Permissions::from_mode(0o777)).unwrap());
@@ -224,7 +224,7 @@ fn another_user_is_refused(socket: &Path) {
         send(&asked, b"fut-control 1 disable *\n")
     };
     let answer = std::thread::spawn(as_nobody).join().unwrap();
-    assert_eq!(answer, "fut-control 1 error\tuser 65534 may not: only user 0 and root may\nend\n");
+    assert_eq!(answer, "fut-control 1 error\tuser 65534 is not allowed: expected user 0 or root\nend\n");
     assert_eq!(number(&ask(&Request::Disable("kept".into())).unwrap(), "changed"), 1, "it was still on");
     ask(&Request::Enable("kept".into())).unwrap();
     let private = [(doors[1], 0o700), (doors[2], 0o600)];
@@ -282,8 +282,8 @@ fn no_descriptor_stays_open() {
     let file = fs::File::open("/dev/null").unwrap();
     let snapshot = || Process::find(std::process::id()).unwrap().snapshot(&file);
     let refused = snapshot().unwrap_err().to_string();
-    assert!(refused.contains("expected a file that is empty"), "{refused}");
-    // The server closes behind its answer.
+    assert!(refused.contains("expected an empty regular file"), "{refused}");
+    // The server closes the connection after its answer.
     std::thread::sleep(Duration::from_millis(20));
     let before = open();
     (0..50).for_each(|_| _ = snapshot());

@@ -1,4 +1,4 @@
-//! A flight recorder gives a snapshot over its socket; a child that it forks has a socket of its own.
+//! A flight recorder writes a snapshot on request over its socket; its forked child has its own socket.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -62,12 +62,12 @@ fn not_to_a_place_that_is_none(folder: &Path) {
     let path = folder.join("full.fut");
     File::create_new(&path).unwrap().write_all(b"mine").unwrap();
     let full = File::options().append(true).open(&path).unwrap();
-    assert!(us().snapshot(&full).unwrap_err().to_string().contains("a file that is empty"));
+    assert!(us().snapshot(&full).unwrap_err().to_string().contains("expected an empty regular file"));
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
     // Nobody reads from it, and it would be full soon.
     let (_reads, writes) = std::io::pipe().unwrap();
     let pipe = File::from(std::os::fd::OwnedFd::from(writes));
-    assert!(us().snapshot(&pipe).unwrap_err().to_string().contains("a file that is empty"));
+    assert!(us().snapshot(&pipe).unwrap_err().to_string().contains("expected an empty regular file"));
     // One that was opened for reading only: the error is the kernel's.
     let empty = folder.join("empty.fut");
     File::create_new(&empty).unwrap();
@@ -83,8 +83,8 @@ fn a_child_has_its_own(parent: u32, folder: &Path) {
     assert!(child >= 0);
     if child == 0 {
         drop(parent_writes);
-        // A program that drops root's rights is root's to ask. Without them, this fails, and it keeps its own.
-        // SAFETY: takes numbers.
+        // A program that drops root's rights can only be controlled by root. Without them, this call fails without
+        // effect. SAFETY: takes numbers.
         unsafe { libc::setresuid(65534, 65534, 65534) };
         (0..50_000).for_each(tick);
         child_writes.write_all(b"r").unwrap();

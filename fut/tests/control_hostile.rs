@@ -1,4 +1,4 @@
-//! Conversations with a peer that does not behave: each side ends them in time, in bounded memory, and leaks nothing.
+//! Misbehaving peers: each side ends the conversation in time, in bounded memory, and leaks nothing.
 
 use std::{
     fs,
@@ -37,8 +37,8 @@ fn a_peer_that_does_not_behave_costs_neither_time_nor_memory_nor_descriptors() {
     let recording = Recording::start(&folder.path().join("user.fut"), Geometry::default()).unwrap();
     let State::Listening(socket) = control::state() else { panic!("{:?}", control::state()) };
     assert_eq!(socket, path);
-    descriptors_that_nobody_wants_are_closed(&socket);
-    clients_that_are_silent_or_slow_or_many_hold_nobody_up(&socket);
+    unexpected_descriptors_are_closed(&socket);
+    silent_slow_or_many_clients_do_not_delay_others(&socket);
     recording.finish().unwrap();
 }
 
@@ -148,7 +148,7 @@ fn send_with_descriptors(socket: &Path, request: &[u8], count: usize) -> String 
     answer
 }
 
-fn descriptors_that_nobody_wants_are_closed(socket: &Path) {
+fn unexpected_descriptors_are_closed(socket: &Path) {
     let open = || fs::read_dir("/proc/self/fd").unwrap().count();
     let settled = |expected: usize| {
         (0..100).any(|_| {
@@ -160,7 +160,7 @@ fn descriptors_that_nobody_wants_are_closed(socket: &Path) {
     for count in [1, 2, 3, 64, 253] {
         let answer = send_with_descriptors(socket, b"fut-control 1 snapshot\n", count);
         let expected =
-            if count == 1 { "expected a file that is empty" } else { "expected one descriptor at most" };
+            if count == 1 { "expected an empty regular file" } else { "expected one descriptor at most" };
         assert!(answer.contains(expected), "{count}: {answer}");
         let _ = send_with_descriptors(socket, b"fut-control 1 status\n", count);
         // A line that never ends.
@@ -169,8 +169,8 @@ fn descriptors_that_nobody_wants_are_closed(socket: &Path) {
     assert!(settled(before), "{} descriptors, {before} before", open());
 }
 
-fn clients_that_are_silent_or_slow_or_many_hold_nobody_up(socket: &Path) {
-    // Nobody takes their answers, and two of three never ask.
+fn silent_slow_or_many_clients_do_not_delay_others(socket: &Path) {
+    // None receives its answer, and two of three never send a request.
     let many: Vec<UnixStream> = (0..400)
         .map(|number| {
             let mut stream = UnixStream::connect(socket).unwrap();

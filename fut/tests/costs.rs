@@ -1,4 +1,4 @@
-//! A recording says what recording costs.
+//! A recording contains the measured costs of recording.
 
 use fut::{
     Recording,

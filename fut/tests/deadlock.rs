@@ -1,5 +1,5 @@
-//! What the report of a deadlock says, and that making it harms nobody: threads that it looks at may be unparked
-//! meanwhile, by a plain thread or by another runtime, and end.
+//! The report of a deadlock, and that creating it is harmless: inspected threads may be unparked meanwhile, by a plain
+//! thread or by another runtime, and end.
 
 mod again;
 
@@ -20,7 +20,7 @@ use fut::{
     sync::{Mutex, MutexGuard},
 };
 
-/// So large that the allocator gives it back to the kernel: whoever reads it afterwards faults.
+/// So large that the allocator returns it to the kernel: reading it afterwards faults.
 const LARGE: usize = 160 << 10;
 const THREADS: usize = 64;
 const ROUNDS: usize = 4;
@@ -112,7 +112,7 @@ fn looking_for_a_deadlock_reads_nothing_of_threads_that_end_meanwhile() {
 
 /// Both wait for a thread of another runtime that sleeps: one for its end, one for a mutex that it holds.
 #[test]
-fn who_waits_for_a_thread_of_another_runtime_is_in_no_deadlock() {
+fn a_thread_that_waits_for_one_of_another_runtime_is_not_in_a_deadlock() {
     let (tell, told) = mpsc::channel();
     let tell = StdMutex::new(tell);
     let handler = move |deadlock: &Deadlock| tell.lock().unwrap().send(deadlock.clone()).unwrap();

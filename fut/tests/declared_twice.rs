@@ -1,4 +1,4 @@
-//! One event declared in two places, and not the same: no reader could tell what its fields are.
+//! Two different declarations of one event: a reader could not know its fields.
 
 use fut::{Init, Recording, shm::Geometry};
 
@@ -23,7 +23,7 @@ fn an_event_declared_twice_with_different_fields_is_refused_with_both_places() {
     // The lines of the two `events!`: the compiler does not tell a macro more.
     let file = file!();
     let expected = format!(
-        "one event, declared twice and not the same: happened(number: u64) in 0x100, declared at {file}:6; and \
+        "one event has two different declarations: happened(number: u64) in 0x100, declared at {file}:6; and \
          happened(number: u64, where_: text) in 0x100, declared at {file}:12"
     );
     assert_eq!(error.to_string(), expected);

@@ -61,7 +61,7 @@ fn a_thread_of_a_dropped_runtime_is_not_waited_for() {
 }
 
 #[test]
-fn whoever_waits_for_a_thread_is_told_when_its_runtime_is_dropped() {
+fn waiters_for_a_thread_get_an_error_when_its_runtime_is_dropped() {
     // Joined by a plain thread, and by a user thread of another runtime: on a worker, on the reactor's LWP, in a blocking
     // call.
     let other = Arc::new(runtime(2));
@@ -91,7 +91,7 @@ fn whoever_waits_for_a_thread_is_told_when_its_runtime_is_dropped() {
 }
 
 #[test]
-fn many_that_end_and_many_that_do_not_are_told_apart_while_the_runtime_is_dropped() {
+fn threads_that_end_and_threads_that_do_not_are_distinguished_while_the_runtime_is_dropped() {
     for round in 0..50 {
         let runtime = runtime(2);
         let gate = Arc::new(Semaphore::new(0));
@@ -117,7 +117,7 @@ fn many_that_end_and_many_that_do_not_are_told_apart_while_the_runtime_is_droppe
     }
 }
 
-/// The thread that drops its own runtime goes on until it leaves its LWP: it may end, and then has a result.
+/// The thread that drops its own runtime continues until it leaves its LWP: if it ends before, it has a result.
 #[test]
 fn the_thread_that_drops_its_runtime_has_a_result_if_it_ends() {
     for (priority, blocks, waits) in [

@@ -1,5 +1,4 @@
-//! Calls of safe code that nobody makes, with values at the ends of their types. None of them costs the runtime anything
-//! but what was asked for.
+//! Unusual calls of safe code, with extreme values of their types. None of them has side effects on the runtime.
 
 use std::{
     cell::Cell,
@@ -120,7 +119,7 @@ fn permits_are_counted_also_beyond_four_billion() {
     assert_eq!(semaphore.available_permits(), Semaphore::MAX_PERMITS);
 }
 
-/// Forgotten guards keep what they are of taken, and harm nobody else.
+/// Forgotten guards keep their locks held, and have no other effect.
 #[test]
 fn guards_that_are_forgotten_only_keep_what_they_have() {
     in_time(runtime(2), || {
@@ -145,7 +144,7 @@ fn guards_that_are_forgotten_only_keep_what_they_have() {
     });
 }
 
-/// `AsFd` is safe to implement, so it may say what it likes.
+/// `AsFd` is safe to implement, so it may return anything.
 #[test]
 fn a_descriptor_that_changes_or_panics_harms_no_other() {
     struct Changes(Cell<usize>, [OwnedFd; 2]);

@@ -1,4 +1,4 @@
-//! The flight recorder in one process: snapshots while threads go on, on a signal, on a panic.
+//! The flight recorder in one process: snapshots while threads continue, on a signal, on a panic.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{code, opened, words};
 use fut::{FlightRecorder, model::EventStream, shm::Geometry, trace::UserTrace};
 
 fut::events! {
-    /// The how-manieth of its thread this is.
+    /// Sequence number of the event in its thread.
     fn tick(thread: u64, number: u64);
     fn short_lived(number: u64);
 }
@@ -64,7 +64,7 @@ fn wait_for_snapshot(folder: &Path, count: usize) {
 }
 
 #[test]
-fn the_last_events_are_there_whoever_asks_and_whenever() {
+fn snapshots_contain_the_last_events_at_any_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let recorder = FlightRecorder::start(Geometry { packets: PACKETS as u32, rings: 6 }).unwrap();

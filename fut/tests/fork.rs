@@ -13,7 +13,7 @@ use std::{
 use fut::{Init, drain::Drain, shm::Arena, trace::UserTrace};
 
 fut::events! {
-    /// Somebody says who it is.
+    /// The sender's identity.
     fn i_am(who: u64);
 }
 
@@ -92,7 +92,7 @@ fn drained(arena: &Path) -> UserTrace {
     UserTrace::open(&trace).unwrap()
 }
 
-/// Who said how often that it is there.
+/// Number of events by sender.
 fn said(trace: &UserTrace) -> BTreeMap<u64, u64> {
     let code = trace.declarations().iter().find(|d| d.event.name == "i_am").unwrap().event.code.unwrap();
     let mut said = BTreeMap::new();
@@ -114,7 +114,7 @@ fn a_child_records_for_itself_however_it_was_made() {
     assert!(matches!(fut::init(), Init::Recording));
     assert!(matches!(fut::init(), Init::AlreadyRecording));
     (0..10).for_each(|_| i_am(PARENT));
-    // Who is expected to have said what.
+    // The expected number of events by sender.
     let mut expected = HashMap::new();
     let record = |count: u64| (0..count).for_each(|_| i_am(CHILD));
     let forked = in_child(by_fork, || {
@@ -123,7 +123,7 @@ fn a_child_records_for_itself_however_it_was_made() {
     });
     expected.insert(forked, (CHILD, 1000));
     for fork in [by_raw_clone, by_underscore_fork] {
-        // Nobody has told it to begin anew: its records are in no ring, and not in its parent's.
+        // It has not started a new session: its records are in no ring, and not in its parent's.
         in_child(fork, || {
             record(10_000);
             fut::note_modules();

@@ -1,4 +1,5 @@
-//! A process that records itself and forks: the recording is the parent's, and the child that tries to end it is told so.
+//! A process that records itself and forks: the recording belongs to the parent, and the child gets an error when it
+//! tries to end it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A disk that is full, a file that must not grow: told once, what is not written is counted, the program goes on.
+//! A full disk, a file that must not grow: reported once, unwritten records are counted, the program continues.
 
 mod common;
 #[path = "common/skipped.rs"]
@@ -68,7 +68,7 @@ fn a_full_disk_costs_what_does_not_fit_on_it() {
     accounted(&path, &summary, 1);
 }
 
-/// In a process of its own: the limit is the process's, and so is the signal that would kill it.
+/// In a separate process: the limit and the signal that would kill it apply to the whole process.
 #[test]
 fn a_file_that_must_not_grow_does_not_kill_the_program() {
     if std::env::var_os("FUT_TEST_LIMITED").is_none() {

@@ -1,5 +1,5 @@
-//! User traces that lie, with checksums that are right: whoever makes one can make those, too. An error or a part with its
-//! losses; never a panic, never much memory, never more than linear time.
+//! Hostile user traces with correct checksums. The result is an error, or a part with its losses; never a panic, never
+//! much memory, never more than linear time.
 
 #[path = "common/memory.rs"]
 mod memory;
@@ -133,7 +133,7 @@ fn a_small_trace_is_whole_and_cut_anywhere_says_so() {
 
 /// 10^5 traces with one to three flipped bits each, every other with the right checksum all the same.
 #[test]
-fn flipped_bits_behind_a_right_checksum_do_no_harm() {
+fn flipped_bits_with_a_correct_checksum_do_no_harm() {
     let packets = small();
     let mut state = 0x5167_4d75_6e64_0005;
     let mut read_some = 0;

@@ -1,4 +1,4 @@
-//! A program that dies in the middle: everything up to its last committed record is in the trace, and nothing twice.
+//! A killed program: everything up to its last committed record is in the trace, and nothing twice.
 //!
 //! The program is this test again, in a process of its own; it publishes the number of the last event that it has
 //! recorded in shared memory, so that there is a second witness. `FUT_LONG=1` kills it 1000 times.
@@ -25,7 +25,7 @@ fut::events! {
 }
 
 const THREADS: usize = 2;
-/// How the program shall end, and where it tells what it did.
+/// How the program shall end, and the file of its witness.
 const ENV_END: &str = "FUT_TEST_END";
 const ENV_WITNESS: &str = "FUT_TEST_WITNESS";
 
@@ -184,7 +184,7 @@ fn recorded(trace: &UserTrace) -> BTreeMap<u64, Vec<u64>> {
     numbers
 }
 
-/// What the witness says was recorded is there or counted as lost, and at most one more for each thread.
+/// All events counted by the witness are in the trace or counted as lost, and at most one more for each thread.
 fn nothing_is_missing(witness: &Witness, summary: &DrainSummary, trace: &UserTrace, what: &str) {
     let numbers = recorded(trace);
     let published: Vec<u64> = (0..THREADS).map(|thread| witness.of(thread).load(Ordering::Acquire)).collect();

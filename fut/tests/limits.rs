@@ -1,5 +1,5 @@
-//! What happens when the kernel gives no more descriptors or threads: building a runtime fails, and one that was built
-//! goes on. Each case is a process of its own, since limits are a process's.
+//! Without more descriptors or threads, building a runtime fails, and one that was built continues. Each case is a
+//! separate process, because limits apply to a process.
 
 mod again;
 

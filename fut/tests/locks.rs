@@ -1,4 +1,4 @@
-//! Who holds which lock, and since when: what a trace says, against what the program counted.
+//! Holders and hold times of locks: compares the trace with the program's own counts.
 
 mod common;
 
@@ -106,7 +106,7 @@ struct Hold {
 /// By address and kind.
 type Holds = BTreeMap<(u64, WaitKind), Vec<Hold>>;
 
-/// What the trace says. A thread that takes what it has, or gives back what it has not, is an error.
+/// The holds in the trace. Acquiring a held lock twice, or releasing one that is not held, is an error.
 fn holds(path: &std::path::Path) -> Holds {
     let trace = common::opened(path);
     let types = trace.event_types();
@@ -158,7 +158,7 @@ fn assert_no_overlap(what: &str, holds: &[Hold]) {
 // thread 1   |-- mutex A --|      |---- A ----|
 // thread 2        blocked  |- A -|   |-- B -------|
 #[test]
-fn a_trace_says_who_held_which_lock_and_nobody_holds_what_another_does() {
+fn a_trace_shows_the_holder_of_each_lock_and_holds_do_not_overlap() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("user.fut");
     let recording = Recording::start(&path, Geometry::default()).unwrap();

@@ -1,4 +1,4 @@
-//! The mode that a recorder asks for in the environment, and a snapshot that it takes from outside.
+//! The mode that a recorder requests in the environment, and a snapshot that it takes from outside.
 
 mod common;
 

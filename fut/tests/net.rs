@@ -182,7 +182,7 @@ fn a_listener_accepts_while_others_compute() {
         let busy: Vec<_> = (0..8).map(computes).collect();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // From a plain thread, so that nobody here does anything for it.
+        // From a plain thread, which needs no LWP of this runtime.
         let client = std::thread::spawn(move || {
             for _ in 0..10 {
                 let mut stream = std::net::TcpStream::connect(address).unwrap();
@@ -292,7 +292,7 @@ fn datagrams_arrive_whole_and_in_order() {
         let numbers: Vec<u32> = numbers.join().unwrap();
         assert!(numbers.into_iter().eq(0..2000));
 
-        // One that the sender is not connected with: nobody tells when it has room.
+        // One to which the sender is not connected: the kernel does not report when it has room.
         let receiver = UnixDatagram::bind(&path).unwrap();
         let sender = spawn(move || {
             let socket = UnixDatagram::unbound().unwrap();
@@ -506,6 +506,6 @@ fn making_a_socket_outside_of_a_runtime_panics_with_the_name_of_the_call() {
     ];
     for (name, call) in calls {
         let said = said(call);
-        assert!(said.starts_with(&format!("{name} was called outside of a runtime")), "{said}");
+        assert!(said.starts_with(&format!("{name} was called outside a runtime")), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! Shared memory that is full: the program goes on, and what it could not record is counted.
+//! Full shared memory: the program continues, and events that it could not record are counted.
 
 #[path = "common/skipped.rs"]
 mod skipped;

@@ -1,5 +1,5 @@
-//! What happens to a program whose user thread runs off its stack, or faults otherwise, and what is said of one whose
-//! user threads are all blocked. Each case is a process of its own: this test, run once more.
+//! A program whose user thread overflows its stack or faults otherwise, and the report of one whose user threads are
+//! all blocked. Each case is a separate process: this test program, run again.
 
 mod again;
 

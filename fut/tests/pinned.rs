@@ -1,5 +1,5 @@
-//! A user thread that has begun stays on its LWP: what belongs to that LWP can be kept across any call. And still the
-//! work is spread: threads that have not begun go to whichever LWP has time, and no wakeup is lost.
+//! A user thread that has begun stays on its LWP: values that belong to that LWP can be kept across any call. Work is
+//! still distributed: threads that have not begun go to any idle LWP, and no wakeup is lost.
 
 mod common;
 
@@ -31,7 +31,7 @@ use fut::{
 
 const CASE: &str = "FUT_TEST_PINNED";
 const POLICIES: [Policy; 3] = [Policy::WorkStealing, Policy::SharedFifo, Policy::Affinity];
-/// Whoever waits as long as this has lost a wakeup.
+/// A wait of this length means a lost wakeup.
 const LONG: Duration = Duration::from_secs(20);
 
 fn runtime(lwps: usize) -> Runtime {
@@ -347,7 +347,7 @@ fn cpu_times() -> (Duration, Duration) {
     (of(libc::CLOCK_THREAD_CPUTIME_ID), of(libc::CLOCK_PROCESS_CPUTIME_ID))
 }
 
-/// Two threads of one LWP ready each other all the time. Nobody else could run them, so nobody else is woken for it.
+/// Two threads of one LWP unpark each other all the time. No other LWP could run them, so no other is woken.
 #[test]
 fn lwps_sleep_while_only_another_has_work() {
     if env::var_os(CASE).is_none() {
@@ -553,7 +553,7 @@ fn what_a_thread_local_has_lent_outlives_a_runtime_that_is_dropped() {
 
 /// Yielding threads, waiting ones, new ones and background ones, in numbers that never end: each kind goes on.
 #[test]
-fn nobody_starves_on_an_lwp() {
+fn no_thread_starves_on_an_lwp() {
     for policy in POLICIES {
         let runtime = Runtime::builder().lwps(1).policy(policy).build().unwrap();
         let (tell, told) = mpsc::channel();

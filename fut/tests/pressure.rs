@@ -1,4 +1,4 @@
-//! Producers that are faster than the drain, LWPs that come and go, many events: what was emitted is stored or counted.
+//! Producers that are faster than the drain, short-lived LWPs, many events: every emitted event is stored or counted.
 //!
 //! `FUT_LONG=1` emits 10^8 events.
 

@@ -1,4 +1,5 @@
-//! The reactor: descriptors of all kinds, urgent threads, and that nobody waits for what has come already.
+//! The reactor: descriptors of all kinds, urgent threads, and that no thread waits for an event that has already
+//! occurred.
 
 #[path = "common/kind.rs"]
 pub(crate) mod kind;
@@ -170,7 +171,7 @@ fn what_the_kernel_cannot_wait_for_is_told_so() {
 
 /// One LWP that never gets free, and the reactor: a socket, a timer, and urgent threads that yield for ever.
 #[test]
-fn urgent_threads_that_yield_for_ever_keep_nobody_from_the_world() {
+fn urgent_threads_that_yield_for_ever_do_not_starve_timers_and_descriptors() {
     let runtime = runtime(1);
     let done = Arc::new(AtomicBool::new(false));
     let (mut one, mut other) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -212,7 +213,8 @@ fn urgent_threads_that_yield_for_ever_keep_nobody_from_the_world() {
     main.join().unwrap();
 }
 
-/// An urgent thread that computes on the reactor's LWP, with safe points, lets the reactor look at the world.
+/// An urgent thread that computes on the reactor's LWP, with safe points, lets the reactor serve timers and
+/// descriptors.
 #[test]
 fn an_urgent_thread_that_computes_leaves_the_reactor_at_safe_points() {
     let runtime = runtime(1);

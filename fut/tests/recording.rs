@@ -1,4 +1,4 @@
-//! A whole recording in one process: what threads, user threads and signal handlers emit is in the file, once.
+//! A complete recording in one process: all events of threads, user threads and signal handlers are in the file, once.
 
 use std::{
     collections::{HashMap, HashSet},

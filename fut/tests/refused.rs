@@ -1,4 +1,5 @@
-//! Kernels and sandboxes that do not let a program change its code: it runs on unrecorded, and the error says why.
+//! Kernels and sandboxes that do not let a program modify its code: it continues unrecorded, and the error has the
+//! reason.
 
 #[path = "common/skipped.rs"]
 mod skipped;

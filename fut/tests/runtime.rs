@@ -239,9 +239,9 @@ fn background_threads_run_when_nothing_else_is_ready() {
     assert!(!MIGRATING || order[0] == "urgent", "{order:?}");
 }
 
-/// Two threads that each hold what the other wants, told by the handler.
+/// Two threads that each hold the lock for which the other waits, as reported to the handler.
 #[test]
-fn a_deadlock_is_told_with_who_waits_for_whom() {
+fn a_deadlock_report_shows_which_thread_waits_for_which() {
     let (tell, told) = mpsc::sync_channel(1);
     let builder = builder().lwps(2).on_deadlock(move |deadlock| tell.send(deadlock.clone()).unwrap());
     let runtime = builder.build().unwrap();
@@ -274,8 +274,8 @@ fn a_runtime_call_outside_of_a_runtime_panics_with_its_name() {
         let panic = std::panic::catch_unwind(call).unwrap_err();
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     };
-    assert!(said(|| drop(spawn(|| ()))).starts_with("fut::spawn was called outside of a runtime"));
-    assert!(said(|| fut::sleep(Duration::ZERO)).starts_with("fut::sleep was called outside of a runtime"));
+    assert!(said(|| drop(spawn(|| ()))).starts_with("fut::spawn was called outside a runtime"));
+    assert!(said(|| fut::sleep(Duration::ZERO)).starts_with("fut::sleep was called outside a runtime"));
 }
 
 #[test]

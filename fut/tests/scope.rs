@@ -92,7 +92,7 @@ fn a_panic_of_the_body_waits_for_the_threads() {
 }
 
 #[test]
-fn a_panic_that_nobody_joins_is_told_by_the_scope() {
+fn a_panic_that_is_not_joined_is_reported_by_the_scope() {
     runtime(2).run(|| {
         let ended = AtomicUsize::new(0);
         let panic = catch_unwind(AssertUnwindSafe(|| {
@@ -192,10 +192,10 @@ fn a_scope_that_cannot_end_is_told_as_a_deadlock() {
 #[test]
 fn a_scope_outside_of_a_runtime_panics_with_its_name() {
     let panic = catch_unwind(|| scope(|_| ())).unwrap_err();
-    assert!(said(panic).starts_with("fut::scope was called outside of a runtime"));
+    assert!(said(panic).starts_with("fut::scope was called outside a runtime"));
 }
 
-/// A handle that is forgotten keeps nobody waiting, and what its thread panicked with is not lost.
+/// A forgotten handle blocks no thread, and the panic of its thread is not lost.
 #[test]
 fn a_scope_does_not_wait_for_handles_that_were_forgotten() {
     let runtime = runtime(2);

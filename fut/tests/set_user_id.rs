@@ -1,5 +1,5 @@
-//! A set-user-ID program is started by somebody who has fewer rights: their environment decides nothing, and no message
-//! shows them what a file contains.
+//! A set-user-ID program is started by a user with fewer rights: their environment has no effect, and no message shows
+//! them the contents of a file.
 //!
 //! The program is this test again: a copy that belongs to root, started as `nobody`.
 

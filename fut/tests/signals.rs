@@ -1,4 +1,5 @@
-//! Signal handlers that record in the middle of probes, 10 000 times a second on each of 4 LWPs: every event is there, once.
+//! Signal handlers that interrupt probes and record, 10 000 times a second on each of 4 LWPs: every event is stored
+//! once.
 //!
 //! `FUT_LONG=1` does it for 10 seconds.
 

@@ -1,4 +1,4 @@
-//! Spans and traced functions: what their guards record, under which name, and when.
+//! Spans and traced functions: the records of their guards, with names and order.
 
 use std::{collections::HashMap, path::Path};
 

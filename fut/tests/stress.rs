@@ -1,6 +1,6 @@
 //! User threads that do everything at once, at random, on more LWPs than there are CPUs: spawn, join, detach, block,
 //! time out, sleep and be woken early, panic, compute past their quantum, block their LWP, migrate. Every thread must
-//! come to its end: a wakeup that is lost stands still, and the watchdog tells who waits for what.
+//! end: after a lost wakeup nothing proceeds, and the watchdog reports which thread waits for what.
 //!
 //! `FUT_STRESS_SECONDS` says how long (10), `FUT_STRESS_SEED` how it begins.
 
@@ -31,7 +31,7 @@ const STANDSTILL: Duration = Duration::from_secs(15);
 
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
-/// xorshift64*: what a test needs of chance, from a seed that can be told.
+/// xorshift64*: random numbers from a given seed.
 #[derive(Clone)]
 struct Chance(u64);
 
@@ -189,7 +189,7 @@ fn barrier_of(threads: usize) {
     assert_eq!(leaders, 1);
 }
 
-/// Says who waits for what, and ends the process, when nothing has ended for long.
+/// Reports all waits, and ends the process, if no thread has ended for long.
 fn watch(stop: &AtomicBool, seed: u64) {
     let (mut seen, mut since) = (0, Instant::now());
     while !stop.load(Ordering::Relaxed) {

@@ -1,8 +1,8 @@
 //! Probes that are switched on and off all the time, while threads, signal handlers and forked children run through
 //! them.
 //!
-//! Nobody drains the rings here. They are full after a moment, and from then on every record is counted as lost, by
-//! the LWP that wanted it: so how often probes were on is known exactly, and nothing has to be stored.
+//! The rings are not drained here. They are soon full, and from then on each LWP counts every record as lost: so the
+//! exact number of enabled probes is known, and nothing has to be stored.
 
 use std::{
     path::PathBuf,

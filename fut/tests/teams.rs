@@ -1,5 +1,4 @@
-//! Scopes as teams: what a trace says of who forked, who was created for whom, and when it was joined, against what the
-//! program noted.
+//! Scopes as teams: compares forks, members and joins in a trace with the program's own notes.
 
 mod common;
 
@@ -68,7 +67,7 @@ struct Told {
 // member      |-fork--------- join-|-works-|
 // theirs         |-works-|
 #[test]
-fn a_trace_says_who_forked_whom_and_nobody_works_after_the_join() {
+fn a_trace_shows_forks_and_members_and_no_member_works_after_the_join() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("user.fut");
     let recording = Recording::start(&path, Geometry::default()).unwrap();

@@ -1,5 +1,5 @@
-//! A shared library in Rust that records may be closed at any time: threads that recorded end as they should, and nobody
-//! calls code that is gone.
+//! A recording shared library in Rust may be closed at any time: threads that recorded end normally, and no unmapped
+//! code is called.
 //!
 //! The program that loads it is this test again, in a process of its own.
 

@@ -1,5 +1,5 @@
-//! Panics where nobody expects them: while something is dropped that nobody wants, in what a panic carries, in a handler.
-//! None of them costs the runtime an LWP. And variables of user threads that use each other while they are dropped.
+//! Panics in unusual places: while an unused value is dropped, in a panic's payload, in a handler. None of them costs
+//! the runtime an LWP. And variables of user threads that use each other while they are dropped.
 
 use std::{
     cell::RefCell,

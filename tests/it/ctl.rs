@@ -259,7 +259,7 @@ fn somebody_else_may_not(recorded: &Recorded) {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&theirs);
     command.args(["ctl", &recorded.pid(), "disable", "*"]).current_dir(folder).stdin(Stdio::null());
-    said(command).complained(&["it belongs to user 0", "only they and root"]);
+    said(command).complained(&["it belongs to user 0", "only that user and root"]);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_signal_ends_a_snapshot_and_a_question_to_a_stopped_program_and_leaves_no_fi
     }
     // Not SIGINT: what a shell runs in the background ignores it.
     kernel::send(snapshot.pid(), rustix::process::Signal::TERM);
-    snapshot.finish().complained(&[&format!("process {pid}: cancelled before it answered")]);
+    snapshot.finish().complained(&[&format!("process {pid}: cancelled before the answer")]);
     assert!(!file.exists());
     let asks = recorded.sigmund.start(["ctl", &pid, "status"]);
     kernel::send(asks.pid(), rustix::process::Signal::TERM);

@@ -1,4 +1,4 @@
-//! Go: goroutines, in a separate program, which is built when the benchmark starts.
+//! Go: goroutines, in a program of their own, built when the benchmark starts.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ pub(super) fn version() -> Option<String> {
     Some(said.trim().trim_start_matches("go").to_string())
 }
 
-/// Replaces this process by that program; returns only if that fails.
+/// Replaces this process by that program (`exec`); returns only on failure.
 pub(super) fn exec(scratch: &Path, work: Work, cpus: usize) -> String {
     let error = Command::new(program(scratch)).arg(work.to_string()).arg(cpus.to_string()).exec();
     format!("{}: {error}", program(scratch).display())

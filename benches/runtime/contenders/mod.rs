@@ -1,4 +1,4 @@
-//! The contenders: fut, recorded or not, and its peers. Each sample is a separate process, which runs one of them.
+//! The contenders: fut, recorded or not, and its peers. Each sample is a process of its own, which runs one of them.
 
 mod async_executor;
 mod corosensei;
@@ -18,15 +18,15 @@ use crate::{live, machine, recorded::Events, sample::Sample, work::Work};
 /// A contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
-    /// User threads that move between LWPs, like those of the peers. Not recorded.
+    /// User threads that move between LWPs, as those of the peers do. Not recorded.
     Fut,
-    /// User threads that stay on the LWP that began them, as safe code builds them. Not recorded.
+    /// User threads that stay on the LWP that began them: what safe calls build. Not recorded.
     FutPinned,
-    /// Also not recorded: the difference between these two is noise.
+    /// Not recorded either: what differs between these two is noise.
     FutAgain,
     /// Scheduling events are recorded.
     FutScheduling,
-    /// All events are recorded, including the program's.
+    /// All events are recorded, those of the program, too.
     FutAll,
     Go,
     May,
@@ -36,7 +36,7 @@ pub(crate) enum Contender {
     Corosensei,
 }
 
-/// The role of a contender in the comparison.
+/// What a contender is measured for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Ours,
@@ -46,7 +46,7 @@ pub(crate) enum Role {
 }
 
 impl Contender {
-    /// All contenders except the peers.
+    /// All that take part beside the peers.
     pub(crate) const ALL: [Contender; 10] = [
         Contender::Fut,
         Contender::FutPinned,
@@ -72,7 +72,7 @@ impl Contender {
         }
     }
 
-    /// The label of a table row; for a peer with its version.
+    /// For a row of a table; of a peer with its version.
     pub(crate) fn label(self) -> String {
         match self {
             Contender::Fut => "fut".into(),
@@ -89,7 +89,7 @@ impl Contender {
         }
     }
 
-    /// The work that it does instead of `work` on this many CPUs; `None` if it cannot do it.
+    /// What it does in place of `work` on so many CPUs; `None` if it cannot.
     pub(crate) fn instead_of(self, work: Work, cpus: usize) -> Option<Work> {
         match (self, work) {
             (Contender::TokioCurrentThread, _) if cpus > 1 => None,
@@ -101,17 +101,18 @@ impl Contender {
         }
     }
 
-    /// Preparations before its first sample.
+    /// What must be there before its first sample.
     pub(crate) fn prepare(self, scratch: &Path) -> Result<(), String> {
         if self == Contender::Go { go::build(scratch) } else { Ok(()) }
     }
 
-    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program replaces this one.
+    /// Does `work` in this process, on its first `cpus` CPUs. A contender that is another program takes this one's
+    /// place, and answers for it.
     pub(crate) fn run(self, work: Work, cpus: usize, scratch: &Path) -> Result<Sample, String> {
         let in_our_words = |error: std::io::Error| error.to_string();
         let all = machine::cpus().map_err(in_our_words)?;
         let (ours, spare) = all.split_at_checked(cpus).ok_or(format!("there are no {cpus} CPUs"))?;
-        // The drain uses the remaining CPUs, so it is started first.
+        // The drain keeps to what is left, so it is started first.
         let events = self.events();
         let recording = events.start(work.most_bytes(), cpus, spare, scratch).map_err(in_our_words)?;
         machine::keep_to(ours).map_err(in_our_words)?;

@@ -1,4 +1,4 @@
-/* LTTng-UST's tracepoint with two integers: recorded or not, as the session daemon says. */
+/* LTTng-UST's tracepoint with two integers, recorded or not, depending on the session daemon. */
 #include "lttng_events.h"
 #include "measure.h"
 

@@ -18,7 +18,7 @@ static void print_median(const char *name, double *costs)
     printf("%s\t%.3f\n", name, costs[ROUNDS / 2]);
 }
 
-/* `prepare` before each burst, which is not measured; the first burst only warms up. */
+/* Runs `prepare` before each burst, without measuring it; the first burst is a warm-up. */
 #define MEASURE(name, calls, prepare, body)                                 \
     do {                                                                    \
         double costs[ROUNDS];                                               \

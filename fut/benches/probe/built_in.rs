@@ -1,4 +1,4 @@
-//! What recording each event of this crate costs, through the very probe that records it in earnest.
+//! The cost of recording each event of this crate, measured through its real probe.
 
 use fut::{clock::ticks, declared_events};
 
@@ -7,7 +7,7 @@ use crate::{
     measure::{Row, Table, each},
 };
 
-/// A row for every declared event whose declaration stands in the sources of this crate.
+/// A row for every event declared in the sources of this crate.
 pub(crate) fn measure() -> Table {
     let clock = Row::of("rdtsc", BURST, each!(|_| std::hint::black_box(ticks())));
     let built_in = declared_events().filter(|event| !event.file().contains("benches"));

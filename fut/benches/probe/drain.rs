@@ -1,5 +1,5 @@
-//! The recorder's side of the bench: it takes the packets between two bursts, on the thread that measures, and never
-//! during one. So a burst finds room for all its records, however busy the machine is.
+//! The recorder's side of the bench: it takes the packets between two bursts, on the measuring thread, and never during
+//! one. So there is room for all records of a burst, even on a busy machine.
 
 use std::{path::Path, sync::Mutex};
 
@@ -11,7 +11,7 @@ use fut::{
 
 static DRAIN: Mutex<Option<Drain<Arena>>> = Mutex::new(None);
 
-/// Starts to record into `folder`.
+/// Starts to record to `folder`.
 pub(crate) fn start(folder: &Path) {
     // SAFETY: there is no other thread yet.
     unsafe { std::env::set_var(ENV_ARENA_DIR, folder) };
@@ -23,14 +23,14 @@ pub(crate) fn start(folder: &Path) {
     *DRAIN.lock().expect("unpoisoned") = Some(Drain::new(arena, &folder.join("user.fut")).expect("a trace"));
 }
 
-/// Takes all packets that are finished.
+/// Takes all finished packets.
 pub(crate) fn empty_the_rings() {
     let mut drain = DRAIN.lock().expect("unpoisoned");
     let drain = drain.as_mut().expect("started");
     while drain.poll().expect("the trace is written") > 0 {}
 }
 
-/// What was recorded, and lost.
+/// Totals of recorded and lost records.
 pub(crate) fn finish() -> DrainSummary {
     let drain = DRAIN.lock().expect("unpoisoned").take().expect("started");
     fut::keys::set(0).expect("switched");

@@ -1,9 +1,9 @@
-//! What a probe costs, beside what reading the clock costs: `cargo bench -p fut --bench probe`.
+//! The cost of a probe, compared with reading the clock: `cargo bench -p fut --bench probe`.
 //!
-//! Two tables: probes and their peers, and every event that this crate declares. All rows of a table are measured in
-//! turn, nine times over, so that whatever else the machine does falls on all of them; a figure is the median. One
-//! pinned CPU, in bursts that fit into the ring, so that nothing is lost; packets are drained between them. Packet
-//! switches are included.
+//! Two tables: probes and their peers, and every event that this crate declares. The rows of a table are measured
+//! alternately, nine times, so that other load affects all of them equally; a figure is the median. One pinned CPU, in
+//! bursts that fit into the ring, so that nothing is lost; packets are drained between them. Packet switches are
+//! included.
 
 mod built_in;
 mod drain;
@@ -22,7 +22,7 @@ fut::events! {
     fn two(a: u64, b: u64);
     fn six(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64);
     fn text(number: u64, what: &str);
-    /// On a key of its own, which is switched off.
+    /// Has its own key, which is switched off.
     fn switched_off(a: u64, b: u64) in OFF;
 }
 

@@ -7,9 +7,9 @@ use fut::model::ClockDomain;
 
 use crate::drain;
 
-/// How often every row is measured.
+/// Measurements of every row.
 pub(crate) const ROUNDS: usize = 9;
-/// Bursts of which one measurement is the median.
+/// Bursts per measurement, of which the median is taken.
 const BURSTS: usize = 5;
 
 /// A row of a table that is yet to be measured.
@@ -20,23 +20,23 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// `measure` gives the ticks of one call.
+    /// `measure` returns the ticks of one call.
     pub(crate) fn new(name: impl Into<String>, measure: impl Fn() -> f64 + 'static) -> Row {
         Row { name: name.into(), measure: Box::new(measure), share: 1.0 }
     }
 
-    /// `body` loops so many times, once in a burst.
+    /// `body` loops `calls` times in a burst.
     pub(crate) fn of(name: impl Into<String>, calls: u64, body: impl Fn(u64) + 'static) -> Row {
         Row::new(name, move || burst(calls, &body))
     }
 
-    /// For bodies that do something so many times.
+    /// For bodies that repeat the measured operation `times` times.
     pub(crate) fn divided_by(self, times: f64) -> Row {
         Row { share: self.share / times, ..self }
     }
 }
 
-/// A body that does something so many times: the loop is in it, so that what is measured is inlined into its loop.
+/// A body with its own loop, so that the measured expression is inlined into it.
 macro_rules! each {
     (|$i:pat_param| $what:expr) => {
         move |calls: u64| {
@@ -48,7 +48,7 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// Ticks for one turn of the loop in `body`, the median of several bursts.
+/// Ticks of one iteration of the loop in `body`: the median of several bursts.
 pub(crate) fn burst(calls: u64, body: impl Fn(u64)) -> f64 {
     median((0..BURSTS).map(|_| {
         drain::empty_the_rings();
@@ -64,7 +64,7 @@ pub(crate) fn median(costs: impl Iterator<Item = f64>) -> f64 {
     costs[costs.len() / 2]
 }
 
-/// What one thing costs.
+/// The cost of one operation.
 pub(crate) struct Cost {
     pub(crate) name: String,
     pub(crate) ticks: f64,
@@ -81,7 +81,7 @@ impl Cost {
     }
 }
 
-/// Rows that were measured together. The first is what the others are compared with.
+/// Rows that were measured together. The others are compared with the first.
 pub(crate) struct Table(pub(crate) Vec<Cost>);
 
 impl Table {
@@ -116,7 +116,7 @@ pub(crate) fn ns_per_tick() -> f64 {
     })
 }
 
-/// The calling thread, and those it makes, run on this CPU only.
+/// Pins the calling thread, and those it creates, to this CPU.
 pub(crate) fn pin_to(cpu: usize) {
     // SAFETY: a CPU set is plain bits; all zeros is the empty one.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

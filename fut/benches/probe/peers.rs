@@ -1,4 +1,4 @@
-//! The peers, where they are installed: small C programs in `benches/peers`, compiled and run on the same CPU.
+//! The installed peers: small C programs in `benches/peers`, compiled and run on the same CPU.
 //!
 //! Each prints lines of `name<TAB>ticks`.
 
@@ -44,7 +44,7 @@ fn lttng(folder: &Path) -> Result<Vec<Cost>, NotMeasured> {
     compile("lttng.c", &program, &["lttng_events.c"], "lttng/tracepoint.h", &["-llttng-ust", "-ldl"])?;
     let _daemon = Daemon::start()?;
     let session = format!("fut-bench-{}", std::process::id());
-    // A flight recorder: nothing is written anywhere, so only the probes are measured.
+    // In flight-recorder mode nothing is written to a file, so only the probes are measured.
     let steps: [&[&str]; 4] = [
         &["create", &session, "--snapshot"],
         &["enable-channel", "-u", "--overwrite", "--subbuf-size=4M", "--num-subbuf=4", "-s", &session, "ch"],
@@ -84,7 +84,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         let Some(daemon) = &mut self.0 else { return };
-        // SAFETY: a signal to a child of ours that we have not waited for: the number is still its own.
+        // SAFETY: a signal to a child that was not waited for yet, so the number is still its own.
         unsafe { libc::kill(daemon.id() as i32, libc::SIGTERM) };
         let _ = daemon.wait();
     }
@@ -103,7 +103,7 @@ fn ask_lttng(arguments: &[&str]) -> Result<(), NotMeasured> {
     }
 }
 
-/// Compiles a peer; `header` says whether it is installed.
+/// Compiles a peer, if `header` exists.
 fn compile(
     main: &str,
     program: &Path,

@@ -1,4 +1,5 @@
-//! Two LWPs that record at once, each on a CPU of its own: nothing that they write is shared, so each costs the same.
+//! Two LWPs that record at the same time, each on its own CPU: they share no written memory, so the cost stays the
+//! same.
 
 use std::{
     sync::{
@@ -55,7 +56,7 @@ fn at_once(body: impl Fn(u64) + Copy + Send + 'static) -> [f64; 2] {
         thread::spawn(move || {
             pin_to(cpu);
             bursts(body, |burst| {
-                // Release, Acquire: pair with each other, though only the moment matters.
+                // Release and Acquire pair with each other, although only the simultaneous start matters.
                 arrived.fetch_add(1, Ordering::AcqRel);
                 while arrived.load(Ordering::Acquire) < 2 * (burst + 1) {
                     std::hint::spin_loop();

@@ -12,10 +12,10 @@
  * `sigmund merge prog.fut -o prog.supertrace` makes it readable. The names and their meanings are those of FxT's
  * fut.h; CONFIG_FUT need not be defined. Define FUT_NO_PROBES to compile all probes away.
  *
- * A probe that is off is a load, a test and a branch. Probes make no system call, take no lock and allocate nothing;
- * they may stand in signal handlers. Events find room in a buffer of their LWP (kernel thread); what finds none is
- * counted (fut_lost). Probes that come before fut_setup are counted and dropped (fut_dropped_before_setup, and the
- * event FUT_SETUP in the trace). A set-user-ID program reads no environment variable: its caller decides nothing.
+ * A disabled probe costs a load, a test and a branch. Probes make no system call, take no lock and allocate nothing;
+ * they may be used in signal handlers. Events are stored in a buffer of their LWP (kernel thread); if it is full, they
+ * are counted (fut_lost). Events before fut_setup are counted and dropped (fut_dropped_before_setup, and the event
+ * FUT_SETUP in the trace). A set-user-ID program reads no environment variables, which its caller controls.
  */
 #ifndef FUT_H
 #define FUT_H
@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* How fut_keychange changes the keys that are on: these too; all but these; these and no others. */
+/* Modes of fut_keychange: switch these keys on; switch these keys off; switch on exactly these keys. */
 #define FUT_ENABLE  0xCE03
 #define FUT_DISABLE 0xCE04
 #define FUT_SETMASK 0xCE05
@@ -78,29 +78,29 @@ extern "C" {
 #define FUT_PROF_OUT_CODE             0x421u
 
 /*
- * Begins to record. `longs`: words of 8 bytes in the buffer of each LWP, 0 for 4 MiB; a power of two of packets of
- * 64 KiB is used. `keymask`: the keys that are on; if FUT_KEYMASK or FUT_KEYMASK_FILE is set in the environment,
- * that counts instead. `thread` is not used. Returns 0, or a negative error number; once in a program's life.
+ * Starts recording. `longs`: words of 8 bytes in the buffer of each LWP, 0 for 4 MiB; a power of two of packets of 64
+ * KiB is used. `keymask`: the keys that are on; if FUT_KEYMASK or FUT_KEYMASK_FILE is set in the environment, that is
+ * used instead. `thread` is ignored. Returns 0, or a negative error number. Possible once per process.
  */
 int64_t fut_setup(uint64_t longs, unsigned int keymask, unsigned int thread);
 
-/* Names the trace; before fut_setup. A file that is there is replaced. */
+/* Sets the name of the trace; call it before fut_setup. An existing file is replaced. */
 void fut_set_filename(const char *filename);
 
 /*
- * Changes the keys that are on: `how` is one of the three above. Returns 0 or a negative error number: nothing is
- * recorded, another `how`. Takes a lock; not for signal handlers, as fut_setup and fut_endup are not.
+ * Changes the keys that are on: `how` is one of the three above. Returns 0 or a negative error number (not recording,
+ * or invalid `how`). Takes a lock; not for signal handlers, like fut_setup and fut_endup.
  */
 int fut_keychange(int how, unsigned int keymask, unsigned int thread);
 
 /*
- * Ends recording. If `filename` is not NULL, the trace is moved there. Returns 0 or a negative error number. A normal
- * end of the program does this, if it was not done.
+ * Ends recording. If `filename` is not NULL, the trace is moved there. Returns 0 or a negative error number. Called
+ * automatically at a normal end of the program.
  */
 int64_t fut_endup(const char *filename);
 int fut_done(void);
 
-/* Probes that came before recording began; counting stops at 65536. Records that found no room, after fut_endup. */
+/* Events dropped before recording began (counting stops at 65536); records lost in full buffers, known after fut_endup. */
 uint64_t fut_dropped_before_setup(void);
 uint64_t fut_lost(void);
 
@@ -111,23 +111,23 @@ static inline void disable_fut_flush(void) {}
 /* The clock of the probes, in ticks. */
 uint64_t fut_getstamp(void);
 
-/* After dlopen, if the program may be killed: where the new code lies. A normal end of the program does it, too. */
+/* Records the addresses of newly loaded code: after dlopen, if the program may be killed. A normal end does it, too. */
 void fut_note_modules(void);
 
 /*
- * Names the event `code` for people, at any time. `fields` are "name:type" with blanks between them; types are u8,
- * u16, u32, u64, i64, f64, bool, pointer, text, thread. `format` may be NULL:
+ * Declares name, fields and format of the event `code`, at any time. `fields` are "name:type" separated by blanks;
+ * types: u8, u16, u32, u64, i64, f64, bool, pointer, text, thread. `format` may be NULL:
  *
  *     fut_declare(0x101, "received", "len:u64 from:text", "{len} bytes from {from}");
  *
- * Returns 0 or a negative error number, and then says on stderr what is wrong: a code out of bounds, a field that is
- * none, or another declaration of the same code. Events that nobody names are shown as `undeclared code=…`.
+ * Returns 0, or a negative error number after printing the reason on stderr: a code out of bounds, an invalid field, or
+ * a different declaration of the same code. Undeclared events are shown as `undeclared code=…`.
  */
 #define fut_declare(code, name, fields, format) fut_declare_at((code), (name), (fields), (format), __FILE__, __LINE__)
 int fut_declare_at(uint32_t code, const char *name, const char *fields, const char *format, const char *file,
                    uint32_t line);
 
-/* What the macros call. */
+/* Called by the macros. */
 void fut_probe0(uint32_t code);
 void fut_probe1(uint32_t code, uint64_t);
 void fut_probe2(uint32_t code, uint64_t, uint64_t);
@@ -165,7 +165,7 @@ extern const volatile uint64_t fut_keys;
 
 #define FUT_WORD(P) ((uint64_t)(P))
 
-/* Records the event CODE with so many parameters, integers or pointers, if one of the keys is on. */
+/* Records the event CODE with 0 to 8 parameters, integers or pointers, if one of the keys is on. */
 #define FUT_PROBE0(KEYMASK, CODE) FUT_IF(KEYMASK, fut_probe0((CODE)))
 #define FUT_PROBE1(KEYMASK, CODE, P1) FUT_IF(KEYMASK, fut_probe1((CODE), FUT_WORD(P1)))
 #define FUT_PROBE2(KEYMASK, CODE, P1, P2) FUT_IF(KEYMASK, fut_probe2((CODE), FUT_WORD(P1), FUT_WORD(P2)))
@@ -191,7 +191,7 @@ extern const volatile uint64_t fut_keys;
 #define FUT_PROBE_OF(KEYMASK, CODE, P1, P2, P3, P4, P5, P6, P7, P8, N, ...) FUT_PROBE_N(N)
 #define FUT_PROBE_N(N) FUT_PROBE##N
 
-/* The same with a text behind the parameters, of which 512 bytes are kept; a longer one ends with U+2026 (...). */
+/* The same with a text after the parameters. At most 512 bytes are kept; a truncated text ends with U+2026 (...). */
 #define FUT_PROBESTR(KEYMASK, CODE, S) FUT_IF(KEYMASK, fut_probe0str((CODE), (S)))
 #define FUT_PROBE1STR(KEYMASK, CODE, P1, S) FUT_IF(KEYMASK, fut_probe1str((CODE), FUT_WORD(P1), (S)))
 #define FUT_PROBE2STR(KEYMASK, CODE, P1, P2, S) FUT_IF(KEYMASK, fut_probe2str((CODE), FUT_WORD(P1), FUT_WORD(P2), (S)))
@@ -201,7 +201,7 @@ extern const volatile uint64_t fut_keys;
 #define FUT_PROBE6STR(KEYMASK, CODE, P1, P2, P3, P4, P5, P6, S) FUT_IF(KEYMASK, fut_probe6str((CODE), FUT_WORD(P1), FUT_WORD(P2), FUT_WORD(P3), FUT_WORD(P4), FUT_WORD(P5), FUT_WORD(P6), (S)))
 #define FUT_DO_PROBESTR(CODE, S) FUT_PROBESTR(FUT_KEYMASKALL, CODE, S)
 
-/* At the beginning of a function, and before each of its ends: PROF_IN and PROF_OUT, with its name and line. */
+/* For the beginning of a function, and before each return: record PROF_IN and PROF_OUT, with its name and line. */
 #define PROF_IN() FUT_IF(FUT_KEYMASKALL, fut_prof_in(FUT_HERE()))
 #define PROF_OUT() FUT_IF(FUT_KEYMASKALL, fut_prof_out(FUT_HERE()))
 

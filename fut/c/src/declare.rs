@@ -1,4 +1,4 @@
-//! `fut_declare`: a name, fields and a format for a code.
+//! `fut_declare`: declares a name, fields and a format for a code.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -8,8 +8,8 @@ use fut::{
     trace::Declaration,
 };
 
-/// Declares the event `code`; `fut_declare` of the header gives file and line. 0, or a negative error number; what is
-/// wrong is reported on stderr, with its location.
+/// Declares the event `code`; the macro `fut_declare` of the header passes file and line. Returns 0, or a negative
+/// error number; the reason is reported on stderr, with the location.
 ///
 /// # Safety
 /// The texts are C strings; `fields`, `format` and `file` may be null.
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn fut_declare_at(
     file: *const c_char,
     line: u32,
 ) -> c_int {
-    // SAFETY: the caller gives a C string or null.
+    // SAFETY: a C string or null, as the caller guarantees.
     let name = unsafe { text(name) };
     // SAFETY: as above.
     let fields = unsafe { text(fields) };
@@ -59,11 +59,11 @@ pub(crate) unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller gives a C string.
+    // SAFETY: a C string, as the caller guarantees.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// `len:u64 from:text`, with blanks or commas between the fields.
+/// Parses `len:u64 from:text`, with blanks or commas between the fields.
 fn parse_fields(fields: &str) -> Result<Vec<Field>, String> {
     let words = fields.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     words.map(parse_field).collect()
@@ -79,7 +79,7 @@ fn parse_field(word: &str) -> Result<Field, String> {
     Ok(Field { name: name.into(), ty })
 }
 
-/// A type by the name that traces have for it, or that C has.
+/// A type by its name in traces or in C.
 fn field_type(name: &str) -> Option<FieldType> {
     FieldType::from_name(name).or(match name {
         "string" | "str" => Some(FieldType::Text),

@@ -1,6 +1,6 @@
-//! Functions that are entered and left: `PROF_IN()`, `PROF_OUT()`, and what `-finstrument-functions` calls.
+//! Function entry and exit: `PROF_IN()`, `PROF_OUT()`, and the functions called by `-finstrument-functions`.
 //!
-//! The records carry addresses; the merge finds names and source lines in the symbols of the binaries.
+//! The records contain addresses; the merge finds names and source lines in the symbols of the binaries.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use crate::{
     probes::fire,
 };
 
-/// Records `PROF_IN`; the header has looked at the keys.
+/// Records `PROF_IN`; the header has tested the keys.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_prof_in(inside: *const c_void) {
     fire(PROF_IN, (inside,));
@@ -23,8 +23,8 @@ pub extern "C" fn fut_prof_out(inside: *const c_void) {
     fire(PROF_OUT, (inside,));
 }
 
-/// Called by functions built with `-finstrument-functions` when they are entered (GCC manual, 3.12), whether they are
-/// recorded or not.
+/// Called by functions built with `-finstrument-functions` at their entry (GCC manual, 3.12), whether the key is on or
+/// off.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cyg_profile_func_enter(function: *const c_void, call_site: *const c_void) {
     if keys::enabled(keys::FUNCTIONS) {
@@ -32,7 +32,7 @@ pub extern "C" fn __cyg_profile_func_enter(function: *const c_void, call_site: *
     }
 }
 
-/// Called by them when they are left.
+/// Called by them at their exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cyg_profile_func_exit(function: *const c_void, call_site: *const c_void) {
     if keys::enabled(keys::FUNCTIONS) {

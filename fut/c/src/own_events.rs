@@ -1,5 +1,5 @@
-//! The events that libfut records itself. They have codes of C, so that they are recorded as a program's own are; those
-//! that FxT had are FxT's.
+//! The events of libfut itself. They have codes of C, so that they are recorded like a program's own; where FxT has the
+//! same event, the code is FxT's.
 
 use fut::{
     DeclareError, declare, keys,
@@ -9,7 +9,7 @@ use fut::{
 
 /// A function built with `-finstrument-functions` is entered (`FUT_GCC_INSTRUMENT_ENTRY_CODE`).
 pub(crate) const FUNC_ENTER: u32 = 0x320;
-/// It is left (`FUT_GCC_INSTRUMENT_EXIT_CODE`).
+/// A function built with `-finstrument-functions` is left (`FUT_GCC_INSTRUMENT_EXIT_CODE`).
 pub(crate) const FUNC_EXIT: u32 = 0x420;
 /// `PROF_IN()`: an address in the function.
 pub(crate) const PROF_IN: u32 = 0x321;
@@ -18,7 +18,7 @@ pub(crate) const PROF_OUT: u32 = 0x421;
 /// `fut_setup` began to record (`FUT_SETUP_CODE`): the keys, and the probes dropped before.
 pub(crate) const SETUP: u32 = 0xffff;
 
-/// Declares them all, before anything is recorded.
+/// Declares them all, before recording begins.
 pub(crate) fn declare_own_events() -> Result<(), DeclareError> {
     let function = [("function", FieldType::Pointer)];
     let call = [("function", FieldType::Pointer), ("call_site", FieldType::Pointer)];

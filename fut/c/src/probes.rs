@@ -81,7 +81,7 @@ pub extern "C" fn fut_probe8(code: u32, a: u64, b: u64, c: u64, d: u64, e: u64, 
 /// `text` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_probe0str(code: u32, text: *const c_char) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 0, (unsafe { Text::of(text) },));
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn fut_probe0str(code: u32, text: *const c_char) {
 /// `text` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_probe1str(code: u32, a: u64, text: *const c_char) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 1, (a, unsafe { Text::of(text) }));
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn fut_probe1str(code: u32, a: u64, text: *const c_char) {
 /// `text` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_probe2str(code: u32, a: u64, b: u64, text: *const c_char) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 2, (a, b, unsafe { Text::of(text) }));
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn fut_probe2str(code: u32, a: u64, b: u64, text: *const c
 /// `text` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_probe3str(code: u32, a: u64, b: u64, c: u64, text: *const c_char) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 3, (a, b, c, unsafe { Text::of(text) }));
 }
 
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn fut_probe3str(code: u32, a: u64, b: u64, c: u64, text: 
 /// `text` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fut_probe4str(code: u32, a: u64, b: u64, c: u64, d: u64, text: *const c_char) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 4, (a, b, c, d, unsafe { Text::of(text) }));
 }
 
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn fut_probe5str(
     e: u64,
     text: *const c_char,
 ) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 5, (a, b, c, d, e, unsafe { Text::of(text) }));
 }
 
@@ -159,6 +159,6 @@ pub unsafe extern "C" fn fut_probe6str(
     f: u64,
     text: *const c_char,
 ) {
-    // SAFETY: the caller gives a C string, which stays as it is during this call.
+    // SAFETY: null or a C string, as the caller guarantees, which does not change during this call.
     fire_text(code, 6, (a, b, c, d, e, f, unsafe { Text::of(text) }));
 }

@@ -26,18 +26,18 @@ const ENABLE: c_int = 0xCE03;
 const DISABLE: c_int = 0xCE04;
 const SETMASK: c_int = 0xCE05;
 
-/// Bytes of a packet, and how many packets a ring has if `fut_setup` does not set it.
+/// Bytes of a packet.
 const PACKET_BYTES: u64 = fut::shm::PACKET_LEN as u64;
 
-/// What `fut_setup` began.
+/// The state set by `fut_setup` and `fut_set_filename`.
 struct Begun {
-    /// And the process that began it: a child that `fork` made has a copy, without the thread that drains.
+    /// The recording, and the process that began it: a forked child has a copy, but not the drain's thread.
     recording: Option<(u32, Recording)>,
     path: Option<PathBuf>,
 }
 
 static BEGUN: Mutex<Begun> = Mutex::new(Begun { recording: None, path: None });
-/// Records that the recording which has ended could not keep.
+/// Records that the ended recording has lost.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Runs when the library is loaded, before `main`: early, so that the constructors of a program that is linked with
@@ -48,20 +48,20 @@ static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
     if let Err(error) = declare_own_events() {
-        fut::__warn(format_args!("its own events have no names: {error}"));
+        fut::__warn(format_args!("libfut's own events are not declared: {error}"));
     }
     match fut::init() {
         Init::NotAsked => fut::__count_before_setup(),
-        // It has said why.
+        // `init` has reported the reason.
         Init::Failed(_) | Init::Recording | Init::AlreadyRecording => {}
     }
 }
 
-/// Begins to record into the file that [`fut_set_filename`] named.
+/// Starts recording to the file named by [`fut_set_filename`].
 ///
-/// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB), `keymask` the keys that are on,
-/// and `thread` is not needed: LWPs are distinguished automatically. Under `sigmund record` everything is recorded by
-/// that already, and this only sets the keys. 0, or a negative error number.
+/// `longs` is the size of each LWP's buffer in words of 8 bytes (0: 4 MiB), `keymask` the keys that are on, and
+/// `thread` is ignored: LWPs are distinguished automatically. Under `sigmund record` the process is already recorded,
+/// and this only sets the keys. Returns 0, or a negative error number.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 {
     let _ = thread;
@@ -71,7 +71,7 @@ pub extern "C" fn fut_setup(longs: u64, keymask: c_uint, thread: c_uint) -> i64 
     {
         return refused("fut_setup", &error).into();
     }
-    // The user's mask, from outside, is not the program's to change.
+    // The program must not change a mask that the user has set from outside.
     if !fut::__keymask_is_given()
         && let Err(error) = set_c_keys(keymask)
     {
@@ -94,18 +94,18 @@ fn begin(longs: u64) -> io::Result<()> {
     };
     let recording = Recording::start(&path, Geometry { packets, ..Geometry::default() })?;
     begun.recording = Some((process::id(), recording));
-    // SAFETY: the function has the right signature, and is not unloaded: this library holds threads.
+    // SAFETY: the function has the right signature, and this library is never unloaded.
     unsafe { libc::atexit(at_exit) };
     Ok(())
 }
 
-/// An older trace of the same name gives way, as it did with FxT. Nothing but a file does.
+/// Removes an older trace of the same name, as FxT does. Only regular files are removed.
 fn make_way(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(old) if old.is_file() => fs::remove_file(path),
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            format!("{}: expected a file or nothing, found something else", path.display()),
+            format!("{}: expected a regular file or nothing, found another kind of file", path.display()),
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
@@ -120,7 +120,7 @@ fn default_path() -> PathBuf {
     Path::new("/tmp").join(format!("prof_file_user_{}", user.as_deref().unwrap_or("unknown")))
 }
 
-/// Names the trace, before `fut_setup`. Later, it has no effect on a recording that runs.
+/// Sets the name of the trace, before `fut_setup`. It has no effect on a running recording.
 ///
 /// # Safety
 /// `filename` is a C string.
@@ -134,8 +134,9 @@ pub unsafe extern "C" fn fut_set_filename(filename: *const c_char) {
     }
 }
 
-/// Ends recording and completes the trace. If `filename` is given and is not the name it has, it is moved there.
-/// 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and that continues.
+/// Ends recording and completes the trace. If `filename` is another name than the trace has, the trace is moved there.
+/// Returns 0, or a negative error number. Under `sigmund record` it switches the keys of C off, and the recorder
+/// continues.
 ///
 /// # Safety
 /// `filename` is null or a C string.
@@ -154,7 +155,7 @@ fn end(to: &Path) -> io::Result<()> {
     let mut begun = BEGUN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let Some((pid, recording)) = begun.recording.take() else { return Ok(()) };
     if pid != process::id() {
-        // The parent's, which continues: neither its file nor its thread is ours.
+        // The recording of the parent, which continues: neither its file nor its thread belongs to this process.
         mem::forget(recording);
         return Ok(());
     }
@@ -168,7 +169,7 @@ fn end(to: &Path) -> io::Result<()> {
     make_way(to)?;
     match fs::rename(path, to) {
         Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
-            // A new file, as the trace itself was: not through a link that somebody has put there meanwhile.
+            // A new file, like the trace itself: does not follow a link created there meanwhile.
             io::copy(&mut fs::File::open(path)?, &mut fs::File::create_new(to)?)?;
             fs::remove_file(path)
         }
@@ -176,7 +177,7 @@ fn end(to: &Path) -> io::Result<()> {
     }
 }
 
-/// A program that forgets `fut_endup` has its trace all the same.
+/// Completes the trace of a program that does not call `fut_endup`.
 extern "C" fn at_exit() {
     if let Err(error) = end(Path::new("")) {
         fut::__warn(format_args!("the trace is not complete: {error}"));
@@ -190,9 +191,9 @@ pub extern "C" fn fut_done() -> c_int {
     unsafe { fut_endup(std::ptr::null()) as c_int }
 }
 
-/// Switches keys of C: on (`FUT_ENABLE`), off (`FUT_DISABLE`), or exactly these on (`FUT_SETMASK`). 0, or a negative
-/// error number, and then nothing is changed: `-EPERM` if nothing is recorded, `-EINVAL` for another `how`. A process that
-/// `sigmund record` cannot record gets what it would get if it were recorded.
+/// Switches keys of C: on (`FUT_ENABLE`), off (`FUT_DISABLE`), or exactly these on (`FUT_SETMASK`). Returns 0, or a
+/// negative error number without changing anything: `-EPERM` if nothing is recorded, `-EINVAL` for an invalid `how`. In
+/// a process that `sigmund record` cannot record, the result is the same as in a recorded one.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_keychange(how: c_int, keymask: c_uint, thread: c_uint) -> c_int {
     let _ = thread;
@@ -222,25 +223,25 @@ fn set_c_keys(keymask: c_uint) -> Result<(), SwitchError> {
     keys::set(keys::mask() & !keys::C_PROGRAM | u64::from(keymask) << 32)
 }
 
-/// Says on stderr what went wrong, and gives its negative number.
+/// Reports an error on stderr, and returns its negative number.
 fn refused(function: &str, error: &io::Error) -> c_int {
     fut::__warn(format_args!("{function}: {error}"));
     -error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Probes that were fired before recording began, and dropped; at most 65536 are counted.
+/// Number of events dropped before recording began; at most 65536 are counted.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_dropped_before_setup() -> u64 {
     dropped_before_setup()
 }
 
-/// Records that found no room in the recording that `fut_endup` ended.
+/// Number of records lost in the recording that `fut_endup` ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Tells the trace of libraries loaded by `dlopen`. A normal end of the program does so, too.
+/// Records libraries loaded by `dlopen`. A normal end of the program does so, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn fut_note_modules() {
     fut::note_modules();

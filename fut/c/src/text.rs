@@ -8,14 +8,14 @@ use std::{
 
 use fut::{Param, model::FieldType};
 
-/// The longest text, in bytes, that one record keeps, as in Rust. A text without an end in so many bytes is cut: it keeps
-/// its beginning, and [`CUT`].
+/// Maximum length of a recorded text in bytes, as in Rust. A text without a terminator in this range is truncated, and
+/// ends with [`CUT`].
 const MAX_TEXT: usize = 512;
 
-/// Marks the end of a text that was cut.
+/// Marks the end of a truncated text.
 const CUT: &[u8] = "\u{2026}".as_bytes();
 
-/// A text of so many bytes.
+/// The bytes of a text, without the terminator.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a>(&'a [u8]);
 
@@ -23,20 +23,20 @@ impl Text<'_> {
     /// A C string; a null pointer is an empty one.
     ///
     /// # Safety
-    /// `text` is null, or points to bytes that end with a 0 or are at least 512, and stay as they are for `'a`.
+    /// `text` is null, or points to bytes that contain a terminator or are at least 512, and do not change during `'a`.
     #[inline]
     pub(crate) unsafe fn of<'a>(text: *const c_char) -> Text<'a> {
         if text.is_null() {
             return Text(&[]);
         }
-        // SAFETY: the caller vouches for so many bytes, or an end before.
+        // SAFETY: the caller guarantees that number of bytes, or a terminator before.
         let len = unsafe { libc::strnlen(text, MAX_TEXT) };
-        // SAFETY: `strnlen` has just read them.
+        // SAFETY: `strnlen` has read these bytes.
         Text(unsafe { slice::from_raw_parts(text.cast(), len) })
     }
 }
 
-// SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
+// SAFETY: `words` counts one word for the length and enough for the bytes; `write` stores the same number.
 unsafe impl Param for Text<'_> {
     const TYPE: FieldType = FieldType::Text;
     const SAMPLE: Self = Text(b"sixteen letters.");
@@ -56,16 +56,16 @@ unsafe impl Param for Text<'_> {
             u64::from_le_bytes(word)
         });
         for (index, word) in [text.len() as u64].into_iter().chain(words).enumerate() {
-            // SAFETY: `index` is below `words()`, and the caller gives so many.
+            // SAFETY: `index` is below `words()`, the number for which `to` is valid.
             let place = unsafe { to.add(index) };
-            // SAFETY: aligned, and ours until the record is committed.
+            // SAFETY: aligned, and only accessed here until the record is committed.
             unsafe { AtomicU64::from_ptr(place) }.store(word, Ordering::Relaxed);
         }
     }
 }
 
-/// A text of [`MAX_TEXT`] bytes, cut between characters if it is UTF-8, and marked: at least 509 bytes, so it takes as many
-/// words as before.
+/// Truncates a text of [`MAX_TEXT`] bytes, between characters if it is UTF-8, and marks it. The result has at least 509
+/// bytes, so it takes the same number of words.
 #[cold]
 fn cut_short<'a>(text: &[u8], cut: &'a mut [u8; MAX_TEXT]) -> &'a [u8] {
     let most = MAX_TEXT - CUT.len();

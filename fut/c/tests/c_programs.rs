@@ -1,4 +1,4 @@
-//! Programs in C, built with libfut, run, and merged: their probes, their functions by name, and what they do wrong.
+//! Programs in C, built with libfut, run, and merged: their probes, their functions by name, and their errors.
 
 #[path = "../../tests/common/skipped.rs"]
 mod skipped;
@@ -26,7 +26,7 @@ fn every_function_of_an_instrumented_program_has_its_name_and_line() {
         let sort = bench.program(SORT, link, &INSTRUMENTED);
         let trace = bench.path("sort.fut");
         let output = run(&sort, &[trace.as_os_str()], &[]);
-        // Two came too early: the entry to `main`, and the probe that stands before `fut_setup`.
+        // Two events are too early: the entry to `main`, and the probe before `fut_setup`.
         assert_eq!(text(&output.stdout), "sorted, 2 probes came too early", "{link:?}");
         let merged = bench.merged(&trace);
 
@@ -360,7 +360,7 @@ fn symbols_that_were_split_off_are_found_by_the_link_to_them() {
     assert_eq!(entered(), "FUNC_ENTER []");
 }
 
-/// LWPs that are born and die, each with its own probes: the library's thread-locals find each of them.
+/// LWPs that begin and end, each with its own probes: the library's thread-local is correct for each of them.
 #[test]
 fn every_probe_of_many_short_lived_threads_is_in_the_trace_or_counted() {
     let Some(bench) = Bench::new() else { return };

@@ -1,15 +1,15 @@
 //! `#[fut::trace]`. Use it through the crate `fut`, which re-exports it.
 //!
-//! It looks for three things only: the words before `fn`, the name after it, and the body, which
-//! is the last group. So it needs no parser of Rust.
+//! It only needs three parts: the words before `fn`, the name after it, and the body, which is the last group. So it
+//! needs no parser of Rust.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// Records `PROF_IN` when the function is entered and `PROF_OUT` when it is left, by `return` or by unwinding.
 ///
-/// Both carry the function's name and source place. They are under `fut::keys::FUNCTIONS`; switched off, each costs
-/// a disabled probe. Functions, methods and generic functions; not `async fn`, whose body runs piecemeal, perhaps on
-/// other threads, and not `const fn`.
+/// Both contain the function's name and source location. Their key is `fut::keys::FUNCTIONS`; if it is off, each costs
+/// a disabled probe. For functions, methods and generic functions; not for `async fn`, whose body runs piecemeal,
+/// possibly on several threads, nor for `const fn`.
 ///
 /// ```ignore
 /// #[fut::trace]
@@ -19,7 +19,7 @@ use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 pub fn trace(arguments: TokenStream, function: TokenStream) -> TokenStream {
     match traced(arguments, function.clone()) {
         Ok(traced) => traced,
-        // The function itself stays, so that this is the only error.
+        // The function itself is kept, so that this is the only error.
         Err((span, message)) => {
             let mut error = compile_error(span, message);
             error.extend(function);
@@ -53,7 +53,7 @@ fn name_of(tokens: &[TokenTree]) -> Result<Ident, (Span, &'static str)> {
             Some("async") => {
                 return Err((
                     token.span(),
-                    "#[fut::trace] cannot trace an async fn: its body runs piecemeal, and may go on elsewhere; \
+                    "#[fut::trace] cannot trace an async fn: its body runs piecemeal, possibly on several threads; \
                      trace the functions it calls",
                 ));
             }
@@ -64,7 +64,7 @@ fn name_of(tokens: &[TokenTree]) -> Result<Ident, (Span, &'static str)> {
     }
     match tokens.next() {
         Some(TokenTree::Ident(name)) => Ok(name.clone()),
-        _ => Err((Span::call_site(), "#[fut::trace] goes before a function")),
+        _ => Err((Span::call_site(), "#[fut::trace]: expected a function")),
     }
 }
 
@@ -72,7 +72,7 @@ fn word(token: &TokenTree) -> Option<String> {
     if let TokenTree::Ident(ident) = token { Some(ident.to_string()) } else { None }
 }
 
-/// The group in braces; where a macro put it in as a `block`, there is a group without delimiters around it.
+/// The group in braces; if a macro inserted it as a `block`, it is inside a group without delimiters.
 fn body_of(token: TokenTree) -> Option<Group> {
     let TokenTree::Group(group) = token else { return None };
     match group.delimiter() {

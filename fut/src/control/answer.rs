@@ -1,4 +1,4 @@
-//! What a request does, and what is answered.
+//! Executes requests and builds their answers.
 
 use std::{fs::File, time::SystemTime};
 
@@ -15,8 +15,8 @@ use crate::{
     trace::Declaration,
 };
 
-/// Words of a record beside its parameters.
-const HEAD_BYTES: usize = 16;
+/// Bytes of a record before its parameters.
+const RECORD_HEADER_BYTES: usize = 16;
 
 pub(super) fn answer(
     request: &Request,
@@ -49,7 +49,7 @@ fn list(session: &Session) -> Reply {
             (costs::ticks(&event), count(event.code())),
         )
     });
-    // Of C programs. These are switched by their keys only.
+    // Events of C programs: they are switched by key only.
     let of_c = declared_late().into_iter().map(|Declaration { event, file, line }| {
         let fields =
             event.fields.iter().map(|field| format!("{}: {}", field.name, field.ty.name())).collect();
@@ -71,7 +71,7 @@ fn row(
         name.into(),
         key_name(key).into(),
         (if on { "on" } else { "off" }).into(),
-        (HEAD_BYTES + 8 * fields.len()).into(),
+        (RECORD_HEADER_BYTES + 8 * fields.len()).into(),
         cost.into(),
         in_buffers.into(),
         fields.join(", ").into(),
@@ -79,7 +79,7 @@ fn row(
     ]
 }
 
-/// Names of the groups, for people.
+/// Names of the key groups, for display.
 const KEYS: [(&str, u64); 7] = [
     ("scheduler", keys::SCHEDULER),
     ("lwp", keys::LWP),
@@ -112,7 +112,7 @@ fn keys(mask: Option<u64>) -> Result<Reply, String> {
     if let Some(mask) = mask {
         keys::set(mask).map_err(|error| error.to_string())?;
         if keys::mask() != mask {
-            return Err("keys: this process does not record any more: nothing was changed".into());
+            return Err("keys: this process no longer records: nothing was changed".into());
         }
     }
     let mut reply = Reply::default();
@@ -146,7 +146,7 @@ fn threads() -> Result<Reply, String> {
 
 #[cfg(not(feature = "runtime"))]
 fn threads() -> Result<Reply, String> {
-    Err("threads: this program was built without the runtime, whose threads these would be".into())
+    Err("threads: this program was built without the feature `runtime`, so it has no user threads".into())
 }
 
 #[cfg(feature = "drain")]
@@ -154,15 +154,16 @@ fn snapshot(file: Option<File>, session: &Session) -> Result<Reply, String> {
     let Some(file) = file else {
         return Err("snapshot: expected the descriptor of a file with the request, found none".into());
     };
-    // A pipe that nobody reads would hold us up for ever.
+    // Writing to a pipe without a reader would block for ever.
     let found = file.metadata().map_err(|error| format!("snapshot: {error}"))?;
     if !found.is_file() || found.len() > 0 {
         return Err(
-            "snapshot: expected a file that is empty, found another kind, or one with something in it".into(),
+            "snapshot: expected an empty regular file, found another kind of file, or one that is not empty"
+                .into(),
         );
     }
     if session.arena.mode() == crate::shm::Mode::Discard {
-        return Err("snapshot: this process is no flight recorder: its trace is written while it runs; start it under \
+        return Err("snapshot: this process is not a flight recorder: its trace is written while it runs; start it under \
                     `sigmund record --flight`, or with a FlightRecorder"
             .into());
     }

@@ -1,4 +1,4 @@
-//! The side that asks: finds the socket of a process, and reads its answer.
+//! The client: finds the socket of a process, sends a request and reads the answer.
 
 use std::{
     fmt,
@@ -13,17 +13,17 @@ use std::{
 
 use super::{reply::Reply, request::Request, socket_folder, wire};
 
-/// How long a process may take to answer: one that is stopped never does.
+/// Time limit for an answer: a stopped process never answers.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// A snapshot is written before it is answered.
+/// Time limit for a snapshot: the process writes it before it answers.
 const SNAPSHOT_WITHIN: Duration = Duration::from_secs(300);
 
-/// Longer than any answer: threads are 100 000 at most.
+/// Limit of an answer, in bytes. It is longer than any answer: at most 100 000 threads are listed.
 const MAX_ANSWER: usize = 32 << 20;
-/// Bytes that are received at once.
+/// Bytes received by one call.
 const PART: usize = 64 << 10;
 
-/// A process that can be asked.
+/// A connection to a process that records and accepts requests.
 ///
 /// ```no_run
 /// use fut::control::{Process, Request};
@@ -38,22 +38,22 @@ pub struct Process {
     stream: UnixStream,
 }
 
-/// Why a process could not be asked, or has refused.
+/// Why a request failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AskError {
     /// There is no such process.
     NoSuchProcess(u32),
-    /// There is no socket of it.
+    /// It has no control socket.
     NotRecording(u32),
     /// It belongs to another user.
     NotAllowed {
         /// The process.
         pid: u32,
-        /// Whose it is, or was when it began to record.
+        /// Its effective user, or that at the start of its recording.
         uid: u32,
     },
-    /// It refused, with a reason.
+    /// It refused the request.
     Refused {
         /// The process.
         pid: u32,
@@ -62,16 +62,16 @@ pub enum AskError {
     },
     /// It did not answer in time.
     Silent(u32),
-    /// Whoever asked does not want to wait any longer.
+    /// The caller cancelled the request.
     Cancelled(u32),
-    /// It does not speak as it should.
+    /// Its answer violates the protocol.
     Protocol {
         /// The process.
         pid: u32,
         /// What was expected and found.
         found: String,
     },
-    /// The socket failed.
+    /// An I/O error of the socket.
     Io(u32, io::Error),
 }
 
@@ -86,11 +86,12 @@ impl fmt::Display for AskError {
             ),
             AskError::NotAllowed { pid, uid } => write!(
                 f,
-                "process {pid}: it belongs to user {uid}, or did when it began to record: only they and root may ask it"
+                "process {pid}: it belongs to user {uid}, or did when it began to record: only that user and root \
+                 have access"
             ),
             AskError::Refused { pid, why } => write!(f, "process {pid}: {why}"),
-            AskError::Silent(pid) => write!(f, "process {pid}: it does not answer: is it stopped?"),
-            AskError::Cancelled(pid) => write!(f, "process {pid}: cancelled before it answered"),
+            AskError::Silent(pid) => write!(f, "process {pid}: no answer in time: is it stopped?"),
+            AskError::Cancelled(pid) => write!(f, "process {pid}: cancelled before the answer"),
             AskError::Protocol { pid, found } => write!(f, "process {pid}: {found}"),
             AskError::Io(pid, error) => write!(f, "process {pid}: {error}"),
         }
@@ -100,7 +101,7 @@ impl fmt::Display for AskError {
 impl std::error::Error for AskError {}
 
 impl Process {
-    /// Finds a process that records, and connects to it.
+    /// Finds the control socket of a process, and connects to it.
     ///
     /// # Errors
     /// If there is no such process, it does not record, or it belongs to another user.
@@ -112,7 +113,7 @@ impl Process {
         }
         let theirs = uids(pid);
         let mut denied = None;
-        // A process that was root's when it began to record has its socket there.
+        // A process that ran as root when it began to record has its socket in root's folder.
         let mut looked_at = Vec::new();
         for uid in theirs.iter().copied().chain([own, 0]) {
             if looked_at.contains(&uid) {
@@ -124,11 +125,11 @@ impl Process {
                 match wire::connect(&path) {
                     Ok(stream) if is_of(&stream, pid, &theirs) => return Ok(Process { pid, stream }),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(AskError::Silent(pid)),
-                    // In the folder of another user, root removes nothing.
+                    // Root removes nothing from the folder of another user.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused && uid == own => {
                         socket_folder::remove_if_nobody_listens(&path);
                     }
-                    // Of root's folder nothing else can say whether the process has a socket there.
+                    // In root's folder, there is no other way to find out whether the process has a socket.
                     Err(error) if error.kind() == ErrorKind::PermissionDenied && theirs.contains(&uid) => {
                         denied = Some(AskError::NotAllowed { pid, uid });
                     }
@@ -141,19 +142,20 @@ impl Process {
         Err(denied.or(foreign).unwrap_or(AskError::NotRecording(pid)))
     }
 
-    /// Asks, and waits for the answer: 10 s in all, however it arrives.
+    /// Sends the request and waits for the answer, for at most 10 s in all.
     ///
     /// # Errors
-    /// If the process refuses (the error has the reason, and nothing has changed) or does not answer.
+    /// If the process refuses (the error contains the reason, and nothing has changed) or does not answer in time.
     pub fn ask(self, request: &Request) -> Result<Reply, AskError> {
         self.ask_within(request, ANSWER_WITHIN, &|| false)
     }
 
-    /// As [`ask`](Process::ask), with another limit for the conversation as a whole. `is_cancelled` is asked every 20 ms
-    /// and after every signal; when it says so, the wait ends. What was asked may have been done by then, or be done later.
+    /// As [`ask`](Process::ask), with another time limit for request and answer together. `is_cancelled` is called
+    /// every 20 ms and after every signal; the wait ends when it returns true. The request may have been executed by
+    /// then, or may still be executed later.
     ///
     /// # Errors
-    /// As `ask`, and when it was cancelled.
+    /// As `ask`; also [`AskError::Cancelled`].
     pub fn ask_within(
         self,
         request: &Request,
@@ -163,19 +165,19 @@ impl Process {
         self.converse(request, None, within, is_cancelled)
     }
 
-    /// Has a flight recorder write what its rings hold to `file`, which is empty: 300 s in all.
+    /// Makes a flight recorder write the contents of its rings to `file`, which must be empty. The time limit is 300 s.
     ///
     /// # Errors
-    /// When the process is no flight recorder, cannot write the file, or does not answer.
+    /// When the process is not a flight recorder, cannot write the file, or does not answer in time.
     pub fn snapshot(self, file: &File) -> Result<Reply, AskError> {
         self.snapshot_within(file, SNAPSHOT_WITHIN, &|| false)
     }
 
-    /// As [`snapshot`](Process::snapshot), with another limit, and a way to cancel it: see
+    /// As [`snapshot`](Process::snapshot), with another time limit, and cancellable: see
     /// [`ask_within`](Process::ask_within). The process may continue writing to `file` afterwards.
     ///
     /// # Errors
-    /// As `snapshot`, and when it was cancelled.
+    /// As `snapshot`; also [`AskError::Cancelled`].
     pub fn snapshot_within(
         self,
         file: &File,
@@ -196,7 +198,7 @@ impl Process {
         let line = request.line();
         if line.trim_end_matches('\n').contains(char::is_control) || line.len() > super::request::MAX_REQUEST
         {
-            let why = "a pattern has no control characters, and is shorter than that".into();
+            let why = "expected a shorter pattern without control characters".into();
             return Err(AskError::Refused { pid, why });
         }
         let now = Instant::now();
@@ -239,7 +241,7 @@ impl Process {
                 let found = format!("expected an answer of at most {MAX_ANSWER} bytes, found a longer one");
                 return Err(io::Error::new(ErrorKind::InvalidData, found));
             }
-            // Whoever always has more to send must not keep us from looking at the clock.
+            // A process that sends without end must not keep this loop from checking the time limit.
             limit.check()?;
         }
         String::from_utf8(answer).map_err(|error| {
@@ -250,7 +252,7 @@ impl Process {
     }
 }
 
-/// How long a conversation may last.
+/// The time limit of a request and its answer.
 struct Limit<'a> {
     deadline: Instant,
     is_cancelled: &'a dyn Fn() -> bool,
@@ -264,7 +266,7 @@ impl Limit<'_> {
         if Instant::now() >= self.deadline { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
-    /// Waits, if the error says that there is something to wait for.
+    /// Waits if the error is `WouldBlock`; returns other errors.
     fn wait_after(&self, error: io::Error, stream: &UnixStream, to_send: bool) -> io::Result<()> {
         match error.kind() {
             ErrorKind::WouldBlock => wire::wait(stream, to_send, self.deadline, self.is_cancelled),
@@ -274,12 +276,12 @@ impl Limit<'_> {
     }
 }
 
-/// Whether the process itself listens there: a folder in `/tmp` could be anybody's.
+/// Whether the process itself is the listener: any user can make a folder in `/tmp`.
 fn is_of(stream: &UnixStream, pid: u32, uids: &[u32]) -> bool {
     wire::peer(stream).is_ok_and(|peer| peer.pid == pid && (peer.uid == 0 || uids.contains(&peer.uid)))
 }
 
-/// The users that a process acts for: effective, real, saved.
+/// The user ids of a process: effective, real, saved.
 fn uids(pid: u32) -> Vec<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What recording an event costs, by the price that was measured when the session began.
+//! The cost of recording an event, computed from the costs that were measured when the session began.
 
 use crate::EventInfo;
 
-/// Ticks for one record, texts without their bytes. `None` when nothing records.
+/// Ticks for one record; of texts, the bytes are not included. `None` when nothing records.
 pub(super) fn ticks(event: &EventInfo) -> Option<f64> {
     crate::costs().map(|costs| costs.of_record(event.fields().len()))
 }

@@ -1,18 +1,18 @@
-//! Control from outside: what is recorded can be looked at and changed while the program runs.
+//! Control from outside: shows and changes what is recorded while the program runs.
 //!
-//! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket, from the start of the session on.
-//! It costs nothing without a request, records nothing, takes no signal of the program's, and ends with the process. The
-//! environment variable `FUT_CONTROL=0` does without it. Where the socket cannot be made, the program continues without, and
-//! [`state`] has the reason. A child that `fork` made and that records has a thread and a socket of its own.
+//! A thread of the traced process, `fut-control`, sleeps in `accept` on a Unix socket, from the start of the session
+//! on. It costs nothing without a request, records nothing, receives none of the program's signals, and ends with the
+//! process. The environment variable `FUT_CONTROL=0` disables it. If the socket cannot be made, the program continues
+//! without it, and [`state`] returns the reason. A forked child that records has its own thread and socket.
 //!
-//! # Who may
+//! # Access
 //!
-//! The same user, and root. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`; where there is no such folder of that user's,
-//! root's is `/run/fut/PID.sock`, and another user's `/tmp/fut-UID/PID.sock`, or `/tmp/fut-UID-RANDOM/PID.sock` if another
-//! user has taken that name. The folder is the user's, and only the user can list it (0700; one that belongs to
-//! another user is refused), the socket is 0600, and the peer that the kernel reports (`SO_PEERCRED`) is checked. UID is
-//! the effective one when the session starts: a program that drops root's rights later is root's to ask. Sockets of
-//! processes that are gone are removed by whoever finds them.
+//! The same user and root have access. The socket is `$XDG_RUNTIME_DIR/fut/PID.sock`. If that user has no such folder,
+//! it is `/run/fut/PID.sock` for root, and `/tmp/fut-UID/PID.sock` for other users, or `/tmp/fut-UID-RANDOM/PID.sock`
+//! if another user has taken that name. The folder belongs to the user, with mode 0700 (a folder that belongs to
+//! another user is refused), the socket has mode 0600, and the peer reported by the kernel (`SO_PEERCRED`) is checked.
+//! UID is the effective one when the session starts: a program that drops root's rights later can only be controlled by
+//! root. Processes that look for sockets remove those of ended processes.
 //!
 //! # The protocol
 //!
@@ -34,10 +34,11 @@
 //! cell      n123 a number, f1.5 a fraction, ttext a text, - nothing
 //! ```
 //! In texts, `\` is written `\\`, a tab `\t`, a newline `\n`, and a carriage return `\r`. A request that is not exactly
-//! one of these changes nothing, and is answered with an error; so is one with more than one descriptor. Requests are
-//! answered one after the other, as they become whole; the server never waits for a client that is silent, slow or
-//! endless. It serves 16 at one time: when there are more, the one that has been silent for longest is turned away. The
-//! client has one deadline for the whole conversation, and reads 32 MiB at most.
+//! one of these, or has more than one descriptor, changes nothing and is answered with an error. Requests are answered
+//! one after the other, in the order in which they become complete; the server never waits for a client that sends
+//! nothing, reads slowly or sends without end. It serves at most 16 clients at a time: if another one connects, the
+//! client that has been silent for longest is rejected. The client has one deadline for request and answer together,
+//! and reads at most 32 MiB.
 
 mod answer;
 mod client;
@@ -58,5 +59,5 @@ pub use request::Request;
 pub use server::{ENV_CONTROL, State, state};
 pub(crate) use server::{forget, start};
 
-/// What every request and every answer begins with.
+/// The first characters of every request and every answer; the number is the version of the protocol.
 const GREETING: &str = "fut-control 1";

@@ -1,15 +1,15 @@
-//! An answer: facts and one table, and the lines that carry them.
+//! An answer: facts and one table, and their encoding as lines.
 
 use std::fmt::Write;
 
 use super::{GREETING, request::shown};
 
-/// Most columns and rows of an answer that is read: ours have 10 and some 100 000. Each byte of an answer could be a cell
-/// otherwise, which takes 32 times as much memory.
+/// Limits of an answer that is read; those of this version have 10 columns and at most some 100 000 rows. Without
+/// limits, each byte of an answer could become a cell, which takes 32 times as much memory.
 const MOST_COLUMNS: usize = 16;
 const MOST_ROWS: usize = 200_000;
 
-/// An answer of a traced process. It describes itself, so whoever shows it need not know what was asked.
+/// An answer of a traced process. It is self-describing: it can be shown without knowing the request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// Single facts, by name.
@@ -23,13 +23,13 @@ pub struct Reply {
 /// A value in an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// There is none.
+    /// No value.
     Nothing,
-    /// A count, a number, a mask.
+    /// A count, an id or a mask.
     Number(u64),
-    /// Seconds, percents.
+    /// Seconds or per cent.
     Fraction(f64),
-    /// A name, a word.
+    /// A name or other text.
     Text(String),
 }
 
@@ -90,7 +90,7 @@ impl Reply {
         self.facts.push((name.into(), value.into()));
     }
 
-    /// The lines.
+    /// The answer as lines of text.
     pub(super) fn encode(answer: &Result<Reply, String>) -> String {
         let mut text = String::new();
         match answer {
@@ -123,7 +123,8 @@ impl Reply {
         }
     }
 
-    /// Reads the lines. The outer error is that they are not an answer, the inner one is the refusal of the process.
+    /// Parses the lines of an answer. The outer error: they are not an answer. The inner error: the process refused the
+    /// request.
     pub(super) fn decode(text: &str) -> Result<Result<Reply, String>, String> {
         let Some(body) = text.strip_suffix("end\n") else {
             return Err(format!("the answer was cut off after {} bytes", text.len()));
@@ -156,7 +157,7 @@ impl Reply {
                 self.columns = rest.split('\t').map(unescaped).collect();
             }
             "row" if self.rows.len() < MOST_ROWS => {
-                // One more than there should be, so that too many are seen.
+                // One more than expected, so that a row with too many cells is detected.
                 let cells = rest.split('\t').take(self.columns.len() + 1);
                 let row: Vec<Cell> = cells.map(Cell::decode).collect::<Option<_>>()?;
                 (row.len() == self.columns.len()).then(|| self.rows.push(row))?;

@@ -1,4 +1,4 @@
-//! What can be asked of a process, and the line that asks it.
+//! The requests to a process, and their encoding as a line.
 
 use super::GREETING;
 
@@ -6,27 +6,27 @@ use super::GREETING;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
-    /// The events it declares.
+    /// List the events that it declares.
     List,
-    /// Switch the events on whose names fit the pattern; `*` matches any characters.
+    /// Switch on the events whose names match the pattern; `*` matches any characters.
     Enable(String),
-    /// Switch them off.
+    /// Switch off the events whose names match the pattern.
     Disable(String),
-    /// The key mask; if one is given, it is set first.
+    /// Return the key mask; if one is given, set it first.
     Keys(Option<u64>),
-    /// Its buffers.
+    /// Return the state of its buffers.
     Status,
-    /// Its user threads.
+    /// List its user threads.
     Threads,
-    /// Write what the rings of a flight recorder hold to the file that comes with it.
+    /// Write the contents of a flight recorder's rings to the file that is passed with the request.
     Snapshot,
 }
 
-/// Longest request, its newline included.
+/// Maximum length of a request, newline included, in bytes.
 pub(super) const MAX_REQUEST: usize = 4096;
 
 impl Request {
-    /// The line, its newline included.
+    /// The request as a line, newline included.
     pub(super) fn line(&self) -> String {
         let words = match self {
             Request::List => "list".into(),
@@ -41,7 +41,7 @@ impl Request {
         format!("{GREETING} {words}\n")
     }
 
-    /// Reads a line, which is whole and has lost its newline. The error is for the client.
+    /// Parses a complete line, without its newline. The error text is sent to the client.
     pub(super) fn parse(line: &[u8]) -> Result<Request, String> {
         let line = std::str::from_utf8(line).map_err(|error| {
             format!("request: expected UTF-8, found something else at byte {}", error.valid_up_to())
@@ -78,7 +78,7 @@ fn mask_from(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("keys: expected a mask as in 0x101, found {}", shown(text)))
 }
 
-/// The beginning of what a client sent.
+/// The first characters of `text`, quoted, for an error message.
 pub(super) fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(40).collect();
     if beginning.len() < text.len() { format!("{beginning:?}…") } else { format!("{beginning:?}") }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_what_was_expected() {
+    fn the_error_for_an_invalid_request_names_what_was_expected() {
         for (line, expected) in [
             ("", "expected `fut-control 1 …`, found \"\""),
             ("list", "found \"list\""),

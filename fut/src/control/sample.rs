@@ -1,17 +1,19 @@
-//! How many records of each event are in the buffers: a sample, taken off the path of the probes, which count nothing.
+//! Number of records of each event in the buffers. Probes do not count; the records are counted on request, in a sample
+//! of the packets.
 
 use std::collections::HashMap;
 
 use crate::shm::Arena;
 
-/// By code, as it was declared.
+/// Records by event code.
 pub(super) struct Counts(HashMap<u32, u64>);
 
-/// Packets of each ring that are looked at, the newest: 1 ms of copying at most.
+/// The sample: the newest packets of each ring, at most this number (1 ms of copying at most).
 #[cfg(feature = "drain")]
 const PACKETS: u64 = 64;
 
-/// No program declares more; what else is there was read while its packet was changing.
+/// Limit of distinct codes. No program declares more; further codes come from packets that changed while they were
+/// read.
 #[cfg(feature = "drain")]
 const MOST_CODES: usize = 1 << 16;
 

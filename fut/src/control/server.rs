@@ -1,4 +1,4 @@
-//! The thread in the traced process that answers.
+//! The control thread of the traced process: accepts connections and answers requests.
 
 use std::{
     collections::VecDeque,
@@ -25,36 +25,37 @@ use super::{
 };
 use crate::{environment, session::Session};
 
-/// `0`: this process cannot be asked or changed from outside.
+/// Environment variable: with the value `0`, this process does not listen for requests.
 pub const ENV_CONTROL: &str = "FUT_CONTROL";
 
-/// How long a request may take to arrive, and an answer to be taken.
+/// Time limits for receiving a request and for sending an answer.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Clients that are listened to at one time: as many descriptors of the program's, and 4 KiB for each.
+/// Maximum number of simultaneous clients. Each takes one of the program's descriptors, and 4 KiB.
 const MOST_CLIENTS: usize = 16;
-/// Bytes of answers that may wait for clients to take them; then no more are computed.
+/// Limit of the bytes in unsent answers; above it, requests are refused.
 const MOST_UNSENT: usize = 16 << 20;
-/// A process that may have fewer descriptors does not listen.
+/// A process with a lower limit of descriptors does not listen.
 const LEAST_DESCRIPTORS: u64 = 64;
-/// When no descriptor or memory is left for a connection.
+/// Pause after `accept` has failed for lack of descriptors or memory.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Whether this process can be controlled from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// It does not record yet.
+    /// It has not begun to record.
     NotStarted,
     /// `FUT_CONTROL` is 0.
     SwitchedOff,
-    /// It listens on this socket.
+    /// It listens on the socket with this path.
     Listening(PathBuf),
-    /// It cannot, and this is why.
+    /// It does not listen, for this reason.
     Failed(String),
 }
 
-/// What became of the start, and the socket for a child that must close it. Never freed: there is one for each session.
+/// The result of `start`, and the socket, which a forked child has to close. Never freed: there is one for each
+/// session.
 #[derive(Debug)]
 struct Started {
     state: State,
@@ -69,12 +70,12 @@ fn started() -> Option<&'static Started> {
     unsafe { STARTED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether this process can be controlled from outside, and if not, why.
+/// Whether this process can be controlled from outside, and if not, for what reason.
 pub fn state() -> State {
     started().map_or(State::NotStarted, |started| started.state.clone())
 }
 
-/// Begins to listen, if possible. Otherwise the program continues without.
+/// Starts the control thread. If that fails, the program continues without it.
 pub(crate) fn start(session: &'static Session) {
     let started = if environment::variable(ENV_CONTROL).is_some_and(|value| value == "0") {
         Started { state: State::SwitchedOff, listener: None }
@@ -86,8 +87,8 @@ pub(crate) fn start(session: &'static Session) {
     STARTED.store(Box::into_raw(Box::new(started)), Ordering::Release);
 }
 
-/// In a child that `fork` made: the thread and the socket are the parent's. Should the child keep the socket open, it
-/// would outlive the parent, and no thread would answer.
+/// In a forked child: the thread and the socket belong to the parent. If the child kept the socket open, it would
+/// outlive the parent, and no thread would answer.
 pub(crate) fn forget() {
     if let Some((fd, file)) = started().and_then(|started| started.listener) {
         wire::close_if(fd, file);
@@ -96,10 +97,10 @@ pub(crate) fn forget() {
 }
 
 fn listen(session: &'static Session) -> io::Result<Started> {
-    // Where a program may have few descriptors, they are all its own.
+    // If the limit of descriptors is low, leave them all to the program.
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     if most < LEAST_DESCRIPTORS {
-        let why = format!("the process may have {most} descriptors only, and {LEAST_DESCRIPTORS} are needed");
+        let why = format!("expected a limit of at least {LEAST_DESCRIPTORS} descriptors, found {most}");
         return Err(io::Error::other(why));
     }
     let (listener, path) = socket_folder::listen(session.pid.0)?;
@@ -120,13 +121,17 @@ fn listen(session: &'static Session) -> io::Result<Started> {
     Ok(Started { state: State::Listening(path), listener: Some((fd, file)) })
 }
 
-/// A request of a permitted client, and the file that came with it; or why it is not a request.
-type Asked = Result<(Request, Option<File>), String>;
+/// A request of a permitted client, and the file passed with it; or the reason why it is invalid.
+type ReceivedRequest = Result<(Request, Option<File>), String>;
 
-/// Answers whoever asks, until the process ends. Nobody is waited for: clients that are silent, slow or many cost the
-/// others nothing but the time of the answers that are before theirs.
-fn serve(listener: UnixListener, file: (u64, u64), answer: impl Fn(Asked) -> Result<Reply, String>) {
-    // Another process that has it, too (a child by a raw `clone`), may be faster than we are.
+/// Answers requests until the process ends. It never waits for one client: silent, slow or numerous clients delay the
+/// others only by the time of the answers that are computed before theirs.
+fn serve(
+    listener: UnixListener,
+    file: (u64, u64),
+    answer: impl Fn(ReceivedRequest) -> Result<Reply, String>,
+) {
+    // Another process that shares the socket (a child made by a raw `clone`) may accept the connection first.
     let _ = listener.set_nonblocking(true);
     let mut clients: VecDeque<Client> = VecDeque::new();
     loop {
@@ -137,30 +142,30 @@ fn serve(listener: UnixListener, file: (u64, u64), answer: impl Fn(Asked) -> Res
         if wire::poll(&mut polled, within).is_err() {
             thread::sleep(NAP);
         }
-        // A program may close all its descriptors, and give their numbers to files of its own.
+        // The program may have closed all its descriptors, and reused their numbers for other files.
         if wire::identity(listener.as_raw_fd()) != Some(file) {
             break;
         }
         for client in mem::take(&mut clients) {
             let unsent = clients.iter().map(Client::unsent).sum();
-            clients.extend(client.go_on(unsent, &answer));
+            clients.extend(client.advance(unsent, &answer));
         }
         match listener.accept() {
             Ok((stream, _)) => {
                 if clients.len() == MOST_CLIENTS {
-                    // Whoever means it has sent the request by now, and was answered.
-                    let oldest = clients.iter().position(Client::is_asking).unwrap_or(0);
-                    clients.remove(oldest).into_iter().for_each(Client::turn_away);
+                    // A regular client has sent its request by now, and was answered.
+                    let oldest = clients.iter().position(Client::is_receiving).unwrap_or(0);
+                    clients.remove(oldest).into_iter().for_each(Client::reject);
                 }
                 let unsent = clients.iter().map(Client::unsent).sum();
-                clients.extend(Client::new(stream).and_then(|client| client.go_on(unsent, &answer)));
+                clients.extend(Client::new(stream).and_then(|client| client.advance(unsent, &answer)));
             }
             Err(error) if is_passing(&error) => thread::sleep(NAP),
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(_) => break,
         }
     }
-    // They are not ours to close any more.
+    // Their descriptors may belong to other files now, so they must not be closed.
     clients.into_iter().for_each(mem::forget);
     mem::forget(listener);
 }
@@ -174,59 +179,64 @@ fn polled(fd: i32, events: libc::c_short) -> libc::pollfd {
     libc::pollfd { fd, events, revents: 0 }
 }
 
-/// One connection: a request, then an answer.
+/// One connection: receives a request, then sends the answer.
 struct Client {
     stream: UnixStream,
-    /// Which file it is: see `serve`.
+    /// Identity of the socket's file (device and inode): see `serve`.
     file: (u64, u64),
-    /// When it has had time enough.
+    /// When its time limit ends.
     until: Instant,
-    turn: Turn,
+    phase: Phase,
 }
 
-/// Whose turn it is.
-enum Turn {
-    /// The client's: it sends its request.
-    Asks(Incoming),
-    /// The client's, to take the rest of its answer.
-    Takes { answer: Vec<u8>, sent: usize },
+/// The state of a connection.
+enum Phase {
+    /// The request is being received.
+    Receiving(Incoming),
+    /// The answer is being sent.
+    Sending { answer: Vec<u8>, sent: usize },
 }
 
 impl Client {
-    /// `None` for a connection that is gone.
+    /// `None` for a connection that is already closed.
     fn new(stream: UnixStream) -> Option<Client> {
         let file = wire::identity(stream.as_raw_fd())?;
         Some(Client {
             stream,
             file,
             until: Instant::now() + REQUEST_WITHIN,
-            turn: Turn::Asks(Incoming::default()),
+            phase: Phase::Receiving(Incoming::default()),
         })
     }
 
     fn polled(&self) -> libc::pollfd {
-        let events = if self.is_asking() { libc::POLLIN } else { libc::POLLOUT };
+        let events = if self.is_receiving() { libc::POLLIN } else { libc::POLLOUT };
         polled(self.stream.as_raw_fd(), events)
     }
 
-    fn is_asking(&self) -> bool {
-        matches!(self.turn, Turn::Asks(_))
+    fn is_receiving(&self) -> bool {
+        matches!(self.phase, Phase::Receiving(_))
     }
 
-    /// Bytes of its answer that are still here.
+    /// Bytes of its answer that were not sent yet.
     fn unsent(&self) -> usize {
-        if let Turn::Takes { answer, sent } = &self.turn { answer.len() - sent } else { 0 }
+        if let Phase::Sending { answer, sent } = &self.phase { answer.len() - sent } else { 0 }
     }
 
-    /// Does what can be done without waiting; `None` when the conversation is over. `unsent` bytes wait for other clients.
-    fn go_on(mut self, unsent: usize, answer: impl Fn(Asked) -> Result<Reply, String>) -> Option<Client> {
+    /// Continues as far as possible without waiting; `None` when the connection is finished. `unsent` is the number of
+    /// bytes that other clients have not received yet.
+    fn advance(
+        mut self,
+        unsent: usize,
+        answer: impl Fn(ReceivedRequest) -> Result<Reply, String>,
+    ) -> Option<Client> {
         if wire::identity(self.stream.as_raw_fd()) != Some(self.file) {
-            // Somebody has closed it for us, and its number may be another file's.
+            // The program has closed the descriptor, and its number may belong to another file now.
             mem::forget(self);
             return None;
         }
-        if let Turn::Asks(incoming) = &mut self.turn {
-            let asked = may_ask(&self.stream).and_then(|()| incoming.receive(&self.stream));
+        if let Phase::Receiving(incoming) = &mut self.phase {
+            let asked = check_peer(&self.stream).and_then(|()| incoming.receive(&self.stream));
             let asked = match asked {
                 Ok(None) if Instant::now() < self.until => return Some(self),
                 Ok(None) => Err(incoming.too_late()),
@@ -234,19 +244,19 @@ impl Client {
                 Err(why) => Err(why),
             };
             let reply = if unsent > MOST_UNSENT {
-                Err("too many answers wait for others to take them: ask again".into())
+                Err("too many answers to other clients are unsent: try again later".into())
             } else {
                 answer(asked)
             };
-            self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+            self.phase = Phase::Sending { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
             self.until = Instant::now() + ANSWER_WITHIN;
         }
         self.send()
     }
 
-    /// Sends what there is room for. A client that does not receive its answer has gone; the error is dropped.
+    /// Sends as much as the socket accepts. Errors are ignored: the client has closed the connection.
     fn send(mut self) -> Option<Client> {
-        let Turn::Takes { answer, sent } = &mut self.turn else { return Some(self) };
+        let Phase::Sending { answer, sent } = &mut self.phase else { return Some(self) };
         while *sent < answer.len() {
             match wire::send(&self.stream, &answer[*sent..], None) {
                 Ok(len) => *sent += len,
@@ -257,30 +267,30 @@ impl Client {
                 Err(_) => break,
             }
         }
-        // Also where a child that was forked meanwhile has the connection, too.
+        // `shutdown` closes the connection even if a child forked meanwhile shares it.
         let _ = self.stream.shutdown(Shutdown::Both);
         None
     }
 
-    /// Makes room for another client.
-    fn turn_away(mut self) {
-        let reply = Err(format!("request: expected a line at once, found more than {MOST_CLIENTS} clients"));
-        self.turn = Turn::Takes { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
-        let _ = self.go_on(0, |_| Ok(Reply::default()));
+    /// Rejects this client, to make room for another one.
+    fn reject(mut self) {
+        let reply = Err(format!("request: rejected: more than {MOST_CLIENTS} clients at a time"));
+        self.phase = Phase::Sending { answer: Reply::encode(&reply).into_bytes(), sent: 0 };
+        let _ = self.advance(0, |_| Ok(Reply::default()));
     }
 }
 
-/// Only the same user and root.
-fn may_ask(stream: &UnixStream) -> Result<(), String> {
-    let peer = wire::peer(stream).map_err(|error| format!("nobody knows who asks: {error}"))?;
+/// An error unless the peer is the same user or root.
+fn check_peer(stream: &UnixStream) -> Result<(), String> {
+    let peer = wire::peer(stream).map_err(|error| format!("cannot read the user of the peer: {error}"))?;
     let own = wire::effective_uid();
     if peer.uid == own || peer.uid == 0 {
         return Ok(());
     }
-    Err(format!("user {} may not: only user {own} and root may", peer.uid))
+    Err(format!("user {} is not allowed: expected user {own} or root", peer.uid))
 }
 
-/// What has arrived of a request.
+/// The received part of a request.
 #[derive(Default)]
 struct Incoming {
     bytes: Vec<u8>,
@@ -288,11 +298,11 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Receives what is there. The line, without its newline, when it is whole and nothing is after it; `None` if the rest
-    /// has not arrived yet.
+    /// Receives the available bytes. Returns the line, without its newline, when it is complete and nothing follows it;
+    /// `None` if the rest has not arrived yet.
     fn receive(&mut self, stream: &UnixStream) -> Result<Option<Vec<u8>>, String> {
         let mut part = [0; MAX_REQUEST];
-        // Each turn takes a byte at least, or is the last.
+        // Each iteration receives at least one byte, or is the last.
         while self.bytes.len() < MAX_REQUEST {
             let received = match wire::receive(stream, &mut part[self.bytes.len()..]) {
                 Ok(received) => received,
@@ -307,19 +317,23 @@ impl Incoming {
                 }
             }
             if received.len == 0 {
-                return Err(format!("request: expected a line, found its end after {filled} bytes"));
+                return Err(format!(
+                    "request: expected a line, found the end of the stream after {filled} bytes"
+                ));
             }
             self.bytes.extend_from_slice(&part[filled..filled + received.len]);
             if let Some(at) = self.bytes.iter().position(|byte| *byte == b'\n') {
-                let behind = self.bytes.len() - at - 1;
-                if behind > 0 {
-                    return Err(format!("request: expected one line, found {behind} bytes behind it"));
+                let after = self.bytes.len() - at - 1;
+                if after > 0 {
+                    return Err(format!("request: expected one line, found {after} bytes after it"));
                 }
                 self.bytes.truncate(at);
                 return Ok(Some(mem::take(&mut self.bytes)));
             }
         }
-        Err(format!("request: expected a line of at most {MAX_REQUEST} bytes, found no newline in them"))
+        Err(format!(
+            "request: expected a line of at most {MAX_REQUEST} bytes, found no newline in the first {MAX_REQUEST}"
+        ))
     }
 
     fn too_late(&self) -> String {
@@ -337,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// What the server makes of these bytes, after which the client is silent or closes.
+    /// Result of receiving these bytes, after which the client sends nothing or closes.
     fn line_of(bytes: &[u8], closes: bool) -> Result<Vec<u8>, String> {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(bytes).unwrap();
@@ -357,14 +371,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_an_error_in_time() {
+    fn bytes_that_are_not_one_line_are_an_error_within_the_time_limit() {
         for (bytes, closes, expected) in [
             (&b""[..], false, "within 2 s, found 0 bytes"),
             (b"fut-control 1 li", false, "within 2 s, found 16 bytes"),
-            (b"", true, "found its end after 0 bytes"),
-            (b"fut-control 1 li", true, "found its end after 16 bytes"),
-            (b"fut-control 1 list\nmore", true, "4 bytes behind it"),
-            (b"\n\n", true, "1 bytes behind it"),
+            (b"", true, "found the end of the stream after 0 bytes"),
+            (b"fut-control 1 li", true, "found the end of the stream after 16 bytes"),
+            (b"fut-control 1 list\nmore", true, "4 bytes after it"),
+            (b"\n\n", true, "1 bytes after it"),
             (&[b'x'; 2 * MAX_REQUEST], false, "at most 4096 bytes"),
         ] {
             let error = line_of(bytes, closes).unwrap_err();
@@ -373,8 +387,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_somebody_made_up_are_no_request() {
-        // A multiplier of Knuth's: the bytes are the same in every run.
+    fn random_bytes_are_not_a_request() {
+        // Knuth's multiplier: the bytes are the same in every run.
         let mut x = 42_u64;
         let mut byte = || {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -393,14 +407,14 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_whose_number_another_file_has_got_is_left_alone() {
+    fn a_listener_whose_descriptor_was_reused_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("a.sock")).unwrap();
         let other = File::open(folder.path()).unwrap();
         let (fd, file) = (listener.as_raw_fd(), wire::identity(other.as_raw_fd()).unwrap());
-        // Whoever watches the number sees that it is not the socket any more, as soon as it is looked at.
+        // The connection makes `serve` check the descriptor: it is not the socket any more.
         drop(UnixStream::connect(folder.path().join("a.sock")).unwrap());
-        serve(listener, file, |_| panic!("nobody asks"));
+        serve(listener, file, |_| panic!("no request was sent"));
         assert!(wire::identity(fd).is_some(), "still open");
         wire::close_if(fd, file);
         assert!(wire::identity(fd).is_some(), "not that file");

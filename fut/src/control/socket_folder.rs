@@ -1,8 +1,8 @@
-//! Where the sockets are: one folder for each user.
+//! The folders of the control sockets: one for each user.
 //!
-//! Names in `/tmp` are free to all, so another user may have taken the one that a folder of ours would have. Then ours has a
-//! random name (`mkdtemp`), and is found by its beginning and its owner. Root's is in `/run`, where only
-//! root makes names.
+//! Any user can make files in `/tmp`, so another user may have taken the usual name of the folder. Then the folder has
+//! a random name (`mkdtemp`), and is found by the beginning of its name and by its owner. Root's folder is in `/run`,
+//! where only root can make files.
 
 use std::{
     ffi::OsString,
@@ -19,15 +19,15 @@ use std::{
 use super::wire;
 use crate::environment;
 
-/// Sockets that are looked at to find those of processes that are gone.
+/// Sockets that are examined to find those of ended processes.
 const LOOKED_AT: usize = 4096;
-/// Names in `/tmp` that are looked at to find a user's folder.
+/// Names in `/tmp` that are examined to find a user's folder.
 const NAMES_LOOKED_AT: usize = 1 << 16;
 
 const TEMPORARY: &str = "/tmp";
 const OF_ROOT: &str = "/run/fut";
 
-/// Makes the socket of this process, and removes those of processes that are gone.
+/// Makes the socket of this process, and removes those of ended processes.
 pub(super) fn listen(pid: u32) -> io::Result<(UnixListener, PathBuf)> {
     let uid = wire::effective_uid();
     for folder in folders_to_use(uid) {
@@ -44,16 +44,16 @@ fn listen_in(folder: &Path, uid: u32, pid: u32) -> io::Result<(UnixListener, Pat
     make_private(folder, uid)?;
     remove_left(folder);
     let path = socket_in(folder, pid);
-    // Of a process that had the same number, or of the program that this process was before `exec`. One that has it now, in
-    // another PID namespace, keeps it: then the address is in use.
+    // Left by an earlier process with the same number, or by this process before `exec`. A process in another PID
+    // namespace that has the same number now keeps its socket: then the address is in use.
     remove_if_nobody_listens(&path);
     let listener = UnixListener::bind(&path)?;
-    // Before this, the folder keeps others out.
+    // Until now, only the mode of the folder has kept other users out.
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     Ok((listener, path))
 }
 
-/// Where this process may put its socket, best first.
+/// Folders where this process may put its socket, best first.
 fn folders_to_use(uid: u32) -> impl Iterator<Item = PathBuf> {
     let runtime = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let runtime = runtime.filter(|folder| folder.is_absolute() && is_folder_of(folder, uid));
@@ -63,13 +63,13 @@ fn folders_to_use(uid: u32) -> impl Iterator<Item = PathBuf> {
     runtime.chain(usual_names(uid))
 }
 
-/// Where the folder is if there is none for the user's session.
+/// Paths of the folder if there is none for the user's session.
 fn usual_names(uid: u32) -> impl Iterator<Item = PathBuf> {
     let of_root = (uid == 0).then(|| PathBuf::from(OF_ROOT));
     of_root.into_iter().chain([Path::new(TEMPORARY).join(format!("fut-{uid}"))])
 }
 
-/// A folder of the user's in `base` under another name: one that is there, or a new one.
+/// A folder of the user in `base` with a random name: an existing one, or a new one.
 fn other_name(base: &Path, uid: u32) -> io::Result<PathBuf> {
     let usable = |folder: &PathBuf| make_private(folder, uid).is_ok();
     if let Some(folder) = other_names(base, uid).into_iter().find(usable) {
@@ -77,7 +77,7 @@ fn other_name(base: &Path, uid: u32) -> io::Result<PathBuf> {
     }
     let mut name = base.join(format!("fut-{uid}-XXXXXX")).into_os_string().into_vec();
     name.push(0);
-    // SAFETY: a C string that ends with six X; they are changed in place.
+    // SAFETY: `name` is a C string that ends with six X; they are changed in place.
     let made = unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) };
     if made.is_null() {
         let error = io::Error::last_os_error();
@@ -87,7 +87,7 @@ fn other_name(base: &Path, uid: u32) -> io::Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(name)))
 }
 
-/// The folders of the user's in `base` that have such another name.
+/// The folders of the user in `base` with a random name.
 fn other_names(base: &Path, uid: u32) -> Vec<PathBuf> {
     let begin = format!("fut-{uid}-");
     let names = fs::read_dir(base).into_iter().flatten().take(NAMES_LOOKED_AT).flatten();
@@ -95,7 +95,7 @@ fn other_names(base: &Path, uid: u32) -> Vec<PathBuf> {
     names.map(|entry| entry.path()).filter(|folder| is_folder_of(folder, uid)).collect()
 }
 
-/// Where the socket of a process of `uid` may be, likely ones first: only folders that are that user's.
+/// Folders where the socket of a process of `uid` may be, likely ones first: only those that belong to that user.
 pub(super) fn folders_of(uid: u32, pid: u32) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from(format!("/run/user/{uid}/fut"))];
     folders.extend(usual_names(uid));
@@ -122,13 +122,13 @@ fn is_folder_of(folder: &Path, uid: u32) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && found.uid() == uid)
 }
 
-/// Makes the folder, or sees to it that the one that is there is this user's, and private.
+/// Makes the folder, or checks that the existing one belongs to this user, and makes it private.
 fn make_private(folder: &Path, uid: u32) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // Opened, so that it cannot be exchanged between looking and changing; and not through a link.
+    // Opened, so that it cannot be replaced between the check and the change; and not through a symbolic link.
     let open: File =
         OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(folder)?;
     let found = open.metadata()?;
@@ -142,7 +142,7 @@ fn make_private(folder: &Path, uid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the sockets of processes that are gone.
+/// Removes the sockets of ended processes.
 pub(super) fn remove_left(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(LOOKED_AT) {
@@ -154,16 +154,17 @@ pub(super) fn remove_left(folder: &Path) {
     }
 }
 
-/// A process that is not seen may be in another PID namespace. One that listens is there.
+/// Removes the socket if no process listens on it. A process that is not visible here may still run, in another PID
+/// namespace; one that listens does run.
 pub(super) fn remove_if_nobody_listens(socket: &Path) {
     let refused = wire::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused);
     if refused {
-        // If it may not be removed, somebody else will.
+        // If this process may not remove it, another one will.
         let _ = fs::remove_file(socket);
     }
 }
 
-/// Whether there is such a process; where this is unknown, yes.
+/// Whether there is such a process; true if unknown.
 pub(super) fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists() || !Path::new("/proc/self").exists()
 }
@@ -198,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_else_has_taken_keeps_nobody_from_listening() {
+    fn a_name_taken_by_another_user_does_not_prevent_listening() {
         let base = tempfile::tempdir().unwrap();
         let uid = wire::effective_uid();
-        // What another user may leave: links, and files; folders of another user, if this one may make them.
+        // What another user may put there: links and files; and folders of another user, if this user may make them.
         symlink("/etc", base.path().join(format!("fut-{uid}-linked"))).unwrap();
         fs::write(base.path().join(format!("fut-{uid}-filled")), "").unwrap();
         let foreign = base.path().join(format!("fut-{uid}-theirs"));
@@ -216,7 +217,7 @@ mod tests {
         let folder = other_name(base.path(), uid).unwrap();
         let (listener, socket) = listen_in(&folder, uid, 1).unwrap();
         assert_eq!(fs::symlink_metadata(&folder).unwrap().mode() & 0o777, 0o700);
-        // The next process uses the same, and whoever looks for one finds it.
+        // The next process uses the same folder, and clients find it.
         assert_eq!(other_name(base.path(), uid).unwrap(), folder);
         assert_eq!(other_names(base.path(), uid), std::slice::from_ref(&folder));
         assert!(wire::connect(&socket).is_ok());
@@ -245,7 +246,8 @@ mod tests {
         let own = format!("{}.sock", std::process::id());
         let mut expected = vec!["4194306.sock".to_string(), own, "notes.txt".into()];
         expected.sort();
-        // A file that is no socket is refused as one that nobody listens at: it goes.
+        // Connecting to a file that is not a socket is refused like connecting to a socket without a listener: it is
+        // removed.
         assert_eq!(left, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The buffers of this process: how full they are, what they lost.
+//! The state of this process's buffers: fill levels and lost records.
 
 use std::{fs, time::SystemTime};
 
@@ -52,7 +52,7 @@ fn drained_by(session: &Session) -> &'static str {
     }
 }
 
-/// The row of an LWP; an unused ring has none.
+/// The row of an LWP; `None` for an unused ring.
 fn lwp(ring: &Ring<'_>) -> Option<Vec<Cell>> {
     let state = match ring.state() {
         RingState::Live => "live",

@@ -1,4 +1,4 @@
-//! The user threads of this process, and what each waits for.
+//! Lists the user threads of this process, and what each waits for.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sigmund_model::Thread;
 use super::reply::{Cell, Reply};
 use crate::{LiveState, LiveThread, WaitKind, live_threads};
 
-/// Rows of an answer. A program may have millions of threads.
+/// Maximum number of rows of an answer. A program may have millions of threads.
 const MOST: usize = 100_000;
 
 pub(super) fn threads() -> Reply {

@@ -1,4 +1,4 @@
-//! The system calls on the socket that the standard library does not have. None of them waits but [`wait`].
+//! System calls on sockets that the standard library lacks. Only [`wait`] and [`poll`] block.
 
 use std::{
     ffi::OsStr,
@@ -23,13 +23,13 @@ pub(super) struct Peer {
 /// Most descriptors that one message carries (`SCM_MAX_FD`, include/net/scm.h): with room for fewer, the kernel would
 /// install some and report the rest only by `MSG_CTRUNC`.
 const MOST_DESCRIPTORS: usize = 253;
-/// Words for one control message with as many, aligned as such a message must be.
+/// Words for one control message with that number of descriptors, aligned as such a message must be.
 const CONTROL_WORDS: usize = (mem::size_of::<libc::cmsghdr>() + MOST_DESCRIPTORS * 4).div_ceil(8);
-/// How often a wait looks whether it was cancelled, if no signal interrupts it.
+/// How often a wait checks for cancellation, if no signal interrupts it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) fn effective_uid() -> u32 {
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::geteuid() }
 }
 
@@ -38,21 +38,22 @@ pub(super) fn longest_path() -> usize {
     mem::size_of::<libc::sockaddr_un>() - mem::offset_of!(libc::sockaddr_un, sun_path) - 1
 }
 
-/// Connects without waiting for a process that does not accept: `WouldBlock` then. The stream does not block.
+/// Connects without waiting for a process that does not accept: the error is then `WouldBlock`. The stream is
+/// non-blocking.
 pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let (address, len) = address(path.as_os_str())?;
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes no pointer.
     let fd = checked(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: just made, and nothing else's.
+    // SAFETY: the descriptor was just made, and has no other owner.
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
-    // SAFETY: `address` is a valid one, of `len` bytes.
+    // SAFETY: `address` is a valid address of `len` bytes.
     checked(unsafe { libc::connect(fd, (&raw const address).cast(), len) })?;
     Ok(stream)
 }
 
 fn address(path: &OsStr) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
-    // SAFETY: plain data, of which zeros are valid.
+    // SAFETY: plain data, for which zeros are valid.
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let bytes = path.as_bytes();
@@ -65,58 +66,59 @@ fn address(path: &OsStr) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, mem::size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-/// The process that connected, or that listened.
+/// The process at the other end: the one that connected, or that listens.
 pub(super) fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = mem::size_of::<libc::ucred>() as libc::socklen_t;
     let fd = stream.as_raw_fd();
-    // SAFETY: `found` is a place of `len` bytes, which the option wants.
+    // SAFETY: `found` is valid for writing `len` bytes, the size that the option requires.
     checked(unsafe {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut found).cast(), &raw mut len)
     })?;
     Ok(Peer { pid: found.pid as u32, uid: found.uid })
 }
 
-/// Which file a descriptor is, if it is one.
+/// Identity (device, inode) of the file that a descriptor refers to, if it is open.
 pub(super) fn identity(fd: RawFd) -> Option<(u64, u64)> {
-    // SAFETY: plain data, of which zeros are valid.
+    // SAFETY: plain data, for which zeros are valid.
     let mut found: libc::stat = unsafe { mem::zeroed() };
-    // SAFETY: `found` is a valid place; a descriptor that is none is an error, no more.
+    // SAFETY: `found` is valid for writing; an invalid descriptor is only an error.
     let done = unsafe { libc::fstat(fd, &raw mut found) };
     (done == 0).then_some((found.st_dev, found.st_ino))
 }
 
-/// Closes a descriptor that this process inherited, if it is still that file.
+/// Closes a descriptor that this process inherited, if it still refers to that file.
 pub(super) fn close_if(fd: RawFd, file: (u64, u64)) {
     if identity(fd) == Some(file) {
-        // SAFETY: it is the descriptor we were told of, and whoever used it was a thread that did not survive `fork`.
+        // SAFETY: it is the descriptor that the caller names, and the thread that used it does not exist in the child
+        // after `fork`.
         unsafe { libc::close(fd) };
     }
 }
 
-/// What one call received.
+/// The result of one `receive` call.
 pub(super) struct Received {
-    /// Bytes; 0 at the end.
+    /// Number of bytes; 0 at the end of the stream.
     pub(super) len: usize,
-    /// All descriptors that came with them, owned: they are closed with this value.
+    /// All descriptors received with them, owned: they are closed when this value is dropped.
     pub(super) descriptors: Vec<OwnedFd>,
 }
 
-/// Receives the bytes that are there, and all descriptors that came with them. `WouldBlock` if there is nothing.
+/// Receives the available bytes, and all descriptors passed with them. `WouldBlock` if there is nothing to receive.
 pub(super) fn receive(stream: &UnixStream, to: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let mut control = [0_u64; CONTROL_WORDS];
     let mut message = message(&mut part, &mut control);
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
-    // SAFETY: `message` points to `to` and `control`, with their lengths, which outlive the call.
+    // SAFETY: `message` points to `to` and `control`, with their lengths; both outlive the call.
     let len = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, flags) };
     let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
     Ok(Received { len, descriptors: descriptors_in(&message) })
 }
 
-/// A message of these bytes, with this place for control messages.
+/// A message header for these bytes, with `control` as the buffer of control messages.
 fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
-    // SAFETY: plain data, of which zeros are valid.
+    // SAFETY: plain data, for which zeros are valid.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
     message.msg_iov = part;
     message.msg_iovlen = 1;
@@ -125,39 +127,40 @@ fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
     message
 }
 
-/// Takes every descriptor that the kernel has installed, whatever its flags for the message.
+/// Takes every descriptor that the kernel has installed, whatever flags the message has.
 fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut descriptors = Vec::new();
-    // SAFETY: the kernel filled `message` in, whose control bytes are still there.
+    // SAFETY: the kernel has filled in `message`, and its control bytes are still valid.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     // SAFETY: null, or a header in these bytes, which are aligned for one.
     while let Some(found) = unsafe { header.as_ref() } {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-            // SAFETY: computes, and touches no memory.
+            // SAFETY: computes a length, and accesses no memory.
             let before = unsafe { libc::CMSG_LEN(0) } as usize;
             let count = found.cmsg_len.saturating_sub(before) / mem::size_of::<RawFd>();
             // SAFETY: a header that the kernel wrote.
             let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
             descriptors.extend((0..count).map(|index| {
-                // SAFETY: the kernel wrote so many descriptors after the header, by its length.
+                // SAFETY: by its length, the header is followed by more than `index` descriptors, which the kernel
+                // wrote.
                 let place = unsafe { data.add(index) };
                 // SAFETY: as above.
                 let fd = unsafe { place.read_unaligned() };
-                // SAFETY: the kernel installed it for us, and nothing else knows of it.
+                // SAFETY: the kernel has installed it for this call, so it has no other owner.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             }));
         }
-        // SAFETY: `header` lies in the control bytes of `message`.
+        // SAFETY: `header` is in the control bytes of `message`.
         header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
     descriptors
 }
 
 /// Sends as many of these bytes as there is room for, and a descriptor with the first of them. `WouldBlock` if there is
-/// none.
+/// no room.
 pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: computes, and touches no memory.
+    // SAFETY: computes a length, and accesses no memory.
     let len = unsafe { libc::CMSG_SPACE(mem::size_of::<RawFd>() as u32) } as usize;
     let mut control = [0_u64; CONTROL_WORDS];
     let words = if fd.is_some() { len.div_ceil(8) } else { 0 };
@@ -165,11 +168,11 @@ pub(super) fn send(stream: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>
     if let Some(fd) = fd {
         // SAFETY: `message` points to control bytes with their length.
         let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-        // SAFETY: null, or the beginning of `control`, which is aligned and long enough for a header.
+        // SAFETY: null, or the start of `control`, which is aligned and long enough for a header.
         let header = unsafe { header.as_mut() }.ok_or(ErrorKind::InvalidInput)?;
         header.cmsg_level = libc::SOL_SOCKET;
         header.cmsg_type = libc::SCM_RIGHTS;
-        // SAFETY: computes, and touches no memory.
+        // SAFETY: computes a length, and accesses no memory.
         header.cmsg_len = unsafe { libc::CMSG_LEN(mem::size_of::<RawFd>() as u32) } as usize;
         // SAFETY: a header in `control`.
         let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
@@ -207,11 +210,11 @@ pub(super) fn wait(
     }
 }
 
-/// Waits for one of these, for this long at most; `false` if nothing happened, or a signal came.
+/// Waits until one of these is ready, at most for `within`; `false` after a timeout or a signal.
 pub(super) fn poll(polled: &mut [libc::pollfd], within: Option<Duration>) -> io::Result<bool> {
     // Rounded up: a wait of less than a millisecond must not become a busy loop.
     let within = within.map_or(-1, |within| i32::try_from(within.as_millis() + 1).unwrap_or(i32::MAX));
-    // SAFETY: `polled` is as long as it says.
+    // SAFETY: the pointer and the length are those of `polled`.
     let found = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, within) };
     match checked(found) {
         Ok(found) => Ok(found > 0),
@@ -220,14 +223,14 @@ pub(super) fn poll(polled: &mut [libc::pollfd], within: Option<Duration>) -> io:
     }
 }
 
-/// Runs `body` with all signals blocked: a thread that it makes takes none of the program's.
+/// Runs `body` with all signals blocked: a thread that it creates receives none of the program's signals.
 pub(super) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: a signal set is plain bits, which are filled in next.
+    // SAFETY: a signal set is plain bits, which the next call fills in.
     let mut all: libc::sigset_t = unsafe { mem::zeroed() };
     let mut before = all;
-    // SAFETY: `all` is ours.
+    // SAFETY: `all` is valid for writing.
     unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: `all` is filled in, `before` a valid place.
+    // SAFETY: `all` is filled in, and `before` is valid for writing.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
     let result = body();
     // SAFETY: `before` was filled in by the first call.

@@ -1,8 +1,8 @@
-//! The drain: takes finished packets out of an arena, and appends them to a user trace.
+//! The drain: removes finished packets from an arena, and appends them to a user trace.
 //!
-//! It runs outside of the traced program, or on a thread of its own in it. Probes never wait for it: when it is too
-//! slow, they count what they lose. An arena in overwrite mode is not drained while the program runs, but
-//! [`snapshot`] copies what is there, as often as one likes.
+//! It runs outside the traced program, or on a thread of its own in it. Probes never wait for it: when it is too slow,
+//! they count the records that they lose. An arena in overwrite mode is not drained while the program runs, but
+//! [`snapshot`] can copy its contents at any time.
 
 mod output;
 mod snapshot;
@@ -31,12 +31,12 @@ use crate::{
     trace::{PacketHead, PacketKind, encode_clocks, file_head},
 };
 
-/// How often the other clocks are read while a program runs: NTP changes the rate of some of them.
+/// Interval between clock snapshots while a program runs: NTP changes the rate of some clocks.
 const CLOCKS_EVERY: Duration = Duration::from_secs(1);
-/// About as many packets are taken by one poll; the rest is taken by the next one.
+/// About the number of packets that one poll takes; the next poll takes the rest.
 const MOST_AT_ONCE: usize = 1024;
 
-/// Takes packets out of one arena. `A` is the arena, or a way to it.
+/// Takes packets out of one arena. `A` is the arena, or an owner of it.
 #[derive(Debug)]
 pub struct Drain<A: Borrow<Arena>> {
     arena: A,
@@ -44,50 +44,50 @@ pub struct Drain<A: Borrow<Arena>> {
     path: PathBuf,
     metadata_taken: usize,
     clocks_read: Instant,
-    /// The ring that has its turn first.
+    /// The ring at which the next poll starts.
     next_ring: u32,
     summary: DrainSummary,
 }
 
-/// What a drain or a snapshot has done. A record that was emitted is in `records`, or it is counted in `lost` or
-/// `unwritten`, or it was in `overwritten_bytes`.
+/// Totals of a drain or a snapshot. Every emitted record is counted in `records`, `lost` or `unwritten`, or its bytes
+/// are in `overwritten_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DrainSummary {
     /// Packets of events taken.
     pub packets: u64,
-    /// Records in them that were written.
+    /// Records written to the trace.
     pub records: u64,
     /// Bytes written.
     pub bytes: u64,
-    /// Records that found no room.
+    /// Records for which the ring had no room.
     pub lost: u64,
-    /// Records that were begun and never committed, because their LWP was killed in them; in a snapshot, those that
-    /// were just being written.
+    /// Records that were reserved and never committed, because their LWP was killed while it wrote them; in a snapshot,
+    /// those that were being written.
     pub unfinished: u64,
-    /// Records that were taken when the trace could not be written any more.
+    /// Records taken after writing the trace had failed.
     pub unwritten: u64,
-    /// In overwrite mode: packets whose place newer ones took.
+    /// In overwrite mode: packets that were overwritten by newer ones.
     pub overwritten_packets: u64,
     /// Bytes of records in them.
     pub overwritten_bytes: u64,
 }
 
 impl<A: Borrow<Arena>> Drain<A> {
-    /// Begins a user trace at `path` for the packets of `arena`.
+    /// Creates a user trace at `path` for the packets of `arena`.
     ///
     /// # Errors
-    /// When the file cannot be made, or the arena has had a drain.
+    /// When the file cannot be created, or the arena has already had a drain.
     pub fn new(arena: A, path: &Path) -> io::Result<Drain<A>> {
         Drain::to_file(arena, File::create_new(path)?, path)
     }
 
-    /// Begins a user trace in a file that is open already, and empty; `path` is used in messages only.
+    /// Begins a user trace in an open, empty file; `path` is used in messages only.
     ///
     /// # Errors
-    /// When the file cannot be written, or the arena has had a drain: it has one in its life.
+    /// When the file cannot be written, or the arena has already had a drain: an arena has one in its lifetime.
     pub fn to_file(arena: A, file: File, path: &Path) -> io::Result<Drain<A>> {
         if !arena.borrow().claim_for_drain() {
-            let why = "expected an arena that nobody drains, found one that has had a drain";
+            let why = "expected an arena without a drain, found one that has already had a drain";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let mut out = Output::new(file);
@@ -110,28 +110,29 @@ impl<A: Borrow<Arena>> Drain<A> {
         self.arena.borrow().pid()
     }
 
-    /// What it takes from.
+    /// The arena that is drained.
     pub fn arena(&self) -> &A {
         &self.arena
     }
 
-    /// The user trace.
+    /// Path of the user trace.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was done so far.
+    /// Totals so far.
     pub fn summary(&self) -> DrainSummary {
         let unwritten = self.out.unwritten();
         let records = self.summary.records - unwritten;
         DrainSummary { bytes: self.out.bytes(), records, unwritten, ..self.summary }
     }
 
-    /// Takes what is finished, and gives the number of packets that was. Call it again soon if it is not 0. In overwrite
-    /// mode there is nothing to take before the end.
+    /// Takes finished packets, and returns their number. If it is not 0, call `poll` again soon. In overwrite mode
+    /// there is nothing to take before the end.
     ///
     /// # Errors
-    /// When the trace cannot be written, once. From then on, packets are still taken, and their records counted.
+    /// When the trace cannot be written; the error is returned once. Later packets are still taken, and their records
+    /// counted.
     pub fn poll(&mut self) -> io::Result<usize> {
         self.take_metadata();
         self.read_clocks();
@@ -151,22 +152,22 @@ impl<A: Borrow<Arena>> Drain<A> {
                 RingState::Free | RingState::Busy => 0,
             };
         }
-        // What the program emitted is in the file soon, whatever happens to us.
+        // Records reach the file soon, whatever happens to this process.
         out.flush();
         out.failure()?;
         Ok(taken)
     }
 
-    /// Takes everything, the packets that are not full included. Only when the process is dead, or records no more.
+    /// Takes everything, including packets that are not full. Only after the process has ended or stopped recording.
     ///
     /// # Errors
-    /// When the trace cannot be written, and `poll` has not returned that error before.
+    /// When the trace cannot be written, if `poll` has not returned that error already.
     pub fn finish(self) -> io::Result<DrainSummary> {
         let (summary, written) = self.close();
         written.map(|()| summary)
     }
 
-    /// As [`finish`](Drain::finish), and what was done is known also if the trace could not be written to its end.
+    /// As [`finish`](Drain::finish), but also returns the totals if the trace could not be written completely.
     pub fn close(mut self) -> (DrainSummary, io::Result<()>) {
         self.take_metadata();
         let Drain { arena, out, summary, .. } = &mut self;
@@ -186,7 +187,8 @@ impl<A: Borrow<Arena>> Drain<A> {
         (self.summary(), written)
     }
 
-    /// Once a second. Not of a flight recorder, whose trace is written at the end and must not grow before.
+    /// Appends a clock snapshot once a second. Not for a flight recorder: its trace is written at the end and must not
+    /// grow before.
     fn read_clocks(&mut self) {
         let arena: &Arena = self.arena.borrow();
         if arena.mode() == Mode::Discard && self.clocks_read.elapsed() >= CLOCKS_EVERY {
@@ -202,16 +204,17 @@ impl<A: Borrow<Arena>> Drain<A> {
     }
 }
 
-/// The drain's side of a ring in discard mode, of an arena that this drain has claimed.
+/// The consumer of a ring in discard mode, in an arena that this drain has claimed.
 fn consumer(ring: Ring<'_>) -> Consumer<'_> {
-    // SAFETY: `Drain::to_file` has claimed the arena, and uses one ring after the other. A second drain in another process
-    // would lose records of both, and break no memory: what it writes to are words that nobody trusts.
+    // SAFETY: `Drain::to_file` has claimed the arena, and uses one ring after the other. A second drain in another
+    // process would make both lose records, but not violate memory safety: the words that it writes are not trusted by
+    // any reader.
     unsafe { ring.consumer() }
 }
 
-/// Rule 7 of the ring: what the producer has left behind and committed.
+/// Rule 7 of the ring: takes the packets that the producer has closed and committed.
 fn take_closed(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
-    // Not more than a ring at once: the others want their turn.
+    // At most one ring's worth at a time: other rings need their turn.
     let most = ring.count().min(MOST_AT_ONCE as u64);
     for packets in 0..most {
         let Some(taken) = ring.take_closed(out.payload()) else { return packets as usize };
@@ -222,10 +225,10 @@ fn take_closed(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSumm
     most as usize
 }
 
-/// Rule 8: everything of a producer that is gone. The ring is free afterwards.
+/// Rule 8: takes everything of a producer that has ended. The ring is free afterwards.
 fn take_left(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummary) -> usize {
     let first = ring.next_to_take();
-    // A foreign process wrote the cursor; more than a ring is never left.
+    // The cursor was written by another process and is not trusted; at most one ring's worth is left.
     let last = ring.position().0.min(first.saturating_add(ring.count() - 1));
     for sequence in first..=last {
         let taken = ring.take_left(out.payload());
@@ -242,7 +245,7 @@ fn take_left(mut ring: Consumer<'_>, out: &mut Output, summary: &mut DrainSummar
 }
 
 impl DrainSummary {
-    /// What a foreign process counted is not trusted.
+    /// Adds with saturation: the count was written by another process and is not trusted.
     fn count_lost(&mut self, lost: u64) {
         self.lost = self.lost.saturating_add(lost);
     }

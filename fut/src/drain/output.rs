@@ -1,4 +1,4 @@
-//! The file of a user trace while it is written: whole packets only, also when the disk is full.
+//! The file of a user trace while it is written: it holds whole packets only, even when the disk is full.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use crate::{
     trace::{PACKET_HEAD_LEN, PacketHead},
 };
 
-/// Four packets are written at once; that much stays in the cache of a CPU.
+/// Four packets are written at once; this amount stays in the cache of a CPU.
 const BUFFER_LEN: usize = 4 * PACKET_LEN;
 
 /// A file to which packets are appended. When that fails, the file ends with its last whole packet, and the records of
@@ -20,7 +20,7 @@ pub(super) struct Output {
     file: File,
     buffer: Box<[u8]>,
     filled: usize,
-    /// What the buffer holds: where each packet ends, and its records.
+    /// The packets in the buffer: the offset of each packet's end, and its number of records.
     packets: Vec<(usize, u64)>,
     /// Bytes of the file that hold whole packets.
     written: u64,
@@ -56,20 +56,20 @@ impl Output {
         self.unwritten
     }
 
-    /// Place for the payload of a packet of events. It is forgotten unless `push` is called for it.
+    /// Space for the payload of a packet of events. It is discarded unless `push` is called for it.
     pub(super) fn payload(&mut self) -> &mut [u8] {
         self.make_space(PACKET_LEN);
         &mut self.buffer[self.filled + PACKET_HEAD_LEN..][..PACKET_LEN - PACKET_HEAD_LEN]
     }
 
-    /// Appends a packet whose payload, of `head.length` bytes, was put to `payload()`.
+    /// Appends a packet whose payload, of `head.length` bytes, was written to `payload()`.
     pub(super) fn push(&mut self, head: &PacketHead, records: u64) {
         let end = self.filled + PACKET_HEAD_LEN + head.length as usize;
         head.encode_before(&mut self.buffer[self.filled..end]);
         self.advance(end, records);
     }
 
-    /// Appends bytes that are whole packets, or the head of the file.
+    /// Appends bytes that are whole packets, or the header of the file.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(BUFFER_LEN) {
             self.make_space(part.len());
@@ -90,7 +90,7 @@ impl Output {
         }
     }
 
-    /// Writes what is in the buffer.
+    /// Writes the buffer to the file.
     pub(super) fn flush(&mut self) {
         let (reached, result) = if self.failed { (0, Ok(())) } else { self.write_buffer() };
         let whole = self.packets.iter().rev().find(|(end, _)| *end <= reached).map_or(0, |(end, _)| *end);
@@ -98,7 +98,7 @@ impl Output {
         if let Err(error) = result {
             self.failed = true;
             self.error = Some(error);
-            // A device cannot be cut, and need not.
+            // A device cannot be truncated, and need not be.
             let _ = self.file.set_len(self.written);
         }
         self.unwritten += self.packets.iter().filter(|(end, _)| *end > whole).map(|(_, n)| n).sum::<u64>();
@@ -106,12 +106,12 @@ impl Output {
         self.filled = 0;
     }
 
-    /// The failure, if there was one that was not returned yet.
+    /// The first failure, if it was not returned yet.
     pub(super) fn failure(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// How many bytes of the buffer were written, and why not all.
+    /// Number of bytes of the buffer that were written, and the error if that is not all.
     fn write_buffer(&mut self) -> (usize, io::Result<()>) {
         let mut at = 0;
         while at < self.filled {

@@ -11,15 +11,15 @@ use crate::{
     trace::{PacketFlags, PacketHead, PacketKind, file_head},
 };
 
-/// A ring that changes hands while it is copied is looked at again, this often.
+/// How often the copy of a ring is repeated if its LWP changes meanwhile.
 const TRIES: usize = 4;
 
-/// Writes what the rings of `arena` hold now to a new user trace at `path`. The program continues meanwhile, and notices
-/// nothing of it. Any thread or process may call this that has the arena mapped.
+/// Writes the current contents of the rings of `arena` to a new user trace at `path`. The program continues
+/// undisturbed. Any thread or process that has the arena mapped may call this.
 ///
 /// # Errors
-/// When the arena is in discard mode (its drain writes the trace), or the file exists or cannot be written; it is removed
-/// then.
+/// When the arena is in discard mode (its drain writes the trace), when the file exists, or when it cannot be written;
+/// then it is removed.
 pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
     check_mode(arena)?;
     let written = snapshot_to(arena, File::create_new(path)?);
@@ -29,10 +29,10 @@ pub fn snapshot(arena: &Arena, path: &Path) -> io::Result<DrainSummary> {
     written
 }
 
-/// As [`snapshot`], to a file that is open already, and empty.
+/// As [`snapshot`], to an open, empty file.
 ///
 /// # Errors
-/// When the arena is in discard mode, or the file cannot be written: it then ends with a whole packet.
+/// When the arena is in discard mode, or when the file cannot be written; then it ends with a whole packet.
 pub fn snapshot_to(arena: &Arena, file: File) -> io::Result<DrainSummary> {
     check_mode(arena)?;
     write_all(arena, &mut Output::new(file))
@@ -58,7 +58,7 @@ fn write_all(arena: &Arena, out: &mut Output) -> io::Result<DrainSummary> {
     Ok(DrainSummary { bytes: out.bytes(), ..summary })
 }
 
-/// The last packets of all LWPs, and what was overwritten.
+/// Appends the last packets of all LWPs, and counts what was overwritten.
 pub(super) fn append_last(arena: &Arena, out: &mut Output, summary: &mut DrainSummary) {
     for ring in arena.rings() {
         if let Some(last) = (0..TRIES).find_map(|_| ring.snapshot()) {
@@ -85,7 +85,7 @@ fn append_ring(ring: &Ring<'_>, last: &SnapshotOfRing, out: &mut Output, summary
     summary.count_lost(last.lost);
     let flags = if last.ended { PacketFlags::default() } else { PacketFlags::SNAPSHOT };
     let end = PacketHead { flags, lost: last.lost, ..end_of(ring) };
-    // By now the ring may be another LWP's.
+    // By now the ring may belong to another LWP.
     let newest = last.packets.last().map_or(end, |(taken, _)| taken.head);
     let end = PacketHead { lwp: newest.lwp, sequence: newest.sequence, ..end };
     append_words(end, &[last.overwritten, last.overwritten_bytes], out);

@@ -1,4 +1,4 @@
-//! The client: a process that asks its recorder for an arena.
+//! The client: requests an arena from the recorder.
 
 use std::{
     io::{self, ErrorKind, IoSliceMut},
@@ -21,12 +21,12 @@ use rustix::{
 use super::{GREETING, MAX_ANSWER, REFUSAL};
 use crate::shm::{Arena, ArenaError};
 
-/// How long the recorder may take to answer: one that is stopped never does.
+/// Time limit for an answer: a stopped recorder never answers.
 const WITHIN: Duration = Duration::from_secs(5);
-/// When the recorder has more callers waiting than its socket holds.
+/// Pause when the backlog of the recorder's socket is full.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Asks the recorder that listens at `socket` for the arena of this process.
+/// Requests the arena of this process from the recorder that listens on `socket`.
 ///
 /// # Errors
 /// If there is no listener, or the recorder refuses or does not answer in time.
@@ -57,10 +57,7 @@ fn converse(path: &Path, deadline: Instant) -> io::Result<(String, Option<OwnedF
             Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => thread::sleep(NAP),
             Err(Errno::AGAIN | Errno::INTR) => return Err(silent()),
             Err(Errno::CONNREFUSED) => {
-                return Err(io::Error::new(
-                    ErrorKind::ConnectionRefused,
-                    "no recorder listens here any more",
-                ));
+                return Err(io::Error::new(ErrorKind::ConnectionRefused, "no recorder listens here now"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -1,15 +1,15 @@
-//! The LWPs of a process in another PID namespace: what they call themselves, and what they are called here.
+//! The LWPs of a process in another PID namespace: their numbers there and here.
 //!
-//! A process in a PID namespace of its own records its LWPs under the numbers that `gettid` gives it. The kernel's own
-//! events have those of the first namespace. `NSpid` in `/proc/PID/task/TID/status` lists both, the innermost last
+//! A process in another PID namespace records its LWPs with the numbers that `gettid` returns there. Kernel events have
+//! the numbers of the initial namespace. `NSpid` in `/proc/PID/task/TID/status` lists both, the innermost last
 //! (Documentation/filesystems/proc.rst).
 
 use std::fs;
 
 use sigmund_model::{Lwp, Pid};
 
-/// Of each LWP of a process: its number in its own PID namespace, and the one here. `None` if the process is in this
-/// process's namespace, has ended, or cannot be looked at.
+/// For each LWP of a process: its number in its own PID namespace, and the one here. `None` if the process is in this
+/// process's namespace, has ended, or cannot be examined.
 pub fn lwps_in_namespace(process: Pid) -> Option<Vec<(Lwp, Lwp)>> {
     let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/pid")).ok();
     if namespace(&process.to_string())? == namespace("self")? {
@@ -20,7 +20,7 @@ pub fn lwps_in_namespace(process: Pid) -> Option<Vec<(Lwp, Lwp)>> {
     Some(numbers.collect())
 }
 
-/// The last and the first number of the line.
+/// The last and the first number of the `NSpid` line.
 fn numbers(status: &str) -> Option<(Lwp, Lwp)> {
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);

@@ -1,4 +1,4 @@
-//! The side of the recorder: a thread that hands out arenas, and what the recorder then holds of each process.
+//! The server: a thread of the recorder that hands out arenas, and the recorder's handle of each process's arena.
 
 use std::{
     borrow::Borrow,
@@ -33,18 +33,17 @@ use sigmund_model::{Lwp, Pid};
 use super::{GREETING, MAX_ANSWER, REFUSAL, SOCKET, lwps_in_namespace};
 use crate::shm::{Arena, Geometry, Mode};
 
-/// Processes that may wait for an answer; the kernel takes its own bound (`net.core.somaxconn`) if that is less.
+/// Connections that may wait to be accepted; the kernel uses its own limit (`net.core.somaxconn`) if that is lower.
 const BACKLOG: i32 = 4096;
-/// Arenas that one process may have at a time: one, and those of the programs that it was before `exec` until that is noticed.
+/// Arenas that one process may have at a time: one, and those from before each `exec` until that is noticed.
 const MOST_OF_ONE_PROCESS: usize = 64;
-/// When no descriptor is left, and when a poll fails.
+/// Pause when no descriptor is left, and when a poll fails.
 const NAP: Duration = Duration::from_millis(10);
 
 /// Hands sealed arenas to the processes that ask for one, on a thread of its own.
 ///
-/// What a process does with its arena costs that arena's events, and nothing else: it can neither be made shorter nor
-/// longer, and what is in it is not trusted. The thread never waits for a process: one that connects and sends nothing is
-/// answered and forgotten.
+/// A process can destroy the events in its own arena, and nothing else: the memory can neither shrink nor grow, and its
+/// contents are not trusted. The thread never waits for a process: each connection is answered and closed.
 ///
 /// ```
 /// use fut::{drain::{ArenaServer, Drain}, shm::{Geometry, Mode}};
@@ -63,7 +62,7 @@ pub struct ArenaServer {
     socket: PathBuf,
     new: Receiver<ProcessArena>,
     unrecorded: Arc<Mutex<Unrecorded>>,
-    /// Written to when the thread shall end.
+    /// An eventfd, written to make the thread end.
     stop: OwnedFd,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -73,38 +72,38 @@ pub struct ArenaServer {
 pub struct Unrecorded {
     /// How many.
     pub processes: u64,
-    /// Why, of the first.
+    /// The reason for the first of them.
     pub why: Option<String>,
 }
 
-/// The arena of another process, as its recorder holds it.
+/// The arena of another process, as held by its recorder.
 #[derive(Debug)]
 pub struct ProcessArena {
     arena: Arena,
-    /// The same memory, as another open file than the one that the process has.
+    /// The same memory, through another open file description than that of the process.
     memory: File,
     peer: Pid,
-    /// Readable when the process has ended; `None` if there was no such process any more when it was looked for.
+    /// A pidfd, readable when the process has ended; `None` if the process had already ended when it was opened.
     process: Option<OwnedFd>,
-    /// Its LWPs when it asked, if it is in another PID namespace: the numbers there and here.
+    /// If it is in another PID namespace: its LWPs at the time of its request, with the numbers there and here.
     in_namespace: Option<Vec<(Lwp, Lwp)>>,
-    /// Tells the thread that hands out arenas whether this one still exists.
+    /// Lets the thread that hands out arenas know whether this one still exists.
     held: Arc<()>,
 }
 
 impl ArenaServer {
-    /// Listens in `folder`, which has to exist and should be one that others cannot write to. The socket is for `owner`
-    /// alone, if a user is named, and for this process's own user otherwise; root always may.
+    /// Listens in `folder`, which has to exist and should not be writable for others. Only `owner` may connect, or this
+    /// process's own user if there is no `owner`; root always may.
     ///
     /// # Errors
-    /// When there is no socket or no thread for it.
+    /// When the socket or the thread cannot be created.
     pub fn start(
         folder: &Path,
         geometry: Geometry,
         mode: Mode,
         owner: Option<u32>,
     ) -> io::Result<ArenaServer> {
-        // Better now than when each process asks.
+        // Fail now rather than at each request.
         Arena::for_another(geometry, mode, Pid(0)).map_err(io::Error::other)?;
         let socket = folder.join(SOCKET);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -120,7 +119,7 @@ impl ArenaServer {
             let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
             let (sender, new) = channel();
             let unrecorded = Arc::new(Mutex::new(Unrecorded::default()));
-            let giver = Giver {
+            let giver = ArenaListener {
                 geometry,
                 mode,
                 users: [0, own, owner.unwrap_or(own)],
@@ -137,9 +136,9 @@ impl ArenaServer {
         started.inspect_err(|_: &io::Error| _ = fs::remove_file(&socket))
     }
 
-    /// Hands out no more. What was handed out can still be taken.
+    /// Stops handing out arenas. Those that were handed out can still be taken.
     pub fn stop(&mut self) {
-        // An eventfd whose count is far from its end takes it.
+        // Cannot block: the eventfd's count is far below its maximum.
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -147,12 +146,12 @@ impl ArenaServer {
         }
     }
 
-    /// The arenas that were handed out since this was asked last.
+    /// The arenas that were handed out since the last call.
     pub fn take(&self) -> impl Iterator<Item = ProcessArena> + '_ {
         self.new.try_iter()
     }
 
-    /// The processes that got none so far.
+    /// The processes that got no arena so far.
     pub fn unrecorded(&self) -> Unrecorded {
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -165,21 +164,21 @@ impl Drop for ArenaServer {
 }
 
 /// The state of the thread.
-struct Giver {
+struct ArenaListener {
     geometry: Geometry,
     mode: Mode,
-    /// Who may ask.
+    /// The users that may connect.
     users: [u32; 3],
-    /// The processes that were given an arena, and whether the recorder still holds it.
+    /// The processes that got an arena, and whether the recorder still holds it.
     given: Vec<(u32, Weak<()>)>,
     new: Sender<ProcessArena>,
     unrecorded: Arc<Mutex<Unrecorded>>,
-    /// A spare descriptor, closed when there is none left, to answer a client with that error.
+    /// A spare descriptor, closed when none is left, so that a client can be answered with that error.
     spare: Option<File>,
 }
 
-impl Giver {
-    /// Until `stop` is readable.
+impl ArenaListener {
+    /// Answers requests until `stop` is readable.
     fn serve(mut self, listener: &OwnedFd, stop: &OwnedFd) {
         block_signals();
         loop {
@@ -194,7 +193,7 @@ impl Giver {
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(connection) => self.answer(&connection),
                 Err(Errno::MFILE | Errno::NFILE) => self.refuse_without_descriptors(listener),
-                // Whoever connected is gone again.
+                // The client has closed the connection already.
                 Err(_) => {}
             }
         }
@@ -208,10 +207,10 @@ impl Giver {
         match made {
             Ok((arena, theirs)) => {
                 self.given.push((arena.peer.0, Arc::downgrade(&arena.held)));
-                // First to the recorder, so that it has every arena that a process has.
+                // First to the recorder, so that it holds every arena that a process has.
                 let _ = self.new.send(arena);
                 if let Err(error) = send(connection, GREETING, Some(&theirs)) {
-                    self.count(&format!("it did not wait for its arena: {error}"));
+                    self.count(&format!("it closed the connection before it got its arena: {error}"));
                 }
             }
             Err(error) => self.refuse(connection, &error.to_string()),
@@ -220,17 +219,17 @@ impl Giver {
 
     fn check(&mut self, pid: Pid, uid: u32) -> io::Result<()> {
         if !self.users.contains(&uid) {
-            return Err(io::Error::other(format!("it records no process of user {uid}")));
+            return Err(io::Error::other(format!("the recorder does not record processes of user {uid}")));
         }
         self.given.retain(|(_, held)| held.strong_count() > 0);
         let most = most_arenas();
         if self.given.len() >= most {
             return Err(io::Error::other(format!(
-                "it has {most} arenas, as many as its descriptors are enough for"
+                "the recorder holds {most} arenas, the most that its limit of descriptors allows"
             )));
         }
         if self.given.iter().filter(|(given, _)| *given == pid.0).count() >= MOST_OF_ONE_PROCESS {
-            return Err(io::Error::other(format!("process {pid} has {MOST_OF_ONE_PROCESS} arenas already")));
+            return Err(io::Error::other(format!("process {pid} already has {MOST_OF_ONE_PROCESS} arenas")));
         }
         Ok(())
     }
@@ -244,11 +243,11 @@ impl Giver {
         let process = match KernelPid::from_raw(peer.0 as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()))
         {
             Some(Ok(process)) => Some(process),
-            // It has ended already, or its number is not known here: the lock tells.
+            // It has ended already, or has no number here: the lock shows when it ends.
             Some(Err(Errno::SRCH | Errno::INVAL)) | None => None,
             Some(Err(error)) => return Err(error.into()),
         };
-        // It waits for the answer, so it is there.
+        // The process waits for the answer, so it still exists.
         let in_namespace = lwps_in_namespace(peer);
         Ok((ProcessArena { arena, memory, peer, process, in_namespace, held: Arc::new(()) }, theirs))
     }
@@ -256,14 +255,14 @@ impl Giver {
     fn refuse(&self, connection: &OwnedFd, why: &str) {
         self.count(why);
         let answer = format!("{GREETING}{REFUSAL}{why}");
-        // A process that has not waited needs no answer.
+        // An error means that the process has closed the connection, and needs no answer.
         let _ = send(connection, &answer[..answer.floor_char_boundary(MAX_ANSWER)], None);
     }
 
     fn refuse_without_descriptors(&mut self, listener: &OwnedFd) {
         self.spare = None;
         match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(connection) => self.refuse(&connection, "it has no descriptor left"),
+            Ok(connection) => self.refuse(&connection, "the recorder has no descriptor left"),
             Err(_) => thread::sleep(NAP),
         }
         self.spare = spare();
@@ -277,28 +276,29 @@ impl Giver {
 }
 
 impl ProcessArena {
-    /// The process that asked for it, by its number in this process's PID namespace; 0 if it has none there.
+    /// The process that requested it, by its number in this process's PID namespace; 0 if it has none there.
     pub fn peer(&self) -> Pid {
         self.peer
     }
 
-    /// The process by its own account, once it has begun to record: its number in its own PID namespace.
+    /// The process by its number in its own PID namespace; known once it has begun to record.
     pub fn pid(&self) -> Pid {
         self.arena.pid()
     }
 
-    /// If it is in another PID namespace than this process: the LWPs that it had when it asked, each with its number there
-    /// and the one here.
+    /// If it is in another PID namespace than this process: the LWPs that it had at its request, each with its number
+    /// there and the one here.
     pub fn in_namespace(&self) -> Option<&[(Lwp, Lwp)]> {
         self.in_namespace.as_deref()
     }
 
-    /// Whether there is something to drain: the process has described itself. One that dies before has recorded nothing.
+    /// Whether there is something to drain: the process has written its description. One that ends before has recorded
+    /// nothing.
     pub fn has_begun(&self) -> bool {
         self.arena.is_published() || self.arena.rings().next().is_some()
     }
 
-    /// Whether nothing will be recorded any more: the process has ended, or it has become another program.
+    /// Whether nothing more will be recorded: the process has ended, or has become another program (`exec`).
     pub fn has_ended(&self) -> bool {
         self.process_has_ended() || self.is_unmapped()
     }
@@ -308,7 +308,7 @@ impl ProcessArena {
         matches!(poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&Timespec::default())), Ok(1))
     }
 
-    /// Whether no process has the memory any more, or is about to receive it.
+    /// Whether no process has the memory mapped or is about to receive it.
     fn is_unmapped(&self) -> bool {
         flock(&self.memory, FlockOperation::NonBlockingLockShared).is_ok()
     }
@@ -322,20 +322,20 @@ impl Borrow<Arena> for ProcessArena {
 
 impl Drop for ProcessArena {
     fn drop(&mut self) {
-        // Children that the process forked have inherited its mapping. They do not record into it, but they keep its memory.
+        // Forked children have inherited the mapping. They do not record into it, but keep its memory allocated.
         if self.process_has_ended() && !self.is_unmapped() {
             self.arena.discard_records();
         }
     }
 }
 
-/// Who connected: its number, which is 0 if this process's PID namespace does not show it, and its effective user.
+/// The peer: its number, which is 0 if it is not visible in this process's PID namespace, and its effective user.
 fn peer(connection: &OwnedFd) -> io::Result<(Pid, u32)> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
     let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     let place = (&raw mut found).cast();
-    // SAFETY: `place` is `len` bytes, which the option wants.
+    // SAFETY: `place` is valid for writing `len` bytes, the size that the option requires.
     let done = unsafe { libc::getsockopt(connection.as_raw_fd(), level, option, place, &raw mut len) };
     if done == -1 {
         return Err(io::Error::last_os_error());
@@ -343,11 +343,12 @@ fn peer(connection: &OwnedFd) -> io::Result<(Pid, u32)> {
     Ok((Pid(u32::try_from(found.pid).unwrap_or(0)), found.uid))
 }
 
-/// How many arenas a recorder may hold at a time. Each needs its memory, its process and its user trace.
+/// Maximum number of arenas that a recorder holds at a time. Each needs three descriptors: memory, process and user
+/// trace.
 fn most_arenas() -> usize {
     const EACH: u64 = 3;
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
-    // The others are for the kernel side and the rest.
+    // The other descriptors are for the kernel side and everything else.
     let others = (limit / 8).max(64);
     usize::try_from(limit.saturating_sub(others) / EACH).unwrap_or(usize::MAX)
 }
@@ -366,12 +367,12 @@ fn send(connection: &OwnedFd, answer: &str, memory: Option<&File>) -> Result<(),
     sendmsg(connection, &[IoSlice::new(answer.as_bytes())], &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// The signals of the recorder are for its other threads.
+/// Signals to the recorder are handled by its other threads.
 fn block_signals() {
     // SAFETY: a signal set is plain bits, which are filled in next.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `all` is ours.
     unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: `all` is filled in; the old set is not asked for.
+    // SAFETY: `all` is filled in; the old set is not requested.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut()) };
 }

@@ -1,4 +1,4 @@
-//! What the lock-free parts are made of: std's atomics, locks and cells, or loom's when a model is checked
+//! Primitives of the lock-free code: std's atomics, locks and cells, or loom's when a model is checked
 //! (`RUSTFLAGS="--cfg loom" cargo test -p fut --release --lib loom`).
 
 #[cfg(loom)]
@@ -13,7 +13,7 @@ pub(crate) use std::{
     thread,
 };
 
-/// `std::cell::UnsafeCell` with the interface of loom's, which sees each access.
+/// `std::cell::UnsafeCell` with the interface of loom's, which observes each access.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
 pub(crate) struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
@@ -42,7 +42,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     }
 }
 
-/// A `const fn`, except under loom: its types cannot be made at compile time.
+/// A `const fn`, except under loom, whose types cannot be constructed at compile time.
 macro_rules! const_unless_loom {
     ($(#[$attribute:meta])* $visibility:vis fn $($rest:tt)*) => {
         #[cfg(not(loom))]

@@ -1,5 +1,5 @@
-//! Addresses that calls take. The trait of the standard library does not specify whether a look-up may block; this does
-//! the look-ups that may on an LWP for such calls, and all others at once.
+//! Address arguments. The trait of the standard library does not specify whether a look-up may block; this module does
+//! look-ups that may block on an LWP for blocking calls, and all others directly.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use std::{
 
 use crate::blocking;
 
-/// What [`std::net::ToSocketAddrs`] is, and for the same types. Cannot be implemented elsewhere.
+/// As [`std::net::ToSocketAddrs`], for the same types. Cannot be implemented outside this crate.
 pub trait ToSocketAddrs: sealed::Resolve {}
 
 impl<A: sealed::Resolve + ?Sized> ToSocketAddrs for A {}
@@ -19,7 +19,7 @@ mod sealed {
     use super::*;
 
     pub trait Resolve {
-        /// The addresses. Names are looked up on an LWP that may block.
+        /// The addresses. Names are looked up on an LWP for blocking calls.
         fn resolve(&self) -> io::Result<Vec<SocketAddr>>;
     }
 }
@@ -82,10 +82,10 @@ impl<A: Resolve + ?Sized> Resolve for &A {
     }
 }
 
-/// What `try_one` gives for the first address with which it works.
+/// The result of `try_one` for the first address with which it succeeds.
 ///
 /// # Errors
-/// Of the look-up; of the last address if it works with none; `InvalidInput` if there is none.
+/// That of the look-up; that of the last address if it succeeds with none; `InvalidInput` if there is no address.
 pub(super) fn first_of<R>(
     addresses: &impl ToSocketAddrs,
     mut try_one: impl FnMut(SocketAddr) -> io::Result<R>,
@@ -100,7 +100,7 @@ pub(super) fn first_of<R>(
     Err(last.unwrap_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
-            "could not resolve to any addresses: expected one at least",
+            "could not resolve to any addresses: expected at least one",
         )
     }))
 }

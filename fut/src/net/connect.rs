@@ -1,4 +1,4 @@
-//! Connecting without blocking, which the standard library cannot.
+//! Connecting without blocking, which the standard library does not support.
 
 use std::{
     io,
@@ -14,19 +14,19 @@ use rustix::{
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto, socket_with},
 };
 
-/// A TCP socket that is about to be connected: it becomes writable when it is, or when it never will be.
+/// A TCP socket whose connection is in progress: it becomes writable when the connection is established or has failed.
 pub(super) fn begin_tcp(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     match connect(&socket, address) {
-        // Interrupted, it continues by itself.
+        // After `EINTR`, the kernel continues to connect.
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(TcpStream::from(socket)),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether it is connected; `WouldBlock` if neither that nor the contrary is known.
+/// Whether it is connected; `WouldBlock` while the connection is in progress.
 pub(super) fn is_connected(stream: &TcpStream) -> io::Result<()> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
@@ -38,8 +38,8 @@ pub(super) fn is_connected(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// A connected Unix socket. The kernel connects at once; only when too many wait to be accepted already, it blocks:
-/// then on an LWP for that, as no event reports when there is room.
+/// A connected Unix socket. The kernel connects at once, except when the listener's backlog is full: then the call
+/// blocks, and is made on an LWP for blocking calls, because no event reports when there is room.
 pub(super) fn unix(address: &UnixAddr) -> io::Result<UnixStream> {
     let to = match (address.as_pathname(), address.as_abstract_name()) {
         (Some(path), _) => SocketAddrUnix::new(path)?,

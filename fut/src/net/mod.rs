@@ -1,4 +1,4 @@
-//! Sockets that block the user thread and not the LWP, with the names and the meaning of `std::net` and
+//! Sockets that block the user thread and not the LWP, with the names and semantics of `std::net` and
 //! `std::os::unix::net`; and [`Readiness`], which waits for any other descriptor.
 //!
 //! ```
@@ -25,16 +25,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What differs from the standard library:
+//! Differences from the standard library:
 //!
 //! - A socket is made by a user thread, and belongs to the reactor of that thread's runtime. Making one elsewhere
-//!   panics. Other runtimes may use it while its own lives; afterwards, a call that would block fails.
+//!   panics. Other runtimes may use it while its own exists; afterwards, a call that would block fails.
 //! - A call that takes longer than its time limit fails with [`TimedOut`](std::io::ErrorKind::TimedOut), and not with
 //!   `WouldBlock`. The socket stays usable.
-//! - The descriptor is in non-blocking mode. `from_std` switches to it, `into_std` back; `as_std` gives the socket
-//!   for calls that do not block, such as options that are not repeated here.
-//! - A call that finds something to do at once is no yield: a thread whose socket is never empty keeps its LWP until
-//!   its quantum is over, if there is one.
+//! - The descriptor is in non-blocking mode. `from_std` switches it on, `into_std` off; `as_std` returns the socket for
+//!   calls that do not block, such as options that have no method here.
+//! - A call that succeeds at once does not yield: a thread whose socket is never empty keeps its LWP until its quantum
+//!   ends, if there is one.
 
 mod address;
 mod connect;

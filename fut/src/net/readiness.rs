@@ -1,4 +1,4 @@
-//! Waiting for descriptors that are no sockets of this crate.
+//! Waiting for descriptors that are not sockets of this crate.
 
 use std::{
     fmt, io,
@@ -13,7 +13,7 @@ use rustix::{
 
 use crate::runtime::{Direction, Limit, RegisteredFd};
 
-/// What to wait for.
+/// The condition to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Interest {
@@ -38,12 +38,12 @@ impl Interest {
 /// - [`io`](Readiness::io) is the way to use it: it makes the call, and waits only if that returns `WouldBlock`. So the
 ///   descriptor **must be in non-blocking mode**, or the call blocks the LWP; see
 ///   [`set_nonblocking`](Readiness::set_nonblocking).
-/// - [`wait_readable`](Readiness::wait_readable) and the like return when a call would not block. They ask the kernel
-///   each time, so they need no mode, and they may be called without having read all there is. But between their
-///   return and the call, another thread may have been faster.
+/// - [`wait_readable`](Readiness::wait_readable) and the like return when a call would not block. They poll the kernel
+///   each time, so they work in either mode, and they may be called before all data was read. But another thread may
+///   make the call between their return and this thread's call.
 ///
-/// The kernel reports only changes to the reactor (it is registered edge-triggered). That needs no care here: a wait
-/// begins only after a call has returned `WouldBlock`.
+/// The descriptor is registered edge-triggered: the kernel reports only changes to the reactor. Callers need not care:
+/// a wait begins only after a call has returned `WouldBlock`.
 ///
 /// ```
 /// use std::{io::{PipeReader, Read, Write}, os::fd::AsFd};
@@ -73,27 +73,27 @@ impl<T: AsFd> Readiness<T> {
     ///
     /// # Errors
     /// `Unsupported` for what the kernel cannot wait for: regular files and directories. `AlreadyExists` for a
-    /// descriptor that is registered in this runtime. When the runtime has ended.
+    /// descriptor that is already registered in this runtime. An error if the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn new(io: T) -> io::Result<Readiness<T>> {
         RegisteredFd::new(io, "fut::net::Readiness::new").map(Readiness)
     }
 
-    /// What owns the descriptor.
+    /// The owner of the descriptor.
     pub fn get_ref(&self) -> &T {
         self.0.io()
     }
 
-    /// Takes it out of the reactor again. Its mode stays as it is.
+    /// Deregisters the descriptor. Its mode stays as it is.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 
-    /// Switches non-blocking mode on or off. The mode belongs to what was opened, not to the descriptor: whoever has
-    /// a duplicate, other processes included, has it as well.
+    /// Switches non-blocking mode on or off. The mode belongs to the open file description: it applies to all
+    /// duplicates of the descriptor, including those in other processes.
     ///
     /// # Errors
     /// Of the kernel.
@@ -101,25 +101,25 @@ impl<T: AsFd> Readiness<T> {
         Ok(ioctl_fionbio(self.get_ref(), nonblocking)?)
     }
 
-    /// Makes `call` until it does not return `WouldBlock`; in between, the user thread is blocked.
+    /// Repeats `call` until it does not return `WouldBlock`; between calls, the user thread is blocked.
     ///
     /// # Errors
     /// Those of `call`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn io<R>(&self, interest: Interest, call: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.0.retry(interest.direction(), Limit::None, "fut::net::Readiness::io", call)
     }
 
-    /// The same, until the deadline. The call is made once at least.
+    /// As [`io`](Readiness::io), until the deadline. The call is made at least once.
     ///
     /// # Errors
     /// Those of `call`; `TimedOut`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn io_until<R>(
         &self,
@@ -136,7 +136,7 @@ impl<T: AsFd> Readiness<T> {
     /// If the kernel reports an error.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn wait_readable(&self) -> io::Result<()> {
         self.wait(Interest::Readable, Limit::None, "fut::net::Readiness::wait_readable")
@@ -148,7 +148,7 @@ impl<T: AsFd> Readiness<T> {
     /// `TimedOut`; if the kernel reports an error.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn wait_readable_until(&self, deadline: Instant) -> io::Result<()> {
         let limit = Limit::Until(deadline);
@@ -161,7 +161,7 @@ impl<T: AsFd> Readiness<T> {
     /// If the kernel reports an error.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn wait_writable(&self) -> io::Result<()> {
         self.wait(Interest::Writable, Limit::None, "fut::net::Readiness::wait_writable")
@@ -173,7 +173,7 @@ impl<T: AsFd> Readiness<T> {
     /// `TimedOut`; if the kernel reports an error.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn wait_writable_until(&self, deadline: Instant) -> io::Result<()> {
         let limit = Limit::Until(deadline);
@@ -186,7 +186,7 @@ impl<T: AsFd> Readiness<T> {
     }
 }
 
-/// `WouldBlock` if a call would.
+/// `WouldBlock` if a call would block.
 fn is_ready(fd: BorrowedFd<'_>, interest: Interest) -> io::Result<()> {
     let flags = match interest {
         Interest::Readable => PollFlags::IN | PollFlags::PRI,

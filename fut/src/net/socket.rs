@@ -1,4 +1,4 @@
-//! What all sockets have in common: a socket of the standard library that is registered, and two time limits.
+//! Common part of all sockets: a registered socket of the standard library, and two time limits.
 
 use std::{
     io,
@@ -9,18 +9,18 @@ use std::{
 
 use crate::runtime::{Direction, Limit, RegisteredFd};
 
-/// See above.
+/// A registered socket with a time limit for each direction.
 #[derive(Debug)]
 pub(super) struct Socket<S: AsFd> {
     source: RegisteredFd<S>,
-    /// For each direction, in ns. `NO_LIMIT`: none.
+    /// The time limit of each direction, in ns, or `NO_LIMIT`.
     limits: [AtomicU64; 2],
 }
 
 const NO_LIMIT: u64 = u64::MAX;
 
 impl<S: AsFd> Socket<S> {
-    /// Registers `socket`, in non-blocking mode from now on.
+    /// Switches `socket` to non-blocking mode and registers it.
     #[track_caller]
     pub(super) fn new(socket: S, call: &'static str) -> io::Result<Socket<S>> {
         let source = RegisteredFd::new(socket, call)?;
@@ -28,7 +28,7 @@ impl<S: AsFd> Socket<S> {
         Ok(Socket { source, limits: [AtomicU64::new(NO_LIMIT), AtomicU64::new(NO_LIMIT)] })
     }
 
-    /// Takes it out again, in blocking mode from now on.
+    /// Deregisters the socket and switches it to blocking mode.
     pub(super) fn into_std(self) -> io::Result<S> {
         let socket = self.source.into_inner();
         rustix::io::ioctl_fionbio(&socket, false)?;
@@ -39,13 +39,13 @@ impl<S: AsFd> Socket<S> {
         self.source.io()
     }
 
-    /// Blocks the calling user thread until there is something to read, within the limit for that.
+    /// Makes `call`; blocks the calling user thread while there is nothing to read, within the read limit.
     #[track_caller]
     pub(super) fn read<R>(&self, name: &'static str, call: impl FnMut(&S) -> io::Result<R>) -> io::Result<R> {
         self.source.retry(Direction::Read, self.limit(Direction::Read), name, call)
     }
 
-    /// The same, until there is room to write.
+    /// As [`Socket::read`], while there is no room to write, within the write limit.
     #[track_caller]
     pub(super) fn write<R>(
         &self,
@@ -88,7 +88,7 @@ impl<S: AsFd> Socket<S> {
     }
 }
 
-/// A type around a [`Socket`], and what all such types have.
+/// Defines a type around a [`Socket`], with the methods common to all socket types.
 macro_rules! socket {
     ($(#[$meta:meta])* $name:ident($std:ty), $path:literal) => {
         $(#[$meta])*
@@ -101,13 +101,13 @@ macro_rules! socket {
             /// When the kernel refuses to wait for it, or to switch the mode.
             ///
             /// # Panics
-            /// Outside of a runtime.
+            /// Outside a runtime.
             #[track_caller]
             pub fn from_std(socket: $std) -> std::io::Result<$name> {
                 crate::net::socket::Socket::new(socket, concat!($path, "::from_std")).map($name)
             }
 
-            /// The socket, for use without this runtime: in blocking mode again, without time limits.
+            /// Returns the socket for use without this runtime, in blocking mode and without time limits.
             ///
             /// # Errors
             /// When the kernel refuses to switch the mode.
@@ -120,7 +120,7 @@ macro_rules! socket {
                 self.0.std()
             }
 
-            /// The error that is pending on the socket, and clears it.
+            /// Returns and clears the pending error of the socket.
             ///
             /// # Errors
             /// If the kernel reports an error.
@@ -128,13 +128,13 @@ macro_rules! socket {
                 self.0.std().take_error()
             }
 
-            /// Another handle of the same socket. It has time limits of its own, none to begin with.
+            /// Another handle of the same socket. It has its own time limits, initially none.
             ///
             /// # Errors
-            /// When there are no more descriptors.
+            /// When no descriptor is left.
             ///
             /// # Panics
-            /// Outside of a runtime.
+            /// Outside a runtime.
             #[track_caller]
             pub fn try_clone(&self) -> std::io::Result<$name> {
                 let clone = self.0.std().try_clone()?;
@@ -162,11 +162,11 @@ macro_rules! socket {
     };
 }
 
-/// The time limits, for types that the standard library gives such.
+/// The time limits, for types that have them in the standard library.
 macro_rules! time_limits {
     ($name:ident) => {
         impl $name {
-            /// How long a call that reads waits; `None` is for ever. Each call has the whole of it.
+            /// Sets the time limit of each call that reads; `None` means no limit.
             ///
             /// # Errors
             /// `InvalidInput` for a limit of zero.
@@ -174,7 +174,7 @@ macro_rules! time_limits {
                 self.0.set_timeout(crate::runtime::Direction::Read, timeout)
             }
 
-            /// How long a call that writes waits; `None` is for ever. Each call has the whole of it.
+            /// Sets the time limit of each call that writes; `None` means no limit.
             ///
             /// # Errors
             /// `InvalidInput` for a limit of zero.
@@ -182,18 +182,18 @@ macro_rules! time_limits {
                 self.0.set_timeout(crate::runtime::Direction::Write, timeout)
             }
 
-            /// The limit of calls that read.
+            /// The time limit of calls that read.
             ///
             /// # Errors
-            /// None; as the standard library has it.
+            /// None; the signature is that of the standard library.
             pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
                 Ok(self.0.timeout(crate::runtime::Direction::Read))
             }
 
-            /// The limit of calls that write.
+            /// The time limit of calls that write.
             ///
             /// # Errors
-            /// None; as the standard library has it.
+            /// None; the signature is that of the standard library.
             pub fn write_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
                 Ok(self.0.timeout(crate::runtime::Direction::Write))
             }
@@ -201,7 +201,7 @@ macro_rules! time_limits {
     };
 }
 
-/// Reading and writing a stream, also through a shared reference.
+/// Implements `Read` and `Write` for a stream and for a shared reference to it.
 macro_rules! stream {
     ($name:ident, $path:literal) => {
         impl std::io::Read for &$name {

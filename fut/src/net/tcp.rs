@@ -30,13 +30,13 @@ time_limits!(TcpStream);
 stream!(TcpStream, "fut::net::TcpStream");
 
 impl TcpListener {
-    /// Listens at the first of the addresses where that is possible.
+    /// Listens at the first of the addresses to which it can bind.
     ///
     /// # Errors
-    /// When it is possible at none, or the kernel refuses to wait for it.
+    /// When it can bind to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn bind(addr: impl ToSocketAddrs) -> io::Result<TcpListener> {
         const CALL: &str = "fut::net::TcpListener::bind";
@@ -45,13 +45,14 @@ impl TcpListener {
         Socket::new(listener, CALL).map(TcpListener)
     }
 
-    /// The next connection, and where it comes from. Blocks the user thread until there is one.
+    /// Accepts the next connection, and returns it with the peer's address. Blocks the user thread until there is one.
     ///
     /// # Errors
-    /// Of the kernel; some, such as `ConnectionAborted`, are about one connection, and the next may be fine.
+    /// Those of the kernel; some, such as `ConnectionAborted`, concern one connection only, and the next call may
+    /// succeed.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         const CALL: &str = "fut::net::TcpListener::accept";
@@ -59,21 +60,21 @@ impl TcpListener {
         Ok((TcpStream(Socket::new(stream, CALL)?), from))
     }
 
-    /// The connections as they come; never ends.
+    /// An endless iterator over accepted connections.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 }
 
-/// The connections of a [`TcpListener`], as they come.
+/// The connections of a [`TcpListener`], in the order in which they are accepted.
 #[derive(Debug)]
 #[must_use]
 pub struct Incoming<'a>(&'a TcpListener);
@@ -89,13 +90,13 @@ impl Iterator for Incoming<'_> {
 impl FusedIterator for Incoming<'_> {}
 
 impl TcpStream {
-    /// Connects with the first of the addresses where that is possible. Names are looked up on an LWP that may block.
+    /// Connects to the first of the addresses that accepts. Names are looked up on an LWP for blocking calls.
     ///
     /// # Errors
-    /// When it is possible with none, or the kernel refuses to wait for it.
+    /// When it can connect to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn connect(addr: impl ToSocketAddrs) -> io::Result<TcpStream> {
         const CALL: &str = "fut::net::TcpStream::connect";
@@ -103,13 +104,13 @@ impl TcpStream {
         first_of(&addr, |address| connect_within(&address, Limit::None, CALL))
     }
 
-    /// The same, with one address and for at most this time.
+    /// As [`connect`](TcpStream::connect), with one address and a time limit.
     ///
     /// # Errors
-    /// As above; `TimedOut`; `InvalidInput` for a limit of zero.
+    /// Those of `connect`; `TimedOut`; `InvalidInput` for a limit of zero.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
         const CALL: &str = "fut::net::TcpStream::connect_timeout";
@@ -121,26 +122,26 @@ impl TcpStream {
         connect_within(addr, Limit::Within(timeout), CALL)
     }
 
-    /// Where it is connected to.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
 
-    /// Its own end.
+    /// The local address.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 
-    /// Ends one direction, or both. User threads that wait in one come back.
+    /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }
@@ -148,26 +149,26 @@ impl TcpStream {
     /// Whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.0.std().set_nodelay(nodelay)
     }
 
-    /// Whether they are.
+    /// Whether `TCP_NODELAY` is set.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.0.std().nodelay()
     }
 
-    /// Reads without taking what is read away.
+    /// Reads without removing the data from the socket.
     ///
     /// # Errors
-    /// As reading.
+    /// Those of reading.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.read("fut::net::TcpStream::peek", |std| std.peek(buf))

@@ -19,13 +19,13 @@ socket! {
 time_limits!(UdpSocket);
 
 impl UdpSocket {
-    /// A socket at the first of the addresses where that is possible.
+    /// A socket bound to the first of the addresses for which this succeeds.
     ///
     /// # Errors
-    /// When it is possible at none, or the kernel refuses to wait for it.
+    /// When it can bind to none of them, or the socket cannot be registered with the reactor.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn bind(addr: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         const CALL: &str = "fut::net::UdpSocket::bind";
@@ -34,21 +34,21 @@ impl UdpSocket {
         Socket::new(socket, CALL).map(UdpSocket)
     }
 
-    /// From now on, sends there and receives from there only.
+    /// Connects the socket: from now on it sends to and receives from this address only.
     ///
     /// # Errors
-    /// Of the look-up or the kernel.
+    /// Those of the look-up and the kernel.
     pub fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<()> {
         first_of(&addr, |address| self.0.std().connect(address))
     }
 
-    /// Sends a datagram to where it is connected.
+    /// Sends a datagram to the connected address.
     ///
     /// # Errors
-    /// Of the kernel; `TimedOut` at the limit.
+    /// Those of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.0.write("fut::net::UdpSocket::send", |std| std.send(buf))
@@ -57,10 +57,10 @@ impl UdpSocket {
     /// Sends a datagram to the first of the addresses.
     ///
     /// # Errors
-    /// Of the look-up or the kernel; `TimedOut` at the limit.
+    /// Those of the look-up and the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn send_to(&self, buf: &[u8], addr: impl ToSocketAddrs) -> io::Result<usize> {
         let Some(to) = addr.resolve()?.into_iter().next() else {
@@ -69,66 +69,66 @@ impl UdpSocket {
         self.0.write("fut::net::UdpSocket::send_to", |std| std.send_to(buf, to))
     }
 
-    /// Receives a datagram from where it is connected; what does not fit is lost.
+    /// Receives a datagram from the connected address; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// Of the kernel; `TimedOut` at the limit.
+    /// Those of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.read("fut::net::UdpSocket::recv", |std| std.recv(buf))
     }
 
-    /// Receives a datagram, and where it comes from; what does not fit is lost.
+    /// Receives a datagram, and returns the sender's address; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
     /// As [`UdpSocket::recv`].
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.read("fut::net::UdpSocket::recv_from", |std| std.recv_from(buf))
     }
 
-    /// As [`UdpSocket::recv`], and the datagram stays for the next call.
+    /// As [`UdpSocket::recv`], without removing the datagram.
     ///
     /// # Errors
     /// As [`UdpSocket::recv`].
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.read("fut::net::UdpSocket::peek", |std| std.peek(buf))
     }
 
-    /// As [`UdpSocket::recv_from`], and the datagram stays for the next call.
+    /// As [`UdpSocket::recv_from`], without removing the datagram.
     ///
     /// # Errors
     /// As [`UdpSocket::recv`].
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.read("fut::net::UdpSocket::peek_from", |std| std.peek_from(buf))
     }
 
-    /// Its own address.
+    /// The local address.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 
-    /// Where it is connected to.
+    /// The connected address.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
@@ -136,7 +136,7 @@ impl UdpSocket {
     /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.0.std().set_broadcast(broadcast)
     }

@@ -37,13 +37,13 @@ time_limits!(UnixDatagram);
 stream!(UnixStream, "fut::net::UnixStream");
 
 impl UnixListener {
-    /// Listens at `path`, which it makes.
+    /// Listens at `path`, which it creates.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixListener> {
         const CALL: &str = "fut::net::UnixListener::bind";
@@ -51,13 +51,13 @@ impl UnixListener {
         Socket::new(net::UnixListener::bind(path)?, CALL).map(UnixListener)
     }
 
-    /// Listens at an address, which may be an abstract one.
+    /// Listens at an address, which may be abstract.
     ///
     /// # Errors
     /// As [`UnixListener::bind`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn bind_addr(addr: &SocketAddr) -> io::Result<UnixListener> {
         const CALL: &str = "fut::net::UnixListener::bind_addr";
@@ -65,13 +65,13 @@ impl UnixListener {
         Socket::new(net::UnixListener::bind_addr(addr)?, CALL).map(UnixListener)
     }
 
-    /// The next connection, and where it comes from. Blocks the user thread until there is one.
+    /// Accepts the next connection, and returns it with the peer's address. Blocks the user thread until there is one.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         const CALL: &str = "fut::net::UnixListener::accept";
@@ -79,21 +79,21 @@ impl UnixListener {
         Ok((UnixStream(Socket::new(stream, CALL)?), from))
     }
 
-    /// The connections as they come; never ends.
+    /// An endless iterator over accepted connections.
     pub fn incoming(&self) -> UnixIncoming<'_> {
         UnixIncoming(self)
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 }
 
-/// The connections of a [`UnixListener`], as they come.
+/// The connections of a [`UnixListener`], in the order in which they are accepted.
 #[derive(Debug)]
 #[must_use]
 pub struct UnixIncoming<'a>(&'a UnixListener);
@@ -109,14 +109,13 @@ impl Iterator for UnixIncoming<'_> {
 impl FusedIterator for UnixIncoming<'_> {}
 
 impl UnixStream {
-    /// Connects to the listener at `path`. When its backlog is full, the call continues on an LWP that may
-    /// block.
+    /// Connects to the listener at `path`. When its backlog is full, the call continues on an LWP for blocking calls.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn connect(path: impl AsRef<Path>) -> io::Result<UnixStream> {
         const CALL: &str = "fut::net::UnixStream::connect";
@@ -130,7 +129,7 @@ impl UnixStream {
     /// As [`UnixStream::connect`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn connect_addr(addr: &SocketAddr) -> io::Result<UnixStream> {
         const CALL: &str = "fut::net::UnixStream::connect_addr";
@@ -138,13 +137,13 @@ impl UnixStream {
         Socket::new(connect::unix(addr)?, CALL).map(UnixStream)
     }
 
-    /// Two that are connected with each other.
+    /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         const CALL: &str = "fut::net::UnixStream::pair";
@@ -153,42 +152,42 @@ impl UnixStream {
         Ok((UnixStream(Socket::new(one, CALL)?), UnixStream(Socket::new(other, CALL)?)))
     }
 
-    /// Its own end.
+    /// The local address.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 
-    /// Where it is connected to.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
 
-    /// Ends one direction, or both. User threads that wait in one come back.
+    /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }
 }
 
-/// How often [`UnixDatagram::send_to`] looks whether its receiver has room.
+/// Interval at which [`UnixDatagram::send_to`] retries while the receiver's queue is full.
 const RECEIVER_FULL: Duration = Duration::from_millis(1);
 
 impl UnixDatagram {
-    /// A socket at `path`, which it makes.
+    /// A socket at `path`, which it creates.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
         const CALL: &str = "fut::net::UnixDatagram::bind";
@@ -199,10 +198,10 @@ impl UnixDatagram {
     /// A socket without an address.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn unbound() -> io::Result<UnixDatagram> {
         const CALL: &str = "fut::net::UnixDatagram::unbound";
@@ -210,13 +209,13 @@ impl UnixDatagram {
         Socket::new(net::UnixDatagram::unbound()?, CALL).map(UnixDatagram)
     }
 
-    /// Two that are connected with each other.
+    /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// Of the kernel; when the runtime has ended.
+    /// Those of the kernel; when the runtime has ended.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[track_caller]
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         const CALL: &str = "fut::net::UnixDatagram::pair";
@@ -225,34 +224,34 @@ impl UnixDatagram {
         Ok((UnixDatagram(Socket::new(one, CALL)?), UnixDatagram(Socket::new(other, CALL)?)))
     }
 
-    /// From now on, sends there and receives from there only.
+    /// Connects the socket: from now on it sends to and receives from this address only.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.0.std().connect(path)
     }
 
-    /// Sends a datagram to where it is connected.
+    /// Sends a datagram to the connected address.
     ///
     /// # Errors
-    /// Of the kernel; `TimedOut` at the limit.
+    /// Those of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.0.write("fut::net::UnixDatagram::send", |std| std.send(buf))
     }
 
-    /// Sends a datagram to `path`. While the queue of the receiver there is full, it looks again every millisecond:
-    /// of a socket that the sender is not connected with, the kernel does not report when there is room.
+    /// Sends a datagram to `path`. While the receiver's queue is full, it retries every millisecond: if the sender is
+    /// not connected to the receiver, the kernel does not report when there is room.
     ///
     /// # Errors
-    /// Of the kernel; `TimedOut` at the limit.
+    /// Those of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn send_to(&self, buf: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
         const CALL: &str = "fut::net::UnixDatagram::send_to";
@@ -271,50 +270,50 @@ impl UnixDatagram {
         }
     }
 
-    /// Receives a datagram; what does not fit is lost.
+    /// Receives a datagram; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// Of the kernel; `TimedOut` at the limit.
+    /// Those of the kernel; `TimedOut` at the time limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.read("fut::net::UnixDatagram::recv", |std| std.recv(buf))
     }
 
-    /// Receives a datagram, and where it comes from; what does not fit is lost.
+    /// Receives a datagram, and returns the sender's address; bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
     /// As [`UnixDatagram::recv`].
     ///
     /// # Panics
-    /// Outside of a runtime, when it would block.
+    /// If it would block outside a runtime.
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.read("fut::net::UnixDatagram::recv_from", |std| std.recv_from(buf))
     }
 
-    /// Its own address.
+    /// The local address.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
 
-    /// Where it is connected to.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().peer_addr()
     }
 
-    /// Ends one direction, or both. User threads that wait in one come back.
+    /// Shuts down one direction, or both. Calls of user threads that wait for it return.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// Those of the kernel.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
     }

@@ -1,7 +1,8 @@
-//! What recording costs on this machine now: the code of a probe, measured on a ring of its own.
+//! Measures the cost of recording on this machine: runs the code of a probe on a separate ring.
 //!
-//! The ring is not the LWP's: `record_to` is given its control block. So a signal handler that comes meanwhile records
-//! where it always does, and nothing of this gets into a trace. What it takes away from a burst, the median leaves out.
+//! The ring is not the LWP's: `record_to` gets its control block as an argument. So a signal handler that runs
+//! meanwhile records to the usual ring, and none of the measured records gets into a trace. The median ignores the
+//! bursts that it interrupts.
 
 use std::{ptr::NonNull, sync::atomic::Ordering};
 
@@ -16,15 +17,15 @@ use crate::{
     trace::{PACKET_HEAD_LEN, ProbeCosts, RECORD_HEAD_LEN},
 };
 
-/// Records in a burst. They stay in the first-level cache.
+/// Records in a burst. They stay in the L1 cache.
 const BURST: usize = 64;
-/// Bursts of each kind: the median is of so many.
+/// Bursts of each kind, of which the median is taken.
 const BURSTS: usize = 7;
 const WORDS: usize = 6;
 
 const _: () = assert!(PACKET_HEAD_LEN + BURST * (RECORD_HEAD_LEN + 8 * WORDS) <= PACKET_LEN);
 
-/// A ring of one packet, which only `measure` uses.
+/// A ring of one packet, used only by `measure`.
 struct Scratch {
     control: Control,
     _packet: Vec<u64>,
@@ -35,7 +36,7 @@ impl Scratch {
         let mut packet = vec![0; PACKET_LEN / size_of::<u64>()];
         let control = Control::zero();
         control.base.store(packet.as_mut_ptr() as u64, Ordering::Relaxed);
-        // Loaded like the real one, which is only looked up when an LWP is attached.
+        // The probe loads the CPU number through this pointer, as it does for a real ring.
         control.cpu.store(no_cpu().as_ptr() as u64, Ordering::Relaxed);
         Scratch { control, _packet: packet }
     }
@@ -46,28 +47,28 @@ impl Scratch {
 
     #[inline(always)]
     fn record(&self, params: impl Fields) {
-        // What it finds is not used, but a probe looks for it.
+        // The result is not used, but this look-up is part of the cost of a probe.
         let _ = current();
-        // SAFETY: a control block and a packet that live as long as `self`; `mask` is 0, so there is one packet. A burst
-        // fits into it, as asserted above, and `empty` comes before each.
+        // SAFETY: the control block and the packet are valid as long as `self`; `mask` is 0, so there is one packet. A
+        // burst fits into it, as asserted above, and `empty` is called before each.
         unsafe { record_to(NonNull::from(&self.control), 1, params, |_| {}) };
     }
 }
 
-/// Measures. Takes 41 µs (100 µs unoptimised) on an AMD EPYC guest, TSC 2.6 GHz, median of 7 starts; the rest of
-/// `Recording::start` takes 700 µs.
+/// Measures the costs. Takes 41 µs (100 µs unoptimised) on an AMD EPYC guest, TSC 2.6 GHz, median of 7 starts; the rest
+/// of `Recording::start` takes 700 µs.
 pub(crate) fn measure() -> ProbeCosts {
     let scratch = Scratch::new();
     let clock_read = burst(&scratch, || _ = std::hint::black_box(ticks()));
     let without = burst(&scratch, || scratch.record(()));
     let words = std::hint::black_box(1_u64);
     let with = burst(&scratch, || scratch.record((words, words, words, words, words, words)));
-    // The cost of words overlaps with reading the clock: what is left of the difference is often less than its error.
+    // Storing words overlaps with reading the clock, so the difference is often smaller than its error.
     let per_word = (with - without).max(0.0) / WORDS as f64;
     ProbeCosts { clock_read, record: without, per_word }
 }
 
-/// Ticks of one call, the median of the bursts.
+/// Ticks of one call: the median over the bursts.
 #[inline(always)]
 fn burst(scratch: &Scratch, call: impl Fn()) -> f64 {
     let mut lengths = [0; BURSTS];

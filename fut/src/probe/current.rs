@@ -1,15 +1,15 @@
-//! The ring of the current LWP, found anew at every probe.
+//! The ring of the current LWP, looked up at every probe.
 //!
 //! A user thread may continue on another LWP after any switch, and a compiler may keep the address of a thread-local
-//! across a call that it does not know to switch. So the variable is defined and read in assembly, which no
-//! compiler looks into. The initial-exec access works in executables and in shared objects that are loaded at
-//! start; the linker turns it into the local-exec one where it can.
+//! across a call that it does not know to switch. So the variable is defined and read in assembly, which the compiler
+//! does not analyse. The initial-exec access works in executables and in shared objects that are loaded at start; the
+//! linker relaxes it to local-exec where possible.
 //!
-//! The variable points to a slot, which says where the ring is ([`slots`](super::slots)): so a child process that was made
-//! behind our back finds none.
+//! The variable points to a slot, which contains the location of the ring ([`slots`](super::slots)): so a child process
+//! made without a call of the fork handlers (a raw `clone`) finds no ring.
 //!
-//! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always past the end, so
-//! that its probes take the slow path, which attaches it. No probe asks "is there a ring?".
+//! A thread that is not attached finds [`CURRENT_NONE`]: a control block whose cursor is always past the end, so that
+//! its probes take the slow path, which attaches it. The fast path does not test whether there is a ring.
 
 use std::{
     ptr::{self, NonNull},
@@ -19,7 +19,7 @@ use std::{
 use super::slots::{NO_RING, Slot, slot};
 use crate::shm::ring::{Control, PACKET_LEN};
 
-/// What a thread without a ring has in place of one.
+/// The control block of threads without a ring.
 pub(crate) static CURRENT_NONE: Control = Control::stand_in();
 
 static NO_CPU: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -31,13 +31,13 @@ impl Control {
         control
     }
 
-    /// Undoes what probes without a ring have added to the stand-in's cursor, long before it could wrap.
+    /// Resets the stand-in's cursor, to which probes without a ring add, long before it could wrap.
     pub(crate) fn stay_full(&self) {
         self.cursor.store(PACKET_LEN as u64 + 8, Ordering::Relaxed);
     }
 }
 
-/// Where a CPU number is found when the kernel shows none: it reads as "unknown".
+/// Address of a constant "unknown" CPU number, used where the kernel provides none.
 pub(crate) fn no_cpu() -> NonNull<u32> {
     NonNull::from(&NO_CPU).cast()
 }
@@ -86,7 +86,7 @@ fn current_slot() -> &'static Slot {
             options(nostack, preserves_flags, readonly),
         );
     }
-    // SAFETY: the variable begins as the address of a slot and is only ever set to another; none is ever unmapped.
+    // SAFETY: the variable is always the address of a slot, initially of `NO_RING`, and no slot is ever unmapped.
     unsafe { &*slot }
 }
 
@@ -104,11 +104,12 @@ fn store(slot: NonNull<Slot>) {
     }
 }
 
-/// The control block that a slot with this content leads to.
+/// The control block at this distance from the stand-in, as stored in a slot.
 #[inline(always)]
 fn control_at(distance: usize) -> NonNull<Control> {
     let address = (&raw const CURRENT_NONE).addr().wrapping_add(distance);
-    // SAFETY: not null: the address of the stand-in, or what `set_current` computed the distance of.
+    // SAFETY: not null: the address of the stand-in, or of the control block for which `set_current` computed the
+    // distance.
     unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address)) }
 }
 
@@ -141,39 +142,38 @@ pub(crate) use portable::current;
 #[cfg(not(target_arch = "x86_64"))]
 use portable::{current_slot, store};
 
-/// Gives the calling LWP the ring with this number and control block; `false` if there is no slot for it.
+/// Sets the ring of the calling LWP to the one with this number and control block; `false` if there is no slot for it.
 pub(crate) fn set_current(ring: u32, control: NonNull<Control>) -> bool {
     let Some(slot) = slot(ring) else { return false };
     let distance =
         control.as_ptr().expose_provenance().wrapping_sub((&raw const CURRENT_NONE).expose_provenance());
-    // SAFETY: a slot is never unmapped, and that of a ring is used by its LWP alone.
+    // SAFETY: a slot is never unmapped, and the slot of a ring is used by its LWP alone.
     unsafe { slot.as_ref() }.store(distance as u64, Ordering::Relaxed);
     store(slot);
     true
 }
 
-/// Takes it away again.
+/// Resets the ring of the calling LWP to none.
 pub(crate) fn clear_current() {
     let slot = current_slot();
-    // First, so that a handler that comes between finds no ring.
+    // First, so that a signal handler that runs in between finds no ring.
     store(NonNull::from(&NO_RING));
     if !ptr::eq(slot, &NO_RING) {
         slot.store(0, Ordering::Relaxed);
     }
 }
 
-/// Where the kernel keeps a thread's CPU number, relative to its thread pointer; 0 where it does not, or nobody has
-/// looked yet.
+/// Offset of a thread's CPU number (rseq) from its thread pointer; 0 if there is none, or before it was looked up.
 static CPU_NUMBER: AtomicIsize = AtomicIsize::new(0);
 
-/// Finds out where CPU numbers are (rseq, Linux 4.18; registered by glibc from 2.35 on). When the session starts:
-/// looking a name up takes a lock, which a probe must not.
+/// Looks up the offset of the CPU number (rseq, Linux 4.18; registered by glibc from 2.35 on). Called when the session
+/// starts: `dlsym` takes a lock, which a probe must not do.
 pub(crate) fn find_cpu_numbers() {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     {
         /// Offset of `cpu_id` in `struct rseq` (include/uapi/linux/rseq.h).
         const CPU_ID: isize = 4;
-        // SAFETY: looks a name up; the name is a C string.
+        // SAFETY: looks up a symbol; its name is a C string.
         let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
         // SAFETY: as above.
         let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };

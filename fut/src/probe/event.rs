@@ -1,4 +1,4 @@
-//! Declaring events: one readable line each, which becomes a function that records it.
+//! Declarations of events: one line each, which becomes a function that records the event.
 
 use std::{
     fmt,
@@ -9,7 +9,7 @@ use sigmund_model::{EventType, Field, FieldType, Level};
 
 use crate::trace::{DECLARED_BIT, Declaration};
 
-/// Every event that the program declares, gathered by the linker.
+/// Every event that the program declares, collected by the linker.
 #[doc(hidden)]
 #[linkme::distributed_slice]
 pub static DECLARED: [EventDecl];
@@ -23,9 +23,9 @@ pub struct EventDecl {
     format: &'static str,
     file: &'static str,
     line: u32,
-    /// `DECLARED_BIT`, and its place among the names, from 1: given when the session starts; 0 until then.
+    /// `DECLARED_BIT` and the position of its name in the sorted names, from 1; 0 until the session starts.
     code: AtomicU32,
-    /// By name, regardless of the key mask.
+    /// Switched off by name, regardless of the key mask.
     switched_off: AtomicBool,
     sample: fn(),
 }
@@ -44,7 +44,8 @@ impl EventDecl {
         EventDecl { name, fields, key, format, file, line, code, switched_off, sample }
     }
 
-    /// An event whose code a program in another language chose; [`declare`](crate::declare) declares its fields.
+    /// An event whose code was chosen by a program in another language; [`declare`](crate::declare) declares its
+    /// fields.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn with_code(code: u32) -> EventDecl {
@@ -62,7 +63,7 @@ impl EventDecl {
         }
     }
 
-    /// The code its records carry.
+    /// The code in its records.
     #[inline(always)]
     pub fn code(&self) -> u32 {
         self.code.load(Ordering::Relaxed)
@@ -97,7 +98,7 @@ impl EventDecl {
         (self.sample)();
     }
 
-    /// What two declarations of one name must share.
+    /// The parts that must be equal in all declarations of one name.
     fn meaning(&self) -> (&[(&str, FieldType)], u64, &str) {
         (self.fields, self.key, self.format)
     }
@@ -129,7 +130,7 @@ impl fmt::Display for EventDecl {
     }
 }
 
-/// One name for two events: a reader of the trace could not know its fields.
+/// Two different declarations of one name: a reader of the trace could not know the fields.
 #[derive(Debug)]
 pub struct DeclaredTwice {
     first: &'static EventDecl,
@@ -138,21 +139,21 @@ pub struct DeclaredTwice {
 
 impl fmt::Display for DeclaredTwice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one event, declared twice and not the same: {}; and {}", self.first, self.second)
+        write!(f, "one event has two different declarations: {}; and {}", self.first, self.second)
     }
 }
 
 impl std::error::Error for DeclaredTwice {}
 
-/// All declarations; those of one name in the order of their places.
+/// All declarations, ordered by name; those of one name by file and line.
 pub(super) fn in_order_of_names() -> Vec<&'static EventDecl> {
     let mut events: Vec<_> = DECLARED.iter().collect();
     events.sort_by_key(|event| (event.name, event.place()));
     events
 }
 
-/// Numbers the declared events, and gives their declarations. Whoever declares an event that another has declared
-/// (two crates, say) shares its code, and must declare it identically.
+/// Assigns codes to the declared events, and returns their declarations. Several declarations of one name (in two
+/// crates, for example) share its code, and must be identical.
 pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
     let events = in_order_of_names();
     let mut declarations = Vec::new();
@@ -168,13 +169,13 @@ pub(crate) fn declared() -> Result<Vec<Declaration>, DeclaredTwice> {
     Ok(declarations)
 }
 
-/// Declares events. Each line becomes a function of its name that records the event when it is on.
+/// Declares events. Each line becomes a function with the event's name, which records the event when it is on.
 ///
 /// Fields are integers of up to 64 bits, `f64`, `bool`, `*const T`, `*mut T`, `&str` or
-/// [`Thread`](sigmund_model::Thread). A key may follow after `in` ([`keys::PROGRAM`](crate::keys::PROGRAM) if not),
-/// and a format for people after `=>`.
-/// The declaration travels in the trace, and gives names to listings and SQL columns. An event may be declared in
-/// several places if it is the same in all; if not, the recording does not start, and names both.
+/// [`Thread`](sigmund_model::Thread). A key may follow after `in` (default: [`keys::PROGRAM`](crate::keys::PROGRAM)),
+/// and a display format after `=>`. The declaration is stored in the trace; listings and SQL columns take their names
+/// from it. An event may be declared in several places if all declarations are equal; otherwise the recording does not
+/// start, and the error names both places.
 ///
 /// ```
 /// fut::events! {
@@ -200,7 +201,7 @@ macro_rules! events {
             $crate::__event!(__Event, stringify!($name), ( $($field : $ty),* ) $(in $key)? $(=> $format)?, || {
                 $name($(<$ty as $crate::Param>::SAMPLE),*)
             });
-            // Out of line, so that a probe that is off costs its caller five bytes and no register.
+            // Out of line, so that a disabled probe costs its caller five bytes and no register.
             #[cold]
             #[inline(never)]
             fn __record( $($field : $ty),* ) {
@@ -213,7 +214,7 @@ macro_rules! events {
     )* };
 }
 
-/// A type for an event and its declaration, without a function that records it.
+/// Defines a type for an event and its declaration, without a function that records it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __event {
@@ -223,7 +224,7 @@ macro_rules! __event {
         impl $crate::__Declared for $type {
             const KEY: u64 = $crate::__first!($($key,)? $crate::keys::PROGRAM);
 
-            // Inlined, so that every crate with a site has one of its own: the site's entry needs it near.
+            // Inlined, so that every crate with a site has its own copy: the site's entry holds a 32-bit offset to it.
             #[inline]
             fn event() -> &'static $crate::EventDecl {
                 #[$crate::__linkme::distributed_slice($crate::__DECLARED)]

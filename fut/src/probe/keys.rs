@@ -1,4 +1,4 @@
-//! The key mask: groups of events that are switched together, while the program runs.
+//! The key mask: switches groups of events while the program runs.
 
 use std::sync::atomic::Ordering;
 
@@ -9,54 +9,54 @@ use super::{
 
 /// Scheduling decisions of a runtime.
 pub const SCHEDULER: u64 = 1;
-/// LWPs that begin and stop recording. Without them the merge does not know which user threads an LWP carries.
+/// Begin and end of recording of each LWP. Without these events, the merge does not know which user threads an LWP
+/// carries.
 pub const LWP: u64 = 1 << 1;
 /// Synchronisation: which thread blocks on what.
 pub const SYNC: u64 = 1 << 2;
-/// Locks that are taken and given back. The one key that a recording begins without.
+/// Locks acquired and released. The only key that is off by default.
 pub const LOCKS: u64 = 1 << 3;
 /// Spans that the program names.
 pub const SPANS: u64 = 1 << 7;
 /// Events of the program, unless declared with other keys.
 pub const PROGRAM: u64 = 1 << 8;
-/// Functions that are entered and left: `FUT_KEYMASK29` of C programs.
+/// Function entry and exit: `FUT_KEYMASK29` of C programs.
 pub const FUNCTIONS: u64 = 1 << 61;
 /// The keys of C programs: `FUT_KEYMASK0` to `FUT_KEYMASK31` are the upper half.
 pub const C_PROGRAM: u64 = 0xffff_ffff << 32;
 /// Everything.
 pub const ALL: u64 = u64::MAX;
-/// The default: everything but [`LOCKS`], since locks may be taken more often than all other events occur, and recording an
+/// The default: everything but [`LOCKS`], since lock operations may outnumber all other events, and recording an
 /// uncontended lock costs more than taking it. Waits for locks are in [`SCHEDULER`].
 pub const DEFAULT: u64 = ALL & !LOCKS;
 
-/// Whether events of this key are recorded now, single ones excepted that were [switched off](super::switch_events).
-/// A load, a test and a branch; for programs that prepare something to record. The probes themselves do not ask.
+/// Whether events of this key are recorded now, except single ones that were [switched off](super::switch_events).
+/// Costs a load, a test and a branch; for programs that prepare data to record. The probes themselves do not call it.
 #[inline(always)]
 pub fn enabled(key: u64) -> bool {
     mask() & key != 0
 }
 
-/// Switches groups of events: those in `mask` on, all others off. As long as the process does
-/// not record, this changes nothing.
+/// Switches groups of events: those in `mask` on, all others off. Has no effect while the process does not record.
 ///
-/// When it returns, no thread begins to record an event that was switched off; one that had begun may still finish.
-/// Takes a lock and makes system calls: not for signal handlers.
+/// After it returns, no thread begins to record an event that was switched off; a record that was begun may still be
+/// finished. Takes a lock and makes system calls: not for signal handlers.
 ///
 /// # Errors
-/// When the kernel does not let code be changed. Then nothing is switched.
+/// When the kernel does not allow the code to be modified. Then nothing is switched.
 pub fn set(mask: u64) -> Result<(), SwitchError> {
     set_mask(mask)
 }
 
-/// The mask that is set now; 0 when nothing is recorded. Only a C program has its own keys on before it records, so that
-/// probes which come too early are counted.
+/// The current mask; 0 when nothing is recorded. Only in C programs, their own keys are on before the recording, so
+/// that probes that run too early are counted.
 #[inline(always)]
 pub fn mask() -> u64 {
     MASK.load(Ordering::Relaxed)
 }
 
-/// Switches the keys of C programs before there is a session, from any context: nothing but the mask is changed. One that
-/// a session has set meanwhile stays.
+/// Switches the keys of C programs before there is a session. May be called from any context: only the mask is changed.
+/// A mask that a session has set meanwhile stays.
 pub(crate) fn c_keys_before_session(on: bool) {
     let (from, to) = if on { (0, C_PROGRAM) } else { (C_PROGRAM, 0) };
     let _ = MASK.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Probes: the places in a program that record an event.
+//! Probes: the code in a program that records events.
 //!
-//! A probe that is off is a nop of five bytes (`site`). One that is on is a jump (`patch`) to code that finds the ring
-//! of its LWP, reads the TSC and the CPU number, reserves with one `xadd`, stores. No lock, no system call, no
-//! allocation, no loop. `shm::ring` has the protocol.
+//! A disabled probe is a nop of five bytes (`site`). An enabled one is a jump (`patch`) to code that finds the ring of
+//! its LWP, reads the TSC and the CPU number, reserves space with one `xadd`, and stores the record. No lock, no system
+//! call, no allocation, no loop. The protocol is documented in `shm::ring`.
 
 mod costs;
 mod current;

@@ -1,46 +1,46 @@
-//! What a probe can record: numbers, flags, addresses, texts.
+//! Types of parameters that a probe can record: numbers, flags, addresses, texts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sigmund_model::{FieldType, Thread};
 
-/// The longest text, in bytes, that one record keeps. Of a longer one it keeps the beginning, and [`CUT`].
+/// Maximum length of a recorded text, in bytes. A longer one is truncated, and ends with [`CUT`].
 const MAX_TEXT: usize = 512;
 
-/// Marks the end of a text that was cut.
+/// Marks the end of a truncated text.
 const CUT: &str = "\u{2026}";
 
-/// A value that a record can hold.
+/// A value that can be recorded.
 ///
 /// # Safety
-/// `write` stores exactly `words()` words at `to`, and reads nothing there.
+/// `write` stores exactly `words()` words at `to`, and does not read from `to`.
 pub unsafe trait Param: Copy {
-    /// How it is declared.
+    /// The type in the event's declaration.
     const TYPE: FieldType;
 
-    /// A typical value, to measure with what recording it costs.
+    /// A typical value, for measuring the cost of recording.
     const SAMPLE: Self;
 
-    /// Words it takes.
+    /// Number of words it takes.
     #[inline(always)]
     fn words(self) -> usize {
         1
     }
 
-    /// Stores it.
+    /// Stores the value.
     ///
     /// # Safety
-    /// `words()` words at `to` are the caller's to write.
+    /// `to` is valid for writing `words()` words.
     unsafe fn write(self, to: *mut u64);
 }
 
 /// Stores one word of a record that is not committed yet.
 ///
 /// # Safety
-/// `to` is aligned, and the caller's to write.
+/// `to` is aligned, and valid for writing.
 #[inline(always)]
 unsafe fn store(to: *mut u64, word: u64) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let to = unsafe { AtomicU64::from_ptr(to) };
     to.store(word, Ordering::Relaxed);
 }
@@ -55,7 +55,7 @@ macro_rules! number {
             #[inline(always)]
             unsafe fn write(self, to: *mut u64) {
                 let $this = self;
-                // SAFETY: the caller gives one word.
+                // SAFETY: `to` is valid for one word, as the caller guarantees.
                 unsafe { store(to, $bits) };
             }
         }
@@ -87,7 +87,7 @@ macro_rules! pointer {
 
             #[inline(always)]
             unsafe fn write(self, to: *mut u64) {
-                // SAFETY: the caller gives one word.
+                // SAFETY: `to` is valid for one word, as the caller guarantees.
                 unsafe { store(to, self.addr() as u64) };
             }
         }
@@ -99,7 +99,7 @@ pointer! {
     *mut T => std::ptr::null_mut();
 }
 
-// SAFETY: a word for the length and enough for the bytes are declared; the same are stored.
+// SAFETY: `words` counts one word for the length and enough for the bytes; `write` stores the same number.
 unsafe impl Param for &str {
     const TYPE: FieldType = FieldType::Text;
     const SAMPLE: Self = "sixteen letters.";
@@ -112,17 +112,17 @@ unsafe impl Param for &str {
     #[inline]
     unsafe fn write(self, to: *mut u64) {
         if self.len() > MAX_TEXT {
-            // SAFETY: as many words as the caller gives.
+            // SAFETY: `words` returns the number for `MAX_TEXT` bytes here, for which `to` is valid.
             unsafe { write_cut(self, to) };
             return;
         }
         let bytes = self.as_bytes();
-        // SAFETY: the first of the words the caller gives.
+        // SAFETY: the first of the words for which `to` is valid.
         unsafe { store(to, bytes.len() as u64) };
         let (words, rest) = bytes.as_chunks::<8>();
         let mut place = to.wrapping_add(1);
         for word in words {
-            // SAFETY: one of the words for the bytes, as many as there are chunks.
+            // SAFETY: one of the words for the bytes: there are as many as chunks.
             unsafe { store(place, u64::from_le_bytes(*word)) };
             place = place.wrapping_add(1);
         }
@@ -133,11 +133,11 @@ unsafe impl Param for &str {
     }
 }
 
-/// Stores a text that is too long: whole characters, and [`CUT`]. Characters have at most 4 bytes, so it takes as many
-/// words as one of [`MAX_TEXT`] bytes.
+/// Stores a truncated text: whole characters, and [`CUT`]. Characters have at most 4 bytes, so the result takes as many
+/// words as a text of [`MAX_TEXT`] bytes.
 ///
 /// # Safety
-/// The words of a text of [`MAX_TEXT`] bytes at `to` are the caller's to write.
+/// `to` is valid for writing the words of a text of [`MAX_TEXT`] bytes.
 #[cold]
 #[inline(never)]
 unsafe fn write_cut(text: &str, to: *mut u64) {
@@ -149,13 +149,13 @@ unsafe fn write_cut(text: &str, to: *mut u64) {
     let length = (kept.len() + CUT.len()) as u64;
     let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
     for (index, word) in std::iter::once(length).chain(words).enumerate() {
-        // SAFETY: one word for the length and MAX_TEXT / 8 for the bytes, which the caller gives.
+        // SAFETY: one word for the length and MAX_TEXT / 8 for the bytes, for which `to` is valid.
         unsafe { store(to.wrapping_add(index), word) };
     }
 }
 
-/// The last bytes of a text, fewer than 8, as a word, filled up with zeros. Without a call, and for longer texts
-/// without a loop.
+/// The last bytes of a text, fewer than 8, as a word padded with zeros. Makes no call, and has no loop for texts of 8
+/// bytes or more.
 #[inline(always)]
 fn last_word(text: &[u8], rest: &[u8]) -> u64 {
     match text.last_chunk::<8>() {
@@ -167,15 +167,15 @@ fn last_word(text: &[u8], rest: &[u8]) -> u64 {
 /// The parameters of one event, together: a tuple of up to eight [`Param`]s.
 ///
 /// # Safety
-/// `write` stores exactly `words()` words at `to`, and reads nothing there.
+/// `write` stores exactly `words()` words at `to`, and does not read from `to`.
 pub unsafe trait Fields: Copy {
-    /// Words they take.
+    /// Number of words they take.
     fn words(self) -> usize;
 
-    /// Stores them.
+    /// Stores the parameters.
     ///
     /// # Safety
-    /// `words()` words at `to` are the caller's to write.
+    /// `to` is valid for writing `words()` words.
     unsafe fn write(self, to: *mut u64);
 }
 
@@ -196,7 +196,8 @@ macro_rules! tuple {
                 #[allow(non_snake_case)]
                 let ($($param,)*) = self;
                 $(
-                    // SAFETY: the caller gives as many words as all parameters take; this one's are at `to`.
+                    // SAFETY: the caller's `to` is valid for the words of all parameters; those of this one are at the
+                    // current `to`.
                     unsafe { $param.write(to) };
                     to = to.wrapping_add($param.words());
                 )*
@@ -220,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_its_length_and_its_bytes_filled_up_with_zeros() {
+    fn a_text_is_its_length_and_its_bytes_padded_with_zeros() {
         let letters: String = ('a'..='z').cycle().take(MAX_TEXT + 100).collect();
         for len in (0..40).chain([MAX_TEXT - 1, MAX_TEXT]) {
             let text = &letters[..len];
@@ -232,7 +233,7 @@ mod tests {
             let bytes: Vec<u8> = words[1..text.words()].iter().flat_map(|word| word.to_le_bytes()).collect();
             assert_eq!(&bytes[..kept], &text.as_bytes()[..kept]);
             assert!(bytes[kept..].iter().all(|byte| *byte == 0));
-            assert_eq!(words[text.words()], u64::MAX, "nothing behind it");
+            assert_eq!(words[text.words()], u64::MAX, "nothing after it");
         }
     }
 

@@ -5,34 +5,35 @@
 //! between         a9 dd dd dd dd      test eax, …      whatever the last four bytes are, only flags change
 //! on              e9 dd dd dd dd      jmp target
 //! ```
-//! The three are one instruction of five bytes each. A site goes from any of them to another by these rules:
+//! Each of the three is one instruction of five bytes. A site is changed from any of them to another by these rules:
 //!
 //! 1. The first byte becomes `a9`, by a store of one byte.
-//! 2. All threads of the process execute a serialising instruction: `membarrier`, `PRIVATE_EXPEDITED_SYNC_CORE`
-//!    (Linux 4.16). From now on none executes what the first byte was before.
-//! 3. The last four bytes become those of the goal. Whatever mixture of old and new another CPU fetches meanwhile, it
-//!    is the operand of a `test` whose result is not used: the site has declared the flags clobbered.
+//! 2. All threads of the process execute a serialising instruction: `membarrier`, `PRIVATE_EXPEDITED_SYNC_CORE` (Linux
+//!    4.16). From now on no thread executes the old instruction.
+//! 3. The last four bytes become those of the new instruction. Whatever mixture of old and new bytes another CPU
+//!    fetches meanwhile, it is the operand of a `test` whose result is not used: the site has declared the flags
+//!    clobbered.
 //! 4. As rule 2. From now on all CPUs fetch the new last four bytes.
-//! 5. The first byte becomes that of the goal, by a store of one byte; and once more as rule 2: when the switch
-//!    returns, no thread takes the old way any more.
-//! 6. All sites of a switch take each rule together, so it costs three `membarrier`s, however many sites there are.
-//! 7. One patcher at a time, also against `fork`: a child never inherits text in the middle of a switch. One that a raw
-//!    `clone` made may: its sites are whole instructions all the same, and each switch begins from any of the three.
-//! 8. Text is writable only from rule 1 to rule 5, only the pages with sites to change, and executable all the time.
+//! 5. The first byte becomes that of the new instruction, by a store of one byte, followed by rule 2 again: after the
+//!    switch returns, no thread takes the old path.
+//! 6. Each rule is applied to all sites of a switch together, so it costs three `membarrier`s for any number of sites.
+//! 7. One patcher at a time, also against `fork`: a forked child never inherits code in the middle of a switch. A child
+//!    made by a raw `clone` may: its sites are still whole instructions, and a switch can begin from any of the three.
+//! 8. Code is writable only from rule 1 to rule 5, and only the pages with sites to change; it is always executable.
 //!
-//! **On what this rests.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") wants a serialising
-//! instruction on the CPU that executes what another modified, before it does: rules 2 and 4. What is left is that
-//! somebody may execute a site in the moment in which its first byte changes, and must find it old or new and nothing
-//! else. No manual states this explicitly, and the text of Intel's errata (Core 2: AH33) makes no exception for it.
-//! But every patching of running code rests on it, the kernel's too, which goes the same way with `int3` in place of
-//! `test` (`text_poke_bp_batch` in arch/x86/kernel/alternative.c up to v6.15, renamed since): its last step, too,
-//! replaces a first byte that others may be fetching. The kernel's djprobe patches state it as a rule ("except the
-//! first byte of an instruction"); Intel's own word, as R. J. Moore quotes it in the kernel's immediate-values patches,
-//! is for `int3`. This very pair of `test` and `jmp` is what github.com/backtrace-labs/dynamic_flag has toggled in
+//! **Justification.** Intel's SDM (vol. 3A, "Handling Self- and Cross-Modifying Code") requires a CPU to execute a
+//! serialising instruction before it executes code that another CPU has modified: rules 2 and 4. One assumption
+//! remains: a thread that executes a site at the moment in which its first byte changes fetches either the old byte or
+//! the new one. No manual states this explicitly, and the text of Intel's errata (Core 2: AH33) makes no exception for
+//! it. But all patching of running code depends on it, including the kernel's, which uses the same steps with `int3` in
+//! place of `test` (`text_poke_bp_batch` in arch/x86/kernel/alternative.c up to v6.15, renamed since): its last step
+//! also replaces a first byte that other CPUs may be fetching. The kernel's djprobe patches state it as a rule ("except
+//! the first byte of an instruction"); Intel's confirmation, quoted by R. J. Moore in the kernel's immediate-values
+//! patches, is for `int3`. github.com/backtrace-labs/dynamic_flag toggles the same pair of `test` and `jmp` in
 //! production without stopping other threads.
 //!
-//! Why not `int3`: its SIGTRAP kills a thread that has the signal blocked, and threads that block all signals are
-//! common; and a debugger would stop at each. Here no thread traps, waits, or sees anything but its own five bytes.
+//! Why not `int3`: its SIGTRAP kills a process if the thread has the signal blocked, and threads that block all signals
+//! are common; and a debugger would stop at each. With these rules, no thread traps or waits.
 //!
 //! Not for signal handlers: switching takes a lock and allocates.
 
@@ -43,18 +44,18 @@ use std::{
 
 use super::{EventDecl, SwitchError};
 
-/// Bytes of a site.
+/// Length of a site, in bytes.
 pub(super) const SITE_LEN: usize = 5;
 
 const NOP: [u8; SITE_LEN] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 const TEST: u8 = 0xa9;
 const JUMP: u8 = 0xe9;
 
-/// What a site shall be.
+/// The new state of a site.
 #[derive(Clone, Copy)]
 pub(super) struct Change {
     pub(super) site: *mut u8,
-    /// From the end of the site to where it jumps.
+    /// Distance from the end of the site to the target of its jump.
     pub(super) distance: i32,
     pub(super) jumps: bool,
     pub(super) event: &'static EventDecl,
@@ -63,7 +64,7 @@ pub(super) struct Change {
 impl Change {
     fn byte(&self, index: usize) -> &AtomicU8 {
         assert!(index < SITE_LEN);
-        // SAFETY: inside the site, which is mapped as long as the program runs. Other threads only fetch it.
+        // SAFETY: inside the site, which is mapped as long as the program runs. Other threads only execute it.
         unsafe { AtomicU8::from_ptr(self.site.wrapping_add(index)) }
     }
 
@@ -80,10 +81,10 @@ impl Change {
         if self.jumps { self.jump() } else { NOP }
     }
 
-    /// Whether there is anything to do, and it is a site at all.
+    /// Whether the site has to be changed; an error if its bytes are not those of a site.
     fn is_needed(&self) -> Result<bool, SwitchError> {
         let found = self.bytes();
-        // A `test` is what a switch left behind that failed in its middle.
+        // A `test` was left by a switch that failed in the middle.
         if found != NOP && found != self.jump() && found[0] != TEST {
             let address = self.site.addr();
             return Err(SwitchError::Foreign { event: self.event.name(), address, found });
@@ -96,7 +97,7 @@ impl Change {
     }
 }
 
-/// Makes every site what it shall be.
+/// Changes every site to its new state.
 pub(super) fn patch(sites: impl Iterator<Item = Change>) -> Result<(), SwitchError> {
     let mut changes = Vec::new();
     for change in sites {
@@ -125,14 +126,14 @@ fn synchronise() -> Result<(), SwitchError> {
 }
 
 fn membarrier(command: libc::c_int) -> Result<(), SwitchError> {
-    // SAFETY: has no effect on memory; takes a command, no flags, and a CPU number that is not used.
+    // SAFETY: accesses no memory; takes a command, no flags, and an unused CPU number.
     let done = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     if done == 0 { Ok(()) } else { Err(SwitchError::Membarrier(io::Error::last_os_error())) }
 }
 
-/// The pages with the sites to change, as ranges that do not touch.
+/// The pages with the sites to change, as ranges that neither overlap nor adjoin.
 fn pages(changes: &[Change]) -> Vec<(usize, usize)> {
-    // SAFETY: asks for a constant of the system.
+    // SAFETY: reads a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let range = |change: &Change| {
         let first = change.site.addr();
@@ -168,7 +169,8 @@ impl Writable {
 impl Drop for Writable {
     fn drop(&mut self) {
         for range in self.0.drain(..) {
-            // What could be given could be taken. If not, the program continues with pages that it may write.
+            // Write access that could be added can be removed. If that fails, the program continues with writable code
+            // pages.
             let _ = protect(range, libc::PROT_READ | libc::PROT_EXEC);
         }
     }
@@ -176,7 +178,7 @@ impl Drop for Writable {
 
 fn protect((start, end): (usize, usize), protection: libc::c_int) -> io::Result<()> {
     let start = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: whole pages of our own code, which stay readable and executable.
+    // SAFETY: whole pages of this program's code, which stay readable and executable.
     let done = unsafe { libc::mprotect(start, end - start.addr(), protection) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,17 +1,18 @@
-//! Slots: where an LWP's thread-local points to, and what says which ring it has. A child process finds them empty.
+//! Slots: an LWP's thread-local points to a slot, which contains the location of its ring. A child process finds all
+//! slots empty.
 //!
 //! ```text
 //! thread-local          slot, private memory           arena, shared memory
 //! fut_current_ring ──▶  | ring's address less that ──▶ | control block of the ring |
 //!                       | of the stand-in          |
 //! ```
-//! A child that was made by a raw `clone`, or by `_Fork`, runs no handler of `pthread_atfork`. It has copies of the
-//! thread-locals, and maps the very pages of its parent's rings: two processes would write into one. But the kernel gives
-//! it zeros in place of memory that was marked so (`MADV_WIPEONFORK`, Linux 4.14), and a slot of zeros says the stand-in,
-//! whose probes take the slow path. So a probe asks nothing: the way to its ring is one load longer.
+//! A child made by a raw `clone`, or by `_Fork`, runs no handler of `pthread_atfork`. It has copies of the
+//! thread-locals, and shares the pages of its parent's rings: two processes would write to one ring. But memory marked
+//! with `MADV_WIPEONFORK` (Linux 4.14) is zero in the child, and a slot of zero means the stand-in, with which probes
+//! take the slow path. So the fast path needs no test: it has one more load.
 //!
-//! A child that shares its parent's memory (`vfork`) is no other process here: its parent's thread waits meanwhile, and
-//! the child records in its place.
+//! A child that shares its parent's memory (`vfork`) does not count as another process: its parent's thread waits
+//! meanwhile, and the child records to that thread's ring.
 
 use std::{
     io,
@@ -21,36 +22,35 @@ use std::{
 
 use crate::shm::MAX_RINGS;
 
-/// A slot: 0 for an LWP without a ring.
+/// A slot: the distance of the ring's control block from the stand-in; 0 for an LWP without a ring.
 pub(super) type Slot = AtomicU64;
 
 /// The slot of every LWP that has no ring.
 pub(super) static NO_RING: Slot = AtomicU64::new(0);
 
-/// One for each ring, and after them a word that is 1 in the process that has made the rings.
+/// One slot for each ring, followed by a word that is 1 in the process that created the rings.
 #[repr(C)]
 struct Slots {
     of_rings: [Slot; MAX_RINGS as usize],
     mark: AtomicU64,
 }
 
-/// Never unmapped: LWPs that are about to end may still look.
+/// Never unmapped: LWPs that are about to end may still read their slots.
 static SLOTS: AtomicPtr<Slots> = AtomicPtr::new(ptr::null_mut());
 
 fn slots() -> Option<&'static Slots> {
-    // Acquire: pairs with the Release in `prepare`.
-    // SAFETY: null, or a mapping of that size that stays.
+    // Acquire: pairs with the Release in `prepare`. SAFETY: null, or a mapping of that size that is never unmapped.
     unsafe { SLOTS.load(Ordering::Acquire).as_ref() }
 }
 
-/// Makes the slots, if there are none, and marks them as this process's. When a session starts.
+/// Creates the slots, if there are none, and marks them as this process's. Called when a session starts.
 pub(crate) fn prepare() -> io::Result<()> {
     if slots().is_none() {
         let made = map()?;
         // Release: pairs with the Acquire in `slots`.
         let first = SLOTS.compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed);
         if first.is_err() {
-            // SAFETY: made just now, and nothing else knows of it.
+            // SAFETY: mapped above, and not shared with other code.
             unsafe { libc::munmap(made.cast(), size_of::<Slots>()) };
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn prepare() -> io::Result<()> {
 fn map() -> io::Result<*mut Slots> {
     let (len, protection) = (size_of::<Slots>(), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a null hint and a fresh range chosen by the kernel: no memory of ours is touched.
+    // SAFETY: a null hint: the kernel chooses an unused range, so no existing memory is affected.
     let made = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, -1, 0) };
     if made == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -72,12 +72,12 @@ fn map() -> io::Result<*mut Slots> {
         return Ok(made.cast());
     }
     let error = io::Error::last_os_error();
-    // SAFETY: made just now, and nothing else knows of it.
+    // SAFETY: mapped above, and not shared with other code.
     unsafe { libc::munmap(made, len) };
     Err(error)
 }
 
-/// Whether the rings that the slots lead to are this process's. Not in a child that has not begun anew.
+/// Whether the rings belong to this process. False in a child that has not started its own session.
 pub(crate) fn are_of_this_process() -> bool {
     slots().is_some_and(|slots| slots.mark.load(Ordering::Relaxed) == 1)
 }

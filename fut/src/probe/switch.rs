@@ -1,7 +1,7 @@
-//! Which events are recorded: the key mask for groups of them, and a switch for each.
+//! Which events are recorded: the key mask switches groups of them, and each has its own switch.
 //!
-//! An event is on when the process records, its key is in the mask, and it was not switched off by name. Whatever
-//! changes one of the three goes through [`apply`], one thread at a time.
+//! An event is on when the process records, its key is in the mask, and it was not switched off by name. All changes of
+//! these three go through [`apply`], one thread at a time.
 
 use std::{
     fmt,
@@ -16,19 +16,19 @@ use super::{
     event::{DECLARED, in_order_of_names},
 };
 
-/// 0 as long as nothing is recorded, the keys of C programs excepted.
-/// C programs test its upper half (`fut_keys`, fut.h).
+/// The key mask; 0 as long as nothing is recorded, except for the keys of C programs. C programs test its upper half
+/// (`fut_keys`, fut.h).
 #[unsafe(export_name = "fut_keys")]
 pub(super) static MASK: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the process records; it may do so with an empty mask for a while.
+/// Whether the process records, possibly with an empty mask.
 pub(super) static RECORDING: AtomicBool = AtomicBool::new(false);
 
-/// The process of which a thread switches, while the others wait; 0 is none. A child that a raw `clone` made has its
-/// parent's number here if another thread of the parent was switching then: that thread is not in the child.
+/// Number of the process of which a thread is switching; 0 for none. In a child made by a raw `clone` it is the
+/// parent's number if another thread of the parent was switching: that thread does not exist in the child.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// The turn to switch. Not a `Mutex`: `fork` takes it in the parent, and gives it back in parent and child.
+/// A guard of [`TURN`]. Not a `Mutex`: `fork` takes it in the parent, and releases it in parent and child.
 struct Turn;
 
 impl Turn {
@@ -47,12 +47,12 @@ fn wait_for(turn: &AtomicU32) {
     let own = std::process::id();
     loop {
         let found = turn.load(Ordering::Relaxed);
-        // Acquire: pairs with the Release in `give_back`; what the one before wrote into code is seen.
+        // Acquire: pairs with the Release in `give_back`; the previous holder's changes of code are visible.
         let taken = || turn.compare_exchange(found, own, Ordering::Acquire, Ordering::Relaxed);
         if found != own && taken().is_ok() {
             return;
         }
-        // A switch takes some 10 µs. Spinning could keep a thread of lower priority from finishing it.
+        // A switch takes about 10 µs. Spinning could prevent a thread of lower priority from finishing it.
         std::thread::sleep(Duration::from_micros(20));
     }
 }
@@ -63,25 +63,25 @@ impl Drop for Turn {
     }
 }
 
-/// Before a `fork`: no thread is switching probes when the child is made.
+/// Before `fork`: ensures that no thread is switching probes when the child is created.
 pub(crate) fn before_fork() {
     std::mem::forget(Turn::take());
 }
 
-/// After it, in parent and child.
+/// After `fork`, in parent and child.
 pub(crate) fn after_fork() {
     Turn::give_back();
 }
 
-/// What decides which events are on, beside their own switches.
+/// The process-wide part of the decision which events are on.
 #[derive(Clone, Copy)]
 struct Groups {
     recording: bool,
     mask: u64,
 }
 
-/// Sets what `groups` makes of what was, and whether each event is switched off by name as `choose` says (`None`: as
-/// it was).
+/// Sets the process-wide state to the result of `groups` on the current one, and each event's own switch to the result
+/// of `choose` (`None`: unchanged).
 fn apply(
     groups: impl FnOnce(Groups) -> Groups,
     choose: impl Fn(&EventDecl) -> Option<bool>,
@@ -100,12 +100,12 @@ fn apply(
     Ok(())
 }
 
-/// Switches on what is in `mask` and not switched off by name: there is a session now.
+/// Starts recording: switches on the events that are in `mask` and not switched off by name.
 pub(crate) fn start_recording(mask: u64) -> Result<(), SwitchError> {
     apply(|_| Groups { recording: true, mask }, |_| None)
 }
 
-/// Switches everything off.
+/// Stops recording: switches all events off.
 pub(crate) fn stop_recording() -> Result<(), SwitchError> {
     apply(|_| Groups { recording: false, mask: 0 }, |_| None)
 }
@@ -133,7 +133,7 @@ impl EventInfo {
         self.event.name()
     }
 
-    /// The code its records carry; 0 as long as the process has not recorded.
+    /// The code in its records; 0 as long as the process has not recorded.
     pub(crate) fn code(&self) -> u32 {
         self.event.code()
     }
@@ -163,15 +163,15 @@ impl EventInfo {
         super::keys::enabled(self.key()) && !self.event.is_switched_off()
     }
 
-    /// Records it once, if it is on, through a probe like any other, with parameters that are typical of its types:
-    /// so its cost can be measured.
+    /// Records it once, if it is on, through the same code as a probe, with typical values for its types: for measuring
+    /// its cost.
     pub fn record_sample(&self) {
         self.event.record_sample();
     }
 }
 
-/// The events that this program declares, those of this crate included, in the order of their names. An event that
-/// is declared in several places is there once.
+/// The events that this program declares, including those of this crate, ordered by name. An event with several
+/// declarations is listed once.
 pub fn declared_events() -> impl Iterator<Item = EventInfo> {
     let mut events = in_order_of_names();
     events.dedup_by_key(|event| event.name());
@@ -180,14 +180,14 @@ pub fn declared_events() -> impl Iterator<Item = EventInfo> {
 
 /// Switches the events whose name matches `pattern` on or off; returns the number of matches. `*` matches any characters.
 ///
-/// What is switched off stays off, in this process and in those it forks, until it is switched on again; what is
-/// switched on is recorded if the process records and the [key](super::keys) is on. When it returns, no thread
-/// begins to record an event that was switched off; one that had begun may still finish.
+/// Events that are switched off stay off, in this process and in those it forks, until they are switched on again;
+/// events that are switched on are recorded if the process records and their [key](super::keys) is on. After it
+/// returns, no thread begins to record an event that was switched off; a record that was begun may still be finished.
 ///
 /// Takes a lock and makes system calls: not for signal handlers.
 ///
 /// # Errors
-/// When the pattern cannot be one, or the kernel does not let code be changed. Then nothing is switched.
+/// When the pattern is invalid, or the kernel does not allow the code to be modified. Then nothing is switched.
 pub fn switch_events(pattern: &str, on: bool) -> Result<usize, SwitchEventsError> {
     check(pattern)?;
     let fits = |event: &EventDecl| fits(pattern.as_bytes(), event.name().as_bytes());
@@ -195,15 +195,15 @@ pub fn switch_events(pattern: &str, on: bool) -> Result<usize, SwitchEventsError
     Ok(declared_events().filter(|info| fits(info.event)).count())
 }
 
-/// Why events could not be switched by name. None was.
+/// Why events could not be switched by name. None was switched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SwitchEventsError {
-    /// No event can have such a name.
+    /// The pattern is invalid.
     Pattern {
-        /// What was given.
+        /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The invalid part.
         found: String,
     },
     /// The probes could not be switched.
@@ -246,7 +246,8 @@ fn check(pattern: &str) -> Result<(), SwitchEventsError> {
     }
 }
 
-/// Whether a name fits a pattern. Goes back to the last star only, so its time is at most the product of the lengths.
+/// Whether a name matches a pattern. Backtracks to the last star only, so its time is at most the product of the
+/// lengths.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -271,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn a_star_matches_any_characters() {
         let fitting = |pattern: &str| {
             let names = ["USER_THREAD_NEW", "USER_THREAD_READY", "round", "LWP_ATTACH"];
             names.into_iter().filter(|name| fits(pattern.as_bytes(), name.as_bytes())).collect::<Vec<_>>()
@@ -287,14 +288,14 @@ mod tests {
 
     #[test]
     fn a_turn_that_a_thread_of_another_process_had_is_taken() {
-        // As a child finds it whose parent was switching when it was cloned.
+        // As in a child whose parent was switching when the child was cloned.
         let turn = AtomicU32::new(u32::MAX);
         wait_for(&turn);
         assert_eq!(turn.load(Ordering::Relaxed), std::process::id());
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_one_switches_nothing_and_says_why() {
+    fn an_invalid_pattern_switches_nothing_and_the_error_names_the_reason() {
         for (pattern, found) in [("", "nothing"), ("a b", "' '"), ("a\n", "'\\n'"), ("[a-z]*", "'['")] {
             let error = switch_events(pattern, false).unwrap_err().to_string();
             assert!(error.contains(&format!("found {found}")), "{error}");

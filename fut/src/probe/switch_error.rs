@@ -2,19 +2,19 @@
 
 use std::{fmt, io};
 
-/// Why probes could not be switched. None was.
+/// Why probes could not be switched. None was switched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SwitchError {
     /// The kernel refuses `membarrier`.
     Membarrier(io::Error),
-    /// The kernel does not make the code writable.
+    /// The kernel refuses to make the code writable.
     Protect(io::Error),
     /// The bytes at a probe's site are not those of a site, e.g. because of a breakpoint.
     Foreign {
         /// The event.
         event: &'static str,
-        /// Where the site is.
+        /// Address of the site.
         address: usize,
         /// The bytes found.
         found: [u8; 5],
@@ -31,7 +31,7 @@ impl fmt::Display for SwitchError {
                 )?;
             }
             SwitchError::Protect(error) => {
-                write!(f, "probes cannot be switched: mprotect does not make the code writable: {error}")?;
+                write!(f, "probes cannot be switched: mprotect cannot make the code writable: {error}")?;
             }
             SwitchError::Foreign { event, address, found } => {
                 return write!(
@@ -41,7 +41,7 @@ impl fmt::Display for SwitchError {
                 );
             }
         }
-        write!(f, "; a program built with RUSTFLAGS=\"--cfg fut_no_patching\" does without")
+        write!(f, "; a program built with RUSTFLAGS=\"--cfg fut_no_patching\" does not patch code")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calls that block in the kernel: an LWP that is there for that takes them, so that the others do not wait.
+//! Calls that block in the kernel: they run on LWPs for blocking calls, so that other user threads do not wait.
 
 use std::{
     collections::VecDeque,
@@ -13,16 +13,16 @@ use super::{
     lwp::{self, Role},
     park::try_here,
     pool::{Priority, Shared},
-    ready::{Bell, Home, OwnBell},
+    ready::{Home, SleepEvent, Wakeup},
     thread::{Birth, ThreadRef},
 };
 
-/// LWPs of this kind at one time; more calls wait for one of them.
+/// Maximum number of such LWPs; further calls wait for one of them.
 const MAX_LWPS: usize = 512;
-/// How long such an LWP waits for the next call before it ends.
+/// How long an idle LWP for blocking calls waits before it ends.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// The LWPs that may block.
+/// The LWPs for blocking calls.
 #[derive(Default)]
 pub(super) struct BlockingPool {
     state: Mutex<State>,
@@ -34,17 +34,17 @@ struct State {
     waiting: VecDeque<ThreadRef>,
     lwps: usize,
     idle: usize,
-    /// Homes of LWPs that have ended. Homes live for ever, so the next ones get these.
+    /// Homes of LWPs that have ended. Homes are never freed, so they are reused.
     free_homes: Vec<&'static Home>,
     shut_down: bool,
 }
 
-/// Runs `body`, which may block in the kernel, and returns what it returns. `body` is run by a user thread of its own, named
-/// `fut::blocking`, on another LWP, made for that if none is free; the calling user thread waits for its end, and its
-/// LWP runs others meanwhile. So `body` may borrow, and is `Send`. Outside of a runtime, and inside of such a call, just
-/// runs it.
+/// Runs `body`, which may block in the kernel, and returns its result. A new user thread named `fut::blocking` runs
+/// `body` on another LWP, which is created if none is free; the calling user thread waits for its end, and its LWP runs
+/// others meanwhile. So `body` may borrow, and is `Send`. Outside a runtime, and inside such a call, `body` is run
+/// directly.
 ///
-/// If `body` waits in the ways of user threads, the LWP waits with it.
+/// If `body` blocks on a primitive of this crate, its LWP waits with it.
 ///
 /// ```compile_fail,E0277
 /// # let runtime = fut::Runtime::builder().build()?;
@@ -56,14 +56,14 @@ struct State {
 /// ```
 ///
 /// # Panics
-/// With what `body` panics with, on the caller's own LWP.
+/// With the panic of `body`, on the caller's own LWP.
 pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     let Some(caller) = try_here().filter(|_| !lwp::may_block()) else { return body() };
     let shared = caller.shared();
     let birth =
         |id| Birth { id, name: Some("fut::blocking".into()), priority: Priority::Normal, home: None, shared };
     let thread = lwp::begin(shared, birth, body);
-    // From here on `body` may run, so nothing leaves before it has ended, a panic neither.
+    // From here on `body` may run, so this function must not return or unwind before it has ended.
     let mut call = Call(Some(JoinHandle::new(thread)));
     shared.in_blocking.fetch_add(1, Ordering::Relaxed);
     shared.blocking.push(shared, thread);
@@ -76,7 +76,7 @@ pub fn blocking<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// A call whose caller waits for it.
+/// A blocking call for which its caller waits.
 struct Call<R>(Option<JoinHandle<R>>);
 
 impl<R> Call<R> {
@@ -93,11 +93,11 @@ impl<R> Drop for Call<R> {
 
 impl BlockingPool {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each step leaves the state whole.
+        // Each critical section leaves the state consistent, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new thread wants an LWP that may block.
+    /// Queues a new thread that needs an LWP for blocking calls.
     fn push(&self, shared: &'static Shared, thread: ThreadRef) {
         let mut state = self.state();
         state.waiting.push_back(thread);
@@ -108,14 +108,15 @@ impl BlockingPool {
         state.lwps += 1;
         let home = state.free_homes.pop();
         drop(state);
-        let home = home.unwrap_or_else(|| Box::leak(Box::new(Home::new(Bell::Own(OwnBell::default())))));
+        let home = home.unwrap_or_else(|| Box::leak(Box::new(Home::new(Wakeup::Own(SleepEvent::default())))));
         let lwp = thread::Builder::new().name("lwp/blocking".into());
         if lwp.spawn(move || serve(shared, home)).is_err() {
             let mut state = self.state();
             state.lwps -= 1;
             state.free_homes.push(home);
             if state.lwps == 0 {
-                // Nobody will come: it blocks an ordinary LWP, which is better than waiting for ever.
+                // No LWP could be created: the threads run on ordinary LWPs and block them, which is better than
+                // waiting for ever.
                 let waiting = std::mem::take(&mut state.waiting);
                 drop(state);
                 waiting.into_iter().for_each(|thread| shared.queue(thread));
@@ -123,7 +124,7 @@ impl BlockingPool {
         }
     }
 
-    /// The next thread that wants to block; `None` when there was none for long.
+    /// The next thread to run; `None` if there was none within [`LINGER`].
     fn next(&self, home: &'static Home) -> Option<ThreadRef> {
         let mut state = self.state();
         loop {
@@ -154,10 +155,10 @@ impl BlockingPool {
 }
 
 fn serve(shared: &'static Shared, home: &'static Home) {
-    // All that began here have ended, so it need not stay.
+    // All threads that began on this LWP have ended, so it may end, too.
     let _ = lwp::serve(shared, Role::Blocking, home, |carry| {
         while let Some(mut thread) = shared.blocking.next(home) {
-            // It has left without having ended: it waits in the ways of user threads, or has just done so.
+            // It was switched out before it ended: it is or was blocked on a primitive of this crate.
             while !carry(thread) {
                 thread = home.wait_for_thread();
             }

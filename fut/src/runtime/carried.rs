@@ -1,14 +1,13 @@
-//! Whether user threads of a runtime can still run: it has LWPs that carry them. And who waits for one of them although
-//! it may outlive the runtime.
+//! Whether user threads of a runtime can still run: whether it has LWPs that carry them. And the registry of waiters
+//! from outside, which may outlive the runtime.
 //!
-//! 1. The runtime and each of its LWPs, but for those of blocking calls, hold a [`Carries`]. An LWP drops it when it
-//!    carries nobody any more. With the last one, which is after the runtime was dropped, no user thread of it ever runs
-//!    again, but for blocking calls that are under way, which nobody outside has a handle of.
-//! 2. A user thread that waits for another one of the same runtime, on such an LWP, is lost together with it, and needs
-//!    not be told. Everybody else registers here first, and waits then for as long as the thread has not ended and the
-//!    runtime has not either.
-//! 3. The last `Carries` marks the end, and then wakes those who are registered. Both sides take the lock: whoever
-//!    registers later sees the mark.
+//! 1. The runtime and each of its LWPs, except those for blocking calls, hold a [`Carries`]. An LWP drops it when it
+//!    will carry no more threads. After the last one is dropped, which is after the runtime was dropped, no user thread
+//!    of it ever runs again, except in blocking calls under way, of which no handle exists outside.
+//! 2. A user thread that waits, on such an LWP, for another one of the same runtime is lost together with it, and needs
+//!    no wakeup. All other waiters register here first, and then wait until the thread or the runtime has ended.
+//! 3. Dropping the last `Carries` marks the end, and then wakes the registered waiters. Both sides take the lock: a
+//!    waiter that registers later sees the mark.
 
 use std::{
     sync::{
@@ -20,7 +19,7 @@ use std::{
 
 use super::{pool::Shared, thread::ThreadRef};
 
-/// See above.
+/// State of rules 1 to 3.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     by: AtomicUsize,
@@ -28,19 +27,19 @@ pub(super) struct Carried {
     waiting: Mutex<Vec<(usize, Waiter)>>,
 }
 
-/// Who waits for a user thread of a runtime that may be dropped meanwhile. It may be woken for nothing.
+/// A waiter for a user thread of a runtime that may be dropped meanwhile. Spurious wakeups are possible.
 #[derive(Clone, Debug)]
 pub(super) enum Waiter {
-    /// A plain thread, which is parked.
+    /// A plain (non-user) thread, woken by `std::thread::Thread::unpark`.
     Plain(thread::Thread),
     /// A user thread of another runtime, or in a blocking call.
     User(ThreadRef),
 }
 
-/// The promise of an LWP, or of the runtime itself, that user threads may still run.
+/// A token of an LWP, or of the runtime itself: user threads may still run.
 pub(super) struct Carries(&'static Shared);
 
-/// Registered until it is dropped.
+/// Keeps a waiter registered until it is dropped.
 pub(super) struct Registered<'c> {
     carried: &'c Carried,
     key: usize,
@@ -48,7 +47,7 @@ pub(super) struct Registered<'c> {
 
 impl Carries {
     pub(super) fn new(shared: &'static Shared) -> Carries {
-        // Relaxed: whoever makes one has another one.
+        // Relaxed: the caller holds another one, so the count is not 0.
         shared.carried.by.fetch_add(1, Ordering::Relaxed);
         Carries(shared)
     }
@@ -57,7 +56,7 @@ impl Carries {
 impl Drop for Carries {
     fn drop(&mut self) {
         let carried = &self.0.carried;
-        // Release: pairs with the Acquire of the last one; what its threads did has been done.
+        // Release: pairs with the Acquire of the last one; the effects of this LWP's threads are visible to it.
         if carried.by.fetch_sub(1, Ordering::AcqRel) == 1 {
             carried.end();
         }
@@ -65,20 +64,21 @@ impl Drop for Carries {
 }
 
 impl Carried {
-    /// Whether none of its user threads ever runs again.
+    /// Whether no user thread of the runtime ever runs again.
     pub(super) fn is_over(&self) -> bool {
-        // Acquire: pairs with the Release in `end`; the threads that have ended are seen to have.
+        // Acquire: pairs with the Release in `end`; the ends of threads are visible.
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Has this one woken at the end, unless that is over already (rule 3). `key` is an address that is its own.
+    /// Registers a waiter to be woken at the end, unless the end was already marked (rule 3). `key` is an address
+    /// unique to it.
     pub(super) fn register(&self, key: usize, waiter: Waiter) -> Registered<'_> {
         self.waiting().push((key, waiter));
         Registered { carried: self, key }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<(usize, Waiter)>> {
-        // Each step leaves the list whole.
+        // Each critical section leaves the list consistent, so poisoning is ignored.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -19,11 +19,11 @@ use super::{
     waits::WaitKind,
 };
 
-/// What is called when a deadlock is found.
+/// The function that is called when a deadlock is detected.
 pub(super) type Handler = Arc<dyn Fn(&Deadlock) + Send + Sync>;
 
-/// All user threads of a runtime were blocked at one moment, and no timer, descriptor or blocking call will unpark one, nor
-/// a thread of another runtime that holds what they wait for. Plain threads may still unpark one; this is not known.
+/// All user threads of a runtime were blocked at one moment, and no timer, descriptor or blocking call will unpark one,
+/// nor a thread of another runtime that holds what they wait for. Whether a plain thread would unpark one is unknown.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     blocked: Vec<BlockedThread>,
@@ -34,33 +34,36 @@ pub struct Deadlock {
 pub struct BlockedThread {
     /// Its number.
     pub thread: Thread,
-    /// Its name, 32 bytes of it at most; empty if it has none.
+    /// Its name, truncated to 32 bytes; empty if it has none.
     pub name: String,
     /// What it waits for.
     pub kind: WaitKind,
-    /// Where that is; for [`WaitKind::Join`] the number of the thread, for [`WaitKind::Scope`] that of the team.
+    /// Address of the object; for [`WaitKind::Join`] the number of the thread, for [`WaitKind::Scope`] that of the
+    /// team.
     pub address: usize,
-    /// The user thread that it waits for, if it waits for one.
+    /// The user thread that it waits for, if that is known.
     pub holder: Option<Thread>,
 }
 
 impl Deadlock {
-    /// Inspects all threads of a runtime whose workers all sleep. Threads elsewhere may unpark one of them meanwhile, which
-    /// then runs and ends. So each parked thread is held during the inspection ([`HeldThreads`]), and all are inspected
-    /// twice: a reported state was true of all of them at one moment, between the two inspections.
+    /// Inspects all threads of a runtime whose workers all sleep. Threads outside it may unpark one of them meanwhile,
+    /// which then runs and ends. So each parked thread is held during the inspection ([`HeldThreads`]), and all are
+    /// inspected twice: a reported state was true of all of them at one moment, between the two inspections.
     pub(super) fn find(shared: &'static Shared) -> Option<Deadlock> {
-        let nobody_blocks_an_lwp = || shared.in_blocking.load(Ordering::Relaxed) == 0;
-        let first = look(shared).filter(|look| !look.blocked.is_empty() && nobody_blocks_an_lwp())?;
+        let no_blocking_calls = || shared.in_blocking.load(Ordering::Relaxed) == 0;
+        let first = inspect(shared).filter(|look| !look.blocked.is_empty() && no_blocking_calls())?;
         let mut held = HeldThreads::default();
-        // One that joins is not parked: it waits for a thread that is held, or joins itself. See `goes_on`.
+        // A joining thread is not parked: it waits for a thread that is held, or that joins another one. See
+        // `may_continue`.
         for wait in first.blocked.iter().filter(|wait| wait.kind != WaitKind::Join) {
             if !held.hold(wait.block) {
                 return None;
             }
         }
-        let second = look(shared).filter(|look| look.blocked == first.blocked && nobody_blocks_an_lwp())?;
-        let mut blocked: Vec<BlockedThread> = second.blocked.iter().map(|wait| wait.told(&held)).collect();
-        if blocked.iter().any(|thread| second.goes_on(thread)) {
+        let second = inspect(shared).filter(|look| look.blocked == first.blocked && no_blocking_calls())?;
+        let mut blocked: Vec<BlockedThread> =
+            second.blocked.iter().map(|wait| wait.describe(&held)).collect();
+        if blocked.iter().any(|thread| second.may_continue(thread)) {
             return None;
         }
         if held.give_back() == AnyUnparked::Yes {
@@ -70,13 +73,12 @@ impl Deadlock {
         Some(Deadlock { blocked })
     }
 
-    /// The blocked threads, in the order of their numbers.
+    /// The blocked threads, ordered by number.
     pub fn threads(&self) -> &[BlockedThread] {
         &self.blocked
     }
 
-    /// Threads that wait for each other in a ring, beginning with the one of the smallest number; empty if there is
-    /// no such ring.
+    /// Threads that wait for each other in a cycle, beginning with the smallest number; empty if there is no cycle.
     pub fn cycle(&self) -> Vec<Thread> {
         let waits_for: HashMap<Thread, Thread> =
             self.blocked.iter().filter_map(|t| Some((t.thread, t.holder?))).collect();
@@ -91,13 +93,13 @@ impl Deadlock {
 }
 
 /// The threads of a runtime, all of which are blocked.
-struct Look {
+struct Inspection {
     blocked: Vec<Wait>,
     /// Threads of other runtimes.
     elsewhere: HashSet<Thread>,
 }
 
-/// A blocked thread, as described by its block.
+/// A blocked thread, as read from its block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wait {
     block: ThreadRef,
@@ -106,21 +108,21 @@ struct Wait {
     address: usize,
 }
 
-/// The contents of a block.
+/// The contents of a thread block.
 enum Block {
-    /// Nobody's, or that of a thread that its runtime has left behind when it was dropped.
+    /// Unused, or of a thread that had not ended when its runtime was dropped.
     Free,
-    /// Of another runtime.
+    /// Of a thread of another runtime.
     Elsewhere(Thread),
     /// Blocked without a deadline, and not for I/O.
     Blocked(Wait),
-    /// It continues by itself.
-    GoesOn,
+    /// Of a thread that is not blocked, or that a deadline or event will unpark.
+    NotBlocked,
 }
 
-/// `None` if a thread is not blocked, or will continue by itself: at a deadline, or by an event from outside.
-fn look(shared: &'static Shared) -> Option<Look> {
-    let mut look = Look { blocked: Vec::new(), elsewhere: HashSet::new() };
+/// `None` if a thread is not blocked, or will be unparked by a deadline or an outside event.
+fn inspect(shared: &'static Shared) -> Option<Inspection> {
+    let mut look = Inspection { blocked: Vec::new(), elsewhere: HashSet::new() };
     for block in slab::all() {
         match read(block, shared) {
             Block::Free => {}
@@ -128,14 +130,14 @@ fn look(shared: &'static Shared) -> Option<Look> {
                 look.elsewhere.insert(thread);
             }
             Block::Blocked(wait) => look.blocked.push(wait),
-            Block::GoesOn => return None,
+            Block::NotBlocked => return None,
         }
     }
     Some(look)
 }
 
 fn read(block: ThreadRef, shared: &'static Shared) -> Block {
-    // Blocks are used again: what was read counts only if it was the same thread's from the first to the last.
+    // Blocks are reused: the values are valid only if the thread's number is the same before and after reading them.
     for _ in 0..8 {
         let thread = block.id();
         let doing = block.doing();
@@ -157,18 +159,18 @@ fn read(block: ThreadRef, shared: &'static Shared) -> Block {
             _ if is_left_behind => Block::Free,
             _ if !is_ours => Block::Elsewhere(thread),
             Some(kind) => Block::Blocked(Wait { block, thread, kind, address }),
-            None => Block::GoesOn,
+            None => Block::NotBlocked,
         };
     }
-    Block::GoesOn
+    Block::NotBlocked
 }
 
 impl Wait {
-    /// Of a thread that is held, or joins one.
-    fn told(&self, held: &HeldThreads) -> BlockedThread {
+    /// For a thread that is held, or that joins another one.
+    fn describe(&self, held: &HeldThreads) -> BlockedThread {
         let Wait { block, thread, kind, address } = *self;
         let holder = if held.threads.contains(&block) {
-            // SAFETY: it is parked and held, so it stays blocked, on what its stack borrows.
+            // SAFETY: it is parked and held, so it stays blocked, and its stack keeps borrowing what it waits for.
             unsafe { block.waits().holder() }
         } else {
             Some(address as u64)
@@ -177,15 +179,15 @@ impl Wait {
     }
 }
 
-impl Look {
-    /// Whether the thread waits for one of another runtime, of which nothing is known here.
-    fn goes_on(&self, blocked: &BlockedThread) -> bool {
+impl Inspection {
+    /// Whether the thread waits for one of another runtime, whose state is unknown here.
+    fn may_continue(&self, blocked: &BlockedThread) -> bool {
         blocked.holder.is_some_and(|holder| self.elsewhere.contains(&holder))
     }
 }
 
-/// Parked threads that do not run while this has them: nothing else makes them ready, and what they wait for stays
-/// borrowed by their stacks. Who unparks one meanwhile leaves a token.
+/// Parked threads that cannot run while this holds them: nothing else makes them ready, and what they wait for stays
+/// borrowed by their stacks. An unpark meanwhile leaves a token.
 #[derive(Default)]
 struct HeldThreads {
     threads: HashSet<ThreadRef>,
@@ -200,13 +202,13 @@ enum AnyUnparked {
 }
 
 impl HeldThreads {
-    /// `false` if it is not parked. Whose block it is by now is looked at afterwards.
+    /// `false` if it is not parked. The caller then checks whether the block still belongs to the same thread.
     #[must_use]
     fn hold(&mut self, thread: ThreadRef) -> bool {
         thread.hold() && self.threads.insert(thread)
     }
 
-    /// They may run again.
+    /// Releases the threads: they may run again.
     fn give_back(&mut self) -> AnyUnparked {
         let mut any = AnyUnparked::No;
         for thread in self.threads.drain() {
@@ -232,7 +234,7 @@ impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "all {} user threads are blocked, and nothing that this runtime knows of will unpark one:",
+            "all {} user threads are blocked, and nothing known to this runtime will unpark one:",
             self.blocked.len()
         )?;
         let name = |thread: Thread| {
@@ -262,8 +264,8 @@ impl fmt::Display for Deadlock {
     }
 }
 
-/// What happens if the program does not choose.
-pub(super) fn say(deadlock: &Deadlock) {
-    // Several lines: the names in them are escaped. If stderr is gone, there is nobody to tell.
+/// The default handler: prints the report to stderr.
+pub(super) fn print_report(deadlock: &Deadlock) {
+    // Several lines; the names in them are escaped. An error of stderr is ignored.
     let _ = std::io::stderr().write_all(format!("fut: deadlock: {deadlock}").as_bytes());
 }

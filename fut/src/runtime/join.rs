@@ -1,4 +1,4 @@
-//! Waiting for a user thread to end, from another one or from a plain thread.
+//! Waiting for a user thread to end, from another user thread or from a plain thread.
 
 use std::{error::Error, fmt, marker::PhantomData, mem, ptr, thread};
 
@@ -11,14 +11,14 @@ use super::{
     waits::{WaitKind, WaitsFor},
 };
 
-/// The right to the result of a user thread. Dropping it detaches the thread, which continues.
+/// The handle for the result of a user thread. Dropping it detaches the thread, which continues.
 pub struct JoinHandle<T> {
     thread: ThreadRef,
     _result: PhantomData<fn() -> T>,
 }
 
 /// Why a user thread cannot be joined: its [`Runtime`](crate::Runtime) was dropped before it ended, so it never runs
-/// again. [`JoinHandle::join`] gives this in place of what a thread has panicked with.
+/// again. [`JoinHandle::join`] returns this in place of a panic's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuntimeDropped {
@@ -35,7 +35,7 @@ impl fmt::Display for RuntimeDropped {
 impl Error for RuntimeDropped {}
 
 impl<T> JoinHandle<T> {
-    /// The one handle of a thread that returns a `T`.
+    /// The only handle of a thread that returns a `T`.
     pub(super) fn new(thread: ThreadRef) -> JoinHandle<T> {
         JoinHandle { thread, _result: PhantomData }
     }
@@ -56,26 +56,26 @@ impl<T> JoinHandle<T> {
         self.thread.is_ended()
     }
 
-    /// Waits until it has ended. A user thread that calls this blocks; its LWP continues with others.
+    /// Waits until it has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
     ///
     /// # Errors
-    /// What it panicked with, if it did; [`RuntimeDropped`] if it will never end, since its runtime was dropped.
+    /// The payload of its panic; [`RuntimeDropped`] if it will never end, because its runtime was dropped.
     #[inline]
     pub fn join(self) -> thread::Result<T> {
         let thread = self.thread;
         if !thread.is_ended() && wait_for_end(thread) == Awaited::Never {
-            // What it owns is leaked.
+            // The values that the thread owns are leaked.
             mem::forget(self);
             return Err(Box::new(RuntimeDropped { thread: thread.id() }));
         }
         mem::forget(self);
-        // SAFETY: it has ended, and this was its handle: whoever has that knows what it returns.
+        // SAFETY: it has ended, and this was its only handle, whose type parameter is the type of its result.
         unsafe { thread.take_result() }
     }
 }
 
 fn wait_for_end(thread: ThreadRef) -> Awaited {
-    // Who is carried by the same LWPs is lost together with it (rule 2 of `carried.rs`).
+    // A waiter carried by the same LWPs is lost together with it (rule 2 of `carried.rs`).
     match try_here().filter(|here| ptr::eq(here.shared(), thread.shared()) && !lwp::may_block()) {
         Some(here) => {
             let address = thread.id().0 as usize;
@@ -90,7 +90,7 @@ fn wait_for_end(thread: ThreadRef) -> Awaited {
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        // SAFETY: this is its handle, and it is given up.
+        // SAFETY: this is its only handle, and it is dropped.
         unsafe { self.thread.detach::<T>() };
     }
 }

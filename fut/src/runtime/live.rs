@@ -1,4 +1,4 @@
-//! The user threads of this process as they are now: read off their blocks, without stopping anybody.
+//! The current user threads of this process, read from their blocks without stopping them.
 
 use sigmund_model::Thread;
 
@@ -7,20 +7,20 @@ use super::{
     waits::WaitKind,
 };
 
-/// A user thread that was alive a moment ago.
+/// A user thread that existed during the call of [`live_threads`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveThread {
     /// Its number.
     pub thread: Thread,
-    /// Its name, 32 bytes of it at most; empty if it has none.
+    /// Its name, truncated to 32 bytes; empty if it has none.
     pub name: String,
-    /// What it was doing.
+    /// Its state at that moment.
     pub state: LiveState,
     /// The LWP that carries it, or carried it last.
     pub lwp: Option<u32>,
 }
 
-/// What a user thread was doing a moment ago.
+/// The state of a user thread at the moment when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveState {
     /// It was created, and waits for its first dispatch.
@@ -31,18 +31,18 @@ pub enum LiveState {
     Mounted,
     /// It is blocked.
     Blocked {
-        /// On what.
+        /// What it waits for.
         kind: WaitKind,
-        /// Where that is; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor, for
-        /// [`WaitKind::Scope`] of a team.
+        /// Address of the object; for [`WaitKind::Join`] the number of a thread, for [`WaitKind::Io`] of a descriptor,
+        /// for [`WaitKind::Scope`] of a team.
         address: usize,
         /// The user thread that held it when this one began to wait.
         holder: Option<Thread>,
     },
 }
 
-/// All user threads of this process, of all its runtimes, in the order of their numbers. Threads are born, moved and
-/// ended meanwhile: each was so at some moment during the call, but not all at the same one.
+/// All user threads of this process, of all its runtimes, ordered by number. Threads may be created, move and end
+/// meanwhile: each was in the returned state at some moment during the call, but not all at the same moment.
 pub fn live_threads() -> Vec<LiveThread> {
     let mut live: Vec<LiveThread> = slab::all().into_iter().filter_map(look_at).collect();
     live.sort_by_key(|live| live.thread);
@@ -50,7 +50,7 @@ pub fn live_threads() -> Vec<LiveThread> {
 }
 
 fn look_at(thread: ThreadRef) -> Option<LiveThread> {
-    // Blocks are used again: what was read counts only if it was the same thread's from the first to the last.
+    // Blocks are reused: the values are valid only if the thread's number is the same before and after reading them.
     for _ in 0..8 {
         let id = thread.id();
         let state = match thread.doing() {

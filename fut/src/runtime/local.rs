@@ -1,4 +1,4 @@
-//! Variables of which each user thread has its own, as `std::thread_local!` has them for threads.
+//! Variables local to a user thread, as `std::thread_local!` for threads.
 
 use std::{any::Any, collections::HashMap, error::Error, fmt, mem};
 
@@ -8,21 +8,21 @@ use super::{
     thread::ThreadRef,
 };
 
-/// The variables of one user thread, by the address of their key.
+/// The variables of one user thread, by the address of their [`UserLocal`].
 #[derive(Default)]
 pub(super) struct Locals {
     values: HashMap<usize, Local>,
-    /// The keys of those that are alive, in the order in which they were made.
+    /// The keys of those that exist, in the order of their creation.
     made: Vec<usize>,
 }
 
 enum Local {
     Alive(Box<dyn Any>),
-    /// The thread ends, and has dropped it.
+    /// The thread is ending, and has dropped it.
     Destroyed,
 }
 
-/// A variable of which each user thread has its own. Made by [`user_local!`](crate::user_local).
+/// A variable of which each user thread has its own value. Declared with [`user_local!`](crate::user_local).
 ///
 /// ```
 /// use std::cell::Cell;
@@ -50,14 +50,14 @@ impl<T: 'static> UserLocal<T> {
         UserLocal { init }
     }
 
-    /// Does something with the value of the calling user thread, which is made at the first use and dropped when
-    /// the thread ends. `act` may block: the value stays with its thread.
+    /// Calls `act` with the value of the calling user thread, which is created at the first use and dropped when the
+    /// thread ends. `act` may block: the value stays with its thread.
     ///
-    /// When a thread ends, its values are dropped, the one that was made last first. A destructor may use others, also
-    /// such as it makes by that, but none that was dropped already, as with `std::thread_local!`.
+    /// When a thread ends, its values are dropped in reverse order of creation. A destructor may use other variables,
+    /// and create their values by that, but not use those that were already dropped, as with `std::thread_local!`.
     ///
     /// # Panics
-    /// Outside of a runtime; in the destructor of the value, and in those that run after it when the thread ends.
+    /// Outside a runtime; in the destructor of the value, and in those that run after it when the thread ends.
     #[track_caller]
     pub fn with<R>(&'static self, act: impl FnOnce(&T) -> R) -> R {
         match self.of(here("fut::UserLocal::with")) {
@@ -67,35 +67,35 @@ impl<T: 'static> UserLocal<T> {
         }
     }
 
-    /// As [`with`](UserLocal::with), also where there may be no value.
+    /// As [`with`](UserLocal::with), but returns an error where that panics.
     ///
     /// # Errors
-    /// Where that panics.
+    /// In the cases in which `with` panics.
     pub fn try_with<R>(&'static self, act: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let value = self.of(try_here().ok_or(AccessError::OutsideOfRuntime)?)?;
         // SAFETY: values are boxed, and stay until the thread has ended.
         Ok(act(unsafe { &*value }))
     }
 
-    /// The value of `thread`, which is the calling one.
+    /// The value of `thread`, which is the calling thread.
     fn of(&'static self, thread: ThreadRef) -> Result<*const T, AccessError> {
         if let Some(found) = self.find(thread)? {
             return Ok(found);
         }
-        // May use other variables, or this one.
+        // The initialiser may use other variables, or this one.
         let value: Box<dyn Any> = Box::new((self.init)());
         if let Some(made_by_init) = self.find(thread)? {
             return Ok(made_by_init);
         }
-        // SAFETY: only the thread itself comes here, and the borrow ends before anything else runs.
+        // SAFETY: only the thread itself calls this, and the borrow ends before any other code runs.
         let locals = unsafe { &mut *thread.locals() }.get_or_insert_default();
         locals.made.push(self.key());
         locals.values.insert(self.key(), Local::Alive(value));
-        Ok(self.find(thread)?.expect("it was put in just now"))
+        Ok(self.find(thread)?.expect("it was inserted above"))
     }
 
     fn find(&'static self, thread: ThreadRef) -> Result<Option<*const T>, AccessError> {
-        // SAFETY: only the thread itself comes here, and the borrow ends before anything else runs.
+        // SAFETY: only the thread itself calls this, and the borrow ends before any other code runs.
         let locals = unsafe { &*thread.locals() };
         match locals.as_ref().and_then(|locals| locals.values.get(&self.key())) {
             Some(Local::Alive(value)) => Ok(value.downcast_ref::<T>().map(std::ptr::from_ref)),
@@ -113,45 +113,45 @@ impl<T: 'static> UserLocal<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// Only user threads have values.
+    /// The caller is not a user thread.
     OutsideOfRuntime,
-    /// The thread is about to end, and the value was dropped.
+    /// The thread is ending, and the value was already dropped.
     Destroyed,
 }
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AccessError::OutsideOfRuntime => "only a user thread has a value, and this is none",
-            AccessError::Destroyed => "the value was dropped, because its user thread ends",
+            AccessError::OutsideOfRuntime => "only user threads have values, and the caller is not one",
+            AccessError::Destroyed => "the value was already dropped, because its user thread is ending",
         })
     }
 }
 
 impl Error for AccessError {}
 
-/// Drops the variables of a thread that ends.
+/// Drops the variables of an ending thread.
 ///
 /// # Safety
-/// The thread itself calls this, and runs nothing of its user's any more.
+/// The thread itself calls this, after the code of its body has ended.
 pub(super) unsafe fn drop_all(thread: ThreadRef) {
-    // Destructors may make others, but not again what was dropped. So this ends.
+    // Destructors may create other values, but none that was already dropped. So the loop terminates.
     while let Some(value) = take_last(thread) {
-        // Whoever panics while it is dropped has nobody to tell: the thread's own result is known already.
+        // A panic of the destructor is discarded: the thread's result is already final.
         discard(value);
     }
-    // SAFETY: only the thread itself comes here; nothing of its user's is in it any more.
+    // SAFETY: only the thread itself calls this; the remaining entries hold no values.
     unsafe { *thread.locals() = None };
 }
 
 fn take_last(thread: ThreadRef) -> Option<Local> {
-    // SAFETY: only the thread itself comes here; the borrow ends before the value is dropped.
+    // SAFETY: only the thread itself calls this; the borrow ends before the value is dropped.
     let locals = unsafe { &mut *thread.locals() }.as_mut()?;
     let key = locals.made.pop()?;
     Some(mem::replace(locals.values.get_mut(&key)?, Local::Destroyed))
 }
 
-/// Declares variables of which each user thread has its own; see [`UserLocal`].
+/// Declares variables local to a user thread; see [`UserLocal`].
 #[macro_export]
 macro_rules! user_local {
     ($($(#[$meta:meta])* $vis:vis static $name:ident : $ty:ty = $init:expr;)*) => { $(

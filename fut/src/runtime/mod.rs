@@ -1,8 +1,8 @@
-//! A runtime of user threads on LWPs, that records every decision of its scheduler.
+//! A runtime of user threads on LWPs, which records every decision of its scheduler.
 //!
-//! User threads are cooperative: they run until they yield, block, end, or pass a safe point after their quantum. Which
-//! LWP runs which ready thread is the [`Policy`]'s; one that has begun stays on its LWP, unless the program has promised
-//! that it may move ([`RuntimeBuilder::migrating`]).
+//! User threads are cooperative: they run until they yield, block, end, or pass a safe point after their quantum. The
+//! [`Policy`] decides which LWP runs which ready thread; a thread that has begun stays on its LWP, unless the program
+//! has promised that it may move ([`RuntimeBuilder::migrating`]).
 //!
 //! ```
 //! let runtime = fut::Runtime::builder().lwps(2).build()?;

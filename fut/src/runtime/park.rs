@@ -1,4 +1,4 @@
-//! What a running user thread can do with itself: yield, block, get its id.
+//! Operations of the calling user thread on itself: yield, block, get its id.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use super::{
     waits::{WaitKind, WaitsFor},
 };
 
-/// The user thread that calls this, if it is one.
+/// The calling user thread; `None` outside a user thread.
 #[inline]
 pub(crate) fn try_here() -> Option<ThreadRef> {
     lwp::mounted()
 }
 
-/// The user thread that calls this.
+/// The calling user thread.
 ///
 /// # Panics
-/// Outside of a runtime; the message names `call`.
+/// Outside a runtime; the message names `call`.
 #[inline]
 #[track_caller]
 pub(crate) fn here(call: &'static str) -> ThreadRef {
@@ -32,17 +32,15 @@ pub(crate) fn here(call: &'static str) -> ThreadRef {
 #[cold]
 #[track_caller]
 fn outside(call: &'static str) -> ! {
-    panic!(
-        "{call} was called outside of a runtime: only a user thread can block there; see fut::Runtime::run"
-    )
+    panic!("{call} was called outside a runtime: expected a user thread as the caller; see fut::Runtime::run")
 }
 
-/// The number of the user thread that calls this; `None` outside of a runtime.
+/// The number of the calling user thread; `None` outside a runtime.
 pub fn current() -> Option<Thread> {
     try_here().map(ThreadRef::id)
 }
 
-/// Lets other ready threads run first. Outside of a runtime, yields the LWP to the kernel.
+/// Lets other ready threads run first. Outside a runtime, calls `sched_yield`.
 #[inline]
 pub fn yield_now() {
     match try_here() {
@@ -52,7 +50,7 @@ pub fn yield_now() {
 }
 
 /// A safe point: if the quantum of the calling user thread is over and others are ready, they run first. A call costs
-/// two loads and a branch, so that a loop can afford it in each of its rounds. Does nothing outside of a runtime.
+/// two loads and a branch, which is cheap enough for every iteration of a loop. Does nothing outside a runtime.
 #[inline]
 pub fn checkpoint() {
     if lwp::is_preempted() {
@@ -70,11 +68,11 @@ fn leave_at_quantum() {
 /// Blocks the calling user thread for at least this time.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside a runtime.
 #[track_caller]
 pub fn sleep(duration: Duration) {
     let thread = here("fut::sleep");
-    // Longer than the clock can say is for ever, as good as.
+    // A deadline beyond the range of the clock means for ever.
     let Some(deadline) = Instant::now().checked_add(duration) else {
         return sleep(Duration::from_secs(1 << 30));
     };
@@ -84,11 +82,11 @@ pub fn sleep(duration: Duration) {
     }
 }
 
-/// Blocks the calling user thread until it is unparked. May return without that: the caller checks its condition
-/// again. An unpark that came before makes it return at once.
+/// Blocks the calling user thread until it is unparked. May return spuriously: the caller has to check its condition
+/// again. If it was unparked before, it returns at once.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside a runtime.
 #[track_caller]
 pub(crate) fn park(on: &WaitsFor<'_>) {
     let thread = here("fut::park");
@@ -99,7 +97,7 @@ pub(crate) fn park(on: &WaitsFor<'_>) {
     thread.leave(Leave::Park);
 }
 
-/// The same, and also returns at the deadline.
+/// As [`park`], and also returns at the deadline.
 #[track_caller]
 pub(crate) fn park_until(on: &WaitsFor<'_>, deadline: Instant) {
     here("fut::park_until").park_until(on, deadline);

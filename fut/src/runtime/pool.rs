@@ -1,4 +1,4 @@
-//! A runtime: its LWPs, what they share, and the choices for it.
+//! A runtime: its LWPs, their shared state, and its options.
 
 use std::{
     fmt, io,
@@ -19,7 +19,7 @@ use super::{
     discard::discard,
     lwp::{self, Choice, LwpThread, Stealable},
     reactor::Reactor,
-    ready::{Bell, Fences, Home, Idle, SharedQueue},
+    ready::{Fences, Home, Idle, SharedQueue, Wakeup},
     stack::{StackPool, overflow},
 };
 use crate::session;
@@ -28,16 +28,16 @@ use crate::session;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Each LWP has its own ready threads, newest first, and steals from others when it has none: threads that have
-    /// not begun, in a [migrating](RuntimeBuilder::migrating) runtime any. New threads and unparked ones come before those
-    /// that have yielded.
+    /// Each LWP has its own ready threads, newest first, and steals from others when it has none: only threads that
+    /// have not begun, but any in a [migrating](RuntimeBuilder::migrating) runtime. New and unparked threads come
+    /// before those that have yielded.
     #[default]
     WorkStealing,
     /// One ready queue for all LWPs, first in, first out: the policy of the runtime that the paper traces. Threads that
-    /// have begun wait for their turn in it at their LWP, unless the runtime is
+    /// have begun keep their place in that order, but run only on their own LWP, unless the runtime is
     /// [migrating](RuntimeBuilder::migrating).
     SharedFifo,
-    /// A user thread keeps to one LWP from its birth: that of [`Builder::lwp`], or the next in turn.
+    /// A user thread is pinned to one LWP from its creation: that of [`Builder::lwp`], or the next in turn.
     Affinity,
 }
 
@@ -45,53 +45,54 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Only when nothing else is ready; once it has begun, and unless the runtime is
-    /// [migrating](RuntimeBuilder::migrating), that means: nothing on its LWP, but for a turn now and then.
+    /// Only when no other thread is ready. For a thread that has begun, unless the runtime is
+    /// [migrating](RuntimeBuilder::migrating), this means no other thread on its LWP; it also gets an occasional turn.
     Background,
-    /// In its turn.
+    /// In the order of the policy.
     #[default]
     Normal,
-    /// Ahead of all others: the reactor's LWP runs it at once when it is ready, even if all others are busy; so it may
-    /// run beside the threads of all LWPs. It begins there and stays. In a [migrating](RuntimeBuilder::migrating) runtime,
-    /// the first LWP at a safe point runs it. For short handlers of rare events: while one
-    /// runs without reaching a safe point, the reactor serves no other thread.
+    /// Ahead of all others: the reactor's LWP runs it as soon as it is ready, even if all workers are busy; so it may
+    /// run in parallel with the threads of all workers. It begins on that LWP and stays there. In a
+    /// [migrating](RuntimeBuilder::migrating) runtime, the first LWP at a safe point may also run it. For short
+    /// handlers of rare events: while one runs without reaching a safe point, the reactor serves no other thread.
     Urgent,
 }
 
-/// What the LWPs and user threads of a runtime share. Never freed: a thread elsewhere may still unpark one of ours.
+/// The shared state of a runtime's LWPs and user threads. Never freed: threads outside the runtime may still unpark one
+/// of its threads.
 pub(super) struct Shared {
     pub(super) policy: Policy,
-    /// A thread that has begun stays on its LWP.
+    /// Whether a thread that has begun stays on its LWP.
     pub(super) is_pinned: bool,
-    /// What workers may steal from each other; empty if there is one.
+    /// The queues from which workers may steal; empty if there is only one worker.
     pub(super) stealable: Box<[Stealable]>,
-    /// One for each worker.
+    /// The home of each worker.
     pub(super) homes: Box<[Home]>,
-    pub(super) desks: Box<[lwp::Desk]>,
+    pub(super) worker_status: Box<[lwp::WorkerStatus]>,
     pub(super) any: SharedQueue,
     pub(super) urgent: SharedQueue,
     pub(super) background: SharedQueue,
     pub(super) idle: Idle,
-    /// How often a worker looks for work before it sleeps.
+    /// How often a worker searches for work before it sleeps.
     pub(super) spins: u32,
     pub(super) stacks: StackPool,
     pub(super) blocking: BlockingPool,
     pub(super) reactor: Reactor,
     pub(super) has_quanta: bool,
-    /// User threads that run while their LWP may block in the kernel, or wait for such an LWP.
+    /// Number of user threads that run on LWPs for blocking calls or wait for one.
     pub(super) in_blocking: AtomicUsize,
     next_home: AtomicUsize,
     shut_down: AtomicBool,
-    /// Whether user threads can run still.
+    /// Whether user threads can still run.
     pub(super) carried: Carried,
     on_deadlock: Option<deadlock::Handler>,
     told_deadlock: AtomicBool,
 }
 
-/// What [`RuntimeBuilder::quantum`] may be. A longer one could not be added to a point in time.
+/// Limits of [`RuntimeBuilder::quantum`]. A much longer one could overflow when it is added to an `Instant`.
 const SHORTEST_QUANTUM: Duration = Duration::from_micros(100);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long all LWPs must sleep before the runtime looks for a deadlock.
+/// How long all workers must sleep before the runtime checks for a deadlock.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Shared {
@@ -99,7 +100,7 @@ impl Shared {
         self.shut_down.load(Ordering::Relaxed)
     }
 
-    /// The LWP that a new thread keeps to, if that is known before it begins; `lwp` is what it wishes.
+    /// The LWP to which a new thread is pinned, if that is known before it begins; `lwp` is the requested number.
     #[inline]
     pub(super) fn home_from_birth(
         &'static self,
@@ -116,17 +117,18 @@ impl Shared {
         Some(&self.homes[number % self.homes.len()])
     }
 
-    /// How long the last worker to go to sleep waits before it looks for a deadlock; `None` if it was reported already.
+    /// How long the last worker to go to sleep waits before it checks for a deadlock; `None` if one was already
+    /// reported.
     pub(super) fn patience(&self) -> Option<Duration> {
         (self.on_deadlock.is_some() && !self.told_deadlock.load(Ordering::Relaxed)).then_some(PATIENCE)
     }
 
-    /// All workers have slept for the time of `PATIENCE`.
+    /// Called when all workers have slept for `PATIENCE`: checks for a deadlock.
     pub(super) fn all_asleep(&'static self) {
         let Some(handler) = &self.on_deadlock else { return };
         if let Some(deadlock) = Deadlock::find(self) {
             self.told_deadlock.store(true, Ordering::Relaxed);
-            // It is the program's, and a panic of it has nobody to go to: this LWP is needed.
+            // The handler is code of the program: its panic must not end this LWP, which is still needed.
             discard(catch_unwind(AssertUnwindSafe(|| handler(&deadlock))));
         }
     }
@@ -134,20 +136,20 @@ impl Shared {
 
 /// User threads on a number of LWPs.
 ///
-/// Dropping it sends the LWPs home at their next switch. User threads that have not ended by then never run again,
-/// and what they own is leaked, as with threads of a process that ends. An LWP with such threads is leaked, too (it
-/// sleeps), since they may have borrowed from its thread-locals. Whoever [joins](crate::JoinHandle::join) one of those
-/// threads gets an error ([`RuntimeDropped`](crate::RuntimeDropped)).
+/// When it is dropped, its LWPs stop at their next switch. User threads that have not ended by then never run again,
+/// and the values that they own are leaked, as at the end of a process. An LWP with such threads is leaked, too (it
+/// sleeps), because they may have borrowed from its thread-locals. [Joining](crate::JoinHandle::join) one of those
+/// threads returns an error ([`RuntimeDropped`](crate::RuntimeDropped)).
 ///
-/// One of its own user threads may drop it, too. That thread continues until it leaves its LWP, or ends before.
+/// One of its own user threads may drop it, too. That thread continues until it next leaves its LWP.
 pub struct Runtime {
     shared: &'static Shared,
     lwps: Vec<LwpThread>,
-    /// Dropped last, when it has sent its LWPs home.
+    /// Dropped last, after its LWPs have stopped.
     _carries: Carries,
 }
 
-/// Choices for a new runtime.
+/// Options of a new runtime.
 #[derive(Clone)]
 pub struct RuntimeBuilder {
     lwps: Option<usize>,
@@ -160,7 +162,7 @@ pub struct RuntimeBuilder {
 }
 
 impl Runtime {
-    /// Choices for a new runtime: by default an LWP for each CPU, stacks of 64 KiB, work stealing, no quantum, and user
+    /// Options of a new runtime. Defaults: an LWP for each CPU, stacks of 64 KiB, work stealing, no quantum, and user
     /// threads that stay on the LWP that began them.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
@@ -170,11 +172,11 @@ impl Runtime {
             is_migrating: false,
             quantum: None,
             realtime_reactor: false,
-            on_deadlock: Some(Arc::new(deadlock::say)),
+            on_deadlock: Some(Arc::new(deadlock::print_report)),
         }
     }
 
-    /// Runs `main` as a user thread named `main`, and returns what it returns.
+    /// Runs `main` as a user thread named `main`, and returns its result.
     ///
     /// # Panics
     /// If `main` panics, or if a user thread calls this.
@@ -189,34 +191,34 @@ impl Runtime {
         }
     }
 
-    /// Creates a user thread from outside.
+    /// Creates a user thread; may be called from any thread.
     pub fn spawn<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         Builder::new().spawn_on(self.shared, body)
     }
 
-    /// Whether the reactor's LWP is of the real-time class: `false` if the builder was not asked for it.
+    /// Whether the reactor's LWP is in the real-time class: `false` if this was not requested.
     ///
     /// # Errors
-    /// Why the kernel refused, as a rule `PermissionDenied`. The runtime continues without.
+    /// The reason why the kernel refused, usually `PermissionDenied`. The runtime continues without it.
     pub fn is_reactor_realtime(&self) -> io::Result<bool> {
         self.shared.reactor.is_realtime()
     }
 }
 
 impl RuntimeBuilder {
-    /// How many LWPs carry the user threads; at least 1.
+    /// Number of LWPs that carry the user threads; at least 1.
     #[must_use]
     pub fn lwps(mut self, lwps: usize) -> RuntimeBuilder {
         self.lwps = Some(lwps.clamp(1, usize::from(u16::MAX)));
         self
     }
 
-    /// Bytes of stack for each user thread, beside its guard page; 16 KiB at least. A stack takes memory only as far as it
-    /// is used. A thread that runs off its stack touches the guard page, and the process ends with a message; but code in C
-    /// whose frames are larger than a page may skip it, unless it was compiled with `-fstack-clash-protection`.
+    /// Stack size of each user thread in bytes, without its guard page; at least 16 KiB. A stack takes memory only as
+    /// far as it is used. A stack overflow touches the guard page, and the process ends with a message; but C code with
+    /// frames larger than a page may skip it, unless it was compiled with `-fstack-clash-protection`.
     ///
-    /// Before Linux 6.13 guard pages take two memory mappings each, so that at most 28669 threads that have begun and not
-    /// ended can live at a time (`vm.max_map_count`, 65530, is the measure); the process ends where more are needed.
+    /// Before Linux 6.13, each guard page takes two memory mappings, so at most 28669 threads that have begun and not
+    /// ended can exist at a time (with the default `vm.max_map_count` of 65530); if more are needed, the process ends.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> RuntimeBuilder {
         self.stack_size = bytes.max(16 << 10);
@@ -231,11 +233,12 @@ impl RuntimeBuilder {
     }
 
     /// Lets user threads that have begun move to another LWP, at each call that blocks, yields or is a safe point: the
-    /// full M:N of the paper. All LWPs then share all work; otherwise they share what has not begun. [`Policy::Affinity`]
-    /// pins threads all the same.
+    /// full M:N of the paper. All LWPs then share all threads; otherwise they share only those that have not begun.
+    /// [`Policy::Affinity`] pins threads nevertheless.
     ///
-    /// A thread that leaves its LWP while [`std::thread::panicking`] comes back to it, since panics are counted for each
-    /// LWP. Meanwhile other user threads of that LWP see `panicking()`, too, as those of a pinned runtime do.
+    /// A thread that leaves its LWP while [`std::thread::panicking`] is true comes back to it, because panics are
+    /// counted for each LWP. Meanwhile `panicking()` is also true in other user threads of that LWP, as in a pinned
+    /// runtime.
     ///
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -248,15 +251,16 @@ impl RuntimeBuilder {
     /// ```
     ///
     /// # Safety
-    /// No code that runs in a user thread of this runtime, that of libraries included, keeps anything that belongs to a
-    /// kernel thread across a call that can switch: any call of this crate that can block, any that is a safe point
-    /// ([`checkpoint`](crate::checkpoint), those of [`sync`](crate::sync) and [`net`](crate::net)), and whatever calls
-    /// one. Such things are
-    /// - what a thread-local lends: a switch inside of [`LocalKey::with`](std::thread::LocalKey::with), a guard of a
-    ///   `RefCell` in it, a reference that was made to live longer;
+    /// No code that runs in a user thread of this runtime, including that of libraries, keeps anything that belongs to
+    /// a kernel thread across a call that can switch: any call of this crate that can block, any that is a safe point
+    /// ([`checkpoint`](crate::checkpoint), those of [`sync`](crate::sync) and [`net`](crate::net)), and any function
+    /// that calls one. Such things are
+    /// - a borrow of a thread-local: a switch inside [`LocalKey::with`](std::thread::LocalKey::with), a guard of a
+    ///   `RefCell` in it, a reference whose lifetime was extended;
     /// - values that are not `Send`, on the stack or in a [`UserLocal`](crate::UserLocal), if another one of the same
-    ///   family is reachable through a thread-local, or they rely on their kernel thread otherwise: an `Rc` of which a
-    ///   thread-local has a clone, `ThreadRng`, the guard of a `std::sync::Mutex`, the lock of `stdout` or `stderr`;
+    ///   family is reachable through a thread-local, or if they otherwise depend on their kernel thread: an `Rc` of
+    ///   which a thread-local has a clone, `ThreadRng`, the guard of a `std::sync::Mutex`, the lock of `stdout` or
+    ///   `stderr`;
     /// - the address of a thread-local that the compiler has kept: a function that uses one, directly or by inlining,
     ///   both before and after such a call.
     #[must_use]
@@ -265,42 +269,43 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The longest that a user thread runs while others are ready: it then leaves at its next safe point, that is a
-    /// call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs, at most a day.
+    /// The quantum: a user thread that has run for this time while others are ready leaves at its next safe point, that
+    /// is a call of this crate that can switch, or [`checkpoint`](crate::checkpoint). At least 100 µs, at most a day.
     #[must_use]
     pub fn quantum(mut self, quantum: Duration) -> RuntimeBuilder {
         self.quantum = Some(quantum.clamp(SHORTEST_QUANTUM, LONGEST_QUANTUM));
         self
     }
 
-    /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, of other processes too (SCHED_FIFO): for
-    /// [`Priority::Urgent`] threads that shall also run at once where more LWPs want to run than there are CPUs. This
-    /// wants CAP_SYS_NICE, or an RLIMIT_RTPRIO of 1 at least; without, the runtime does without, and
-    /// [`Runtime::is_reactor_realtime`] reports it. An urgent thread that never blocks then monopolises a CPU.
+    /// Lets the kernel run the reactor's LWP ahead of all ordinary ones, including those of other processes
+    /// (SCHED_FIFO): for [`Priority::Urgent`] threads that must run at once even if more LWPs are runnable than there
+    /// are CPUs. This requires CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least 1; otherwise the runtime runs without it,
+    /// and [`Runtime::is_reactor_realtime`] returns the error. An urgent thread that never blocks then monopolises a
+    /// CPU.
     #[must_use]
     pub fn realtime_reactor(mut self, realtime: bool) -> RuntimeBuilder {
         self.realtime_reactor = realtime;
         self
     }
 
-    /// What happens when all user threads are blocked and nothing that this runtime knows of can unpark one: `handler`
-    /// is called, once, on an LWP, and not in a user thread. By default the report is printed on standard error. A plain
-    /// thread may still unpark a user thread, so the runtime continues waiting, also when the handler panics. A handler that
-    /// waits for a user thread keeps the LWP from it.
+    /// Sets the function that is called when all user threads are blocked and nothing known to this runtime can unpark
+    /// one. It is called once, on an LWP and not in a user thread. By default the report is printed on standard error.
+    /// A plain thread may still unpark a user thread, so the runtime continues waiting, also if the handler panics. A
+    /// handler that waits for a user thread blocks the LWP.
     #[must_use]
     pub fn on_deadlock(mut self, handler: impl Fn(&Deadlock) + Send + Sync + 'static) -> RuntimeBuilder {
         self.on_deadlock = Some(Arc::new(handler));
         self
     }
 
-    /// Starts the LWPs, and the reactor. Under `sigmund record`, they are recorded from their first instruction here on. A
-    /// process that shall be recorded and cannot be runs without; [`init`](crate::init) reports it once on standard error.
+    /// Starts the LWPs and the reactor. Under `sigmund record`, they are recorded from their start. If the process
+    /// should be recorded and cannot be, it runs unrecorded; [`init`](crate::init) reports this once on standard error.
     ///
-    /// What a runtime needs of the kernel to wait for time and I/O it has from here on: a thread, and three descriptors
-    /// that are given back when it is dropped.
+    /// All kernel resources for waiting for timers and I/O are allocated here: a thread, and three descriptors, which
+    /// are closed when the runtime is dropped.
     ///
     /// # Errors
-    /// When the kernel gives no more threads, descriptors or memory for stacks.
+    /// When no more threads, descriptors or memory for stacks are available.
     pub fn build(self) -> io::Result<Runtime> {
         let _ = session::init();
         let reactor = Reactor::new(self.quantum, self.realtime_reactor)?;
@@ -312,8 +317,8 @@ impl RuntimeBuilder {
             policy: self.policy,
             is_pinned: !self.is_migrating || self.policy == Policy::Affinity,
             stealable,
-            homes: (0..lwps).map(|number| Home::new(Bell::Worker(number))).collect(),
-            desks: (0..lwps).map(|_| lwp::Desk::default()).collect(),
+            homes: (0..lwps).map(|number| Home::new(Wakeup::Worker(number))).collect(),
+            worker_status: (0..lwps).map(|_| lwp::WorkerStatus::default()).collect(),
             any: SharedQueue::default(),
             urgent: SharedQueue::default(),
             background: SharedQueue::default(),
@@ -372,7 +377,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.shared.shut_down.store(true, Ordering::Relaxed);
         self.shared.idle.wake_all();
-        // One of its own user threads may do this. Its LWP cannot wait for itself, and ends at its next switch.
+        // One of its own user threads may drop it. Its LWP cannot wait for itself, and ends at its next switch.
         self.lwps.drain(..).filter(|lwp| !lwp.is_current()).for_each(LwpThread::join);
         self.shared.blocking.shut_down();
         self.shared.reactor.shut_down();

@@ -1,17 +1,17 @@
-//! User threads that borrow from the one that creates them, as `std::thread::scope` has them for threads.
+//! User threads that borrow from their creator, as `std::thread::scope` provides for threads.
 //!
 //! Why a borrow cannot dangle:
 //!
-//! 1. All that a scoped thread may have of its borrows is its closure, which is used up when its body returns, and its
-//!    result, which is kept in a [`Packet`]. The user thread itself returns nothing.
-//! 2. The packet is shared by the thread and its handle. The thread drops its share, and then counts itself as ended. If
-//!    that was the last share, the result is gone by then. If not, the handle's owner drops the result: that is the
-//!    body of the scope, or a thread that is not counted yet, since nothing else can hold what borrows for `'scope`. A
-//!    handle that is forgotten keeps the result for ever, and it is never read.
-//! 3. [`scope`] does not return, by a panic neither, before all are counted. A runtime that is dropped leaks the
-//!    stacks of threads that have not ended; the one in `scope` is then among those.
+//! 1. A scoped thread's borrows are only in its closure, which is consumed when its body returns, and in its result,
+//!    which is kept in a [`Packet`]. The user thread itself returns nothing.
+//! 2. The packet is shared by the thread and its handle. The thread drops its share, and then counts itself as ended.
+//!    If that was the last share, the result is dropped by then. If not, the handle's owner drops the result: that is
+//!    the body of the scope, or a thread that is not counted as ended yet, since nothing else can hold a borrow for
+//!    `'scope`. A handle that is forgotten keeps the result for ever, and it is never read.
+//! 3. [`scope`] neither returns nor unwinds before all are counted as ended. A runtime that is dropped leaks the stacks
+//!    of threads that have not ended, including that of the thread in `scope`.
 //!
-//! Its threads are a team, forked and joined by the one in `scope`: traces record that.
+//! The threads of a scope are a team, forked and joined by the thread in `scope`; this is recorded in traces.
 
 use std::{
     cell::UnsafeCell,
@@ -40,40 +40,40 @@ use crate::scheduler;
 /// The number of the next team.
 static NEXT_TEAM: AtomicU64 = AtomicU64::new(1);
 
-/// Where user threads are created that end before [`scope`] returns.
+/// A scope: the user threads created in it end before [`scope`] returns.
 pub struct Scope<'scope, 'env: 'scope> {
     count: Arc<Count>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// The right to the result of a scoped user thread. Dropping it detaches the thread, which still ends before [`scope`]
-/// returns. So it does if the handle is forgotten ([`std::mem::forget`]); the result is then leaked.
+/// The handle for the result of a scoped user thread. Dropping it detaches the thread, which still ends before
+/// [`scope`] returns. The same holds if the handle is forgotten ([`std::mem::forget`]); the result is then leaked.
 pub struct ScopedJoinHandle<'scope, T> {
     thread: JoinHandle<()>,
     packet: Arc<Packet<'scope, T>>,
     count: Arc<Count>,
 }
 
-/// The threads of a scope.
+/// Counts the threads of a scope.
 struct Count {
-    /// Their number as a team.
+    /// The number of the team.
     team: u64,
     running: AtomicUsize,
-    /// Threads that have panicked and were not joined.
+    /// Number of threads that have panicked and were not joined.
     unjoined_panics: AtomicUsize,
     /// The thread that waits for them.
     owner: ThreadRef,
 }
 
-/// The place for the result of a thread.
+/// Holds the result of a thread.
 struct Packet<'scope, T> {
     result: UnsafeCell<Option<thread::Result<T>>>,
     _scope: PhantomData<&'scope ()>,
 }
 
-// SAFETY: the thread writes the result, and drops its share of the packet then; whoever joins reads it after that. So
-// it is handed from one to the other, which `T: Send` allows.
+// SAFETY: the thread writes the result, and then drops its share of the packet; the joining thread reads it after that.
+// So the result is moved from one thread to the other, which `T: Send` allows.
 unsafe impl<T: Send> Sync for Packet<'_, T> {}
 
 /// Creates a scope for user threads that borrow: `body` spawns them, and all of them have ended when this returns.
@@ -93,7 +93,7 @@ unsafe impl<T: Send> Sync for Packet<'_, T> {}
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Neither the scope nor a handle of one of its threads leaves it:
+/// Neither the scope nor a handle of one of its threads can leave it:
 ///
 /// ```compile_fail
 /// let handle = fut::scope(|s| s.spawn(|| 1));
@@ -107,7 +107,7 @@ unsafe impl<T: Send> Sync for Packet<'_, T> {}
 /// ```
 ///
 /// # Panics
-/// If `body` panics, after all threads have ended; if a thread has panicked that was not joined; outside of a runtime.
+/// If `body` panics, after all threads have ended; if a thread that was not joined has panicked; outside a runtime.
 #[track_caller]
 pub fn scope<'env, F, T>(body: F) -> T
 where
@@ -119,7 +119,7 @@ where
     let count = Arc::new(Count { team, running, unjoined_panics, owner });
     let scope = Scope { count, scope: PhantomData, env: PhantomData };
     scheduler::team_fork(team);
-    // A panic must wait for the threads, too.
+    // A panic must also wait for the threads.
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     scope.count.wait_for_all();
     scheduler::team_join(team);
@@ -156,7 +156,7 @@ impl Builder {
         T: Send + 'scope,
     {
         let count = Arc::clone(&scope.count);
-        // Relaxed: the owner, or a thread that is counted, does this; so it does not get to 0 meanwhile.
+        // Relaxed: the caller is the owner or a counted thread, so the count cannot reach 0 meanwhile.
         count.running.fetch_add(1, Ordering::Relaxed);
         let (shared, team) = (count.owner.shared(), count.team);
         let packet = Arc::new(Packet { result: UnsafeCell::new(None), _scope: PhantomData });
@@ -166,10 +166,10 @@ impl Builder {
             if result.is_err() {
                 their_count.unjoined_panics.fetch_add(1, Ordering::Relaxed);
             }
-            // SAFETY: the handle looks only when this thread has ended, or when it has the only share.
+            // SAFETY: the handle reads it only after this thread has ended, or when it has the only share.
             unsafe { *theirs.result.get() = Some(result) };
             drop(theirs);
-            // Nothing of `'scope` is left here.
+            // No borrow for `'scope` is left here.
             their_count.one_has_ended();
         });
         scheduler::team_member(team, thread.id());
@@ -195,17 +195,16 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.thread.is_finished()
     }
 
-    /// Waits until it has ended. A user thread that calls this blocks; its LWP continues with others.
+    /// Waits until it has ended. If the caller is a user thread, it blocks, and its LWP switches to others.
     ///
     /// # Errors
-    /// What it panicked with, if it did.
+    /// The payload of its panic.
     pub fn join(self) -> thread::Result<T> {
         let ScopedJoinHandle { thread, mut packet, count } = self;
-        // It catches the panics of its body, so this is never one of them.
+        // The thread catches the panics of its body, so this is never one of them.
         thread.join()?;
-        let packet = Arc::get_mut(&mut packet).expect("the thread has dropped its share before it ended");
-        let result =
-            packet.result.get_mut().take().expect("the thread has put in its result before it ended");
+        let packet = Arc::get_mut(&mut packet).expect("the thread dropped its share before it ended");
+        let result = packet.result.get_mut().take().expect("the thread stored its result before it ended");
         if result.is_err() {
             count.unjoined_panics.fetch_sub(1, Ordering::Relaxed);
         }
@@ -221,7 +220,7 @@ impl<T> Drop for Packet<'_, T> {
 
 impl Count {
     fn one_has_ended(&self) {
-        // Release: pairs with the Acquire in `wait_for_all`; what the thread did is done.
+        // Release: pairs with the Acquire in `wait_for_all`; publishes the thread's writes.
         if self.running.fetch_sub(1, Ordering::Release) == 1 {
             self.owner.unpark();
         }

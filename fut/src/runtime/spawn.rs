@@ -10,7 +10,7 @@ use super::{
     thread::{Birth, ThreadRef},
 };
 
-/// Choices for a new user thread, as `std::thread::Builder` has them for threads.
+/// Options of a new user thread, as `std::thread::Builder` for threads.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     name: Option<Cow<'static, str>>,
@@ -20,15 +20,16 @@ pub struct Builder {
 
 /// Creates a user thread in the runtime of the calling one.
 ///
-/// Any LWP may begin it; from then on it stays on that one, so it may keep what belongs to the LWP (a borrowed
-/// thread-local, an `Rc`) across calls that block or yield. It shares these with the other user threads of that LWP: a lock
-/// of `std::sync` that it holds across such a call blocks the LWP when another one wants it, for ever.
+/// Any LWP may begin it; from then on it stays on that LWP, so it may keep values that belong to the LWP (a borrowed
+/// thread-local, an `Rc`) across calls that block or yield. It shares these with the other user threads of that LWP: if
+/// it holds a lock of `std::sync` across such a call, and another user thread of the LWP takes the lock, the LWP blocks
+/// for ever.
 ///
-/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may continue on another LWP after each such call, and the
-/// program has promised to keep nothing of the kind across one.
+/// In a [migrating](crate::RuntimeBuilder::migrating) runtime it may continue on another LWP after each such call, and
+/// the program has promised not to keep such values across one.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside a runtime.
 #[inline]
 #[track_caller]
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
@@ -41,21 +42,22 @@ impl Builder {
         Builder::default()
     }
 
-    /// A name, for traces and messages.
+    /// Sets the name, for traces and messages.
     #[must_use]
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Builder {
         self.name = Some(name.into());
         self
     }
 
-    /// How soon it runs when it is ready.
+    /// Sets the priority: how soon it runs when it is ready.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Builder {
         self.priority = priority;
         self
     }
 
-    /// The number of the LWP it keeps to under [`Policy::Affinity`](super::Policy::Affinity); taken modulo the number of LWPs.
+    /// Sets the number of the LWP to which it is pinned under [`Policy::Affinity`](super::Policy::Affinity), modulo the
+    /// number of LWPs.
     #[must_use]
     pub fn lwp(mut self, lwp: usize) -> Builder {
         self.lwp = Some(lwp);
@@ -65,7 +67,7 @@ impl Builder {
     /// Creates the user thread in the runtime of the calling one.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     #[inline]
     #[track_caller]
     pub fn spawn<T: Send + 'static>(self, body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
@@ -84,7 +86,7 @@ impl Builder {
         handle
     }
 
-    /// Makes the thread, and puts it into no queue yet.
+    /// Creates the thread without queueing it.
     pub(super) fn begin<T: Send>(
         self,
         shared: &'static Shared,

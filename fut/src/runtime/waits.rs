@@ -9,9 +9,11 @@ pub use sigmund_model::WaitKind;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
-    /// Where the thing is. For `Join` the number of the thread, for `Io` that of the descriptor, for `Scope` of the team.
+    /// Address of the object. For `Join` the number of the thread, for `Io` that of the descriptor, for `Scope` of the
+    /// team.
     pub(crate) address: usize,
-    /// The word with the number of the user thread that holds it, if it can be held; 0 if it is not held.
+    /// The word with the number of the user thread that holds the object, 0 if none; `None` if the object cannot be
+    /// held.
     pub(crate) holder: Option<&'a AtomicU64>,
 }
 
@@ -23,7 +25,7 @@ pub(super) struct WaitSlot {
     timed: AtomicU8,
     address: AtomicUsize,
     holder: AtomicPtr<AtomicU64>,
-    /// What stood there when the thread began to wait.
+    /// The holder when the thread began to wait.
     held_by: AtomicU64,
 }
 
@@ -38,7 +40,7 @@ impl WaitSlot {
         }
     }
 
-    /// By the thread itself, before it blocks.
+    /// Called by the thread itself, before it blocks.
     pub(super) fn set(&self, on: &WaitsFor<'_>, timed: bool) {
         let holder = on.holder.map_or(std::ptr::null(), std::ptr::from_ref);
         self.kind.store(on.kind.number(), Ordering::Relaxed);
@@ -67,13 +69,13 @@ impl WaitSlot {
         (id != 0).then_some(Thread(id))
     }
 
-    /// The number of the thread that holds what is waited for.
+    /// The number of the thread that now holds the object.
     ///
     /// # Safety
-    /// The thread is blocked on it, and stays so during the call: what it waits for is borrowed by its stack.
+    /// The thread is blocked on it, and stays so during the call, so that its stack borrows the object.
     pub(super) unsafe fn holder(&self) -> Option<u64> {
         let holder = self.holder.load(Ordering::Relaxed);
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let id = unsafe { holder.as_ref() }?.load(Ordering::Relaxed);
         (id != 0).then_some(id)
     }

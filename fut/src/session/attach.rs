@@ -1,4 +1,4 @@
-//! Attaching an LWP to the session: it gets a ring, and keeps it until it ends.
+//! Attaches LWPs to the session: an LWP gets a ring, and keeps it until it ends.
 
 use std::{
     cell::Cell,
@@ -19,24 +19,24 @@ use crate::{
 };
 
 crate::events! {
-    /// The LWP records from now on. Its time on CPUs so far.
+    /// The LWP starts recording. Parameter: its CPU time so far.
     fn LWP_ATTACH(cpu_time_ns: u64) in crate::keys::LWP => "attached, after {cpu_time_ns} ns on CPUs";
-    /// The LWP records no more. Its time on CPUs so far.
+    /// The LWP stops recording. Parameter: its CPU time so far.
     fn LWP_DETACH(cpu_time_ns: u64) in crate::keys::LWP => "detached, after {cpu_time_ns} ns on CPUs";
 }
 
-/// What attaching came to.
+/// The result of attaching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Attached {
     /// The LWP has this ring now.
     Now(NonNull<Control>),
-    /// It has none: nothing is recorded, or there is no ring left, or it is about to end.
+    /// It has no ring: nothing is recorded, or no ring is left, or it is about to end.
     Not,
 }
 
 thread_local! {
-    /// Probes of a signal handler that comes in the middle of attaching do not attach once more.
+    /// Prevents probes in a signal handler that interrupts attaching from attaching again.
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn attach_now() {
     }
 }
 
-/// Attaches the calling LWP, which is not. May run in a signal handler that has interrupted anything: so it allocates
-/// nothing and takes no lock, only makes system calls. The record that it wanted to write is counted as lost if it cannot be.
+/// Attaches the calling LWP, which is not attached. Async-signal-safe: it allocates nothing and takes no lock, only
+/// makes system calls. If it fails, the record to be written is counted as lost.
 #[inline(never)]
 pub(crate) fn attach() -> Attached {
     CURRENT_NONE.stay_full();
@@ -62,7 +62,8 @@ pub(crate) fn attach() -> Attached {
         session.arena.count_unattached();
         return Attached::Not;
     }
-    // From here on no handler attaches. One that came since the caller looked may have: one ring for each LWP.
+    // From here on no signal handler attaches. One may have attached since the caller's check; an LWP gets only one
+    // ring.
     compiler_fence(Ordering::SeqCst);
     let control = current();
     if control != NonNull::from(&CURRENT_NONE) {
@@ -84,7 +85,7 @@ fn take_ring(session: &'static Session) -> Attached {
         return Attached::Not;
     }
     let Some((number, producer)) = session.arena.use_ring() else { return Attached::Not };
-    // SAFETY: takes no argument and cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     let overwrites = session.arena.mode() == Mode::Overwrite;
     producer.begin(overwrites, session.pid, Lwp(tid as u32), cpu_number(), Ticks(clock::ticks()));
@@ -97,7 +98,7 @@ fn take_ring(session: &'static Session) -> Attached {
     Attached::Now(control)
 }
 
-/// Takes the ring away from the calling LWP, which ends.
+/// Detaches the calling LWP, which is ending, from its ring.
 pub(super) fn detach() {
     let control = current();
     if control == NonNull::from(&CURRENT_NONE) {
@@ -106,7 +107,7 @@ pub(super) fn detach() {
     super::note_modules();
     LWP_DETACH(clock::lwp_cpu_time());
     clear_current();
-    // SAFETY: not the stand-in, so the ring of this LWP in the session's arena, which is never unmapped.
+    // SAFETY: not the stand-in, so it is the ring of this LWP in the session's arena, which is never unmapped.
     let producer = unsafe { Producer::of_lwp(control) };
     producer.end(Ticks(clock::ticks()));
 }

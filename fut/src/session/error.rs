@@ -7,17 +7,17 @@ use crate::{
     shm::ArenaError,
 };
 
-/// Why this process cannot record. It runs on without.
+/// Why this process cannot record. It continues unrecorded.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// There is no shared memory for it.
+    /// No shared memory is available.
     Arena(ArenaError),
-    /// Two events have one name.
+    /// Two different events have the same name.
     DeclaredTwice(DeclaredTwice),
     /// The library that holds the probes could be unloaded while they are recorded.
     Unloadable(io::Error),
-    /// There is no memory that a child process finds empty (`MADV_WIPEONFORK`, Linux 4.14).
+    /// No memory that is zeroed in child processes is available (`MADV_WIPEONFORK`, Linux 4.14).
     Slots(io::Error),
     /// The probes cannot be switched on.
     Switch(SwitchError),
@@ -32,7 +32,7 @@ impl fmt::Display for StartError {
                 write!(f, "the library with the probes cannot be kept loaded: {error}")
             }
             StartError::Slots(error) => {
-                write!(f, "memory that a child finds empty (MADV_WIPEONFORK): {error}")
+                write!(f, "cannot map memory that is zeroed in child processes (MADV_WIPEONFORK): {error}")
             }
             StartError::Switch(error) => error.fmt(f),
         }
@@ -59,7 +59,7 @@ impl From<SwitchError> for StartError {
     }
 }
 
-/// For callers that want an `io::Error`.
+/// For callers that return an `io::Error`.
 impl From<StartError> for io::Error {
     fn from(error: StartError) -> io::Error {
         io::Error::other(error)

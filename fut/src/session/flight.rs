@@ -8,7 +8,7 @@ use crate::{
     shm::{Geometry, Mode},
 };
 
-/// This process keeps its last events in memory, as much as its rings hold, until it ends. No thread drains them.
+/// Keeps the last events of this process in memory, as many as its rings hold, until the process ends.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -30,19 +30,20 @@ pub struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    /// The last MiB of each of 128 LWPs: 15 000 to 60 000 events each. An LWP that is gone keeps its ring until
-    /// another needs it.
+    /// The last MiB of each of 128 LWPs: 15 000 to 60 000 events each. The ring of an ended LWP keeps its events until
+    /// another LWP needs it.
     pub const GEOMETRY: Geometry = Geometry { packets: 16, rings: 128 };
 
-    /// Starts to record, in overwrite mode. Once in a process's life.
+    /// Starts to record, in overwrite mode. Possible once per process.
     ///
     /// # Errors
-    /// When this process records already, or there is no shared memory for it.
+    /// When this process already records, or no shared memory is available.
     pub fn start(geometry: Geometry) -> io::Result<FlightRecorder> {
         start_alone(geometry, Mode::Overwrite).map(|session| FlightRecorder { session })
     }
 
-    /// The one of this process, if it runs: by [`start`](FlightRecorder::start), or because `sigmund record` asked for it.
+    /// The flight recorder of this process, if it runs: started by [`start`](FlightRecorder::start) or by
+    /// `sigmund record`.
     pub fn running() -> Option<FlightRecorder> {
         let session = current().filter(|session| session.arena.mode() == Mode::Overwrite)?;
         Some(FlightRecorder { session })
@@ -52,8 +53,8 @@ impl FlightRecorder {
         self.session.pid.0 == std::process::id()
     }
 
-    /// Writes what is in the rings to a new user trace at `path`. Other threads continue recording meanwhile: what they
-    /// overwrite before it is copied is counted as overwritten, and not torn.
+    /// Writes the contents of the rings to a new user trace at `path`. Other threads continue recording meanwhile:
+    /// packets that they overwrite before they are copied are counted as overwritten.
     ///
     /// # Errors
     /// When the file exists or cannot be written; it is removed then.
@@ -63,16 +64,17 @@ impl FlightRecorder {
     }
 
     /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` whenever `signal` arrives. The handler only wakes a
-    /// thread that sleeps otherwise. It takes the place of the one before; a later call changes the folder for all signals.
+    /// sleeping thread. It replaces the previous handler of the signal; a later call changes the folder for all
+    /// signals.
     ///
     /// # Errors
-    /// When there is no such signal, or no thread.
+    /// When there is no such signal, or no thread can be created.
     pub fn snapshot_on_signal(&self, signal: i32, folder: &Path) -> io::Result<()> {
         snapshots::on_signal(*self, signal, folder)
     }
 
-    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is reported: of the first
-    /// eight panics, so that a program that lives with panics does not fill the disk.
+    /// Takes a snapshot to `snapshot-PID-NUMBER.fut` in `folder` when a thread panics, before the panic is reported;
+    /// only for the first eight panics, so that a program that survives many panics does not fill the disk.
     pub fn snapshot_on_panic(&self, folder: &Path) {
         snapshots::on_panic(*self, folder);
     }

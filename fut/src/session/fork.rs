@@ -1,9 +1,9 @@
-//! What `fork` means for a session: the child starts one of its own.
+//! Handlers for `fork`: the child starts its own session.
 //!
-//! The child inherits the mapping of its parent's arena, and the ring of the thread that forked. Both would be
-//! written by two processes. So the child drops them before it returns from `fork`, and begins anew.
+//! The child inherits the mapping of its parent's arena, and the ring of the thread that forked. Two processes would
+//! write to both. So the child drops them before it returns from `fork`, and starts a new session.
 //!
-//! A child that a raw `clone` or `_Fork` made runs no handler. Its probes find no ring (`probe::slots`), and it has no
+//! A child made by a raw `clone` or `_Fork` runs no handler. Its probes find no ring (`probe::slots`), and it has no
 //! session until it calls [`init`](super::init).
 
 use std::sync::Once;
@@ -11,7 +11,8 @@ use std::sync::Once;
 use super::Init;
 use crate::probe::{after_fork, before_fork, stop_recording};
 
-/// Has the C library call us in every child. `vfork` and `posix_spawn` do not, and need not: they run no probe.
+/// Registers the handlers with the C library. `vfork` and `posix_spawn` do not call them, and need not: their children
+/// run no probe before `exec`.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -32,8 +33,7 @@ extern "C" fn in_child() {
     after_fork();
     super::forget();
     if !matches!(super::init(), Init::Recording) {
-        // A child that cannot record runs on without: there is nobody here to tell. Should even this be refused, its
-        // probes find no session.
+        // A child that cannot record continues unrecorded. If this fails, too, its probes are on, but find no session.
         let _ = stop_recording();
     }
 }

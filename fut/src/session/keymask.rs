@@ -1,16 +1,16 @@
-//! The key mask a recording begins with, from outside of the program.
+//! The initial key mask of a recording, set from outside the program.
 //!
-//! `FUT_KEYMASK` holds it, or `FUT_KEYMASK_FILE` names a file that does. It is the union of words, with blanks,
-//! commas or line ends between them; `#` begins a comment.
+//! `FUT_KEYMASK` holds it, or `FUT_KEYMASK_FILE` names a file that does. It is the union of words, separated by blanks,
+//! commas or line ends; `#` begins a comment.
 //!
 //! ```text
 //! word := scheduler | lwp | sync | locks | functions | spans | program | c | all | default
 //!       | FUT_KEYMASK0 … FUT_KEYMASK31 | FUT_KEYMASKALL      the keys of C programs
 //!       | 0x…                                                any of the 64 bits
 //! ```
-//! `all` is everything, `default` everything but `locks`: what a recording begins with if neither variable is set.
-//! A message shows a wrong word of the variable, and of a file only the place: it may be one that its reader may not
-//! read. A set-user-ID program reads neither (`environment`).
+//! `all` is everything, `default` everything but `locks`: the initial mask if neither variable is set. An error message
+//! shows an invalid word of the variable, but of a file only the line: the file may be one that the message's reader
+//! may not read. A set-user-ID program reads neither (`environment`).
 //!
 //! `lwp` is always on: without it, LWPs cannot be assigned to runtimes. Malformed text changes nothing.
 
@@ -27,7 +27,7 @@ pub const ENV_KEYMASK: &str = "FUT_KEYMASK";
 /// The environment variable that names a file with the initial key mask.
 pub const ENV_KEYMASK_FILE: &str = "FUT_KEYMASK_FILE";
 
-/// A file with a mask is not longer than this.
+/// Maximum length of a file with a mask, in bytes.
 const MAX_LEN: u64 = 64 << 10;
 
 /// Whether the mask of the session came from the environment.
@@ -49,7 +49,7 @@ impl fmt::Display for KeymaskError {
 
 impl std::error::Error for KeymaskError {}
 
-/// The mask that the environment asks for; `None` if it does not, or if that is malformed, which is reported on stderr.
+/// The mask from the environment; `None` if there is none, or if it is malformed, which is reported on stderr.
 pub(super) fn from_environment() -> Option<u64> {
     let asked = if let Some(text) = environment::variable(ENV_KEYMASK) {
         parse(&text.to_string_lossy(), ENV_KEYMASK, |word| {
@@ -58,13 +58,13 @@ pub(super) fn from_environment() -> Option<u64> {
     } else {
         from_file(&environment::variable(ENV_KEYMASK_FILE)?.to_string_lossy())
     };
-    // The variable is a message of the user to us, and this is the only place where its answer can go.
+    // The user set the variable, and stderr is the only way to report the error.
     let mask = asked.map_err(|error| warn(format_args!("{error}; the key mask stays as it is"))).ok();
     GIVEN.store(mask.is_some(), Ordering::Relaxed);
     mask
 }
 
-/// Whether the session began with a mask from the environment, which the program should not change then.
+/// Whether the session began with a mask from the environment; the program should not change it then.
 #[doc(hidden)]
 pub fn keymask_is_given() -> bool {
     GIVEN.load(Ordering::Relaxed)
@@ -85,13 +85,13 @@ fn from_file(path: &str) -> Result<u64, KeymaskError> {
     parse_keymask(&String::from_utf8_lossy(&text), path)
 }
 
-/// The key mask that a text asks for; `place` is the file or the variable it comes from.
+/// Parses a key mask; `place` is the file or the variable, for error messages.
 ///
 /// # Errors
-/// At the first word that is none of those described at the head of this module, with its line; or if there is none. The
-/// word itself is not in the message: the text may come from a file that its reader may not read.
+/// For the first word that is not a key, with its line; or if there are no words. The word itself is not in the
+/// message: the text may come from a file that the message's reader may not read.
 pub fn parse_keymask(text: &str, place: &str) -> Result<u64, KeymaskError> {
-    parse(text, place, |word| format!("a word of {} characters that is none", word.chars().count()))
+    parse(text, place, |word| format!("an unknown word of {} characters", word.chars().count()))
 }
 
 fn parse(text: &str, place: &str, describe: impl Fn(&str) -> String) -> Result<u64, KeymaskError> {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mask_is_refused_with_its_line() {
+    fn an_invalid_mask_is_refused_with_its_line() {
         let wrong = |text: &str| parse_keymask(text, "keys.txt").unwrap_err().to_string();
         assert!(wrong("scheduler\nshceduler").starts_with("keys.txt:2: expected a key ("));
         for text in
@@ -163,7 +163,7 @@ mod tests {
             let message = wrong(text);
             assert!(
                 message.starts_with("keys.txt:1: ")
-                    && message.ends_with(&format!("of {} characters that is none", text.len())),
+                    && message.ends_with(&format!("an unknown word of {} characters", text.len())),
                 "{message}"
             );
         }

@@ -1,5 +1,5 @@
-//! What a program declares after its session has started, or before: declarations that are not Rust's, and
-//! libraries that were loaded later. Each becomes one more packet of metadata.
+//! Late metadata: declarations of programs in other languages, before or after the start of the session, and libraries
+//! that were loaded later. Each becomes another metadata packet.
 
 use std::{
     fmt,
@@ -17,25 +17,25 @@ use crate::{
     trace::{Declaration, MAX_C_CODE, PacketHead, PacketKind, encode_declarations, encode_modules},
 };
 
-/// The declarations passed to [`declare`]. Whoever holds the lock may push metadata.
+/// The declarations passed to [`declare`]. Its lock is required for pushing metadata.
 static DECLARED_LATE: Mutex<Vec<Declaration>> = Mutex::new(Vec::new());
 
 /// Why an event cannot be declared.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeclareError {
-    /// Its code is not one that a program may choose.
+    /// Its code is out of bounds.
     Code(u32),
-    /// It is declared already, with another name, key or other fields.
+    /// Its code is already declared, with another name, key or other fields.
     Contradicts {
-        /// The declaration that came first.
+        /// The earlier declaration.
         first: Box<Declaration>,
-        /// The one that is refused.
+        /// The refused declaration.
         second: Box<Declaration>,
     },
     /// The trace has no room for more declarations.
     NoRoom,
-    /// Another thread has been declaring for a second.
+    /// The lock was held by another thread for a second.
     Busy,
 }
 
@@ -50,19 +50,21 @@ impl fmt::Display for DeclareError {
                 write!(f, ", as declared at {}:{}, found {}", first.file, first.line, shape(second))
             }
             DeclareError::NoRoom => f.write_str("the trace has no room for more declarations"),
-            DeclareError::Busy => f.write_str("another thread has been declaring events for a second"),
+            DeclareError::Busy => {
+                f.write_str("another thread has held the lock of the declarations for a second")
+            }
         }
     }
 }
 
 impl std::error::Error for DeclareError {}
 
-/// Declares an event whose code the program chose itself, from 1 to [`MAX_C_CODE`]. For bindings to other languages;
-/// in Rust, [`events!`](crate::events) does it. Before the session starts it is remembered; the same once more is
-/// no error.
+/// Declares an event whose code is chosen by the program, from 1 to [`MAX_C_CODE`]. For bindings to other languages; in
+/// Rust, use [`events!`](crate::events). Before the session starts, the declaration is stored. Repeating an equal
+/// declaration is not an error.
 ///
 /// # Errors
-/// When the code is out of bounds, is declared already as something else, or the trace has no room.
+/// When the code is out of bounds or has another declaration, or the trace has no room.
 pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     let code = declaration.event.code.unwrap_or(0);
     if code == 0 || code > MAX_C_CODE {
@@ -87,8 +89,8 @@ pub fn declare(declaration: Declaration) -> Result<(), DeclareError> {
     Ok(())
 }
 
-/// Records the libraries that were loaded since the last call. Not for signal handlers. A normal end of the
-/// program does this by itself; call it after `dlopen` if the program may be killed.
+/// Records the libraries that were loaded since the last call. Not for signal handlers. Called automatically at a
+/// normal end of the program; call it after `dlopen` if the program may be killed.
 pub fn note_modules() {
     let Some(session) = current() else { return };
     if modules::have_changed()
@@ -99,13 +101,13 @@ pub fn note_modules() {
     }
 }
 
-/// What was declared so far: before the session, for its metadata. None, if somebody is just declaring, or the parent of
-/// this process was forked in the middle of that.
+/// The declarations so far, for the session's metadata. Empty if another thread holds the lock, or held it in the
+/// parent when this process was forked.
 pub(crate) fn declared_late() -> Vec<Declaration> {
     DECLARED_LATE.try_lock().map(|declared| declared.clone()).unwrap_or_default()
 }
 
-/// Not for ever: the child of a `fork` may inherit the lock of a thread that it does not have.
+/// Waits with a time limit: a forked child may inherit the lock of a thread that does not exist in it.
 fn lock() -> Option<MutexGuard<'static, Vec<Declaration>>> {
     (0..1000).find_map(|_| match DECLARED_LATE.try_lock() {
         Ok(guard) => Some(guard),

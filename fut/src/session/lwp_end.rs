@@ -1,9 +1,9 @@
 //! Detects that an LWP ends, so that its ring can be reused.
 //!
-//! A thread-local with a destructor would do, but its first use allocates, and the first probe of an LWP may stand in a
-//! signal handler that has interrupted the allocator: it would wait for its own lock. So the session makes a key of
-//! POSIX's thread-specific data when it starts, and attaching only stores into it. glibc does that without memory for
-//! the first 32 keys of a process (`pthread_setspecific`, nptl); most programs have few.
+//! A thread-local with a destructor would suffice, but its first use allocates, and the first probe of an LWP may be in
+//! a signal handler that has interrupted the allocator: it would wait for its own lock. So the session creates a key of
+//! POSIX thread-specific data when it starts, and attaching only stores a value. glibc allocates no memory for that
+//! with the first 32 keys of a process (`pthread_setspecific`, nptl); most programs have few.
 
 use std::{
     cell::Cell,
@@ -19,16 +19,16 @@ const NO_KEY: u32 = u32::MAX;
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
 thread_local! {
-    /// The LWP is about to end: what attaches now would never be detached.
+    /// The LWP is ending: it must not attach again, because it would never be detached.
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the key; when the session starts. `false` if the process has as many as it may have (1024).
+/// Creates the key; called when the session starts. `false` if the process has the maximum number of keys (1024).
 pub(super) fn prepare() -> bool {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let mut key = 0;
-        // SAFETY: `key` is a valid place, and the destructor a function that is never unloaded.
+        // SAFETY: `key` is valid for writing, and the destructor is never unloaded.
         if unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) } == 0 {
             KEY.store(key, Ordering::Relaxed);
             // The main thread's data is not destroyed when it returns from `main`.
@@ -39,15 +39,15 @@ pub(super) fn prepare() -> bool {
     KEY.load(Ordering::Relaxed) != NO_KEY
 }
 
-/// Has the calling LWP detached when it ends; `false` if it cannot be. Allocates nothing, takes no lock.
+/// Makes the calling LWP detach when it ends; `false` on failure. Allocates nothing, takes no lock.
 pub(super) fn watch() -> bool {
     let key = KEY.load(Ordering::Relaxed);
     if key == NO_KEY || ENDS.get() {
         return false;
     }
-    // Anything but null has the destructor called.
+    // Any value but null makes the destructor run.
     let value = ptr::from_ref(&KEY).cast::<c_void>();
-    // SAFETY: the key was made by `prepare`.
+    // SAFETY: the key was created by `prepare`.
     unsafe { libc::pthread_setspecific(key, value) == 0 }
 }
 

@@ -1,8 +1,8 @@
-//! A session: this process records, into an arena, until it ends.
+//! A session: the process records to an arena until it ends.
 //!
-//! `sigmund record` names a directory in the environment, and [`init`] asks there for the arena. Without a recorder,
-//! a `Recording` (feature `drain`) does both in one process, and a `FlightRecorder` keeps the last events in memory until
-//! a snapshot is taken. Threads attach themselves at their first probe.
+//! `sigmund record` names a directory in the environment, and [`init`] requests the arena there. Without a recorder, a
+//! `Recording` (feature `drain`) records and drains in one process, and a `FlightRecorder` keeps the last events in
+//! memory until a snapshot is taken. Threads attach themselves at their first probe.
 
 mod attach;
 mod before;
@@ -60,13 +60,14 @@ use crate::{
     },
 };
 
-/// The directory in which `sigmund record` listens, and hands arenas to the processes it records. Without a listener, a
-/// process makes its arena there itself, as a file, and whoever drains it trusts the process.
+/// Environment variable: the directory in which `sigmund record` listens, and hands arenas to the processes that it
+/// records. Without a listener, a process creates its arena there itself, as a file; a drain of it has to trust the
+/// process.
 pub const ENV_ARENA_DIR: &str = "FUT_ARENA_DIR";
-/// Packets of 64 KiB for each LWP, if not 64; a power of two. A recorder that listens decides itself.
+/// Environment variable: packets of 64 KiB for each LWP, a power of two; 64 by default. Ignored if a recorder listens.
 pub const ENV_PACKETS: &str = "FUT_PACKETS";
 
-/// What a full buffer does: `overwrite`, or by default `discard`. A recorder that listens decides itself.
+/// Environment variable: the mode of full buffers, `overwrite` or `discard` (default). Ignored if a recorder listens.
 pub const ENV_MODE: &str = "FUT_MODE";
 
 /// The session of this process. A session is never freed: probes of threads that are exiting may still use it.
@@ -81,23 +82,24 @@ pub(crate) struct Session {
     pub(crate) has_recorder: bool,
 }
 
-/// What became of [`init`].
+/// The result of [`init`].
 #[derive(Debug)]
 #[must_use]
 pub enum Init {
     /// Events are recorded from now on.
     Recording,
-    /// They were already.
+    /// Events were already recorded.
     AlreadyRecording,
-    /// Nobody records this process.
+    /// This process is not to be recorded.
     NotAsked,
-    /// A recorder asked for events, and the process cannot record. It runs unrecorded; stderr has the reason, once.
+    /// This process is to be recorded, but cannot record. It continues unrecorded; the reason is printed once on
+    /// stderr.
     Failed(StartError),
 }
 
-/// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A
-/// [`Runtime`](crate::Runtime) does this itself. Costs nothing when called again. Of threads that call it at once, one
-/// starts, and the others wait for it.
+/// Starts recording if this process runs under `sigmund record`; does nothing otherwise. A [`Runtime`](crate::Runtime)
+/// does this itself. Repeated calls are cheap. If several threads call it at the same time, one starts the session, and
+/// the others wait for it.
 pub fn init() -> Init {
     if is_on() {
         return Init::AlreadyRecording;
@@ -111,24 +113,24 @@ pub fn init() -> Init {
     match start(Path::new(&dir)) {
         Ok(()) => Init::Recording,
         Err(error) => {
-            unrecorded::say_once(&error);
+            unrecorded::report_once(&error);
             Init::Failed(error)
         }
     }
 }
 
-/// What recording costs this process, measured when it began to; `None` when it has never recorded.
+/// The costs of recording in this process, measured at its start; `None` if it has never recorded.
 pub fn costs() -> Option<ProbeCosts> {
     current().map(|session| session.costs)
 }
 
-/// Whether this process has begun to record. It stays true when the recording has ended.
+/// Whether this process has begun to record. Stays true after the recording has ended.
 fn is_on() -> bool {
     current().is_some()
 }
 
-/// The session of this process: not that of the one which made it by a raw `clone` or `_Fork`, whose arena is not ours to
-/// write to.
+/// The session of this process. `None` in a child made by a raw `clone` or `_Fork`, which must not write to its
+/// parent's arena.
 fn current() -> Option<&'static Session> {
     // Acquire: pairs with the Release in `install`.
     let session = SESSION.load(Ordering::Acquire);
@@ -141,7 +143,7 @@ fn start(dir: &Path) -> Result<(), StartError> {
     let session = Session::begin(pid, true, |describe| own_arena::arena_in(dir, pid, describe))?;
     let file = session.arena.path().to_path_buf();
     install(session).inspect_err(|_| {
-        // Nothing will ever be in it. Should it stay, whoever drains it finds an arena without a ring.
+        // It will stay empty. If removing it fails, a drain finds an arena without used rings.
         if file.extension().is_some_and(|extension| extension == "arena") {
             let _ = std::fs::remove_file(&file);
         }
@@ -149,7 +151,7 @@ fn start(dir: &Path) -> Result<(), StartError> {
 }
 
 impl Session {
-    /// Gets the arena from `make`, which has it described before anybody may look into it.
+    /// Gets the arena from `make`, which describes it with the given function before a recorder reads it.
     fn begin(
         pid: Pid,
         has_recorder: bool,
@@ -189,8 +191,7 @@ fn install(session: Session) -> Result<(), StartError> {
     Ok(())
 }
 
-/// In a child that was made by a raw `clone` or `_Fork`, before it begins a session of its own: does what the handler of
-/// `fork` would have done.
+/// In a child made by a raw `clone` or `_Fork`, before it starts its own session: does the work of the `fork` handler.
 fn leave_parent() {
     // Acquire: pairs with the Release in `install`; the slots were marked before.
     if !SESSION.load(Ordering::Acquire).is_null() && !slots_are_of_this_process() {
@@ -198,7 +199,7 @@ fn leave_parent() {
     }
 }
 
-/// Forgets the session of the parent, in a child that `fork` made. Its probes are as they were in the parent.
+/// In a forked child: forgets the session of the parent. The state of the probes is unchanged.
 fn forget() {
     unrecorded::is_child_of(SESSION.swap(ptr::null_mut(), Ordering::AcqRel));
     crate::probe::clear_current();

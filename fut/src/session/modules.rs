@@ -1,9 +1,9 @@
-//! Where the code of this process lies: its executable segments, as the dynamic linker knows them.
+//! Addresses of the code of this process: its executable segments, as listed by the dynamic linker.
 //!
-//! They are written to the trace when the session starts. Libraries that are loaded later are found by the linker's
-//! own count of loads, which is looked at whenever an LWP stops recording (so at a normal end of the program, too)
-//! and when a C program's recording ends. A program that is killed before that leaves them out; addresses in them
-//! stay numbers. It is not done on the probe's path: it takes the linker's lock.
+//! They are written to the trace when the session starts. Libraries that are loaded later are detected by the linker's
+//! count of loads, which is checked whenever an LWP stops recording (so also at a normal end of the program) and when a
+//! C program's recording ends. If a program is killed before that, they are missing from the trace; addresses in them
+//! stay numbers. Probes do not do this, because it takes the linker's lock.
 
 use std::{
     ffi::{CStr, OsStr, c_int, c_void},
@@ -21,15 +21,15 @@ use crate::trace::Module;
 /// Type of the note that holds the build id (`NT_GNU_BUILD_ID`, elf.h); its owner is `GNU`.
 const BUILD_ID: u32 = 3;
 
-/// Objects that the dynamic linker had loaded, ever, when the modules were gathered last.
+/// The dynamic linker's count of loaded objects when the modules were last listed.
 static LOADS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether something was loaded since the modules were gathered last.
+/// Whether an object was loaded since the modules were last listed.
 pub(super) fn have_changed() -> bool {
     loads() != LOADS.load(Ordering::Relaxed)
 }
 
-/// Whether an address lies in the program itself, which is never unloaded.
+/// Whether an address is in the program itself, which is never unloaded.
 pub(super) fn is_of_program(address: u64) -> bool {
     let mut is_of_program = false;
     // The program is the first in the linker's list.
@@ -85,21 +85,21 @@ fn loads() -> u64 {
     loads
 }
 
-/// Calls `visit` for each loaded object, until it says `false`.
+/// Calls `visit` for each loaded object, until it returns `false`.
 fn for_each_object<F: FnMut(&libc::dl_phdr_info) -> bool>(mut visit: F) {
     unsafe extern "C" fn call<F: FnMut(&libc::dl_phdr_info) -> bool>(
         object: *mut libc::dl_phdr_info,
         _: usize,
         visit: *mut c_void,
     ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` hands on the pointer it was given below, to an `F` that lives.
+        // SAFETY: `dl_iterate_phdr` passes on the pointer given below, to an `F` that is valid during the call.
         let visit = unsafe { &mut *visit.cast::<F>() };
-        // SAFETY: `dl_iterate_phdr` gives a valid object for the time of the call.
+        // SAFETY: `dl_iterate_phdr` passes an object that is valid during the call.
         let object = unsafe { &*object };
         c_int::from(!visit(object))
     }
     let visit = (&raw mut visit).cast::<c_void>();
-    // SAFETY: the callback has the right signature, and does not keep what it is given.
+    // SAFETY: the callback has the right signature, and does not keep its arguments.
     unsafe { libc::dl_iterate_phdr(Some(call::<F>), visit) };
 }
 
@@ -107,12 +107,12 @@ fn headers_of(object: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     if object.dlpi_phdr.is_null() {
         return &[];
     }
-    // SAFETY: the dynamic linker keeps so many program headers there while the object is loaded, and holds its lock
-    // while it calls us.
+    // SAFETY: the dynamic linker keeps `dlpi_phnum` program headers there while the object is loaded, and holds its
+    // lock during this callback.
     unsafe { slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) }
 }
 
-/// Its file: the program itself has no name in the linker's list, and others may have one that is relative.
+/// The path of its file. The program itself has no name in the linker's list, and other names may be relative.
 fn path_of(object: &libc::dl_phdr_info) -> String {
     let name = if object.dlpi_name.is_null() {
         c""
@@ -135,12 +135,12 @@ fn build_id_in(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Option
         return None;
     }
     let start = object.dlpi_addr.wrapping_add(header.p_vaddr);
-    // It should (ELF gABI). A packer or a linker's script may have made one that is only in the file.
+    // Notes should be loaded (ELF gABI), but a packer or a linker script may have left them only in the file.
     if !is_loaded(object, start, header.p_memsz) {
         return None;
     }
     let start = start as usize;
-    // SAFETY: inside a loaded segment that is readable, and notes are not written to after loading.
+    // SAFETY: inside a loaded, readable segment; notes are not modified after loading.
     let notes = unsafe {
         slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(start), header.p_memsz as usize)
     };
@@ -170,9 +170,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_test_lies_in_its_own_file() {
+    fn this_test_is_in_its_own_file() {
         let modules = gather(Pid(1));
-        let here = this_test_lies_in_its_own_file as fn() as usize as u64;
+        let here = this_test_is_in_its_own_file as fn() as usize as u64;
         let module = modules.iter().find(|m| (m.start..m.end).contains(&here)).unwrap();
         assert_eq!(Path::new(&module.path), std::env::current_exe().unwrap());
         assert!(!have_changed());
@@ -187,10 +187,10 @@ mod tests {
             false
         });
         let note = headers.iter_mut().find(|h| h.p_type == libc::PT_NOTE).expect("of the compiler");
-        // Where nothing is mapped.
+        // An unmapped address.
         note.p_vaddr = 0_u64.wrapping_sub(base).wrapping_add(4096);
         let note = *note;
-        // SAFETY: plain data, of which zeros are valid.
+        // SAFETY: plain data, for which zeros are valid.
         let mut object: libc::dl_phdr_info = unsafe { std::mem::zeroed() };
         (object.dlpi_addr, object.dlpi_phdr) = (base, headers.as_ptr());
         object.dlpi_phnum = headers.len() as u16;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_id_is_found_behind_another_note() {
+    fn a_build_id_is_found_after_another_note() {
         let note = |kind: u32, content: &[u8]| {
             let head = [4, content.len() as u32, kind].into_iter().flat_map(u32::to_ne_bytes);
             head.chain(*b"GNU\0").chain(content.iter().copied()).collect::<Vec<u8>>()

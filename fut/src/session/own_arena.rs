@@ -10,12 +10,12 @@ use crate::{
     shm::{Arena, ArenaError, Geometry, Mode},
 };
 
-/// The arena, described by `describe` before a recorder looks at it. `folder` is what [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR)
-/// names: if a recorder listens there, it provides the memory and its size.
+/// The arena, described by `describe` before a recorder reads it. `folder` is the value of
+/// [`ENV_ARENA_DIR`](super::ENV_ARENA_DIR): if a recorder listens there, it provides the memory and its size.
 pub(super) fn arena_in(folder: &Path, pid: Pid, describe: impl FnOnce(&Arena)) -> Result<Arena, ArenaError> {
     let socket = folder.join(handover::SOCKET);
     match handover::ask(&socket) {
-        // Nobody listens, but the folder is there: a file, for whoever named the folder.
+        // No recorder listens, but the folder exists: create a file in it.
         Err(ArenaError::Unreachable { error, .. })
             if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => {}
         Err(error) => return Err(error),
@@ -44,9 +44,9 @@ fn mode(folder: &Path) -> Result<Mode, ArenaError> {
     }
 }
 
-/// The file appears under its name when it is whole, so that whoever drains it never sees half of one. A process that became
-/// another program by `exec` has had that name before; if the first one was not opened yet, it keeps it, and this one
-/// gets a number.
+/// The file gets its name when it is complete, so that a drain never sees a partial one. A process that became another
+/// program by `exec` has used that name before; if that file was not opened yet, it keeps its name, and the new one
+/// gets a number appended.
 fn arena_file(
     folder: &Path,
     geometry: Geometry,
@@ -54,7 +54,7 @@ fn arena_file(
     pid: Pid,
     describe: impl FnOnce(&Arena),
 ) -> Result<Arena, ArenaError> {
-    // A name that no other process has, not even one with the same number in another namespace.
+    // A name that no other process uses, not even one with the same number in another namespace.
     let unfinished = folder.join(format!("{pid}-{:x}.new", clock::ticks()));
     let mut arena = Arena::create(&unfinished, geometry, mode, pid)?;
     describe(&arena);

@@ -21,33 +21,33 @@ use crate::{
     shm::{Arena, Geometry, Mode},
 };
 
-/// How long the drain sleeps when it found nothing: a ring of 4 MiB lasts four times as long.
+/// How long the drain sleeps when it found nothing: a ring of 4 MiB takes four times as long to fill.
 const NAP: Duration = Duration::from_millis(1);
 
-/// This process records into a file, until [`finish`](Recording::finish). One in a process's life.
+/// Records this process to a file, until [`finish`](Recording::finish). Possible once per process.
 #[derive(Debug)]
 pub struct Recording {
-    /// The process that began it: a child that `fork` made has a copy, without the thread that drains.
+    /// The process that began it: a forked child has a copy of this value, but not the drain's thread.
     pid: u32,
     stop: Arc<AtomicBool>,
     drain: Option<thread::JoinHandle<(DrainSummary, io::Result<()>)>>,
 }
 
-/// What a recording came to.
+/// The totals of a recording.
 pub type RecordingSummary = DrainSummary;
 
 impl Recording {
-    /// Starts to record into a new file at `path`.
+    /// Starts to record to a new file at `path`.
     ///
     /// # Errors
-    /// When this process records already, when the file exists or cannot be made, or shared memory cannot.
+    /// When this process already records, the file exists, or the file or shared memory cannot be created.
     pub fn start(path: &Path, geometry: Geometry) -> io::Result<Recording> {
         if is_on() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process already records"));
         }
         let file = File::create_new(path)?;
         let session = start_alone(geometry, Mode::Discard).inspect_err(|_| {
-            // Nothing will ever be in it.
+            // It would stay empty.
             let _ = std::fs::remove_file(path);
         })?;
         let mut drain = Drain::to_file(&session.arena, file, path)?;
@@ -61,7 +61,7 @@ impl Recording {
                 match drain.poll() {
                     Ok(0) => thread::sleep(NAP),
                     Ok(_) => {}
-                    // From here on it only counts.
+                    // From here on, the drain only counts records.
                     Err(error) => failed = Some(error),
                 }
             }
@@ -72,7 +72,7 @@ impl Recording {
         Ok(Recording { pid: std::process::id(), stop, drain: Some(drain) })
     }
 
-    /// Stops recording and completes the file. Events that other threads are just recording may miss it.
+    /// Stops recording and completes the file. Events that other threads record at this moment may be missing.
     ///
     /// # Errors
     /// When the file could not be written.
@@ -81,14 +81,14 @@ impl Recording {
         written.map(|()| summary)
     }
 
-    /// As [`finish`](Recording::finish), and what was recorded is known also if the file could not be written to its end:
-    /// it then holds what was written before, and `unwritten` counts the rest.
+    /// As [`finish`](Recording::finish), but also returns the totals if the file could not be written completely: it
+    /// then holds the data written before, and `unwritten` counts the other records.
     ///
-    /// In a child that `fork` made, this is an error at once: the recording is its parent's, and continues.
+    /// In a forked child, this returns an error at once: the recording belongs to its parent, and continues.
     pub fn close(mut self) -> (RecordingSummary, io::Result<()>) {
         if self.pid != std::process::id() {
             std::mem::forget(self.drain.take());
-            let why = format!("the recording is that of process {}, which forked this one", self.pid);
+            let why = format!("the recording belongs to process {}, which forked this one", self.pid);
             return (RecordingSummary::default(), Err(io::Error::other(why)));
         }
         let switched_off = stop_recording();
@@ -101,11 +101,11 @@ impl Recording {
     }
 }
 
-/// Begins a session of this process for itself, with a private arena.
+/// Starts a session without a recorder, with a private arena.
 pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static Session> {
     let _starting = Starting::take();
     if is_on() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process records already"));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this process already records"));
     }
     super::leave_parent();
     let pid = Pid(std::process::id());
@@ -117,14 +117,14 @@ pub(super) fn start_alone(geometry: Geometry, mode: Mode) -> io::Result<&'static
     current().ok_or_else(|| io::Error::other("the session was not installed"))
 }
 
-/// A file that grows beyond RLIMIT_FSIZE is an error for the drain, and must not kill the program.
+/// A file that exceeds RLIMIT_FSIZE must be an error of the drain, and not kill the program.
 fn block_file_size_signal() {
-    // SAFETY: a signal set is plain bits; it is filled in next.
+    // SAFETY: a signal set is plain bits, which the next call fills in.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is ours.
+    // SAFETY: `set` is valid for writing.
     unsafe { libc::sigemptyset(&raw mut set) };
     // SAFETY: `set` is initialised, and the signal exists.
     unsafe { libc::sigaddset(&raw mut set, libc::SIGXFSZ) };
-    // SAFETY: `set` is initialised; the old mask is not asked for.
+    // SAFETY: `set` is initialised; the old mask is not requested.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }

@@ -1,6 +1,7 @@
-//! Snapshots without a call in the code: on a signal, on a panic.
+//! Snapshots without an explicit call: on a signal, on a panic.
 //!
-//! A signal handler may not open files, allocate or lock. So ours writes a word to an eventfd, on which a thread sleeps.
+//! A signal handler may not open files, allocate or lock. So this one writes a word to an eventfd, on which a thread
+//! waits.
 
 use std::{
     fs::File,
@@ -19,16 +20,16 @@ use std::{
 use super::FlightRecorder;
 use crate::warning::warn;
 
-/// Snapshots that panics may cause.
+/// Maximum number of snapshots on panics.
 const PANICS: u32 = 8;
 
-/// The eventfd on which the thread sleeps; -1 is none.
+/// The eventfd on which the thread waits; -1 for none.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
-/// Where snapshots on signals go.
+/// The folder for snapshots on signals.
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
-/// In a child that `fork` made: the thread is the parent's, and so is the eventfd.
+/// In a forked child: the thread and the eventfd belong to the parent.
 pub(super) fn forget() {
     WAKE.store(-1, Ordering::Relaxed);
 }
@@ -40,11 +41,11 @@ pub(super) fn on_signal(recorder: FlightRecorder, signal: i32, folder: &Path) ->
         start_thread(recorder)?;
     }
     drop(place);
-    // SAFETY: plain data, of which zeros are valid.
+    // SAFETY: plain data, for which zeros are valid.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = wake as extern "C" fn(libc::c_int) as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler does what is allowed in one, and is never unloaded; the old action is not asked for.
+    // SAFETY: the handler is async-signal-safe and never unloaded; the old action is not requested.
     let done = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -55,11 +56,11 @@ fn start_thread(recorder: FlightRecorder) -> io::Result<()> {
     if fd == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just made, and nothing else's.
+    // SAFETY: the descriptor was just made, and has no other owner.
     let mut wakes = unsafe { File::from_raw_fd(fd) };
     let fd = wakes.as_raw_fd();
     let body = move || {
-        // It ends with the process.
+        // The thread ends with the process.
         while wakes.read_exact(&mut [0; 8]).is_ok() {
             let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(folder) = folder {
@@ -73,19 +74,19 @@ fn start_thread(recorder: FlightRecorder) -> io::Result<()> {
 }
 
 extern "C" fn wake(_: libc::c_int) {
-    // The thread is that of another process, which made this one by a raw `clone`.
+    // In a child made by a raw `clone`, the thread belongs to the parent.
     if !crate::probe::slots_are_of_this_process() {
         return;
     }
     let fd = WAKE.load(Ordering::Relaxed);
-    // SAFETY: gives the address of this thread's `errno`.
+    // SAFETY: returns the address of this thread's `errno`.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: valid for as long as the thread lives.
+    // SAFETY: valid as long as the thread exists.
     let before = unsafe { errno.read() };
     let one = 1_u64.to_ne_bytes();
-    // SAFETY: `one` is eight bytes; `write` may be called in a signal handler. A bad descriptor is an error, no more.
+    // SAFETY: `one` is eight bytes; `write` is async-signal-safe. An invalid descriptor is only an error.
     unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
-    // SAFETY: as above. The interrupted code must not see the error of ours.
+    // SAFETY: as above. The interrupted code must not see this handler's `errno`.
     unsafe { errno.write(before) };
 }
 
@@ -101,9 +102,9 @@ pub(super) fn on_panic(recorder: FlightRecorder, folder: &Path) {
     }));
 }
 
-/// A failed snapshot is reported on standard error: it has no caller to return an error to.
+/// Takes a snapshot. There is no caller for an error, so a failure is reported on standard error.
 fn take(recorder: FlightRecorder, folder: &Path) {
-    // A child that `fork` made still has the parent's hook, and its rings.
+    // A forked child has inherited the parent's hook and rings.
     if !recorder.is_of_this_process() {
         return;
     }

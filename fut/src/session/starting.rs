@@ -1,4 +1,4 @@
-//! Starting a session: one thread of a process at a time, so that a process has one arena.
+//! Serialises the start of sessions, so that a process has only one arena.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -6,27 +6,28 @@ use std::{
     time::Duration,
 };
 
-/// The process in which a thread is starting a session; 0 is none. A child that was made behind the C library's back has its
-/// parent's number here if another thread of the parent was starting one then: that thread is not in the child.
+/// Number of the process in which a thread is starting a session; 0 for none. In a child made by a raw `clone` it is
+/// the parent's number if another thread of the parent was starting one: that thread does not exist in the child.
 static STARTING: AtomicU32 = AtomicU32::new(0);
 
-/// In a child that `fork` made: whoever was starting a session is not here.
+/// In a forked child: a thread that was starting a session does not exist here.
 pub(super) fn forget() {
     STARTING.store(0, Ordering::Relaxed);
 }
 
-/// The right to start a session.
+/// A guard of [`STARTING`].
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Starting(());
 
 impl Starting {
-    /// Waits until no other thread of this process is starting a session. Starting one has deadlines, so this has one, too.
+    /// Waits until no other thread of this process is starting a session. All steps of a start have time limits, so
+    /// this ends.
     pub(super) fn take() -> Starting {
         let own = std::process::id();
         loop {
             let found = STARTING.load(Ordering::Relaxed);
-            // Acquire: pairs with the Release in `drop`; what the other thread has started is seen.
+            // Acquire: pairs with the Release in `drop`; the other thread's session is visible.
             let taken = || STARTING.compare_exchange(found, own, Ordering::Acquire, Ordering::Relaxed);
             if found != own && taken().is_ok() {
                 return Starting(());

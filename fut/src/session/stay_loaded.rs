@@ -1,8 +1,9 @@
 //! Keeps the code of this library loaded until the process ends.
 //!
-//! Threads that record, their end (`lwp_end`), the handlers of `fork`, of `exit` and of signals, and the thread that answers
-//! (`control`) all come back to it, and it is unknown when the last has. A program is never unloaded, and libfut says so
-//! itself (`-z nodelete`). But a shared library of Rust that has this crate in it may be closed by whoever opened it.
+//! Recording threads, their end (`lwp_end`), the handlers of `fork`, `exit` and signals, and the control thread
+//! (`control`) all return to this code, and the time of the last return is unknown. A program is never unloaded, and
+//! libfut is linked with `-z nodelete`. But a Rust shared library that contains this crate may be closed with
+//! `dlclose`.
 
 use std::{
     ffi::{CStr, c_void},
@@ -12,10 +13,10 @@ use std::{
 
 use super::modules;
 
-/// Whether it was done, or need not be; also an address in this object.
+/// Whether it was done, or is not needed. Its address also identifies this object.
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Sees to it. Not for signal handlers: it takes the linker's lock. A child of `fork` finds it done.
+/// Pins this object. Not for signal handlers: it takes the linker's lock. Not needed again in a forked child.
 pub(crate) fn stay_loaded() -> io::Result<()> {
     if KEPT.load(Ordering::Relaxed) {
         return Ok(());
@@ -28,26 +29,30 @@ pub(crate) fn stay_loaded() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the object that is loaded at this address once more, for ever.
+/// Adds a reference to the object loaded at this address, which is never released.
 fn pin(address: *const c_void) -> io::Result<()> {
     // SAFETY: plain data, of which zeros are valid.
     let mut found: libc::Dl_info = unsafe { mem::zeroed() };
-    // SAFETY: `found` is a valid place; any address may be asked for.
+    // SAFETY: `found` is valid for writing; any address is allowed.
     if unsafe { libc::dladdr(address, &raw mut found) } == 0 || found.dli_fname.is_null() {
-        return Err(io::Error::other("the dynamic linker does not know the object it is in"));
+        return Err(io::Error::other(
+            "the dynamic linker does not list the object that contains this library",
+        ));
     }
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the linker's own name of an object, which is loaded: no code runs.
+    // SAFETY: the linker's name of a loaded object: no initialiser runs.
     let handle = unsafe { libc::dlopen(found.dli_fname, flags) };
     if !handle.is_null() {
         return Ok(());
     }
-    // SAFETY: gives the error of the last call on this thread, or null.
+    // SAFETY: returns the error of the last call on this thread, or null.
     let error = unsafe { libc::dlerror() };
     if error.is_null() {
-        return Err(io::Error::other("the dynamic linker does not find the object it is in"));
+        return Err(io::Error::other(
+            "the dynamic linker does not find the object that contains this library",
+        ));
     }
-    // SAFETY: a C string, until the next call.
+    // SAFETY: a C string, valid until the next call.
     let error = unsafe { CStr::from_ptr(error) };
     Err(io::Error::other(error.to_string_lossy().into_owned()))
 }

@@ -1,4 +1,4 @@
-//! A process that is to be recorded and cannot be: it continues unrecorded, and reports it once.
+//! A process that is to be recorded but cannot record continues unrecorded, and reports this once.
 
 use std::{
     ptr,
@@ -8,24 +8,24 @@ use std::{
 use super::{Session, StartError};
 use crate::warning::warn;
 
-/// This process, or the one that forked it, has reported it.
-static SAID: AtomicBool = AtomicBool::new(false);
-/// In a child that `fork` made: the session of its parent.
+/// Whether this process, or the one that forked it, has reported it.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+/// In a forked child: the session of its parent.
 static PARENT: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 
-/// In a child: of all children of this session, one speaks for all.
+/// Called in a child: only one of all children of this session reports.
 pub(super) fn is_child_of(parent: *mut Session) {
     PARENT.store(parent, Ordering::Relaxed);
 }
 
-/// One line on standard error, unless it was written already.
-pub(super) fn say_once(error: &StartError) {
-    if SAID.swap(true, Ordering::Relaxed) {
+/// Writes one line to standard error, unless it was already written.
+pub(super) fn report_once(error: &StartError) {
+    if REPORTED.swap(true, Ordering::Relaxed) {
         return;
     }
     // SAFETY: null, or a session, which is never freed; the child has inherited its memory.
     let parent = unsafe { PARENT.load(Ordering::Relaxed).as_ref() };
-    if parent.is_some_and(|parent| !parent.arena.tell()) {
+    if parent.is_some_and(|parent| !parent.arena.claim_child_report()) {
         return;
     }
     warn(format_args!("this program is not recorded: {error}"));

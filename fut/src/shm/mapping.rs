@@ -1,4 +1,4 @@
-//! A file mapped into memory, shared, for as long as the value lives.
+//! A shared mapping of a file, for the lifetime of the value.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ pub(super) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory that belongs to no thread; all access to it goes through raw pointers and
+// SAFETY: the mapping is plain memory that is not bound to a thread; it is accessed only through raw pointers and
 // atomics, whose users state their own rules (see `ring`).
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
@@ -24,7 +24,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `len` bytes of `file`.
     pub(super) fn new(file: &File, len: usize) -> io::Result<Mapping> {
-        // SAFETY: a null hint and a fresh range chosen by the kernel: no memory of ours is touched.
+        // SAFETY: a null hint: the kernel chooses an unused range, so no existing memory is affected.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -50,36 +50,36 @@ impl Mapping {
     /// Address of the byte at `offset`.
     ///
     /// # Panics
-    /// If `offset` is not inside the mapping: a mistake of ours, never of a file.
+    /// If `offset` is not inside the mapping; offsets are never computed from unchecked contents of the mapping.
     pub(super) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.len, "offset {offset} of a mapping of {} bytes", self.len);
         // SAFETY: `offset` is inside the mapping, by the assertion.
         unsafe { self.start.add(offset) }
     }
 
-    /// Takes the page faults of a range now, so that no probe has to (a first touch of a 4 KiB page costs 3600
-    /// ticks, a probe 25). `false` when there is no memory for it: touching it would kill the process (SIGBUS).
-    /// Before Linux 5.14 nobody can say, and the faults are left to the probes.
+    /// Takes the page faults of a range now, so that probes need not (the first access to a 4 KiB page costs 3600
+    /// ticks, a probe 25). `false` when there is no memory for it: an access would kill the process (SIGBUS). Before
+    /// Linux 5.14 this is not supported, and the faults are left to the probes.
     #[cfg(feature = "probes")]
     pub(super) fn prefault(&self, offset: usize, len: usize) -> bool {
         const MADV_POPULATE_WRITE: i32 = 23;
         assert!(offset + len <= self.len);
-        // SAFETY: the range is inside our mapping; populating it changes no byte of it.
+        // SAFETY: the range is inside the mapping; populating it changes no byte of it.
         let done = unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, MADV_POPULATE_WRITE) };
         done == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
 
-    /// Copies the bytes from `offset` on. Another process may write them meanwhile, and then any mixture is copied.
+    /// Copies the bytes from `offset`. If another process writes them meanwhile, any mixture may be copied.
     pub(super) fn copy(&self, offset: usize, to: &mut [u8]) {
         assert!(offset < self.len && to.len() <= self.len - offset);
-        // A mapping begins at a page.
+        // A mapping begins at a page boundary.
         let before = (offset.next_multiple_of(8) - offset).min(to.len());
         let (first, rest) = to.split_at_mut(before);
         let words = rest.len() / 8 * 8;
         let (middle, last) = rest.split_at_mut(words);
         self.copy_bytes(offset, first);
         for (word, to) in (offset + before..).step_by(8).zip(middle.chunks_exact_mut(8)) {
-            // SAFETY: inside of the mapping by the assertion, and aligned; what others write may be read as atomics.
+            // SAFETY: inside the mapping by the assertion, and aligned; concurrent writes are allowed for atomics.
             let word = unsafe { self.at(word).cast::<AtomicU64>().as_ref() };
             to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
@@ -88,22 +88,23 @@ impl Mapping {
 
     fn copy_bytes(&self, offset: usize, to: &mut [u8]) {
         for (index, to) in (offset..).zip(to) {
-            // SAFETY: inside of the mapping; `at` asserts it. What others write may be read as atomics.
+            // SAFETY: inside the mapping, as `at` asserts; concurrent writes are allowed for atomics.
             *to = unsafe { self.at(index).cast::<AtomicU8>().as_ref() }.load(Ordering::Relaxed);
         }
     }
 
-    /// Gives the memory of a range back; it reads as zeros afterwards.
+    /// Frees the memory of a range, which reads as zeros afterwards.
     pub(super) fn discard(&self, offset: usize, len: usize) {
         assert!(offset + len <= self.len);
-        // SAFETY: the range is inside our mapping, whose bytes are only used as atomics: they may become zeros at any time.
+        // SAFETY: the range is inside the mapping, whose bytes are only used as atomics: they may become zeros at any
+        // time.
         unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, libc::MADV_REMOVE) };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `start` and `len` are what `mmap` gave, and nobody borrows from a mapping that is dropped.
+        // SAFETY: `start` and `len` are those of the `mmap` call, and nothing borrows from a mapping that is dropped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

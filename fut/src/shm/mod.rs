@@ -1,17 +1,17 @@
-//! The shared memory of a traced process: where probes write and the drain reads.
+//! The shared memory of a traced process, written by probes and read by the drain.
 //!
-//! One piece of memory for a process, the **arena**, mapped by the process and by whoever records it. So a program
-//! that is killed loses nothing that it had committed: the recorder holds the same pages. The recorder makes the memory and
-//! seals it (`arena/memory.rs`), and trusts nothing that it reads in it (`arena/mod.rs`).
+//! Each process has one piece of memory, the **arena**, mapped by the process and by its recorder. So a killed program
+//! loses no committed record: the recorder holds the same pages. The recorder creates the memory and seals it
+//! (`arena/memory.rs`), and trusts nothing that it reads from it (`arena/mod.rs`).
 //!
 //! ```text
 //! arena   0        4 KiB           20 KiB             1 MiB    + ring length …
-//!         | head   | ring states   | metadata packets | ring 0 | ring 1 | …
+//!         | header | ring states   | metadata packets | ring 0 | ring 1 | …
 //!
 //! ring    0        64 KiB
-//!         | control | packet 0 | packet 1 | … | packet n-1 |        each packet 64 KiB, head included
+//!         | control | packet 0 | packet 1 | … | packet n-1 |        each packet 64 KiB, header included
 //! ```
-//! Pages that were never touched take no memory.
+//! Pages that were never accessed take no memory.
 
 mod arena;
 #[cfg(feature = "probes")]

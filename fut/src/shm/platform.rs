@@ -1,4 +1,4 @@
-//! What the ring stands on: atomics, the length of a packet, and three operations on memory.
+//! The platform of the ring: atomics, the length of a packet, and three operations on memory.
 //!
 //! `ring` is compiled against this, and for tests once more against `loom_model::platform`, where the atomics are loom's
 //! and packets are tiny.
@@ -15,10 +15,10 @@ pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 pub(super) use super::local::local_fetch_add;
 pub(super) use crate::trace::PACKET_HEAD_LEN;
 
-/// Length of a packet in memory, head included.
+/// Length of a packet in memory in bytes, header included.
 pub const PACKET_LEN: usize = 64 << 10;
 
-/// A place where a signal handler may come between. The model calls handlers here; in real life they need no call.
+/// A point at which a signal handler may interrupt. The model calls handlers here; real handlers need no call.
 #[cfg(feature = "probes")]
 #[inline(always)]
 pub(super) fn interruption_point() {}
@@ -30,11 +30,11 @@ pub(super) fn interruption_point() {}
 #[cfg(feature = "drain")]
 #[inline]
 pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
-    // SAFETY: as the caller vouches; both sides use the words as atomics only.
+    // SAFETY: the caller guarantees it; both sides access the words only as atomics.
     let words = unsafe { std::slice::from_raw_parts(from.as_ptr(), to.len() / 8) };
     for (to, word) in to.chunks_exact_mut(8).zip(words) {
-        // Acquire: pairs with the Release of a tick in `probe::emit`: what is copied after a tick that is there is
-        // the record it committed.
+        // Acquire: pairs with the Release of a tick in `probe::emit`: the words copied after a non-zero tick are those
+        // of the record it committed.
         to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }
 }
@@ -42,13 +42,13 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
 /// Fills `len` bytes with zeros.
 ///
 /// # Safety
-/// `from` is aligned, and `len` bytes, a multiple of 8, are mapped there. Nobody else writes them meanwhile; a
-/// snapshot may read them, and finds out that it must not use what it read (rule 10 of the ring).
+/// `from` is aligned, and `len` bytes, a multiple of 8, are mapped there. Nothing else writes them meanwhile; a
+/// snapshot may read them, and detects that it must discard what it read (rule 10 of the ring).
 #[inline]
 pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction writes the `len` bytes that the caller vouches for. Written in assembly because a
-    // snapshot may read meanwhile, of which the compiler must not conclude anything.
+    // SAFETY: the instruction writes `len` bytes, which the caller guarantees to be valid. In assembly because a
+    // snapshot may read concurrently, from which the compiler must not conclude undefined behaviour.
     unsafe {
         std::arch::asm!(
             "rep stosq",
@@ -60,7 +60,7 @@ pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     for index in 0..len / 8 {
-        // SAFETY: inside of what the caller vouches for.
+        // SAFETY: inside the `len` bytes that the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
         word.store(0, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model_check::const_unless_loom;
 
-/// Lets a number of user threads wait for each other, as `std::sync::Barrier` does for threads, again and again.
+/// Lets a number of user threads wait for each other, repeatedly, as `std::sync::Barrier` does for threads.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -38,16 +38,16 @@ pub struct Barrier {
 #[derive(Debug)]
 struct State {
     queue: WaitList<()>,
-    /// How many of the present round wait.
+    /// Number of threads that wait in the current round.
     waiting: usize,
 }
 
-/// Whether this thread was the one that opened the barrier.
+/// Whether this thread opened the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {
-    /// True for one thread of each round: the last that came.
+    /// True for one thread of each round: the last to arrive.
     pub fn is_leader(&self) -> bool {
         self.0
     }
@@ -61,10 +61,10 @@ impl Barrier {
         }
     }
 
-    /// Waits until as many threads as the barrier is for have called this.
+    /// Waits until `n` threads have called this.
     ///
     /// # Panics
-    /// Outside of a runtime, unless it is the last to come.
+    /// Outside a runtime, unless the caller is the last to arrive.
     pub fn wait(&self) -> BarrierWaitResult {
         if self.open_if_last() {
             return BarrierWaitResult(true);
@@ -72,12 +72,12 @@ impl Barrier {
         let waiter = Waiter::new(here("fut::sync::Barrier::wait"), ());
         let mut state = self.state.lock();
         if state.waiting + 1 >= self.needed {
-            // Others came between the two looks.
+            // Other threads arrived between the two checks.
             drop(state);
             return self.wait();
         }
         state.waiting += 1;
-        // SAFETY: the waiter stays where it is; this function returns when it was answered.
+        // SAFETY: the waiter is not moved; this function returns after it was answered.
         unsafe { state.queue.push_back(&waiter) };
         drop(state);
         let address = std::ptr::from_ref(self).addr();
@@ -92,8 +92,8 @@ impl Barrier {
             return false;
         }
         let mut to_wake = std::mem::take(&mut state.waiting);
-        // The next round may begin and end while we wake this one: then each wakes as many as there are in its
-        // round, and the rounds' waiters are all free to go.
+        // The next round may begin and end while this one is being woken: then each wakes as many waiters as its round
+        // has, and all waiters of both rounds may continue.
         loop {
             let mut wakeups = Wakeups::new();
             while to_wake > 0 && !wakeups.is_full() {

@@ -2,7 +2,7 @@
 //!
 //! A waiter queues before it unlocks the mutex. So a thread that changes the condition under the mutex afterwards finds
 //! it in the queue. Notifying removes a waiter from the queue, under its lock: a notification is either received by a
-//! waiter, which then returns without "timed out", or it is not consumed (rule 4 of [`super`]).
+//! waiter, which then does not return "timed out", or it is not consumed (rule 4 of [`super`]).
 
 use std::{
     fmt,
@@ -18,13 +18,14 @@ use super::{
 use crate::model_check::{atomic::Ordering, const_unless_loom};
 
 /// States of the word. Changed under the lock of the queue.
-const NOBODY: u32 = 0;
-const SOMEBODY: u32 = 1;
+const NO_WAITERS: u32 = 0;
+const WAITERS: u32 = 1;
 
 /// Lets user threads wait until a condition under a [`Mutex`](super::Mutex) holds, as `std::sync::Condvar` does for
 /// threads.
 ///
-/// Waiters are notified in the order in which they came. Notified, they take the mutex like everybody else.
+/// Waiters are notified in the order of their arrival. After the notification, they compete for the mutex with all
+/// other threads.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -53,12 +54,12 @@ pub struct Condvar {
     queue: SpinLock<WaitList<()>>,
 }
 
-/// Whether a wait ended because of its time.
+/// Whether a wait ended because of its time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// It was not notified in time.
+    /// Whether it was not notified in time.
     pub fn timed_out(self) -> bool {
         self.0
     }
@@ -66,7 +67,7 @@ impl WaitTimeoutResult {
 
 impl Condvar {
     const_unless_loom! {
-        /// Nobody waits for it.
+        /// A condition variable without waiters.
         pub fn new() -> Condvar {
             Condvar { queue: SpinLock::new(WaitList::new()) }
         }
@@ -75,15 +76,15 @@ impl Condvar {
     /// Unlocks the mutex, waits for a notification, and locks it again.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.wait_before(guard, None, "fut::sync::Condvar::wait").0
     }
 
-    /// Waits for as long as the condition holds.
+    /// Waits while the condition holds.
     ///
     /// # Panics
-    /// Outside of a runtime, if the condition holds.
+    /// Outside a runtime, if the condition holds.
     pub fn wait_while<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -92,10 +93,10 @@ impl Condvar {
         self.wait_while_before(guard, None, condition, "fut::sync::Condvar::wait_while").0
     }
 
-    /// Waits as [`wait`](Condvar::wait) does, but no longer than this (and for the mutex then as long as it takes).
+    /// Waits as [`wait`](Condvar::wait), at most for `timeout` (and then without a limit for the mutex).
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     pub fn wait_timeout<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -104,10 +105,10 @@ impl Condvar {
         self.wait_before(guard, deadline_after(timeout), "fut::sync::Condvar::wait_timeout")
     }
 
-    /// Waits as [`wait`](Condvar::wait) does, but not past `deadline`.
+    /// Waits as [`wait`](Condvar::wait), until `deadline`.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside a runtime.
     pub fn wait_until<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -116,11 +117,11 @@ impl Condvar {
         self.wait_before(guard, Some(deadline), "fut::sync::Condvar::wait_until")
     }
 
-    /// Waits for as long as the condition holds, but no longer than this. It has timed out if the condition still
-    /// holds at the end.
+    /// Waits while the condition holds, at most for `timeout`. It has timed out if the condition still holds at the
+    /// end.
     ///
     /// # Panics
-    /// Outside of a runtime, if the condition holds.
+    /// Outside a runtime, if the condition holds.
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -131,9 +132,9 @@ impl Condvar {
         self.wait_while_before(guard, deadline, condition, "fut::sync::Condvar::wait_timeout_while")
     }
 
-    /// Wakes the one that has waited longest, if anybody waits.
+    /// Wakes the thread that has waited longest, if there is one.
     pub fn notify_one(&self) {
-        if self.nobody_waits() {
+        if self.has_no_waiters() {
             return;
         }
         let mut queue = self.queue.lock();
@@ -145,12 +146,12 @@ impl Condvar {
         }
     }
 
-    /// Wakes all that wait now.
+    /// Wakes all current waiters.
     pub fn notify_all(&self) {
-        if self.nobody_waits() {
+        if self.has_no_waiters() {
             return;
         }
-        // Those who come while we wake the others wait for the next notification, or are woken once for nothing.
+        // Threads that arrive meanwhile wait for the next notification, or are woken spuriously.
         loop {
             let mut wakeups = Wakeups::new();
             let mut queue = self.queue.lock();
@@ -167,15 +168,15 @@ impl Condvar {
         }
     }
 
-    fn nobody_waits(&self) -> bool {
-        // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since;
-        // the mutex orders the two. Who changes it without the mutex may miss a waiter, whatever the ordering.
-        self.queue.word.load(Ordering::Relaxed) == NOBODY
+    fn has_no_waiters(&self) -> bool {
+        // Relaxed: a waiter set the word before it unlocked the mutex, under which the condition was changed since; the
+        // mutex orders the two. A change without the mutex may miss a waiter with any ordering.
+        self.queue.word.load(Ordering::Relaxed) == NO_WAITERS
     }
 
-    /// With the queue locked.
+    /// Updates the word. Called with the queue locked.
     fn note_whether_empty(&self, queue: &WaitList<()>) {
-        let word = if queue.is_empty() { NOBODY } else { SOMEBODY };
+        let word = if queue.is_empty() { NO_WAITERS } else { WAITERS };
         self.queue.word.store(word, Ordering::Relaxed);
     }
 
@@ -188,9 +189,9 @@ impl Condvar {
         let waiter = Waiter::new(here(call), ());
         let mutex = guard.mutex();
         let mut queue = self.queue.lock();
-        // SAFETY: the waiter stays where it is; this function returns when it was answered or has left the queue.
+        // SAFETY: the waiter is not moved; this function returns after it was answered or has left the queue.
         unsafe { queue.push_back(&waiter) };
-        self.queue.word.store(SOMEBODY, Ordering::Relaxed);
+        self.queue.word.store(WAITERS, Ordering::Relaxed);
         drop(queue);
         drop(guard);
         let address = std::ptr::from_ref(self).addr();
@@ -217,7 +218,7 @@ impl Condvar {
         (guard, WaitTimeoutResult(false))
     }
 
-    /// A waiter gives up at its deadline. `false` if it was notified meanwhile.
+    /// Removes a waiter at its deadline; `false` if it was notified meanwhile.
     fn leave_queue(&self, waiter: &Waiter<()>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);

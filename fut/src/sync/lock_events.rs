@@ -1,13 +1,13 @@
-//! Events for acquiring and releasing a lock: what is recorded of [`Mutex`](super::Mutex) and [`RwLock`](super::RwLock).
+//! Events for acquiring and releasing a [`Mutex`](super::Mutex) or [`RwLock`](super::RwLock).
 //!
-//! 1. An acquisition is recorded after it, a release before it. So the recorded holds of two threads that exclude each
-//!    other never overlap.
+//! 1. An acquisition is recorded after it happens, a release before. So the recorded hold times of two threads that
+//!    exclude each other never overlap.
 //! 2. A lock is identified by the address that a blocked thread waits for, and its mode by the kind of wait.
 //! 3. A thread that waits for a condition variable releases the mutex, and acquires it again.
 //!
-//! Both are switched by [`keys::LOCKS`](crate::keys::LOCKS), which is off by default: an uncontended lock
-//! costs less than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 with (reading a
-//! read-write lock 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs that others used, too: `cargo bench -p fut --bench sync`).
+//! Both are switched by [`keys::LOCKS`](crate::keys::LOCKS), which is off by default: an uncontended lock costs less
+//! than the two records: `lock` and `unlock` of a mutex take 15 ns without them and 42 with (reading a read-write lock
+//! 14 and 42; AMD EPYC, TSC 2.6 GHz, 2 CPUs with other load: `cargo bench -p fut --bench sync`).
 
 use super::rt::WaitKind;
 
@@ -16,7 +16,7 @@ use super::rt::WaitKind;
 pub(super) fn acquired(lock: *const (), kind: WaitKind) {
     #[cfg(not(loom))]
     recorded::acquired(lock, kind.number());
-    // Models record nothing: they have no clock, and loom's atomics are not for a ring.
+    // Models record nothing: they have no clock and no ring.
     #[cfg(loom)]
     let _ = (lock, kind);
 }
@@ -58,9 +58,9 @@ mod recorded {
     #[cold]
     #[inline(never)]
     fn record_acquired(lock: *const (), kind: u8) {
-        // Otherwise the clock may be read while the instruction that took the lock still waits for its cache line, which
-        // its previous holder still has.
-        clock::wait_for_what_was_before();
+        // Otherwise the clock may be read while the instruction that takes the lock still waits for its cache line,
+        // which the previous holder still has.
+        clock::wait_for_earlier_instructions();
         probe::record(Acquire::event(), (lock, kind));
     }
 }

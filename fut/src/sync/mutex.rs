@@ -9,13 +9,13 @@
 //! ```
 //! 1. A thread that finds LOCKED clear may set it, whether there is a queue or not (it barges). Otherwise it queues last.
 //! 2. A thread that unlocks with QUEUED and without WAKING removes the first waiter to try again, and clears LOCKED.
-//!    With WAKING it wakes none: one is about to try already.
-//! 3. A waiter that tries again and finds LOCKED set was overtaken. It queues once more, in front of all others.
+//!    With WAKING it wakes none: a woken waiter is already about to try.
+//! 3. A waiter that tries again and finds LOCKED set was overtaken. It queues again, in front of all others.
 //! 4. A thread that unlocks and finds an overtaken waiter in front leaves LOCKED set and hands the mutex to it. So a waiter
 //!    in front is overtaken once, by one other thread, and no thread starves.
 //! 5. WAKING is cleared together with setting LOCKED (the waiter got it), or under the lock of the queue (it queues
-//!    again, or gives up). A waiter that gives up after it was woken consumes no wake-up that others needed: it
-//!    takes the mutex if it is free, and if not, the holder will wake the next.
+//!    again, or gives up). A waiter that gives up after it was woken consumes no wakeup that others need: it takes the
+//!    mutex if it is free; if not, the holder will wake the next.
 
 use std::{
     fmt,
@@ -38,10 +38,11 @@ const WAKING: u32 = 1 << 2;
 
 /// Mutual exclusion between user threads, as `std::sync::Mutex` between threads.
 ///
-/// It is not poisoned: a panic while it is held unlocks it, and the next one sees what the panic left. It is nearly
-/// first come, first served: a thread that asks at the right moment may overtake one that waits, once.
+/// It is not poisoned: a panic while it is held unlocks it, and the next holder sees the value as the panic left it. It
+/// is nearly first come, first served: each waiter can be overtaken once by a thread that tries at the moment of the
+/// unlock.
 ///
-/// A plain thread may use it as well, as long as it need not wait.
+/// A plain thread may use it as well, as long as it does not have to wait.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -66,34 +67,33 @@ const WAKING: u32 = 1 << 2;
 /// ```
 pub struct Mutex<T: ?Sized> {
     /// The word, and the waiters.
-    queue: SpinLock<WaitList<Turn>>,
-    /// Id of the user thread that holds it, for reports; 0 if it is not held, or not by a user thread. std's also under loom:
-    /// nothing depends on it.
+    queue: SpinLock<WaitList<WaiterState>>,
+    /// Id of the user thread that holds it, for reports; 0 if it is not held, or not by a user thread. std's atomic
+    /// also under loom: the protocol does not depend on it.
     holder: AtomicU64,
     value: UnsafeCell<T>,
 }
 
-/// What the queue knows of a waiter.
+/// The state of a waiter in the queue.
 #[derive(Debug)]
-enum Turn {
+enum WaiterState {
     /// It has not been woken yet.
     First,
-    /// It was woken, and another thread was faster.
+    /// It was woken, and another thread took the mutex first.
     Overtaken,
 }
 
-/// The right to the value, until it is dropped.
+/// Access to the value; the mutex is unlocked when it is dropped.
 #[must_use = "without its guard, the mutex is unlocked at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
 }
 
-// SAFETY: like `std::sync::Mutex`: the lock hands the value from one thread to another.
+// SAFETY: like `std::sync::Mutex`: the lock moves the value between threads.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above; at most one guard exists at a time.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// SAFETY: a guard gives `&T` only, as far as sharing it goes. It may move with its user thread: nothing in it
-// belongs to an LWP.
+// SAFETY: a shared guard gives only `&T`. It may migrate with its user thread: nothing in it belongs to an LWP.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T> Mutex<T> {
@@ -105,17 +105,17 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value; the mutex is consumed.
+    /// Consumes the mutex and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Locks it, and waits until it can. A thread that locks a mutex it already holds waits for itself.
+    /// Locks it, waiting until it can. A thread that locks a mutex that it already holds waits for itself.
     ///
     /// # Panics
-    /// Outside of a runtime, if it is held.
+    /// If it is held, outside a runtime.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         checkpoint();
@@ -128,19 +128,19 @@ impl<T: ?Sized> Mutex<T> {
         self.take_if_free().then(|| self.guard())
     }
 
-    /// Waits as [`lock`](Mutex::lock) does, but no longer than this.
+    /// As [`lock`](Mutex::lock), waiting at most for `timeout`.
     ///
     /// # Panics
-    /// Outside of a runtime, if it is held.
+    /// If it is held, outside a runtime.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(deadline_after(timeout), "fut::sync::Mutex::try_lock_for")
     }
 
-    /// Waits as [`lock`](Mutex::lock) does, but not past `deadline`.
+    /// As [`lock`](Mutex::lock), waiting until `deadline`.
     ///
     /// # Panics
-    /// Outside of a runtime, if it is held.
+    /// If it is held, outside a runtime.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
         checkpoint();
         self.lock_before(Some(deadline), "fut::sync::Mutex::try_lock_until")
@@ -156,7 +156,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     pub(super) fn lock_for(&self, call: &'static str) -> MutexGuard<'_, T> {
         if !self.take_if_untouched() {
-            // Without a deadline it always comes back with the mutex.
+            // Without a deadline it always returns `true`.
             let _locked = self.lock_contended(None, call);
         }
         self.guard()
@@ -174,7 +174,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self }
     }
 
-    /// Its name in the trace.
+    /// The address that identifies it in the trace.
     #[inline]
     fn address(&self) -> *const () {
         std::ptr::from_ref(self).cast()
@@ -183,7 +183,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Rule 1, for a mutex without holder and waiters.
     #[inline]
     fn take_if_untouched(&self) -> bool {
-        // Acquire: pairs with the Release of who unlocked; what it did to the value is seen.
+        // Acquire: pairs with the Release of the last unlock; changes of the value are visible.
         self.queue.word.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -213,7 +213,7 @@ impl<T: ?Sized> Mutex<T> {
     /// `false` at the deadline.
     #[cold]
     fn lock_contended(&self, deadline: Option<Instant>, call: &'static str) -> bool {
-        let waiter = Waiter::new(here(call), Turn::First);
+        let waiter = Waiter::new(here(call), WaiterState::First);
         if self.take_or_queue(&waiter) {
             return true;
         }
@@ -229,32 +229,32 @@ impl<T: ?Sized> Mutex<T> {
                 Some(Answer::TryAgain) => {}
                 Some(_handed_over) => return true,
                 None if self.leave_queue(&waiter) => return false,
-                // It was answered just before it could leave.
+                // It was answered before it could leave.
                 None => {}
             }
         }
     }
 
-    /// Rule 1: takes the mutex if it is free; otherwise the waiter is in the queue.
-    fn take_or_queue(&self, waiter: &Waiter<Turn>) -> bool {
+    /// Rule 1: takes the mutex if it is free; otherwise enters the waiter into the queue.
+    fn take_or_queue(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         if self.take_or_set(QUEUED, 0) {
             return true;
         }
-        // SAFETY: `lock_contended` keeps the waiter where it is until it is answered or has left the queue.
+        // SAFETY: `lock_contended` does not move the waiter until it was answered or has left the queue.
         unsafe { queue.push_back(waiter) };
         false
     }
 
     /// Rule 3: the same for a waiter that was woken.
-    fn take_or_queue_in_front(&self, waiter: &Waiter<Turn>) -> bool {
+    fn take_or_queue_in_front(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         if self.take_or_set(QUEUED, WAKING) {
             return true;
         }
         // SAFETY: as in `take_or_queue`.
         unsafe { queue.push_front(waiter) };
-        *queue.payload(waiter) = Turn::Overtaken;
+        *queue.payload(waiter) = WaiterState::Overtaken;
         false
     }
 
@@ -273,8 +273,8 @@ impl<T: ?Sized> Mutex<T> {
         before.is_ok_and(|word| word & LOCKED == 0)
     }
 
-    /// A waiter gives up at its deadline. `false` if it was answered meanwhile.
-    fn leave_queue(&self, waiter: &Waiter<Turn>) -> bool {
+    /// Removes a waiter at its deadline; `false` if it was answered meanwhile.
+    fn leave_queue(&self, waiter: &Waiter<WaiterState>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);
         if left && queue.is_empty() {
@@ -288,7 +288,7 @@ impl<T: ?Sized> Mutex<T> {
     fn unlock(&self) {
         lock_events::released(self.address(), WaitKind::Mutex);
         self.holder.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire of who takes it next.
+        // Release: pairs with the Acquire of the next holder.
         if self.queue.word.compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed).is_err() {
             self.unlock_contended();
         }
@@ -301,11 +301,11 @@ impl<T: ?Sized> Mutex<T> {
         if self.queue.word.fetch_update(Ordering::Release, Ordering::Relaxed, release).is_ok() {
             return;
         }
-        // This thread holds the mutex, nobody is on its way, and the queue is locked: no one else changes the word.
+        // This thread holds the mutex, WAKING is clear, and the queue is locked: no other thread changes the word.
         let mut queue = self.queue.lock();
         let next = match queue.front() {
             // Rule 4.
-            Some(Turn::Overtaken) => {
+            Some(WaiterState::Overtaken) => {
                 let next = queue.pop_front(Answer::Granted);
                 self.queue
                     .word
@@ -313,7 +313,7 @@ impl<T: ?Sized> Mutex<T> {
                 next
             }
             // Rule 2.
-            Some(Turn::First) => {
+            Some(WaiterState::First) => {
                 let next = queue.pop_front(Answer::TryAgain);
                 // Release: as in `unlock`.
                 self.queue
@@ -321,7 +321,7 @@ impl<T: ?Sized> Mutex<T> {
                     .store(if queue.is_empty() { WAKING } else { WAKING | QUEUED }, Ordering::Release);
                 next
             }
-            // The last one gave up meanwhile.
+            // The last waiter gave up meanwhile.
             None => {
                 // Release: as in `unlock`.
                 self.queue.word.store(0, Ordering::Release);
@@ -336,7 +336,7 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The mutex it is of.
+    /// The mutex of this guard.
     pub(super) fn mutex(&self) -> &'a Mutex<T> {
         self.mutex
     }
@@ -353,7 +353,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists and is borrowed mutably: nothing else has the value.
+        // SAFETY: the guard exists and is borrowed mutably: nothing else accesses the value.
         self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }

@@ -1,4 +1,4 @@
-//! A value that is made once, by the first user thread that asks for it.
+//! A value that is initialised once, by the first user thread that needs it.
 //!
 //! The word, and its transitions:
 //! ```text
@@ -25,7 +25,7 @@ const READY: u32 = 2;
 const STATE: u32 = 3;
 const QUEUED: u32 = 1 << 2;
 
-/// A cell that is written once, as `std::sync::OnceLock`. The function that makes the value may block its user thread.
+/// A cell that is written once, as `std::sync::OnceLock`. The initialising function may block its user thread.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -43,15 +43,15 @@ const QUEUED: u32 = 1 << 2;
 pub struct OnceCell<T> {
     /// The word, and the waiters.
     queue: SpinLock<WaitList<()>>,
-    /// Id of the user thread that makes the value, for reports; 0 if none, or not a user thread.
+    /// Id of the initialising user thread, for reports; 0 if none, or not a user thread.
     maker: AtomicU64,
-    /// Written by the thread in MAKING, and read by all when READY.
+    /// Written by the initialising thread in MAKING, and read by all threads when READY.
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: like `std::sync::OnceLock`: the value may be made in one thread and dropped in another.
+// SAFETY: like `std::sync::OnceLock`: the value may be created in one thread and dropped in another.
 unsafe impl<T: Send> Send for OnceCell<T> {}
-// SAFETY: as above; and all share it.
+// SAFETY: as above; and threads share it.
 unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
 
 impl<T> OnceCell<T> {
@@ -69,28 +69,28 @@ impl<T> OnceCell<T> {
     /// The value, if there is one.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // Acquire: pairs with the Release in `leave_making`; the value is seen.
+        // Acquire: pairs with the Release in `leave_making`; the value is visible.
         let ready = self.queue.word.load(Ordering::Acquire) == READY;
         if !ready {
             return None;
         }
-        // SAFETY: READY, so nobody changes it while the cell is shared.
+        // SAFETY: READY, so it is not changed while the cell is shared.
         self.value.with(|value| unsafe { &*value }).as_ref()
     }
 
     /// The value, if there is one; access is exclusive.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: borrowed mutably: nobody is making it or looks at it.
+        // SAFETY: borrowed mutably, so no other thread initialises or reads it.
         self.value.with_mut(|value| unsafe { &mut *value }).as_mut()
     }
 
-    /// The value; if there is none, `make` makes it. If another thread is about to, waits for that.
+    /// The value; if there is none, initialises it with `make`. If another thread is initialising it, waits for that.
     ///
-    /// If `make` panics, the cell stays empty, and the next one tries. A `make` that asks for the same cell waits for
-    /// itself.
+    /// If `make` panics, the cell stays empty, and the next caller tries. A `make` that accesses the same cell waits
+    /// for itself.
     ///
     /// # Panics
-    /// If `make` does. Outside of a runtime, when another thread is making the value.
+    /// If `make` panics. Outside a runtime, when another thread is initialising the value.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         checkpoint();
@@ -104,22 +104,22 @@ impl<T> OnceCell<T> {
     /// As [`get_or_init`](OnceCell::get_or_init), with a function that may fail: the cell stays empty then.
     ///
     /// # Errors
-    /// What `make` gave.
+    /// The error of `make`.
     ///
     /// # Panics
-    /// If `make` does. Outside of a runtime, when another thread is making the value.
+    /// If `make` panics. Outside a runtime, when another thread is initialising the value.
     pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         checkpoint();
         self.get_or_make(make, "fut::sync::OnceCell::get_or_try_init")
     }
 
-    /// Writes the value, if there is none. If another thread is making one, waits for that.
+    /// Writes the value, if there is none. If another thread is initialising it, waits for that.
     ///
     /// # Errors
-    /// The value, when there is one already.
+    /// Returns `value` if there already is one.
     ///
     /// # Panics
-    /// Outside of a runtime, when another thread is making the value.
+    /// Outside a runtime, when another thread is initialising the value.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         let make = || value.take().ok_or(());
@@ -129,10 +129,10 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Waits until another thread has made the value.
+    /// Waits until another thread has initialised the value.
     ///
     /// # Panics
-    /// Outside of a runtime, when there is none yet.
+    /// Outside a runtime, when there is none yet.
     pub fn wait(&self) -> &T {
         checkpoint();
         loop {
@@ -143,10 +143,10 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Takes the value out, and leaves the cell empty.
+    /// Takes the value out, leaving the cell empty.
     pub fn take(&mut self) -> Option<T> {
         self.queue.word.store(EMPTY, Ordering::Relaxed);
-        // SAFETY: borrowed mutably: nobody is making it or looks at it.
+        // SAFETY: borrowed mutably, so no other thread initialises or reads it.
         self.value.with_mut(|value| unsafe { &mut *value }).take()
     }
 
@@ -161,7 +161,7 @@ impl<T> OnceCell<T> {
                 return Ok(value);
             }
             let begin = |word: u32| (word & STATE == EMPTY).then_some((word & QUEUED) | MAKING);
-            // Acquire: pairs with the Release of one who failed before.
+            // Acquire: pairs with the Release of a failed initialisation before.
             if self.queue.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_ok() {
                 break;
             }
@@ -172,7 +172,7 @@ impl<T> OnceCell<T> {
         self.maker.store(0, Ordering::Relaxed);
         match made {
             Ok(Ok(made)) => {
-                // SAFETY: MAKING, so nobody reads or writes it but this thread.
+                // SAFETY: MAKING, so only this thread accesses it.
                 let value = self.value.with_mut(|value| unsafe { &mut *value });
                 let value = &*value.insert(made);
                 self.leave_making(READY);
@@ -198,7 +198,7 @@ impl<T> OnceCell<T> {
         if self.queue.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note).is_err() {
             return;
         }
-        // SAFETY: the waiter stays where it is; this function returns when it was answered.
+        // SAFETY: the waiter is not moved; this function returns after it was answered.
         unsafe { queue.push_back(&waiter) };
         drop(queue);
         let address = std::ptr::from_ref(self).cast::<()>().addr();
@@ -212,7 +212,7 @@ impl<T> OnceCell<T> {
         if before & QUEUED == 0 {
             return;
         }
-        // Among them may be some that have queued since, for the next one who makes: they look, and queue again.
+        // Some of them may have queued since, for the next initialisation: they check, and queue again.
         loop {
             let mut wakeups = Wakeups::new();
             let mut queue = self.queue.lock();
@@ -238,7 +238,7 @@ impl<T> Default for OnceCell<T> {
 impl<T> From<T> for OnceCell<T> {
     fn from(value: T) -> OnceCell<T> {
         let cell = OnceCell::new();
-        // Nobody else knows the cell: it is empty.
+        // The cell is not shared yet, so it is empty.
         let _set = cell.set(value);
         cell
     }

@@ -1,9 +1,10 @@
-//! The lock inside of each primitive here: it guards the queue of waiters, for a few instructions at a time.
+//! The lock inside each primitive of `sync`: it guards the queue of waiters, for a few instructions at a time.
 //!
 //! It spins, and then lets the kernel run another LWP; it never switches user threads. So while it is held there must
-//! be no safe point of the runtime: no probe, no `unpark`, no allocation, and no code of users (rule 1 of [`super`]).
+//! be no safe point of the runtime: no probe, no `unpark`, no allocation, and no code of the program (rule 1 of
+//! [`super`]).
 
-// Only the model of the lock itself uses it under loom.
+// Under loom, only the model of the lock itself uses it.
 #![cfg_attr(loom, allow(dead_code))]
 
 use std::ops::{Deref, DerefMut};
@@ -17,24 +18,24 @@ use crate::model_check::{
     const_unless_loom, thread,
 };
 
-/// How often to look again before the kernel is asked to run somebody else: the holder is probably off its CPU then.
-/// In a model, spinning only multiplies the executions.
+/// Number of attempts before `sched_yield`: the holder is then probably off its CPU. In a model, spinning only
+/// multiplies the executions.
 const SPINS: u32 = 100;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
-/// The lock alone.
+/// The lock without a value.
 #[derive(Debug, Default)]
 pub(super) struct RawSpin {
     state: AtomicU32,
 }
 
-/// A value under the lock.
+/// A value guarded by the lock.
 #[derive(Debug)]
 pub(super) struct SpinLock<T> {
     raw: Spin,
-    /// Not the lock's: a word for the fast path of the primitive. Here it fills a hole that alignment leaves.
+    /// Not part of the lock: a word for the fast path of the primitive, placed here to use padding.
     pub(super) word: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -44,18 +45,18 @@ type Spin = RawSpin;
 #[cfg(not(loom))]
 type RawGuard<'a> = RawSpinGuard<'a>;
 
-/// The lock is held, until this is dropped.
+/// The lock is held until this is dropped.
 #[must_use]
 pub(super) struct RawSpinGuard<'a>(&'a RawSpin);
 
-/// The right to the value.
+/// Access to the value; the lock is held until this is dropped.
 #[must_use]
 pub(super) struct SpinGuard<'a, T> {
     value: &'a UnsafeCell<T>,
     _held: RawGuard<'a>,
 }
 
-// SAFETY: the lock hands the value from one thread to another.
+// SAFETY: the lock moves the value between threads.
 unsafe impl<T: Send> Send for SpinLock<T> {}
 // SAFETY: as above; there is one guard at a time.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
@@ -77,7 +78,7 @@ impl RawSpin {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the Release in `RawSpinGuard::drop`; what its holder did to the value is seen.
+        // Acquire: pairs with the Release in `RawSpinGuard::drop`; the last holder's changes of the value are visible.
         self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -124,7 +125,7 @@ impl<T> Deref for SpinGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so this thread alone holds the lock.
+        // SAFETY: the guard exists, so only this thread holds the lock.
         self.value.with(|value| unsafe { &*value })
     }
 }
@@ -132,13 +133,13 @@ impl<T> Deref for SpinGuard<'_, T> {
 impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists, so this thread alone holds the lock, and the guard is borrowed mutably.
+        // SAFETY: the guard exists, so only this thread holds the lock, and the guard is borrowed mutably.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-/// Three threads that spin have more executions than loom can run. So [`RawSpin`] has a model of its own, and the
-/// models of all else take loom's mutex in its place.
+/// Three spinning threads have more executions than loom can run. So [`RawSpin`] has its own model, and all other
+/// models use loom's mutex in its place.
 #[cfg(loom)]
 mod model {
     #[derive(Debug)]

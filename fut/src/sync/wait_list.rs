@@ -22,15 +22,15 @@ use crate::model_check::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Answer {
-    /// It is in no list.
+    /// The waiter is in no list.
     NotAsked = 0,
-    /// It is in a list, and has no answer yet.
+    /// The waiter is in a list, and has no answer yet.
     Pending = 1,
-    /// It has what it waited for.
+    /// The waiter has got what it waited for.
     Granted = 2,
-    /// It may try once more.
+    /// The waiter should try again.
     TryAgain = 3,
-    /// It will never get what it waited for.
+    /// The waiter will never get what it waited for.
     Closed = 4,
 }
 
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-/// A waiter. `P` is what its primitive needs to know of it; that belongs to the list as long as it is in one.
+/// A waiter. `P` is the payload for its primitive, which belongs to the list while the waiter is in one.
 pub(super) struct Waiter<P> {
     thread: ThreadRef,
     answer: AtomicU32,
@@ -59,7 +59,7 @@ struct Links<P> {
     next: *const Waiter<P>,
 }
 
-// SAFETY: links and payload are touched under the lock of the list, and after the answer by the waiter alone.
+// SAFETY: links and payload are accessed under the lock of the list, and after the answer only by the waiter.
 unsafe impl<P: Send> Sync for Waiter<P> {}
 
 impl<P> Waiter<P> {
@@ -73,8 +73,8 @@ impl<P> Waiter<P> {
         }
     }
 
-    /// Parks until there is an answer. `None`: the deadline came first, and the waiter is still in the list, unless
-    /// it was answered just now: only the lock of the list can tell (rule 4 of [`super`]).
+    /// Parks until there is an answer. `None`: the deadline passed, and the waiter is still in the list, unless it was
+    /// answered at the same time, which has to be checked under the lock of the list (rule 4 of [`super`]).
     pub(super) fn wait(&self, on: &WaitsFor<'_>, deadline: Option<Instant>) -> Option<Answer> {
         let mut has_left = false;
         loop {
@@ -86,28 +86,28 @@ impl<P> Waiter<P> {
                 None => park(on),
                 Some(deadline) if Instant::now() < deadline => park_until(on, deadline),
                 Some(_) if has_left => return None,
-                // A wait whose deadline has passed before it begins lets others run all the same: who waits in a loop
-                // with no patience would keep its LWP from the one it waits for.
+                // A wait whose deadline has already passed still lets others run: otherwise a loop of such waits would
+                // keep the awaited thread off the LWP.
                 Some(_) => yield_now(),
             }
             has_left = true;
         }
     }
 
-    /// What it holds, when it is in no list.
+    /// The payload, while the waiter is in no list.
     pub(super) fn payload(&mut self) -> &mut P {
         assert_ne!(self.answer(), Answer::Pending, "a waiter's payload belongs to the list");
-        // SAFETY: in no list any more (`answer` was Acquire), so nothing else knows the node; and it is `&mut`.
+        // SAFETY: no longer in a list (`answer` was Acquire), so nothing else accesses the node; and it is `&mut`.
         self.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
     fn answer(&self) -> Answer {
-        // Acquire: pairs with the Release in `WaitList::pop_front`; what the waker did before is seen.
+        // Acquire: pairs with the Release in `WaitList::pop_front`; the waker's earlier writes are visible.
         Answer::from_number(self.answer.load(Ordering::Acquire))
     }
 
     fn links(&self) -> (*const Waiter<P>, *const Waiter<P>) {
-        // SAFETY: called by `WaitList` only, whose lock the caller holds.
+        // SAFETY: called only by `WaitList`, whose lock the caller holds.
         let links = self.links.with(|links| unsafe { &*links });
         (links.previous, links.next)
     }
@@ -125,22 +125,22 @@ impl<P> Waiter<P> {
 
 impl<P> Drop for Waiter<P> {
     fn drop(&mut self) {
-        // Relaxed: whatever it is, `Pending` means that this thread is being unwound while it waits.
+        // Relaxed: if it is `Pending`, this thread is being unwound while it waits.
         if self.answer.load(Ordering::Relaxed) == Answer::Pending as u32 {
-            // Others would follow a link into a stack that is gone.
+            // Others would follow a dangling link into this stack.
             std::process::abort();
         }
     }
 }
 
-/// Waiters in the order in which they came. It lives under a [`SpinLock`](super::spin_lock::SpinLock).
+/// Waiters in the order of their arrival. Guarded by a [`SpinLock`](super::spin_lock::SpinLock).
 #[derive(Debug)]
 pub(super) struct WaitList<P> {
-    /// Null: it is empty.
+    /// Null if the list is empty.
     last: *const Waiter<P>,
 }
 
-// SAFETY: the nodes are `Sync` and outlive their being in the list (`push_back`); what they hold may be sent.
+// SAFETY: the nodes are `Sync` and valid while they are in the list (`push_back`); their payloads are `Send`.
 unsafe impl<P: Send> Send for WaitList<P> {}
 
 impl<P> Default for WaitList<P> {
@@ -158,16 +158,16 @@ impl<P> WaitList<P> {
         self.last.is_null()
     }
 
-    /// Puts the waiter after all others.
+    /// Adds the waiter after all others.
     ///
     /// # Safety
-    /// Until it is popped or removed, the waiter stays where it is, and no other list gets it.
+    /// Until it is popped or removed, the waiter is neither moved nor added to another list.
     pub(super) unsafe fn push_back(&mut self, waiter: &Waiter<P>) {
         self.link(waiter);
         self.last = waiter;
     }
 
-    /// Puts the waiter before all others.
+    /// Adds the waiter before all others.
     ///
     /// # Safety
     /// As for [`push_back`](WaitList::push_back).
@@ -178,54 +178,54 @@ impl<P> WaitList<P> {
         }
     }
 
-    /// What the first waiter holds.
+    /// The payload of the first waiter.
     pub(super) fn front(&mut self) -> Option<&mut P> {
         let first = self.first()?;
-        // SAFETY: in the list, whose lock the caller holds and whose borrow is exclusive.
+        // SAFETY: the waiter is in the list, whose lock the caller holds and whose borrow is exclusive.
         Some(first.payload.with_mut(|payload| unsafe { &mut *payload }))
     }
 
-    /// Removes the first waiter and gives it the answer. The caller unparks the thread when it has let go of the
-    /// lock. The waiter may be gone at once: this is the last that is known of it.
+    /// Removes the first waiter and stores its answer. The caller has to unpark the thread after it has released the
+    /// lock. The waiter may cease to exist at once, and must not be accessed any more.
     #[must_use = "the thread must be unparked"]
     pub(super) fn pop_front(&mut self, answer: Answer) -> Option<ThreadRef> {
         let first = self.first()?;
         self.unlink(first);
         let thread = first.thread;
-        // Release: pairs with the Acquire in `Waiter::answer`; publishes what the waker did and left in the payload.
+        // Release: pairs with the Acquire in `Waiter::answer`; publishes the waker's writes and the payload.
         first.answer.store(answer as u32, Ordering::Release);
         Some(thread)
     }
 
-    /// Takes a waiter out that gives up. `false` if it was answered before: then the answer counts.
+    /// Removes a waiter that gives up; `false` if it was answered before: then the answer counts.
     #[must_use]
     pub(super) fn remove(&mut self, waiter: &Waiter<P>) -> bool {
         if waiter.answer() != Answer::Pending {
             return false;
         }
         self.unlink(waiter);
-        // Relaxed: only the waiter itself, which calls this, looks at it from now on.
+        // Relaxed: only the waiter itself, which calls this, reads it from now on.
         waiter.answer.store(Answer::NotAsked as u32, Ordering::Relaxed);
         true
     }
 
-    /// What a waiter in this list holds.
+    /// The payload of a waiter in this list.
     pub(super) fn payload<'a>(&'a mut self, waiter: &'a Waiter<P>) -> &'a mut P {
-        // SAFETY: in this list, whose lock the caller holds and whose borrow is exclusive.
+        // SAFETY: the waiter is in this list, whose lock the caller holds and whose borrow is exclusive.
         waiter.payload.with_mut(|payload| unsafe { &mut *payload })
     }
 
     fn first<'a>(&self) -> Option<&'a Waiter<P>> {
-        // SAFETY: a node in the list is alive (`push_back`).
+        // SAFETY: a node in the list is valid (`push_back`).
         let last = unsafe { self.last.as_ref() }?;
-        // SAFETY: as above; in a ring there is always a next one.
+        // SAFETY: as above; in a ring there is always a next node.
         unsafe { last.links().1.as_ref() }
     }
 
     fn link(&mut self, waiter: &Waiter<P>) {
         // Relaxed: the lock of the list orders it.
         waiter.answer.store(Answer::Pending as u32, Ordering::Relaxed);
-        // SAFETY: a node in the list is alive (`push_back`).
+        // SAFETY: a node in the list is valid (`push_back`).
         let (last, first) = match unsafe { self.last.as_ref() } {
             Some(last) => (last, self.first().unwrap_or(last)),
             None => (waiter, waiter),
@@ -242,7 +242,7 @@ impl<P> WaitList<P> {
             self.last = ptr::null();
             return;
         }
-        // SAFETY: its neighbours are in the list, and so alive (`push_back`).
+        // SAFETY: its neighbours are in the list, and so valid (`push_back`).
         unsafe { &*previous }.set_next(next);
         // SAFETY: as above.
         unsafe { &*next }.set_previous(previous);
@@ -252,14 +252,14 @@ impl<P> WaitList<P> {
     }
 }
 
-/// Threads to be unparked once the lock is free. When it is full, wake them and continue.
+/// Threads to be unparked after the lock is released. When it is full, the caller unparks them and continues.
 pub(super) struct Wakeups {
     threads: [Option<ThreadRef>; Wakeups::CAPACITY],
     len: usize,
 }
 
 impl Wakeups {
-    /// Some waiters at a time: it lies on the stack of a user thread.
+    /// Limited, because it is on the stack of a user thread.
     const CAPACITY: usize = 16;
 
     pub(super) fn new() -> Wakeups {
@@ -277,7 +277,7 @@ impl Wakeups {
         }
     }
 
-    /// Not to be called with the lock held.
+    /// Must not be called with the lock held.
     pub(super) fn unpark_all(mut self) {
         self.threads.iter_mut().take(self.len).filter_map(Option::take).for_each(ThreadRef::unpark);
     }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! bit 31   30 ··· 28   27 ··· 0
-//!    1   | place among the declarations of the Rust side, from 1
-//!    0   | text      | number that a C program chose
+//!    1   | index of the declaration in Rust, from 1
+//!    0   | text      | number chosen by a C program
 //! ```
-//! C programs choose their numbers themselves, and need not declare them. So that a text can be told from numbers
-//! then, `text` says where it begins: 0 is "no text", 1 + n is "after n numbers".
+//! C programs choose their numbers themselves, and need not declare them. To distinguish a text from numbers without a
+//! declaration, `text` contains its position: 0 means "no text", 1 + n means "after n numbers".
 //!
-//! Records and declarations hold all of it. Tables and listings show the number alone: an event of Rust and one of C may
-//! have the same, and are told apart by their names.
+//! Records and declarations contain all bits. Tables and listings show only the number: an event of Rust and one of C
+//! may have the same, and are distinguished by name.
 
-/// Codes of events that are declared in Rust have this bit.
+/// Set in the codes of events that are declared in Rust.
 pub const DECLARED_BIT: u32 = 1 << 31;
 /// The largest number a C program may choose.
 pub const MAX_C_CODE: u32 = (1 << 28) - 1;
@@ -24,7 +24,7 @@ pub const fn code_with_text(code: u32, numbers: u32) -> u32 {
     code | (1 + numbers) << TEXT_SHIFT
 }
 
-/// A record's code as it was declared, and after how many numbers a text stands, if the record says so.
+/// The declared code of a record, and the number of numbers before its text, if the code contains it.
 pub const fn split_code(code: u32) -> (u32, Option<u32>) {
     if code & DECLARED_BIT != 0 {
         return (code, None);
@@ -32,7 +32,7 @@ pub const fn split_code(code: u32) -> (u32, Option<u32>) {
     (code & MAX_C_CODE, (code >> TEXT_SHIFT).checked_sub(1))
 }
 
-/// The number of an event, as people see it.
+/// The number of an event for display.
 pub const fn shown_code(code: u32) -> u32 {
     code & !DECLARED_BIT
 }

@@ -1,28 +1,27 @@
-//! What recording cost when a process began to record, as bytes.
+//! The costs of recording, measured when a process began to record, as bytes.
 //!
 //! ```text
 //! 0            8        16         24
-//! | clock read | record | per word | …          each in 1/256 ticks; a reader passes over what is after
+//! | clock read | record | per word | …          each in 1/256 ticks; a reader ignores later words
 //! ```
 
 use super::wire::{Cut, TraceError};
 
 const PER_TICK: f64 = 256.0;
 
-/// What recording costs on the machine that recorded, in ticks: measured when the process began to, with the data at
-/// hand in the cache.
+/// The costs of recording in ticks, measured when the process began to record, with the data in the cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbeCosts {
-    /// Reading the clock, and nothing else: no probe costs less.
+    /// Reading the clock: the lower bound of the cost of a probe.
     pub clock_read: f64,
-    /// A record without parameters, its reading of the clock included.
+    /// A record without parameters, including reading the clock.
     pub record: f64,
     /// Each word of parameters beyond that.
     pub per_word: f64,
 }
 
 impl ProbeCosts {
-    /// What a record with so many words costs.
+    /// The cost of a record with `words` words of parameters, in ticks.
     pub fn of_record(&self, words: usize) -> f64 {
         self.record + self.per_word * words as f64
     }
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_writer_may_know_more_and_a_cut_packet_is_an_error_with_its_place() {
+    fn additional_words_are_ignored_and_a_cut_packet_is_an_error_with_its_place() {
         let whole = encode_costs(&COSTS);
         let longer = [whole.as_slice(), &[0xff; 16]].concat();
         assert_eq!(decode_costs(&longer, 0).unwrap(), COSTS);

@@ -1,15 +1,15 @@
-//! Declarations as bytes: what the probes of a program record, for tools that have never seen it.
+//! Declarations as bytes: they describe the events of a program, so that readers need no other description.
 //!
 //! ```text
 //! {u32 code, u64 key, text name, text format, text file, u32 line, u32 fields, {u8 type, text name}…}…
 //! ```
-//! A text is a `u32` length and so many bytes. A type is its place in [`FieldType::ALL`].
+//! A text is a `u32` length and its bytes. A type is its index in [`FieldType::ALL`].
 
 use sigmund_model::{EventType, Field, FieldType, Level};
 
 use super::wire::{Cut, TraceError, push_text};
 
-/// One declared event, and where in the program it was declared.
+/// A declared event, with the source location of its declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// The event.

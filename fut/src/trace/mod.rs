@@ -1,6 +1,6 @@
-//! The user trace: what probes write, as bytes. It does not decide which thread ran where; the merge does.
+//! The format of user traces, and its reader. Which thread ran where is decided by the merge.
 //!
-//! A file is a head and packets; a packet is a head and records; everything is little-endian.
+//! A file is a header and packets; a packet is a header and records; everything is little-endian.
 //!
 //! ```text
 //! file     0         8         12         16
@@ -13,16 +13,16 @@
 //!          | tick | code | words | flags | cpu | word | word | …
 //! ```
 //!
-//! * A packet can be read alone: its head has the LWP and process that wrote it, its number among that LWP's
-//!   it is, which user thread was mounted when it was begun, and how many records that LWP had lost until then.
-//!   `length` counts the payload; `crc32` covers head (with that field 0) and payload.
-//! * A record is 16 bytes and 8 a parameter word. A text is a word with its length in bytes, then its bytes, padded
-//!   with zeros to whole words. `cpu` is 0xffff where the probe could not see it.
+//! * A packet can be read alone: its header contains the LWP and process that wrote it, its sequence number among that
+//!   LWP's packets, the user thread that was mounted when it was begun, and the number of records that the LWP had lost
+//!   until then. `length` counts the payload; `crc32` covers header (with that field 0) and payload.
+//! * A record is 16 bytes and 8 per parameter word. A text is a word with its length in bytes, then its bytes, padded
+//!   with zeros to whole words. `cpu` is 0xffff if the probe could not read it.
 //! * The packets of one LWP follow each other; those of different LWPs are interleaved as they were drained.
-//! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the LWP
-//!   (`LWP_END`) says how many packets and bytes of records that were. What found no room (`lost`) is another thing.
-//! * Packets of other kinds carry what is said once: declarations of events, the process, clock snapshots,
-//!   where its code lies, what recording cost. Each kind may come more than once.
+//! * A flight recorder overwrites its oldest packets. The trace then begins with a later one than 0, and the end of the
+//!   LWP (`LWP_END`) contains the number of overwritten packets and bytes of records. They are not counted in `lost`.
+//! * Packets of other kinds contain metadata: declarations of events, the process, clock snapshots, the addresses of
+//!   its code, the costs of recording. Each kind may occur more than once.
 //! * The bits of a code are described in `code.rs`.
 
 mod code;

@@ -1,10 +1,10 @@
-//! Where the code of a process lies, and the places that it names itself: for readers that want names for addresses.
+//! The addresses of a process's code, and of its named places, with which readers resolve addresses.
 //!
 //! ```text
 //! MODULES  {u64 start, u64 end, u64 file offset, text path, text build id}…      one per executable mapping
 //! PLACES   {u64 address, text name, text file, u32 line}…                        one per span or traced function
 //! ```
-//! Packets of both kinds may come more than once: modules that were loaded later are told later.
+//! Packets of both kinds may occur more than once: modules that are loaded later have later packets.
 
 use sigmund_model::Pid;
 
@@ -19,7 +19,7 @@ pub struct Module {
     pub start: u64,
     /// The first address after it.
     pub end: u64,
-    /// Where in the file `start` stands.
+    /// The file offset of `start`.
     pub offset: u64,
     /// The file, with an absolute path; empty if it has none.
     pub path: String,
@@ -27,12 +27,12 @@ pub struct Module {
     pub build_id: String,
 }
 
-/// A place in a program that has a name of its own: a span or a traced function.
+/// A named place in a program: a span or a traced function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPlace {
     /// Its process.
     pub pid: Pid,
-    /// What its records carry.
+    /// The address in its records.
     pub address: u64,
     /// Its name.
     pub name: String,

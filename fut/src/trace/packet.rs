@@ -1,4 +1,4 @@
-//! The head of a packet, and the head of a file.
+//! The header of a packet, and the header of a file.
 
 use sigmund_model::{Lwp, Pid, Thread, Ticks};
 
@@ -8,14 +8,14 @@ use super::wire::{Cut, TraceError};
 pub const FILE_MAGIC: &[u8; 8] = b"FUTTRACE";
 /// Version of the layout; a reader refuses others.
 pub const VERSION: u32 = 1;
-/// Length of the head of a file.
+/// Length of the header of a file.
 pub const FILE_HEAD_LEN: usize = 16;
 /// First bytes of a packet.
 pub const PACKET_MAGIC: [u8; 4] = *b"FUTP";
-/// Length of the head of a packet.
+/// Length of the header of a packet.
 pub const PACKET_HEAD_LEN: usize = 64;
 
-/// The head of a file.
+/// The header of a file.
 pub fn file_head() -> [u8; FILE_HEAD_LEN] {
     let mut head = [0; FILE_HEAD_LEN];
     head[..8].copy_from_slice(FILE_MAGIC);
@@ -23,7 +23,7 @@ pub fn file_head() -> [u8; FILE_HEAD_LEN] {
     head
 }
 
-/// What a packet carries. A number with names, not a closed list: unknown kinds are skipped and counted.
+/// The kind of a packet's contents. A number with names, not a closed list: unknown kinds are skipped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketKind(pub u16);
 
@@ -36,28 +36,28 @@ impl PacketKind {
     pub const CLOCKS: PacketKind = PacketKind(3);
     /// The process: its command name as a text.
     pub const PROCESS: PacketKind = PacketKind(4);
-    /// The end of an LWP's packets: the head has the final count of lost records. A payload of two words says how
-    /// many of its packets a flight recorder has overwritten, and the bytes of records in them.
+    /// The end of an LWP's packets: the header has the final count of lost records. A payload of two words is the
+    /// number of its packets that a flight recorder has overwritten, and the bytes of records in them.
     pub const LWP_END: PacketKind = PacketKind(5);
-    /// Where the code of the process lies; see [`encode_modules`](super::encode_modules).
+    /// The addresses of the process's code; see [`encode_modules`](super::encode_modules).
     pub const MODULES: PacketKind = PacketKind(6);
     /// LWPs of which a flight recorder has overwritten everything, in four words: LWPs, packets, bytes of records,
     /// records that they had lost.
     pub const OVERWRITTEN: PacketKind = PacketKind(7);
     /// Spans and traced functions by name; see [`encode_places`](super::encode_places).
     pub const PLACES: PacketKind = PacketKind(8);
-    /// What recording cost the process when it began to; see [`encode_costs`](super::encode_costs).
+    /// The costs of recording, measured at its start; see [`encode_costs`](super::encode_costs).
     pub const COSTS: PacketKind = PacketKind(9);
 }
 
-/// Bits about a packet.
+/// Flags of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketFlags(pub u16);
 
 impl PacketFlags {
-    /// Its writer did not live to finish it; records that were begun and not committed are left out.
+    /// Its writer ended before it was finished; records that were reserved and not committed are left out.
     pub const UNFINISHED: PacketFlags = PacketFlags(1);
-    /// Of an `LWP_END`: the LWP went on, and this is where a snapshot was taken of it.
+    /// Of an `LWP_END`: the end of a snapshot; the LWP continued.
     pub const SNAPSHOT: PacketFlags = PacketFlags(2);
 
     /// Whether all bits of `other` are set.
@@ -66,33 +66,33 @@ impl PacketFlags {
     }
 }
 
-/// The head of a packet, parsed.
+/// The parsed header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHead {
-    /// What it carries.
+    /// The kind of its contents.
     pub kind: PacketKind,
-    /// Bits about it.
+    /// Its flags.
     pub flags: PacketFlags,
-    /// Bytes of payload after the head.
+    /// Bytes of payload after the header.
     pub length: u32,
     /// The process that wrote it.
     pub pid: Pid,
     /// The LWP that wrote it; 0 for packets about the whole process.
     pub lwp: Lwp,
-    /// The how-manieth packet of that LWP, from 0.
+    /// Its sequence number among the LWP's packets, from 0.
     pub sequence: u64,
     /// When it was begun.
     pub first_tick: Ticks,
     /// The user thread that was mounted then.
     pub thread: Option<Thread>,
-    /// Records that the LWP had lost by then, from its start.
+    /// Records that the LWP had lost from its start until then.
     pub lost: u64,
     /// The largest tick in it.
     pub last_tick: Ticks,
 }
 
 impl PacketHead {
-    /// The head of a packet that is not about an LWP's records: about the whole process, said at this tick.
+    /// The header of a packet about the whole process, written at this tick.
     pub fn about(kind: PacketKind, pid: Pid, now: Ticks) -> PacketHead {
         PacketHead {
             kind,
@@ -108,7 +108,7 @@ impl PacketHead {
         }
     }
 
-    /// The bytes of a packet with this head and payload. `length` and the checksum are filled in.
+    /// The bytes of a packet with this header and payload. `length` and the checksum are filled in.
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![0; PACKET_HEAD_LEN];
         packet.extend_from_slice(payload);
@@ -116,7 +116,7 @@ impl PacketHead {
         packet
     }
 
-    /// Writes this head to the first 64 bytes of `packet`, whose payload is there already.
+    /// Writes this header to the first 64 bytes of `packet`, which already contains the payload.
     ///
     /// # Panics
     /// When there are fewer.
@@ -137,7 +137,7 @@ impl PacketHead {
         packet[12..16].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Parses the head at the start of `bytes`, which stand at `at` in their file; also gives the checksum.
+    /// Parses the header at the start of `bytes`, which are at offset `at` in their file; also returns the checksum.
     ///
     /// # Errors
     /// When there are fewer than 64 bytes, or they do not begin with `FUTP`.
@@ -165,7 +165,7 @@ impl PacketHead {
         Ok((head, crc))
     }
 
-    /// Whether `packet`, head and payload, has the checksum `crc`.
+    /// Whether `packet`, header and payload, has the checksum `crc`.
     pub fn checks(packet: &[u8], crc: u32) -> bool {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&packet[..12]);

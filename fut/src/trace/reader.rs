@@ -1,8 +1,8 @@
-//! Opens a user trace: one walk over the packet heads, then packets on demand, each readable alone.
+//! Opens a user trace: one pass over the packet headers, then packets on demand, each readable alone.
 //!
-//! Damage costs what it touches. A packet whose checksum is wrong is dropped and becomes a loss; when a head
-//! cannot be read, the walk continues at the next `FUTP` whose checksum is right. Time and memory are linear, whatever the
-//! bytes are: a [`Search`] gives up when too many of them lied, and packets within a damaged one replace it.
+//! Damage affects only the damaged packets. A packet with a wrong checksum is dropped and becomes a loss; if a header
+//! is invalid, the pass continues at the next `FUTP` with a correct checksum. Time and memory are linear for any input:
+//! a [`Search`] gives up when too many headers were wrong, and packets within a damaged one replace it.
 
 use std::{collections::HashMap, fs::File, io, path::Path, sync::Arc};
 
@@ -21,13 +21,13 @@ use super::{
 /// A process in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
-    /// Which.
+    /// Its number.
     pub pid: Pid,
     /// Its command name.
     pub name: String,
 }
 
-/// A user trace, opened.
+/// An open user trace.
 #[derive(Debug)]
 pub struct UserTrace {
     source: Arc<UserTraceFile>,
@@ -38,10 +38,10 @@ pub struct UserTrace {
     snapshots: Vec<(ClockDomain, Snapshot)>,
     costs: Vec<(Pid, ProbeCosts)>,
     lwps: Vec<LwpPackets>,
-    /// Where each stands in `lwps`.
+    /// The index of each in `lwps`.
     lwp_places: HashMap<(Pid, Lwp), usize>,
     overwritten_lwps: u64,
-    /// What is missing as it should be.
+    /// Regular losses: overwritten by a flight recorder.
     notes: Vec<Loss>,
     losses: Vec<Loss>,
 }
@@ -51,13 +51,13 @@ pub struct UserTrace {
 pub struct LwpPackets {
     /// Its process.
     pub pid: Pid,
-    /// Itself.
+    /// The LWP.
     pub lwp: Lwp,
     /// Total records lost, as far as recorded.
     pub lost: u64,
-    /// Whether the trace holds its end, or where a snapshot was taken of it.
+    /// Whether the trace contains its end, or the end of a snapshot of it.
     pub ended: bool,
-    /// How often it does: more than once, of a number that several LWPs had, or of which snapshots were taken.
+    /// Number of such ends: more than one if several LWPs had this number, or several snapshots were taken.
     pub ends: u32,
     /// Packets that a flight recorder has overwritten.
     pub overwritten_packets: u64,
@@ -70,7 +70,7 @@ pub struct LwpPackets {
 /// One packet, read and checked.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Its head.
+    /// Its header.
     pub head: PacketHead,
     pub(super) payload: Vec<u8>,
 }
@@ -84,15 +84,15 @@ impl UserTrace {
     /// Opens a user trace and walks over its packets.
     ///
     /// # Errors
-    /// When the file cannot be read, is no user trace, or is one of another version.
+    /// When the file cannot be read, is not a user trace, or has another version.
     pub fn open(path: &Path) -> Result<UserTrace, TraceError> {
         UserTrace::read(UserTraceFile::open(path)?)
     }
 
-    /// The same, of a file that is open; `path` is used in messages only.
+    /// As [`open`](Self::open), from an open file; `path` is used in messages only.
     ///
     /// # Errors
-    /// As those of [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn of_file(path: &Path, file: File) -> Result<UserTrace, TraceError> {
         UserTrace::read(UserTraceFile::of_file(path, file)?)
     }
@@ -153,7 +153,7 @@ impl UserTrace {
         &self.lwps
     }
 
-    /// What a flight recorder has overwritten together with LWPs that ended. That is as it should be.
+    /// What a flight recorder has overwritten together with LWPs that ended: a regular loss.
     pub fn notes(&self) -> &[Loss] {
         &self.notes
     }
@@ -163,7 +163,7 @@ impl UserTrace {
         self.overwritten_lwps
     }
 
-    /// What the walk found missing or damaged. Reading packets may find more.
+    /// Missing and damaged parts found by the pass over the headers. Reading packets may find more.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
@@ -176,7 +176,7 @@ impl UserTrace {
         while at < source.len {
             let here = at;
             match source.head_at(at)? {
-                // Its checksum is for later: `UserStream` reads the packet when its turn comes.
+                // Its checksum is checked later, when `UserStream` reads the packet.
                 Ok((head, _)) if head.kind == PacketKind::EVENTS => {
                     self.lwp(&head).packets.push((at, head));
                     at += PACKET_HEAD_LEN as u64 + u64::from(head.length);
@@ -190,8 +190,8 @@ impl UserTrace {
                     at += PACKET_HEAD_LEN as u64 + u64::from(head.length);
                 }
                 Err(loss) => {
-                    // A damaged length led here: the packet before has a wrong checksum, and the next good one
-                    // may stand inside of what it claimed.
+                    // The previous packet may have a damaged length and a wrong checksum; then the next valid one may
+                    // be inside the range that it claims.
                     let from = if search.is_whole(previous)? { at } else { previous };
                     let next = search.next_whole(from + 1)?;
                     if next.is_some_and(|next| next < at) {
@@ -208,7 +208,7 @@ impl UserTrace {
         self.lwps.iter_mut().try_for_each(LwpPackets::count_lost)
     }
 
-    /// A damaged packet of records has others within: they are read instead, and it is a loss.
+    /// Drops a damaged packet of records that contains other packets: they are read instead.
     fn drop_packet(&mut self, at: u64) -> Result<(), TraceError> {
         let Ok((head, crc)) = self.source.head_at(at)? else { return Ok(()) };
         if head.kind == PacketKind::EVENTS
@@ -315,7 +315,7 @@ impl LwpPackets {
         [self.overwritten_packets, self.overwritten_bytes] = packet.words();
     }
 
-    /// The count in the last packet whose checksum is right: the heads of the others may be damaged.
+    /// Takes the count of the last packet with a correct checksum: the headers of the others may be damaged.
     fn count_lost(&mut self) -> Result<(), TraceError> {
         for (at, _) in self.packets.iter().rev() {
             if let Ok(packet) = self.source.packet_at(*at)? {
@@ -326,17 +326,17 @@ impl LwpPackets {
         Ok(())
     }
 
-    /// How many packets there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no packets.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// The heads of the packets, as the walk read them.
+    /// The headers of the packets.
     pub fn heads(&self) -> impl Iterator<Item = &PacketHead> {
         self.packets.iter().map(|(_, head)| head)
     }
@@ -344,7 +344,7 @@ impl LwpPackets {
     /// Reads the packet at `index`; `None` after the last.
     ///
     /// # Errors
-    /// The outer one when the file cannot be read any more; the inner one is the loss of a damaged packet.
+    /// The outer one if the file can no longer be read; the inner one is the loss of a damaged packet.
     pub fn packet(&self, index: usize) -> Option<io::Result<Result<Packet, Loss>>> {
         let (at, _) = self.packets.get(index)?;
         Some(self.source.packet_at(*at).map_err(io::Error::other))
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_trace_keeps_its_whole_packets_and_says_what_is_missing() {
+    fn a_truncated_trace_keeps_its_whole_packets_and_reports_what_is_missing() {
         let bytes = three_packets();
         for len in FILE_HEAD_LEN..bytes.len() {
             let trace = opened(&bytes[..len]).unwrap();

@@ -1,10 +1,10 @@
-//! One record: 16 bytes and 8 a parameter word.
+//! A record: 16 bytes and 8 per parameter word.
 
 use sigmund_model::{Cpu, FieldType, Params, Ticks};
 
 /// Bytes of a record before its parameters.
 pub const RECORD_HEAD_LEN: usize = 16;
-/// The most words of parameters a record has; longer texts are cut.
+/// Maximum number of parameter words of a record; longer texts are truncated.
 pub const MAX_RECORD_WORDS: usize = 255;
 /// The value of `cpu` if the probe could not read it.
 pub const CPU_UNKNOWN: u16 = 0xffff;
@@ -14,16 +14,16 @@ pub const CPU_UNKNOWN: u16 = 0xffff;
 pub struct RecordHead {
     /// The event's code, 1 and up.
     pub code: u32,
-    /// Words of parameters after the head.
+    /// Words of parameters after the header.
     pub words: u8,
     /// Reserved, 0.
     pub flags: u8,
-    /// The CPU the probe saw; [`CPU_UNKNOWN`] if it could not.
+    /// The CPU read by the probe; [`CPU_UNKNOWN`] if it could not.
     pub cpu: u16,
 }
 
 impl RecordHead {
-    /// The record's bytes in memory.
+    /// The header as the second word of a record.
     #[inline(always)]
     pub fn to_word(self) -> u64 {
         u64::from(self.code)
@@ -32,7 +32,7 @@ impl RecordHead {
             | u64::from(self.cpu) << 48
     }
 
-    /// From memory.
+    /// The header from the second word of a record.
     pub fn from_word(word: u64) -> RecordHead {
         RecordHead {
             code: word as u32,
@@ -51,15 +51,15 @@ impl RecordHead {
 /// One record, cut from a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// When.
+    /// Its time stamp.
     pub tick: Ticks,
-    /// What, where.
+    /// Its header.
     pub head: RecordHead,
     words: &'a [u8],
 }
 
 impl Record<'_> {
-    /// The CPU the probe saw.
+    /// The CPU read by the probe; `None` if it could not.
     pub fn cpu(&self) -> Option<Cpu> {
         (self.head.cpu != CPU_UNKNOWN).then_some(Cpu(u32::from(self.head.cpu)))
     }
@@ -70,8 +70,8 @@ impl Record<'_> {
         bytes.try_into().ok().map(u64::from_le_bytes)
     }
 
-    /// Reads the parameters by their declared types. Fields that the words do not hold become unknown,
-    /// words that no field declares become numbers.
+    /// Reads the parameters by their declared types. Fields without words become unknown; words without a declared
+    /// field become numbers.
     pub fn params(&self, fields: impl Iterator<Item = FieldType>, params: &mut Params) {
         let mut index = 0;
         for ty in fields {
@@ -110,12 +110,12 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Over the payload of a packet of events.
+    /// The records in the payload of a packet of events.
     pub fn of(payload: &'a [u8]) -> Records<'a> {
         Records { rest: payload }
     }
 
-    /// Bytes that are left; not 0 after the last record if the payload is damaged.
+    /// Remaining bytes; not 0 after the last record if the payload is damaged.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_longer_than_its_record_is_unknown_and_words_nobody_declared_are_kept() {
+    fn a_text_longer_than_its_record_is_unknown_and_undeclared_words_are_kept() {
         let bytes = record(&[400, 1, 2]);
         assert_eq!(printed(&bytes, &[FieldType::Text]), ["?"]);
         assert_eq!(printed(&bytes, &[FieldType::U64]), ["400", "1", "2"]);

@@ -1,7 +1,8 @@
 //! The packets of one LWP as a stream of events, in the order of their ticks.
 //!
-//! Records are in the order in which they were reserved. A probe that a signal handler interrupted between reading
-//! the clock and reserving is late by the handler's records; so a packet is held back until the next one is known.
+//! Records are in the order in which they were reserved. If a signal handler interrupts a probe between reading the
+//! clock and reserving, the probe's record follows those of the handler; so a packet is held back until the next one
+//! was read.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,9 +23,9 @@ use super::{
     record::{RECORD_HEAD_LEN, Record, Records},
 };
 
-/// What the merge has to know about an event, by the name under which a runtime declares it.
+/// The meaning of an event for the merge, by its declared name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum EventMeaning {
     Plain,
     UserSwitch,
     ThreadNew,
@@ -34,16 +35,16 @@ enum Role {
     Lock,
 }
 
-impl Role {
-    fn of(name: &str) -> Role {
+impl EventMeaning {
+    fn of(name: &str) -> EventMeaning {
         match name {
-            names::USER_CONTEXT_SWITCH => Role::UserSwitch,
-            "USER_THREAD_NEW" => Role::ThreadNew,
-            "USER_THREAD_READY" => Role::ThreadReady,
-            "LWP_ATTACH" => Role::LwpAttach,
-            "LWP_DETACH" => Role::LwpDetach,
-            names::LOCK_ACQUIRE | names::LOCK_RELEASE => Role::Lock,
-            _ => Role::Plain,
+            names::USER_CONTEXT_SWITCH => EventMeaning::UserSwitch,
+            "USER_THREAD_NEW" => EventMeaning::ThreadNew,
+            "USER_THREAD_READY" => EventMeaning::ThreadReady,
+            "LWP_ATTACH" => EventMeaning::LwpAttach,
+            "LWP_DETACH" => EventMeaning::LwpDetach,
+            names::LOCK_ACQUIRE | names::LOCK_RELEASE => EventMeaning::Lock,
+            _ => EventMeaning::Plain,
         }
     }
 
@@ -51,36 +52,36 @@ impl Role {
         let word = |index| record.word(index);
         let thread = word(0).and_then(Thread::from_switch);
         match self {
-            Role::UserSwitch => Effect::UserSwitch {
+            EventMeaning::UserSwitch => Effect::UserSwitch {
                 next: thread,
                 reason: LeaveReason::from_number(word(1).unwrap_or(0)),
                 wait: Wait {
-                    // Traces of before have no fourth parameter.
+                    // Older traces have no fourth parameter.
                     kind: word(3).and_then(WaitKind::from_number),
                     on: word(2).filter(|on| *on != 0),
                 },
             },
-            Role::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
-            Role::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
-            Role::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
-            Role::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
-            Role::Plain | Role::Lock => Effect::None,
+            EventMeaning::ThreadNew => thread.map_or(Effect::None, Effect::ThreadNew),
+            EventMeaning::ThreadReady => thread.map_or(Effect::None, Effect::ThreadReady),
+            EventMeaning::LwpAttach => Effect::LwpAttach { pid, cpu_time_ns: word(0) },
+            EventMeaning::LwpDetach => Effect::LwpDetach { cpu_time_ns: word(0) },
+            EventMeaning::Plain | EventMeaning::Lock => Effect::None,
         }
     }
 }
 
-/// The declared events, which all streams share: there may be many of both.
+/// The declared events, shared by all streams, because there may be many of both.
 #[derive(Debug)]
-struct Kinds {
-    declared: Vec<(Role, EventType)>,
+struct DeclaredEvents {
+    declared: Vec<(EventMeaning, EventType)>,
     of_code: HashMap<u32, u32>,
 }
 
-impl Kinds {
-    fn of(declarations: &[Declaration]) -> Kinds {
-        let kind = |d: &Declaration| (Role::of(&d.event.name), d.event.clone());
+impl DeclaredEvents {
+    fn of(declarations: &[Declaration]) -> DeclaredEvents {
+        let kind = |d: &Declaration| (EventMeaning::of(&d.event.name), d.event.clone());
         let codes = declarations.iter().zip(0..).filter_map(|(d, index)| Some((d.event.code?, index)));
-        Kinds { declared: declarations.iter().map(kind).collect(), of_code: codes.collect() }
+        DeclaredEvents { declared: declarations.iter().map(kind).collect(), of_code: codes.collect() }
     }
 }
 
@@ -88,37 +89,37 @@ impl Kinds {
 #[derive(Debug)]
 pub struct UserStream {
     packets: LwpPackets,
-    kinds: Arc<Kinds>,
+    kinds: Arc<DeclaredEvents>,
     next_packet: usize,
-    /// Packets that `queue` points into, each with the number of entries that do; the first has the number
+    /// Packets to which `queue` refers, each with the number of its entries in the queue; the first has the number
     /// `first_loaded`.
     loaded: VecDeque<(Packet, usize)>,
     first_loaded: u32,
-    queue: VecDeque<Entry>,
-    /// Entries of the newest packet: they wait for the next one.
+    queue: VecDeque<QueuedRecord>,
+    /// Entries of the newest packet, held back until the next packet was read.
     newest: usize,
-    /// The tick of the last event, and how many were earlier than the one before.
+    /// The tick of the last event, and the number of events with an earlier tick than their predecessor.
     reached: Ticks,
     straightened: u64,
     losses: Vec<Loss>,
     last: Option<PacketHead>,
-    /// Whether it has been said what was lost after the last packet.
+    /// Whether the losses after the last packet were reported.
     is_over: bool,
 }
 
-/// The last tick that the tables of a super-trace hold; a TSC gets there in a century.
+/// The largest tick that the tables of a super-trace can hold; a TSC reaches it after a century.
 const LAST_TICK: Ticks = Ticks(i64::MAX as u64);
 
-/// Records of a packet with a later tick: how many, and of the first the offset and the tick.
+/// Records of a packet with a tick beyond that: their number, and the offset and tick of the first.
 #[derive(Clone, Copy, Debug, Default)]
-struct Far {
+struct FarRecords {
     count: u64,
     first: Option<(u32, Ticks)>,
 }
 
-/// One record that waits in the queue.
+/// A record in the queue.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueuedRecord {
     tick: Ticks,
     packet: u32,
     offset: u32,
@@ -142,13 +143,13 @@ impl UserTrace {
 
     /// A stream for each LWP.
     pub fn streams(&self) -> Vec<UserStream> {
-        let kinds = Arc::new(Kinds::of(self.declarations()));
+        let kinds = Arc::new(DeclaredEvents::of(self.declarations()));
         self.lwps().iter().map(|lwp| UserStream::new(lwp.clone(), Arc::clone(&kinds))).collect()
     }
 }
 
 impl UserStream {
-    fn new(packets: LwpPackets, kinds: Arc<Kinds>) -> UserStream {
+    fn new(packets: LwpPackets, kinds: Arc<DeclaredEvents>) -> UserStream {
         UserStream {
             packets,
             kinds,
@@ -189,7 +190,7 @@ impl UserStream {
         let mut records = packet.records();
         let (mut offset, before) = (0, self.queue.len());
         let mut sorted = true;
-        let mut far = Far::default();
+        let mut far = FarRecords::default();
         for record in records.by_ref() {
             let length = (RECORD_HEAD_LEN + 8 * usize::from(record.head.words)) as u32;
             if record.tick > LAST_TICK {
@@ -199,7 +200,7 @@ impl UserStream {
                 continue;
             }
             sorted &= self.queue.back().is_none_or(|last| last.tick <= record.tick);
-            self.queue.push_back(Entry { tick: record.tick, packet: number, offset });
+            self.queue.push_back(QueuedRecord { tick: record.tick, packet: number, offset });
             offset += length;
         }
         if let Some((at, tick)) = far.first {
@@ -208,7 +209,7 @@ impl UserStream {
         }
         if records.left() > 0 {
             let detail = format!(
-                "{}: packet {} of LWP {}: expected whole records, found {} bytes behind the last",
+                "{}: packet {} of LWP {}: expected whole records, found {} bytes after the last",
                 self.packets.path().display(),
                 packet.head.sequence,
                 packet.head.lwp,
@@ -239,7 +240,7 @@ impl UserStream {
             self.losses.push(Loss { severity: Severity::Note, ..loss });
         }
         if let Some(last) = self.last {
-            // The count begins anew with each LWP of that number.
+            // The count restarts with each LWP of that number.
             let lost_before = if head.sequence == 0 { 0 } else { last.lost };
             if head.lost > lost_before {
                 let count = head.lost - lost_before;
@@ -263,7 +264,7 @@ impl UserStream {
         self.last = Some(*head);
     }
 
-    /// What is missing before the first packet.
+    /// Reports missing packets before the first one.
     fn note_missing_start(&mut self, head: &PacketHead, path: &str) {
         if head.lost > 0 {
             let detail = format!("{path}: LWP {}: no free packet before packet {}", head.lwp, head.sequence);
@@ -274,7 +275,7 @@ impl UserStream {
             return;
         }
         let detail = format!("{path}: LWP {}: expected packet 0, found {}", head.lwp, head.sequence);
-        // Where its end is missing too, nobody says whether a flight recorder has overwritten them.
+        // If its end is missing, too, it is unknown whether a flight recorder has overwritten them.
         let (kind, severity) = match self.packets.ended {
             true => (LossKind::Damaged, Severity::Gap),
             false => (LossKind::Overwritten, Severity::Note),
@@ -297,7 +298,7 @@ impl UserStream {
         gap
     }
 
-    /// Records lost after the last packet: only the final count includes them.
+    /// Reports records lost after the last packet, which only the final count includes.
     fn note_final_losses(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -323,7 +324,7 @@ impl UserStream {
         });
     }
 
-    /// Records whose ticks are damaged; when they were recorded is known by their packet only.
+    /// The loss of records with damaged ticks; their time is only known from their packet.
     fn far_records(&self, head: &PacketHead, count: u64, at: u32, tick: Ticks) -> Loss {
         let detail = format!(
             "{}: packet {} of LWP {}: byte {at} of its records: expected a tick of at most {}, found {}",
@@ -338,7 +339,7 @@ impl UserStream {
         Loss { lwp: Some(head.lwp), from: first, to: first, count: Some(count), ..loss }
     }
 
-    /// No writer's packets are earlier than the ones before the last.
+    /// Reports events whose ticks were corrected: no writer's packet contains ticks before those of the last but one.
     fn note_straightened(&mut self) {
         let count = std::mem::take(&mut self.straightened);
         if count > 0 {
@@ -350,7 +351,7 @@ impl UserStream {
         }
     }
 
-    fn fill(&self, event: &mut Event, entry: Entry) {
+    fn fill(&self, event: &mut Event, entry: QueuedRecord) {
         let (packet, _) = &self.loaded[(entry.packet - self.first_loaded) as usize];
         let Some(record) = Records::of(packet.payload_from(entry.offset as usize)).next() else { return };
         event.tick = entry.tick;
@@ -370,7 +371,9 @@ impl UserStream {
             Some((role, event_type)) => {
                 event.effect = role.effect(packet.head.pid, &record);
                 record.params(event_type.fields.iter().map(|f| f.ty), &mut event.params);
-                if let (Role::Lock, Some(kind)) = (role, record.word(1).and_then(WaitKind::from_number)) {
+                if let (EventMeaning::Lock, Some(kind)) =
+                    (role, record.word(1).and_then(WaitKind::from_number))
+                {
                     event.params.name(1, kind.name());
                 }
             }

@@ -1,4 +1,4 @@
-//! The file of a user trace: heads and packets at their places, and the search for the next whole one.
+//! The file of a user trace: reads headers and packets at offsets, and searches for the next valid packet.
 
 use std::{
     fs::{File, OpenOptions},
@@ -15,10 +15,10 @@ use super::{
     wire::{Cut, TraceError},
 };
 
-/// No writer makes longer packets; a longer one is damage, not a reason to allocate.
+/// No writer creates longer packets; a greater length is damage, for which no memory is allocated.
 const MAX_PACKET_LEN: u64 = 16 << 20;
 
-/// O_NONBLOCK of x86-64: a FIFO would otherwise make us wait for its writer.
+/// O_NONBLOCK of x86-64: otherwise opening a FIFO would wait for its writer.
 const NONBLOCKING: i32 = 0o4000;
 
 /// An open file.
@@ -74,7 +74,7 @@ impl UserTraceFile {
         self.file.read_exact_at(into, at).map_err(|error| TraceError::Io(self.path.clone(), error))
     }
 
-    /// The head at `at`, if it is one and its packet fits into the file.
+    /// The header at `at`, if it is valid and its packet fits into the file.
     pub(super) fn head_at(&self, at: u64) -> Result<Result<(PacketHead, u32), Loss>, TraceError> {
         let left = self.len - at;
         let mut bytes = [0; PACKET_HEAD_LEN];
@@ -133,13 +133,13 @@ impl UserTraceFile {
     }
 }
 
-/// Looks for whole packets among bytes that are none.
+/// Searches damaged bytes for valid packets.
 ///
-/// Whatever begins like a packet must be read to its end to know. A file can be full of heads that all claim the rest of
-/// it: so the search gives up when what it read in vain is many times the file. What damage leaves is far from that.
+/// A candidate must be read to its end to check it. A file can be full of headers that all claim the rest of the file:
+/// so the search gives up when it has read many times the file's length in vain. Ordinary damage causes far less.
 pub(super) struct Search<'s> {
     source: &'s UserTraceFile,
-    /// Bytes that may still be read in vain.
+    /// Bytes that may still be read without finding a packet.
     left: u64,
 }
 
@@ -148,7 +148,7 @@ impl Search<'_> {
         Search { source, left: source.len.saturating_mul(16) }
     }
 
-    /// Whether a packet with the right checksum is at `at`. Of one that is too long to find out, no.
+    /// Whether a packet with a correct checksum is at `at`; false if it is too long to check.
     pub(super) fn is_whole(&mut self, at: u64) -> Result<bool, TraceError> {
         let Ok((head, _)) = self.source.head_at(at)? else { return Ok(false) };
         let Some(left) = self.left.checked_sub(PACKET_HEAD_LEN as u64 + u64::from(head.length)) else {
@@ -161,10 +161,10 @@ impl Search<'_> {
         Ok(is_whole)
     }
 
-    /// Where the next whole packet begins, at `from` or later.
+    /// The offset of the next valid packet, at `from` or later.
     pub(super) fn next_whole(&mut self, from: u64) -> Result<Option<u64>, TraceError> {
         let mut at = from;
-        // It grows: mostly the next packet is near.
+        // The window grows: usually the next packet is near.
         let mut window = vec![0; 1 << 10];
         while at < self.source.len {
             let len = window.len().min((self.source.len - at) as usize);

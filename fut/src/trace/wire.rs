@@ -1,21 +1,21 @@
-//! Cutting little-endian values off a slice, each cut failing by name.
+//! Cuts little-endian values off a slice; the error of each cut names the value.
 
 use std::{fmt, path::PathBuf};
 
-/// What is wrong with a user trace, and where.
+/// An error in a user trace, with its position.
 #[derive(Debug)]
 pub enum TraceError {
     /// The file could not be read at all.
     Io(PathBuf, std::io::Error),
-    /// Bytes that are not what they should be.
+    /// Invalid bytes.
     Bad {
-        /// The file; empty where the bytes came from memory.
+        /// The file; empty if the bytes are from memory.
         file: PathBuf,
         /// Byte offset in it.
         at: u64,
-        /// What should have been there.
+        /// What was expected.
         expected: String,
-        /// What was.
+        /// What was found.
         found: String,
     },
 }
@@ -33,7 +33,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// The rest of a payload, and where it stands in its file.
+/// The rest of a payload, and its offset in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a> {
     rest: &'a [u8],
@@ -41,7 +41,7 @@ pub struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Starts cutting `bytes`, which stand at `at` in their file.
+    /// Starts cutting `bytes`, which are at offset `at` in their file.
     pub fn new(bytes: &'a [u8], at: u64) -> Cut<'a> {
         Cut { rest: bytes, at }
     }
@@ -88,16 +88,16 @@ impl<'a> Cut<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// The next text: a `u32` length and so many bytes; what is not UTF-8 is replaced.
+    /// The next text: a `u32` length and its bytes; invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// When fewer bytes are left than it says.
+    /// When fewer bytes are left than its length.
     pub fn text(&mut self, what: &str) -> Result<String, TraceError> {
         let len = self.u32(what)?;
         Ok(String::from_utf8_lossy(self.bytes(len as usize, what)?).into_owned())
     }
 
-    /// An error at this place.
+    /// An error at this offset.
     pub fn bad(&self, expected: String, found: String) -> TraceError {
         TraceError::Bad { file: PathBuf::new(), at: self.at, expected, found }
     }
@@ -109,13 +109,13 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Appends a text the way [`Cut::text`] reads it.
+/// Appends a text in the form that [`Cut::text`] reads.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A text as a payload of its own.
+/// A text as a payload.
 #[cfg(feature = "probes")]
 pub(crate) fn encode_text(text: &str) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! A test whose case is a process of its own, because it may end it, or changes what belongs to a process.
+//! Runs a test case in a separate process, because it may end the process, or changes state of the process.
 
 use std::{
     env,
@@ -7,8 +7,8 @@ use std::{
 
 const CASE: &str = "FUT_TEST_CASE";
 
-/// Runs the test `name` of this program once more, as a process that does `body` and nothing else, and gives its output.
-/// `None` in that process, which has done it.
+/// Runs the test `name` of this program again, as a process that only runs `body`, and returns its output. `None` in
+/// that process, which has done it.
 pub(crate) fn run(name: &str, body: impl FnOnce()) -> Option<Output> {
     command(name, body).map(|mut command| command.output().unwrap())
 }

@@ -1,10 +1,9 @@
-//! Which kind of runtime a test is for. Most are for the pinned one, and once more, in the binary `migrating`, for the
-//! other.
+//! The kind of runtime of a test. Most run with the pinned one, and again, in the binary `migrating`, with the other.
 
 /// Whether this is the binary for migrating runtimes.
 pub(crate) const MIGRATING: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"migrating");
 
-/// Choices for a runtime of the kind that this binary is for.
+/// Options of a runtime of the kind of this binary.
 pub(crate) fn builder() -> fut::RuntimeBuilder {
     let builder = fut::Runtime::builder();
     if !MIGRATING {

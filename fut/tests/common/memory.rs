@@ -1,4 +1,4 @@
-//! What reading a small file may cost in memory, whatever it says. The tests that include this have this allocator.
+//! Limits the memory for reading a small file, whatever its contents. Tests that include this use this allocator.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

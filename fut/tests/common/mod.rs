@@ -1,4 +1,4 @@
-//! What several tests need to read a trace back.
+//! Functions of several tests for reading traces.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A runtime in which user threads that have begun move between LWPs: what the others test, once more, and what only
-//! this kind does.
+//! A runtime in which user threads that have begun move between LWPs: the tests of the pinned runtime again, and tests
+//! of migration.
 #![allow(clippy::duplicate_mod, reason = "each of the files below says for itself which kind it tests")]
 
 #[path = "../net.rs"]
@@ -106,7 +106,7 @@ impl Drop for LeavesWhenDropped {
     }
 }
 
-/// The standard library counts panics for each LWP: whoever unwinds comes back to where it began to.
+/// The standard library counts panics for each LWP: a thread that unwinds comes back to the LWP where it began to.
 #[test]
 fn a_destructor_that_yields_while_its_thread_unwinds_comes_back_to_its_lwp() {
     for policy in [Policy::WorkStealing, Policy::SharedFifo] {

@@ -13,7 +13,7 @@ const THREADS: usize = 40;
 const ROUNDS: usize = 50;
 
 #[test]
-fn nobody_goes_on_until_all_have_come_and_one_leads_each_round() {
+fn no_thread_continues_until_all_have_arrived_and_one_leads_each_round() {
     on_one_and_four_lwps(|| {
         let barrier = Arc::new(Barrier::new(THREADS));
         let came = Arc::new(AtomicUsize::new(0));

@@ -89,7 +89,7 @@ fn with_room_for_none_try_send_needs_a_receiver_that_waits() {
 }
 
 #[test]
-fn receivers_get_the_rest_and_then_hear_that_the_senders_are_gone() {
+fn receivers_get_the_rest_and_then_an_error_when_all_senders_were_dropped() {
     on_one_and_four_lwps(|| {
         for (sender, receiver) in kinds::<u32>() {
             let waiting: Vec<_> = (0..40)
@@ -110,7 +110,7 @@ fn receivers_get_the_rest_and_then_hear_that_the_senders_are_gone() {
 }
 
 #[test]
-fn senders_get_their_values_back_when_the_receivers_are_gone() {
+fn senders_get_their_values_back_when_all_receivers_were_dropped() {
     on_one_and_four_lwps(|| {
         let (sender, receiver) = channel::bounded(1);
         sender.send(0).unwrap();

@@ -1,4 +1,4 @@
-//! What user threads synchronise with, on the runtime, with one LWP and with four.
+//! The synchronisation primitives on the runtime, with one LWP and with four.
 
 mod barrier;
 mod channel;
@@ -18,7 +18,7 @@ use kind::builder;
 
 /// Short enough to be over soon, and no promise that it is.
 const SOON: Duration = Duration::from_millis(5);
-/// Nobody waits as long as this: a test that does has failed.
+/// A test that waits this long has failed.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Runs the same on one LWP, where only the order of the queue decides, and on four, which are more than the CPUs of

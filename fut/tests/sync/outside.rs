@@ -1,4 +1,4 @@
-//! Plain threads: what need not wait works, and what must panics with its name.
+//! Plain threads: calls that need not wait work, and those that must wait panic with their names.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,8 +16,7 @@ use super::{LONG, message};
 #[track_caller]
 fn panics_with_its_name<T>(name: &str, call: impl FnOnce() -> T) {
     let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("it should have panicked");
-    let (message, expected) =
-        (message(&*panic), format!("fut::sync::{name} was called outside of a runtime"));
+    let (message, expected) = (message(&*panic), format!("fut::sync::{name} was called outside a runtime"));
     assert!(message.starts_with(&expected), "{message}");
 }
 

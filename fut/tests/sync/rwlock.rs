@@ -62,7 +62,7 @@ fn a_reader_does_not_overtake_a_writer_that_waits() {
 /// ```text
 /// reader  |-- holds --------------------------------|
 /// writer     waits ---- gives up
-/// reader        waits behind it -- gets in
+/// reader        waits after it --- gets in
 /// ```
 #[test]
 fn readers_get_in_when_the_writer_before_them_gives_up() {

@@ -80,7 +80,7 @@ fn permits_split_merge_and_are_forgotten() {
 }
 
 #[test]
-fn closing_tells_those_who_wait_and_those_who_come() {
+fn closing_fails_current_and_later_requests() {
     on_one_and_four_lwps(|| {
         let semaphore = Arc::new(Semaphore::new(1));
         let waiters: Vec<_> = (0..40)

@@ -1,4 +1,4 @@
-//! Builds libfut and C programs with it, runs them, and merges what they recorded.
+//! Builds libfut and C programs with it, runs them, and merges their traces.
 
 use std::{
     ffi::OsStr,
@@ -112,7 +112,7 @@ impl Merged {
     }
 }
 
-/// Runs a program, in an environment without anything that concerns libfut.
+/// Runs a program, in an environment without libfut's variables.
 pub(crate) fn run(program: &Path, arguments: &[&OsStr], environment: &[(&str, &OsStr)]) -> Output {
     let mut command = Command::new(program);
     let ours = [fut::ENV_ARENA_DIR, fut::ENV_KEYMASK, fut::ENV_KEYMASK_FILE, fut::ENV_PACKETS];
@@ -134,8 +134,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-/// The folder with libfut.so and libfut.a. Cargo builds them for nobody's tests, so they are built here, into the
-/// target folder and the profile of this test.
+/// The folder with libfut.so and libfut.a. Cargo does not build them for tests, so they are built here, into the target
+/// folder and the profile of this test.
 fn libraries() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

@@ -1,8 +1,8 @@
-//! The LWP that runs the caller, found anew at every call.
+//! The LWP that runs the caller, looked up at every call.
 //!
 //! A user thread may be on another LWP after each call that switches, and a compiler may keep the address of a
-//! thread-local across a call that it does not know to switch. So the variable is defined and read in assembly, as
-//! that of the current ring is.
+//! thread-local across a call that it does not know to switch. So the variable is defined and read in assembly, like
+//! the one for the current ring.
 
 use std::ptr;
 
@@ -71,16 +71,16 @@ mod portable {
 #[cfg(not(target_arch = "x86_64"))]
 use portable::{load, store};
 
-/// Does something with the LWP that runs the caller; `None` on a thread that is no LWP. `act` must not switch: it
-/// would continue with the LWP that it left.
+/// Calls `act` with the LWP that runs the caller; `None` on a thread that is not an LWP of a runtime. `act` must not
+/// switch: it would continue with the LWP that it left.
 #[inline(always)]
 pub(super) fn with<R>(act: impl FnOnce(&Lwp) -> R) -> Option<R> {
     let lwp = load();
-    // SAFETY: null, or set by `Entered::new`, whose LWP outlives it and lives on this very thread.
+    // SAFETY: null, or set by `Entered::new`, whose LWP outlives it and is used by this thread only.
     unsafe { lwp.as_ref() }.map(act)
 }
 
-/// As long as this lives, the calling thread is this LWP.
+/// While this exists, the calling thread is this LWP.
 pub(super) struct Entered<'a>(&'a Lwp);
 
 impl<'a> Entered<'a> {

@@ -1,8 +1,8 @@
-//! What an LWP does: take a ready thread, run it until it leaves, take the next.
+//! The main loop of an LWP: take a ready thread, run it until it leaves, take the next.
 //!
-//! The order of things at a switch, which the merge relies on: the next thread is chosen first, then the switch is
-//! recorded, and only then the thread that left is made available to other LWPs. So no LWP can record that it goes
-//! on with a thread before the one it left has recorded that.
+//! The order of the steps at a switch, which the merge relies on: first the next thread is chosen, then the switch is
+//! recorded, and only then the thread that left is made available to other LWPs. So no LWP can record a switch to a
+//! thread before the LWP that the thread left has recorded its switch.
 
 mod current;
 mod staying;
@@ -21,7 +21,8 @@ use super::{
     ready::{Home, Woke},
     stack::{Stack, StackCache},
     thread::{
-        Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, say_ready, slab, slab::BlockCache,
+        Birth, Body, Doing, Exit, Ids, Leave, LeaveWord, Parked, ThreadRef, record_ready, slab,
+        slab::BlockCache,
     },
 };
 use crate::{scheduler, session};
@@ -29,53 +30,53 @@ use current::Entered;
 pub(super) use staying::{LwpThread, Stays};
 pub(super) use take::{Choice, Stealable};
 
-/// What kind of LWP it is.
+/// The kind of an LWP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It runs whatever is ready; its number among those that do.
+    /// It runs any ready thread; its number among the workers.
     Worker(usize),
-    /// It runs threads while they may block in the kernel.
+    /// It runs threads of blocking calls, which may block in the kernel.
     Blocking,
-    /// It waits for I/O and time, and runs urgent threads that it has readied.
+    /// It waits for I/O and timers, and runs urgent threads that it has made ready.
     Reactor,
 }
 
-/// An LWP. Touched only by the kernel thread it is.
+/// The state of an LWP. Only its kernel thread accesses it.
 pub(super) struct Lwp {
     shared: &'static Shared,
     role: Role,
     tid: u32,
-    /// As threads know it that keep to it.
+    /// Where other LWPs queue threads that are pinned to this one.
     home: &'static Home,
-    /// Of a worker.
+    /// The ready queues of a worker.
     choice: Option<Choice>,
     mounted: Cell<Option<ThreadRef>>,
-    /// Goes on next, before all in the queues: the mounted thread ends, and this one has waited for that.
+    /// Runs next, before all in the queues: it has waited for the end of the mounted thread, which is ending.
     handed_over: Cell<Option<ThreadRef>>,
-    /// Threads that began here and have not ended. Means nothing where they may end elsewhere.
+    /// Threads that began here and have not ended. Meaningful only if they cannot end on another LWP.
     begun: Cell<usize>,
     blocks: BlockCache,
     stacks: StackCache,
     ids: Ids,
 }
 
-/// What other threads want to know of a worker, or tell it.
+/// State of a worker that the reactor and its quanta read and set.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Desk {
-    /// The mounted thread shall leave at its next safe point.
+pub(super) struct WorkerStatus {
+    /// A request: the mounted thread shall leave at its next safe point.
     pub(super) preempt: AtomicBool,
-    /// Dispatches so far: whether the same thread is mounted still.
+    /// Number of dispatches: unchanged as long as the same thread is mounted.
     pub(super) dispatches: AtomicU64,
     pub(super) tid: AtomicU64,
 }
 
-/// The life of a worker.
+/// Runs the calling thread as a worker until the runtime is shut down.
 pub(super) fn work(shared: &'static Shared, choice: Choice) -> Stays {
     let number = choice.number();
     let lwp = Lwp::new(shared, Role::Worker(number), &shared.homes[number], Some(choice));
     let lwp = Entered::new(&lwp);
-    shared.desks[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
+    shared.worker_status[number].tid.store(u64::from(lwp.tid), Ordering::Relaxed);
     while let Some(thread) = lwp.wait_for_thread(number) {
         lwp.switch_to(thread, Left::unknown());
         lwp.carry(thread);
@@ -83,8 +84,8 @@ pub(super) fn work(shared: &'static Shared, choice: Choice) -> Stays {
     lwp.stays()
 }
 
-/// Runs as an LWP of another kind, for as long as `body` does. That is given what carries a thread, and says then whether
-/// all have ended that began here.
+/// Runs the calling thread as an LWP of another kind until `body` returns. `body` gets a function that carries a thread
+/// until it leaves, and returns whether all threads that began here have ended.
 pub(super) fn serve(
     shared: &'static Shared,
     role: Role,
@@ -104,7 +105,7 @@ pub(super) fn serve(
 impl Lwp {
     fn new(shared: &'static Shared, role: Role, home: &'static Home, choice: Option<Choice>) -> Lwp {
         session::attach_now();
-        // SAFETY: takes no argument and cannot fail.
+        // SAFETY: takes no arguments and cannot fail.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
         Lwp {
             shared,
@@ -161,17 +162,17 @@ impl Lwp {
         }
     }
 
-    /// Runs `thread`, and one after the other without a pause, until none is ready.
+    /// Runs `thread`, and then ready threads one after the other, until none is ready.
     fn carry(&self, mut thread: ThreadRef) {
         loop {
             // SAFETY: it was taken out of a ready queue, here or by the caller.
             let body = unsafe { thread.body(|| self.begin(thread)) };
-            // SAFETY: at the top of a stack that this LWP has, as long as it has the thread.
+            // SAFETY: the body is at the top of the thread's stack, which this LWP owns as long as it runs the thread.
             let left = self.resume(thread, unsafe { &mut *body });
             let next = match left {
                 CoroutineResult::Return(exit) => {
-                    // Not through the thread: its block may be that of another by now.
-                    // SAFETY: the stack is this LWP's until it gives it back, and so is the body on it.
+                    // Not through the thread: its block may belong to another thread by now. SAFETY: this LWP owns the
+                    // stack, with the body on it, until it gives the stack back.
                     let stack = unsafe { (*body).stack };
                     self.stacks.give_back(stack);
                     self.begun.set(self.begun.get().wrapping_sub(1));
@@ -187,7 +188,7 @@ impl Lwp {
                     let yields = matches!(leave, Leave::Yield | Leave::Quantum);
                     let next = if yields { self.take_for_yield(thread) } else { self.take_next() };
                     if yields && next.is_none() && self.role != Role::Reactor && !self.shared.is_shut_down() {
-                        // Nobody else wants the LWP: the thread continues, which is no switch.
+                        // No other thread is ready: the thread continues, which is not a switch.
                         continue;
                     }
                     self.switch(next, Left::of(thread, leave));
@@ -202,7 +203,7 @@ impl Lwp {
         }
     }
 
-    /// The first dispatch of a thread: it gets a stack, and a home if it is to keep to this LWP.
+    /// The first dispatch of a thread: it gets a stack, and a home if it is pinned to this LWP.
     #[inline]
     fn begin(&self, thread: ThreadRef) -> Stack {
         self.begun.set(self.begun.get().wrapping_add(1));
@@ -238,9 +239,9 @@ impl Lwp {
         if let Role::Worker(number) = self.role
             && self.shared.has_quanta
         {
-            let desk = &self.shared.desks[number];
-            desk.dispatches.store(desk.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            desk.preempt.store(false, Ordering::Relaxed);
+            let status = &self.shared.worker_status[number];
+            status.dispatches.store(status.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            status.preempt.store(false, Ordering::Relaxed);
         }
         scheduler::switch(Some(next.id()), left.reason, left.on, left.blocked_for);
     }
@@ -271,9 +272,9 @@ impl Lwp {
         }
     }
 
-    /// Of a migrating runtime: the standard library counts panics for each kernel thread, from their beginning to their
-    /// end. So a thread that leaves between comes back here. It cannot be told from others that leave meanwhile; they
-    /// come back, too, which does no harm.
+    /// In a migrating runtime: the standard library counts panics for each kernel thread, from the start of unwinding
+    /// to its end. So a thread that leaves in between has to come back here. Other threads that leave meanwhile cannot
+    /// be distinguished from it; they come back, too, which is harmless.
     #[inline]
     fn keep_while_unwinding(&self, thread: ThreadRef) {
         let unwinds = std::thread::panicking();
@@ -283,7 +284,7 @@ impl Lwp {
     }
 
     fn make_ready(&self, thread: ThreadRef) {
-        say_ready(thread);
+        record_ready(thread);
         self.queue(thread);
     }
 
@@ -292,11 +293,11 @@ impl Lwp {
     }
 }
 
-/// How the thread before has left, as the switch event says it.
+/// How the previous thread left, for the switch event.
 #[derive(Clone, Copy)]
 struct Left {
     reason: LeaveReason,
-    /// What it waits for.
+    /// Address of what it waits for.
     on: usize,
     blocked_for: Option<WaitKind>,
 }
@@ -306,7 +307,7 @@ impl Left {
         Left { reason, on: 0, blocked_for: None }
     }
 
-    /// There was none.
+    /// There was no previous thread.
     fn unknown() -> Left {
         Left::because(LeaveReason::Unknown)
     }
@@ -323,33 +324,33 @@ impl Left {
     }
 }
 
-/// The user thread that calls this, if it is one.
+/// The calling user thread; `None` outside a user thread.
 #[inline]
 pub(super) fn mounted() -> Option<ThreadRef> {
     current::with(|lwp| lwp.mounted.get()).flatten()
 }
 
-/// Whether the mounted thread shall leave: its quantum is over.
+/// Whether the mounted thread shall leave because its quantum is over.
 #[inline]
 pub(super) fn is_preempted() -> bool {
     current::with(|lwp| match lwp.role {
-        Role::Worker(number) => lwp.shared.desks[number].preempt.load(Ordering::Relaxed),
+        Role::Worker(number) => lwp.shared.worker_status[number].preempt.load(Ordering::Relaxed),
         Role::Reactor => lwp.shared.reactor.is_slice_over(),
         Role::Blocking => false,
     })
     .unwrap_or(false)
 }
 
-/// Whether the caller is on an LWP that is there to block.
+/// Whether the caller is on an LWP for blocking calls.
 pub(super) fn may_block() -> bool {
     current::with(|lwp| lwp.role == Role::Blocking).unwrap_or(false)
 }
 
-/// Makes a thread ready that was blocked.
+/// Makes a blocked thread ready.
 pub(super) fn make_ready(thread: ThreadRef) {
-    say_ready(thread);
+    record_ready(thread);
     let shared = thread.shared();
-    // Once it is in a queue, it may be no more.
+    // Read first: once the thread is in a queue, it may run and end.
     let wants_reactor = thread.priority() == Priority::Urgent && thread.home().is_none();
     let queued = current::with(|lwp| {
         let ours = std::ptr::eq(lwp.shared, shared);
@@ -367,14 +368,14 @@ pub(super) fn make_ready(thread: ThreadRef) {
     }
 }
 
-/// Makes a thread ready that has waited for the end of the caller, which ends now: it continues next.
+/// Makes a thread ready that has waited for the end of the caller, which is ending: it runs next.
 pub(super) fn hand_over(waiter: ThreadRef) {
     let handed_over = current::with(|lwp| {
         let may_come = waiter.home().is_none_or(|home| std::ptr::eq(home, lwp.home));
         let takes_it = lwp.is_worker() && waiter.priority() == Priority::Normal && may_come;
         let ours = std::ptr::eq(lwp.shared, waiter.shared()) && takes_it;
         if ours {
-            say_ready(waiter);
+            record_ready(waiter);
             lwp.handed_over.set(Some(waiter));
         }
         ours
@@ -384,7 +385,7 @@ pub(super) fn hand_over(waiter: ThreadRef) {
     }
 }
 
-/// A new thread of the caller's runtime, or of `shared` if the caller is not of it, in no queue yet.
+/// Creates a thread of `shared`, the caller's runtime if the caller is on an LWP, without queueing it.
 pub(super) fn begin<T: Send, F: FnOnce() -> T + Send>(
     shared: &'static Shared,
     birth: impl FnOnce(sigmund_model::Thread) -> Birth,
@@ -395,7 +396,7 @@ pub(super) fn begin<T: Send, F: FnOnce() -> T + Send>(
     let birth = birth(id);
     debug_assert!(std::ptr::eq(birth.shared, shared));
     scheduler::thread_new(id, birth.name.as_deref().unwrap_or(""));
-    // SAFETY: the block was taken just now.
+    // SAFETY: the block was just taken from the free ones.
     unsafe { block.begin(birth, body) };
     block
 }
@@ -414,7 +415,7 @@ pub(super) fn queue_new(shared: &'static Shared, thread: ThreadRef) {
     }
 }
 
-/// Gives back the block of a thread that is no more.
+/// Frees the block of a thread that has ended, for reuse.
 pub(super) fn give_back_block(thread: ThreadRef) {
     if current::with(|lwp| lwp.blocks.give_back(thread)).is_none() {
         slab::give_back(thread);

@@ -1,8 +1,9 @@
 //! The kernel thread of an LWP, and why it may outlive its runtime.
 //!
-//! A user thread that keeps to an LWP may borrow from that LWP's thread-locals, and lend what it has borrowed to user
-//! threads on others. When the runtime is dropped before it has ended, its stack is kept for ever, and so must be what it
-//! borrows. So an LWP that has such threads does not end, which would destroy its thread-locals: it sleeps.
+//! A user thread that is pinned to an LWP may borrow from that LWP's thread-locals, and lend the borrowed values to
+//! user threads on other LWPs. If the runtime is dropped before the thread has ended, its stack is never freed, so what
+//! it borrows must stay valid, too. The end of the LWP would destroy its thread-locals; so an LWP with such threads
+//! sleeps instead.
 
 use std::{
     io,
@@ -12,55 +13,55 @@ use std::{
 
 use crate::runtime::discard::discard;
 
-/// What an LWP does when it carries nobody any more.
+/// What an LWP does when it carries no more threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::runtime) enum Stays {
     /// It ends.
     No,
-    /// It sleeps until the process ends: threads that keep to it have not ended.
+    /// It sleeps until the process ends: threads pinned to it have not ended.
     Yes,
 }
 
-/// A kernel thread that is an LWP.
+/// The kernel thread of an LWP.
 #[derive(Debug)]
 pub(in crate::runtime) struct LwpThread {
     thread: thread::JoinHandle<()>,
-    /// Under a lock because a runtime is shared; only `join` asks.
-    carries_nobody: Mutex<mpsc::Receiver<Stays>>,
+    /// In a mutex only to make the type `Sync`; only `join` uses it.
+    stopped: Mutex<mpsc::Receiver<Stays>>,
 }
 
 impl LwpThread {
     /// # Errors
-    /// When the kernel gives no more threads.
+    /// When the kernel creates no more threads.
     pub(in crate::runtime) fn spawn(
         name: String,
         body: impl FnOnce() -> Stays + Send + 'static,
     ) -> io::Result<LwpThread> {
-        let (tell, carries_nobody) = mpsc::sync_channel(1);
+        let (sender, stopped) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name).spawn(move || {
             let stays = body();
-            // Nobody listens if the runtime could not be built.
-            let _ = tell.send(stays);
+            // The receiver is gone if the runtime could not be built.
+            let _ = sender.send(stays);
             if stays == Stays::Yes {
                 loop {
                     thread::park();
                 }
             }
         })?;
-        Ok(LwpThread { thread, carries_nobody: Mutex::new(carries_nobody) })
+        Ok(LwpThread { thread, stopped: Mutex::new(stopped) })
     }
 
-    /// Whether it is the caller.
+    /// Whether this is the calling thread.
     pub(in crate::runtime) fn is_current(&self) -> bool {
         self.thread.thread().id() == thread::current().id()
     }
 
-    /// Waits until it has ended, or will never.
+    /// Waits until it has ended, or is known never to end.
     pub(in crate::runtime) fn join(self) {
-        // An LWP does not panic: user threads are caught. If one did, its threads are lost and we continue.
-        let carries_nobody = self.carries_nobody.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if carries_nobody.recv() != Ok(Stays::Yes) {
+        // An LWP does not panic: panics of user threads are caught. If it did nevertheless, its threads would be lost.
+        let stopped = self.stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if stopped.recv() != Ok(Stays::Yes) {
             discard(self.thread.join());
         }
     }

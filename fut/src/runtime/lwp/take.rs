@@ -1,61 +1,62 @@
-//! Which thread an LWP takes next, and where it puts the ones that get ready.
+//! Which thread an LWP takes next, and into which queue a thread that becomes ready is put.
 //!
-//! Work stealing: what an LWP makes ready (new threads, unparked ones) it takes newest first: the newest has its data
-//! in the cache, and a tree of threads is walked depth first, with few stacks alive. Threads that have yielded wait
-//! after those, oldest first. Other LWPs steal the oldest, which of a tree is the largest part. So that nobody
-//! starves, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were readied from outside of
-//! the workers, as by the reactor, are in the queue of all: they come at every [`ANY_TURN`]th turn of the yielded ones.
+//! Work stealing: an LWP takes the threads that it has made ready (new or unparked) newest first: the newest has its
+//! data in the cache, and a tree of threads is walked depth first, with few stacks in use. Threads that have yielded
+//! come after those, oldest first. Other LWPs steal the oldest, which in a tree is the root of the largest part. To
+//! avoid starvation, every [`FAIR_TURN`]th time the oldest of another queue comes first. Threads that were made ready
+//! by others than workers, such as the reactor, are in the shared queue: it is served at every [`ANY_TURN`]th turn of
+//! the yielded ones.
 //!
-//! A thread with a home is run by that LWP and no other. In a pinned runtime, the first dispatch gives it one. Readied
-//! by that LWP it is in its own queues, which are not atomic; readied by anybody else, in its inbox, which is emptied into
-//! the own queues before each choice. So what others can take, and what they are woken for, are threads that have not
-//! begun. First come those from the inbox, in the order in which they came there: of the LWP's own, none is newer. Then
-//! the unparked ones, then new ones, which have no stacks yet. The order is otherwise the same.
+//! A thread with a home runs only on that LWP. In a pinned runtime, its first dispatch sets its home. If that LWP makes
+//! it ready, it goes to the LWP's own queues, which are not atomic; if another thread does, it goes to the LWP's inbox,
+//! which is emptied into the own queues before each choice. So other LWPs can only take, and are only woken for,
+//! threads that have not begun. First come those from the inbox, in the order of their arrival: none of the LWP's own
+//! is newer. Then the unparked ones, then new ones, which have no stacks yet. Otherwise, the order is the same.
 //!
-//! In a migrating runtime, only a thread that leaves its LWP while that unwinds has a home, until it comes back. It is
-//! rare, and comes at a fair turn, or as the queue of all does.
+//! In a migrating runtime, only a thread that leaves its LWP while that unwinds has a home, until it comes back. This
+//! is rare; such threads come at a fair turn, or when the shared queue is served.
 
 use std::{cell::Cell, ptr};
 
 use super::{Lwp, Role};
 use crate::runtime::{
     pool::{Policy, Priority, Shared},
-    ready::{Bell, Home, OwnQueues, Owner, Thief},
+    ready::{Home, OwnQueues, Owner, Thief, Wakeup},
     thread::{ThreadRef, UserThread, prefetch},
 };
 
-/// A prime, so that it does not fall into step with what a program does in rounds.
+/// A prime, to avoid resonance with periodic behaviour of programs.
 const FAIR_TURN: u32 = 61;
-/// Every so many turns of threads that have yielded, one of the queue of all comes first. Looking there costs 0.2 ns of
-/// the 9.8 ns of a yield (1000 threads, one LWP; at every second turn 0.4 ns).
+/// At one of this number of turns of threads that have yielded, the shared queue comes first. Checking it costs 0.2 ns
+/// of the 9.8 ns of a yield (1000 threads, one LWP; at every second turn 0.4 ns).
 const ANY_TURN: u32 = 4;
-/// Every so many turns, a background thread that keeps to this LWP comes first. Others that have time cannot help it, and a
-/// thread that yields until it has done something would wait for ever.
+/// At one of this number of turns, a background thread that is pinned to this LWP comes first. Idle LWPs cannot run it,
+/// so a thread that yields until the background thread has done something would wait for ever.
 const BACKGROUND_TURN: u32 = 509;
-/// Room in each of a worker's deques. What does not fit goes to the queue of all.
+/// Capacity of each of a worker's deques. Threads that do not fit go to the shared queue.
 const DEQUE_LEN: usize = 1024;
 
-/// What a worker has to choose from before it looks elsewhere.
+/// The ready queues of a worker, searched before all others.
 pub(in crate::runtime) struct Choice {
     number: usize,
     /// New threads, and unparked ones that may migrate: the worker takes the newest, thieves the oldest.
     newest_first: Owner<UserThread>,
-    /// Threads that have yielded and may migrate: everybody takes the oldest.
+    /// Threads that have yielded and may migrate: the worker and thieves take the oldest.
     oldest_first: Owner<UserThread>,
-    /// Threads whose home this is.
+    /// Threads whose home is this LWP.
     own: OwnQueues,
-    /// Counts the threads taken, so that every so often the oldest comes first.
+    /// Number of threads taken, for the turns at which another queue comes first.
     turns: Cell<u32>,
 }
 
-/// What others may steal from a worker.
+/// The queues of a worker from which others may steal.
 pub(in crate::runtime) struct Stealable {
     newest_first: Thief<UserThread>,
     oldest_first: Thief<UserThread>,
 }
 
 impl Choice {
-    /// For each of so many workers; and what they may steal from each other.
+    /// The queues of `workers` workers; and those from which they may steal.
     pub(in crate::runtime) fn of_workers(workers: usize) -> (Vec<Choice>, Box<[Stealable]>) {
         let choice = |number, newest_first, oldest_first| {
             let (own, turns) = (OwnQueues::default(), Cell::new(0));
@@ -78,7 +79,7 @@ impl Choice {
         self.number
     }
 
-    /// How many were chosen so far, this one included.
+    /// Number of threads chosen so far, including this one.
     #[inline]
     fn next_turn(&self) -> u32 {
         let turn = self.turns.get().wrapping_add(1);
@@ -98,7 +99,7 @@ impl Stealable {
 }
 
 impl Lwp {
-    /// The next thread, wherever it waits; a worker also steals.
+    /// The next thread from any queue; a worker also steals.
     #[inline]
     pub(super) fn take_next(&self) -> Option<ThreadRef> {
         match &self.choice {
@@ -107,13 +108,13 @@ impl Lwp {
         }
     }
 
-    /// The same, for a worker that has nothing to do.
+    /// As [`take_next`](Lwp::take_next), for an idle worker.
     #[inline]
     pub(super) fn take_any(&self, choice: &Choice) -> Option<ThreadRef> {
         self.take_local(choice).or_else(|| self.take_elsewhere(choice))
     }
 
-    /// The next thread that waits for this LWP, or for any.
+    /// The next thread in this LWP's queues or the shared queue.
     #[inline]
     fn take_local(&self, choice: &Choice) -> Option<ThreadRef> {
         let shared = self.shared;
@@ -143,7 +144,7 @@ impl Lwp {
         }
     }
 
-    /// The next thread, when `thread` yields: it continues itself rather than that others are stolen for it.
+    /// The next thread when `thread` yields. Does not steal: if there is none here, `thread` itself continues.
     #[inline]
     pub(super) fn take_for_yield(&self, thread: ThreadRef) -> Option<ThreadRef> {
         let choice = self.choice.as_ref().filter(|_| !self.shared.is_shut_down())?;
@@ -154,7 +155,7 @@ impl Lwp {
         next
     }
 
-    /// Of a migrating runtime.
+    /// In a migrating runtime.
     #[inline]
     fn take_migrating(&self, choice: &Choice) -> Option<ThreadRef> {
         let any = || self.home.inbox.pop().or_else(|| self.shared.any.pop());
@@ -165,7 +166,7 @@ impl Lwp {
             return Some(thread);
         }
         choice.newest_first.take_newest().map(ThreadRef::of_block).or_else(|| {
-            // Else one that the reactor has readied would wait for a fair turn.
+            // Otherwise a thread that the reactor has made ready would wait for a fair turn.
             if turn.is_multiple_of(ANY_TURN)
                 && let Some(thread) = any()
             {
@@ -197,7 +198,7 @@ impl Lwp {
                 return Some(thread);
             }
             let Some(oldest) = own.yielded.take_oldest() else { return self.shared.any.pop() };
-            let block = |behind| own.yielded.hint(behind).map_or(ptr::null(), |t| ptr::from_ref(t.block()));
+            let block = |after| own.yielded.hint(after).map_or(ptr::null(), |t| ptr::from_ref(t.block()));
             prefetch(block(1), block(0));
             Some(oldest)
         })
@@ -209,7 +210,7 @@ impl Lwp {
             0 => self.home.inbox.pop().or_else(|| self.shared.any.pop()),
             1 if self.shared.is_pinned => choice.own.yielded.take_oldest(),
             1 => choice.oldest_first.take_oldest().map(ThreadRef::of_block),
-            // Two queues where the thread is pinned: each in its turn.
+            // In a pinned runtime there are two queues, which come in turn.
             _ if round.is_multiple_of(2) && self.shared.is_pinned => choice.own.unparked.take_oldest(),
             _ => choice.newest_first.take_oldest().map(ThreadRef::of_block),
         }
@@ -219,7 +220,7 @@ impl Lwp {
     fn take_elsewhere(&self, choice: &Choice) -> Option<ThreadRef> {
         let stealable = &self.shared.stealable;
         for step in 1..stealable.len() {
-            // Each begins with its neighbour, so that they do not all go for the same one.
+            // Each worker begins with its neighbour, so that they do not all try the same one.
             let stolen = stealable[(choice.number + step) % stealable.len()].steal();
             if stolen.is_some() {
                 return stolen;
@@ -231,7 +232,7 @@ impl Lwp {
     /// Of a pinned runtime.
     #[cold]
     fn empty_inbox(&self, choice: &Choice) {
-        // No more than are there now, however many come meanwhile.
+        // Only the threads that are in it now, not those that arrive meanwhile.
         for thread in (0..self.home.inbox.len()).map_while(|_| self.home.inbox.pop()) {
             let is_next = self.shared.policy == Policy::WorkStealing && thread.priority() == Priority::Normal;
             if is_next {
@@ -242,7 +243,7 @@ impl Lwp {
         }
     }
 
-    /// Puts a thread whose home this is where it is taken soon.
+    /// Queues a thread whose home is this LWP, in the queue for its priority.
     #[inline]
     fn keep(&self, choice: &Choice, thread: ThreadRef) {
         let (own, shared) = (&choice.own, self.shared);
@@ -253,12 +254,12 @@ impl Lwp {
         }
     }
 
-    /// Whether there is anything that this worker could take.
+    /// Whether there is a thread that this worker could take.
     pub(super) fn sees_work(&self) -> bool {
         !self.home.inbox.is_empty() || self.sees_work_for_all()
     }
 
-    /// Whether there is anything that any worker could take.
+    /// Whether there is a thread that any worker could take.
     pub(super) fn sees_work_for_all(&self) -> bool {
         let shared = self.shared;
         shared.stealable.iter().any(|of_one| !of_one.is_empty())
@@ -267,7 +268,7 @@ impl Lwp {
             || !shared.background.is_empty()
     }
 
-    /// Puts a thread of this runtime, which is ready, where it is taken soon.
+    /// Queues a ready thread of this runtime before those that have yielded.
     #[inline]
     pub(super) fn queue(&self, thread: ThreadRef) {
         if let Some(home) = thread.home() {
@@ -282,7 +283,7 @@ impl Lwp {
                 }
                 self.shared.idle.wake_one();
             }
-            // It runs them itself when it has unparked all that it has to.
+            // The reactor runs them itself after it has unparked all due threads.
             None if self.role == Role::Reactor && thread.priority() == Priority::Urgent => {
                 self.shared.urgent.push(thread);
             }
@@ -297,12 +298,12 @@ impl Lwp {
         }
         match &self.choice {
             Some(choice) if self.shared.is_pinned => self.keep(choice, thread),
-            // It looks there before it sleeps.
+            // The LWP checks its inbox before it sleeps.
             _ => home.inbox.push(thread),
         }
     }
 
-    /// Puts a thread that has yielded where the others come first.
+    /// Queues a thread that has yielded after the others.
     #[inline]
     pub(super) fn queue_last(&self, thread: ThreadRef) {
         let Some(choice) = &self.choice else { return self.queue(thread) };
@@ -323,7 +324,7 @@ impl Lwp {
 }
 
 impl Shared {
-    /// Puts a thread of this runtime, which is ready, into a queue that does not belong to the calling LWP.
+    /// Queues a ready thread of this runtime in a queue that does not belong to the calling LWP.
     pub(in crate::runtime) fn queue(&'static self, thread: ThreadRef) {
         match thread.home() {
             Some(home) => self.send_home(home, thread),
@@ -331,13 +332,13 @@ impl Shared {
         }
     }
 
-    /// Puts a thread, which is ready, where the LWP finds it that it keeps to, and wakes that.
+    /// Puts a ready thread into the inbox of the LWP to which it is pinned, and wakes that LWP.
     fn send_home(&'static self, home: &'static Home, thread: ThreadRef) {
         home.inbox.push(thread);
-        match &home.bell {
-            Bell::Worker(number) => self.idle.wake(*number),
-            Bell::Reactor => self.reactor.notice_urgent(),
-            Bell::Own(bell) => bell.ring(),
+        match &home.wakeup {
+            Wakeup::Worker(number) => self.idle.wake(*number),
+            Wakeup::Reactor => self.reactor.notice_urgent(),
+            Wakeup::Own(wakeup) => wakeup.signal(),
         }
     }
 

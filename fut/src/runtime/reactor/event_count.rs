@@ -1,4 +1,4 @@
-//! Waiting for the next event, without missing one: rules 1 to 3 of the reactor's sources, for one direction.
+//! Waiting for the next event, without missing one: rules 1 to 3 of `registered_fds`, for one direction.
 
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use loom::sync::{Mutex, MutexGuard};
 
 use crate::model_check::atomic::{AtomicU64, Ordering};
 
-/// Events so far, and who waits for the next one.
+/// Number of events, and the waiters for the next one.
 #[derive(Debug)]
 pub(super) struct EventCount<W> {
     /// Written under the lock of `waiters`.
@@ -17,13 +17,13 @@ pub(super) struct EventCount<W> {
     waiters: Mutex<Vec<W>>,
 }
 
-/// What came of the wish to wait.
+/// The result of [`EventCount::enter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Enter {
-    /// It is among the waiters, and parks.
+    /// It is one of the waiters, and has to park.
     Entered,
-    /// There was an event meanwhile: it tries its call again.
+    /// There was an event meanwhile: it has to retry its call.
     Missed,
 }
 
@@ -34,14 +34,14 @@ impl<W> Default for EventCount<W> {
 }
 
 impl<W: PartialEq> EventCount<W> {
-    /// The count, before a call.
+    /// The count, to be read before a call.
     pub(super) fn events(&self) -> u64 {
-        // Acquire: pairs with the Release in `count`; the call that follows is not made before this is read, and
-        // sees what the event is about.
+        // Acquire: pairs with the Release in `count`; the following call is made after this load, and sees the state
+        // that the event reports.
         self.events.load(Ordering::Acquire)
     }
 
-    /// `waiter`'s call would have blocked; `seen` is what was counted before it.
+    /// Enters `waiter`, whose call would have blocked; `seen` is the count before the call.
     pub(super) fn enter(&self, waiter: W, seen: u64) -> Enter {
         let mut waiters = self.waiters();
         if self.events.load(Ordering::Relaxed) != seen {
@@ -51,12 +51,12 @@ impl<W: PartialEq> EventCount<W> {
         Enter::Entered
     }
 
-    /// Woken otherwise than by an event, `waiter` is there still.
+    /// Removes `waiter`: it is still there if it was not woken by an event.
     pub(super) fn leave(&self, waiter: &W) {
         self.waiters().retain(|other| other != waiter);
     }
 
-    /// Counts an event. The caller unparks who has waited.
+    /// Counts an event. The caller has to unpark the returned waiters.
     #[must_use]
     pub(super) fn count(&self) -> Vec<W> {
         let mut waiters = self.waiters();
@@ -66,7 +66,7 @@ impl<W: PartialEq> EventCount<W> {
     }
 
     fn waiters(&self) -> MutexGuard<'_, Vec<W>> {
-        // No code of users runs under this lock, so a poisoned one is whole.
+        // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ mod model {
 
     use super::*;
 
-    /// A waiter, as `unpark` finds it.
+    /// A waiter, as for `unpark`.
     struct Waiter(Thread);
 
     impl PartialEq for Waiter {
@@ -89,7 +89,7 @@ mod model {
         }
     }
 
-    /// Two callers want a message each; two messages come with one event, or with one each.
+    /// Two callers wait for one message each; the two messages arrive with one event, or with one event each.
     fn every_caller_gets_a_message(events: &'static [usize]) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);

@@ -1,23 +1,23 @@
-//! The reactor: one kernel thread of a runtime that waits for the world, so that no LWP has to poll.
+//! The reactor: the kernel thread of a runtime that waits for descriptors and timers, so that no worker has to poll.
 //!
 //! It sleeps in the kernel until a descriptor is ready, a timer is due, or a quantum may be over; then it unparks the
-//! user threads that waited. Urgent ones it runs itself, at once, as an LWP: so even if all other LWPs are busy with
-//! threads that never leave, they run as soon as the kernel lets this thread have a CPU.
+//! waiting user threads. It runs urgent ones itself, at once, as an LWP: so even if all other LWPs are busy with
+//! threads that never leave, urgent threads run as soon as the kernel gives this LWP a CPU.
 //!
-//! It starts with the runtime, so that whoever waits later needs no descriptor and no thread that the kernel may refuse. It
-//! is an LWP, with a ring to record in, from the first time on that there is something to do.
+//! It starts with the runtime, so that waiting later needs no descriptor or thread that the kernel may refuse. It
+//! becomes an LWP, with a ring to record to, when there is something to do for the first time.
 //!
-//! 1. Each round looks at everything: timers, quanta, urgent threads, descriptors, in this order. Nothing is left for
-//!    the next round unless that follows at once: it does not sleep while an urgent thread is ready.
-//! 2. Whoever gives it something to do sooner than it knows of (a first timer, an urgent thread, the end) first makes
-//!    that visible, and then notifies the poller. The notification stays until the next wait, so it does not matter
-//!    whether the reactor was just about to sleep.
-//! 3. Urgent threads cannot keep it from the world: it runs no more than [`MOST_AT_ONCE`] of them in a round, and none
-//!    that comes to a safe point for longer than [`SLICE`]. One that comes to none does keep it: no timer, quantum or
-//!    descriptor is looked at meanwhile. In a pinned runtime all urgent threads keep to its LWP; in a migrating one, what
-//!    it does not run at once, any worker may.
-//! 4. Unparking is never wrong, only sometimes for nothing: a timer or an event may be late, and its thread waits for
-//!    something else by then, or is another. So whoever parks looks at its condition again.
+//! 1. Each round checks everything: timers, quanta, urgent threads, descriptors, in this order. Work is left for the
+//!    next round only if that follows at once: the reactor does not sleep while an urgent thread is ready.
+//! 2. A thread that gives it earlier work than it expects (a first timer, an urgent thread, the end) first publishes
+//!    that work, and then notifies the poller. The notification persists until the next wait, so it is effective even
+//!    if the reactor was just about to sleep.
+//! 3. Urgent threads cannot starve timers and descriptors: it runs at most [`MOST_AT_ONCE`] of them in a round, and
+//!    each that reaches safe points for at most [`SLICE`]. A thread that reaches none does block the reactor: no timer,
+//!    quantum or descriptor is served meanwhile. In a pinned runtime all urgent threads are pinned to its LWP; in a
+//!    migrating one, any worker may run those that it does not run at once.
+//! 4. Unparking is always safe, but may be spurious: a timer or an event may be late, and by then its thread waits for
+//!    something else, or its block belongs to another thread. So a thread that parks checks its condition again.
 
 mod event_count;
 mod quanta;
@@ -41,7 +41,7 @@ use super::{
     carried::Carries,
     lwp::{self, LwpThread, Role, Stays},
     pool::Shared,
-    ready::{Bell, Home},
+    ready::{Home, Wakeup},
     thread::ThreadRef,
 };
 use quanta::Quanta;
@@ -50,32 +50,32 @@ pub(crate) use registered_fds::{Direction, Limit, RegisteredFd};
 pub(super) use timers::Timer;
 use timers::Timers;
 
-/// Urgent threads it runs before it looks at the world again.
+/// Maximum number of urgent threads that it runs in one round.
 const MOST_AT_ONCE: usize = 16;
-/// How long an urgent thread runs on the reactor's LWP, if it has safe points.
+/// Maximum time that an urgent thread runs on the reactor's LWP, if it has safe points.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// See above.
+/// The shared state of the reactor.
 pub(super) struct Reactor {
-    /// Gone when the reactor has ended: its descriptors are given back.
+    /// `None` when the reactor has ended: its descriptors are closed then.
     poller: Mutex<Option<Arc<Poller>>>,
     thread: Mutex<Option<LwpThread>>,
-    /// Of threads that keep to its LWP: in a pinned runtime, the urgent ones.
+    /// The home of threads pinned to its LWP: in a pinned runtime, the urgent ones.
     pub(super) home: Home,
     timers: Timers,
     sources: RegisteredFds,
     quantum: Option<Duration>,
-    /// What the kernel answers, if it shall be asked: an error's number if it refuses.
+    /// If the real-time class is requested: the kernel's answer, with the error number if it refuses.
     realtime: Option<OnceLock<Result<(), i32>>>,
     born: Instant,
-    /// When the slice of the urgent thread on its LWP is over, in ns since `born`. Only its own thread uses it.
+    /// End of the slice of the urgent thread on its LWP, in ns since `born`. Used only by the reactor's thread.
     slice_end: AtomicU64,
     shut_down: AtomicBool,
 }
 
 impl Reactor {
     /// # Errors
-    /// When the kernel gives no descriptors.
+    /// When no descriptors are available.
     pub(super) fn new(quantum: Option<Duration>, realtime: bool) -> io::Result<Reactor> {
         let poller = Poller::new().map_err(|error| {
             let text =
@@ -85,7 +85,7 @@ impl Reactor {
         Ok(Reactor {
             poller: Mutex::new(Some(Arc::new(poller))),
             thread: Mutex::default(),
-            home: Home::new(Bell::Reactor),
+            home: Home::new(Wakeup::Reactor),
             timers: Timers::default(),
             sources: RegisteredFds::default(),
             quantum,
@@ -96,20 +96,20 @@ impl Reactor {
         })
     }
 
-    /// Starts the thread; once.
+    /// Starts the thread. Called once.
     ///
     /// # Errors
-    /// When the kernel gives none.
+    /// When the kernel creates no thread.
     pub(super) fn start(&self, shared: &'static Shared) -> io::Result<()> {
         let Some(poller) = self.poller() else { return Ok(()) };
         let carries = Carries::new(shared);
         let body = move || {
-            // Dropped when this LWP carries nobody any more.
+            // Dropped when this LWP carries no more threads.
             let _carries = carries;
             let reactor = &shared.reactor;
             let mut events = Events::new();
             if reactor.quantum.is_none() && reactor.realtime.is_none() {
-                // Nobody has asked for anything yet. An interrupted wait finds nothing to do, which is harmless.
+                // There is no work yet. After an interrupted wait, the round finds nothing to do, which is harmless.
                 let _ = poller.wait(&mut events, None);
             }
             if reactor.is_shut_down() {
@@ -132,7 +132,7 @@ impl Reactor {
     /// Ends its wait in the kernel, or the next one (rule 2).
     fn notify(&self) {
         if let Some(poller) = self.poller() {
-            // Failing is not possible for an eventfd that is open.
+            // Writing to an open eventfd does not fail.
             let _ = poller.notify();
         }
     }
@@ -142,7 +142,7 @@ impl Reactor {
         self.shut_down.load(Ordering::Acquire)
     }
 
-    /// Its life as an LWP. `events` are those that came before.
+    /// The main loop as an LWP. `events` are those that were received before.
     fn run(
         &self,
         shared: &'static Shared,
@@ -153,7 +153,7 @@ impl Reactor {
         if let Some(answer) = &self.realtime {
             let _ = answer.set(realtime::ask().map_err(|error| error.raw_os_error().unwrap_or(libc::EPERM)));
         }
-        let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.desks));
+        let mut quanta = self.quantum.map(|quantum| Quanta::new(quantum, &shared.worker_status));
         while !self.is_shut_down() {
             for event in events.iter() {
                 self.sources.unpark(event);
@@ -165,7 +165,7 @@ impl Reactor {
             let next_urgent = || self.home.inbox.pop().or_else(|| shared.urgent.pop());
             for urgent in (0..MOST_AT_ONCE).map_while(|_| next_urgent()) {
                 if !shared.urgent.is_empty() {
-                    // A worker that has nothing to do need not wait for this one.
+                    // An idle worker can run it without waiting for this LWP.
                     shared.idle.wake_one();
                 }
                 let _ = carry(urgent);
@@ -178,14 +178,14 @@ impl Reactor {
             let due = [self.timers.next(), tick, at_once].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
             events.clear();
-            // Interrupted, or out of memory for a moment: the next round tries again.
+            // Interrupted, or temporarily out of memory: the next round tries again.
             if poller.wait(&mut events, timeout).is_err() {
                 thread::yield_now();
             }
         }
     }
 
-    /// Whether its LWP is of the real-time class; waits for the answer.
+    /// Whether its LWP is in the real-time class; waits for the kernel's answer.
     pub(super) fn is_realtime(&self) -> io::Result<bool> {
         let Some(answer) = &self.realtime else { return Ok(false) };
         answer.wait().map(|()| true).map_err(io::Error::from_raw_os_error)
@@ -196,21 +196,21 @@ impl Reactor {
         self.slice_end.store(end.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Whether the urgent thread that is mounted on the reactor's LWP shall leave it.
+    /// Whether the slice of the urgent thread that is mounted on the reactor's LWP is over.
     pub(super) fn is_slice_over(&self) -> bool {
         self.born.elapsed().as_nanos() as u64 > self.slice_end.load(Ordering::Relaxed)
     }
 
-    /// An urgent thread was readied by another thread than the reactor (rule 2).
+    /// Called when an urgent thread was made ready by another thread than the reactor (rule 2).
     pub(super) fn notice_urgent(&self) {
         self.notify();
     }
 
-    /// `thread` will be unparked at `deadline`, unless the timer is removed before.
+    /// Adds a timer: `thread` is unparked at `deadline`, unless the timer is removed before.
     pub(super) fn add_timer(&self, deadline: Instant, thread: ThreadRef) -> Timer {
         let (timer, is_first) = self.timers.add(deadline, thread);
         if is_first {
-            // It would sleep past this one otherwise.
+            // Otherwise the reactor would sleep beyond this deadline.
             self.notify();
         }
         timer
@@ -225,7 +225,7 @@ impl Reactor {
         self.shut_down.store(true, Ordering::Release);
         self.notify();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // An urgent thread may have the runtime dropped: the reactor cannot wait for itself, and ends afterwards.
+        // An urgent thread may have dropped the runtime: the reactor cannot wait for itself, and ends afterwards.
         if let Some(thread) = thread.filter(|thread| !thread.is_current()) {
             thread.join();
         }

@@ -1,23 +1,22 @@
-//! Descriptors that user threads wait for.
+//! Descriptors for which user threads wait.
 //!
 //! A descriptor is registered once, for both directions, edge-triggered: the kernel reports when it becomes ready, and
-//! not again until it has been drained. So a call is tried first, and only one that would block waits; no call but
-//! the first costs a system call more than without this.
+//! not again until it has been drained. So a call is tried first, and waits only if it would block; only the first call
+//! costs an additional system call, for the registration.
 //!
-//! 1. The reactor, on an event: under the direction's lock counts it and takes the waiters; then it unparks them all.
-//!    Each tries its call again: an event does not reveal for how many of them it suffices.
-//! 2. A thread that makes a call notes the count first. If the call would block, then under the lock: if the count is still
-//!    the one noted, it enters the waiters, and parks; otherwise it tries again. So an event after the call began is
-//!    never missed. (A flag that the first caller takes would not do: of two callers that both found nothing before
-//!    the event, the second would wait, although the first has left it something.)
-//! 3. A thread that returns from parking removes itself from the waiters and tries its call before it looks at its
-//!    deadline. So what arrives together with the deadline is not lost, and no event is used up by a thread that
+//! 1. On an event, the reactor counts it and takes the waiters under the direction's lock; then it unparks them all.
+//!    Each retries its call: an event does not reveal for how many of them it suffices.
+//! 2. A thread reads the count before it makes a call. If the call would block, it takes the lock: if the count is
+//!    unchanged, it enters the waiters, and parks; otherwise it retries. So an event after the start of the call is
+//!    never missed. (A flag that the first caller clears would not suffice: of two callers that both found nothing
+//!    before the event, the second would wait, although the first has left data for it.)
+//! 3. A thread that returns from parking removes itself from the waiters and retries its call before it checks its
+//!    deadline. So data that arrives together with the deadline is not lost, and no event is consumed by a thread that
 //!    gives up: the event has woken all others, too.
-//! 4. A key is given to another descriptor as soon as its own is taken out of the poller. An event of the old one that
-//!    was fetched before that counts for the new one: a thread tries a call in vain, as after any unpark that
-//!    comes late.
+//! 4. A key is reused for another descriptor as soon as its own is removed from the poller. An event of the old one
+//!    that was fetched before that counts for the new one: a thread retries a call in vain, as after any late unpark.
 //! 5. When the reactor has ended, no events are counted: all waiters are unparked, and their calls fail, as do those
-//!    that would wait later. Those threads are of other runtimes; its own do not run any more.
+//!    that would wait later. Those threads belong to other runtimes; its own no longer run.
 
 use std::{
     fmt, io,
@@ -36,7 +35,7 @@ use crate::runtime::{
     WaitKind, WaitsFor, checkpoint, here, park, park_until, pool::Shared, thread::ThreadRef,
 };
 
-/// What to wait for.
+/// The direction of transfer to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -46,11 +45,11 @@ pub(crate) enum Direction {
 /// How long a call may wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
-    /// As long as it takes.
+    /// No limit.
     None,
-    /// From when it first finds that it has to.
+    /// This long from the start of the first wait.
     Within(Duration),
-    /// Until then.
+    /// Until this deadline.
     Until(Instant),
 }
 
@@ -69,14 +68,14 @@ struct Table {
 #[derive(Debug, Default)]
 struct Waiters {
     sides: [EventCount<ThreadRef>; 2],
-    /// The reactor has (rule 5).
+    /// The reactor has ended (rule 5).
     ended: AtomicBool,
 }
 
-/// A descriptor that is registered with the reactor of a runtime, and what owns it.
+/// A descriptor that is registered with the reactor of a runtime, and its owner.
 #[derive(Debug)]
 pub(crate) struct RegisteredFd<T: AsFd> {
-    /// Only absent while it is being dropped.
+    /// `None` only while it is being dropped.
     io: Option<T>,
     registration: Registration,
 }
@@ -95,7 +94,7 @@ impl fmt::Debug for Registration {
 
 impl RegisteredFds {
     fn table(&self) -> MutexGuard<'_, Table> {
-        // No code of users runs under this lock, so a poisoned one is whole.
+        // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +121,7 @@ impl RegisteredFds {
     /// Rule 1.
     pub(super) fn unpark(&self, event: Event) {
         let waiters = self.table().entries.get(event.key).cloned().flatten();
-        // The descriptor was taken out after the event was fetched.
+        // The descriptor was deregistered after the event was fetched.
         let Some(waiters) = waiters else { return };
         for (direction, ready) in [(Direction::Read, event.readable), (Direction::Write, event.writable)] {
             if ready {
@@ -160,15 +159,15 @@ fn reactor_ended() -> io::Error {
     io::Error::other("the runtime in which this descriptor was registered has ended")
 }
 
-/// Why the kernel would not wait for a descriptor.
+/// The error for a descriptor that the kernel refuses to wait for.
 fn refused(error: &io::Error, fd: BorrowedFd<'_>, call: &str) -> io::Error {
     let fd = fd.as_raw_fd();
     let why = match error.raw_os_error() {
         Some(libc::EPERM) => {
-            "the kernel cannot wait for this kind: regular files and directories count as ready always; use \
+            "the kernel cannot wait for this kind: regular files and directories are always ready; use \
              fut::blocking for calls on them"
         }
-        Some(libc::EEXIST) => "it is registered in this runtime already; a duplicate of it can be, too",
+        Some(libc::EEXIST) => "it is already registered in this runtime; register a duplicate of it instead",
         Some(libc::ENOSPC) => "more descriptors than fs.epoll.max_user_watches allows",
         _ => return io::Error::new(error.kind(), format!("{call}: descriptor {fd}: {error}")),
     };
@@ -184,14 +183,14 @@ impl<T: AsFd> RegisteredFd<T> {
     /// When the reactor has ended, or the kernel cannot wait for this kind of descriptor.
     ///
     /// # Panics
-    /// Outside of a runtime; the message names `call`.
+    /// Outside a runtime; the message names `call`.
     #[track_caller]
     pub(crate) fn new(io: T, call: &'static str) -> io::Result<RegisteredFd<T>> {
         let shared = here(call).shared();
         let poller = shared.reactor.poller().ok_or_else(reactor_ended)?;
         let (key, waiters) = shared.reactor.sources.add()?;
         let registration = Registration { shared, key, waiters };
-        // SAFETY: `RegisteredFd` deletes it from the poller before it drops `io`, and with that the descriptor.
+        // SAFETY: `RegisteredFd` removes it from the poller before it drops `io`, which closes the descriptor.
         if let Err(error) = unsafe { poller.add_with_mode(&io.as_fd(), Event::all(key), PollMode::Edge) } {
             shared.reactor.sources.remove(key);
             return Err(refused(&error, io.as_fd(), call));
@@ -199,18 +198,19 @@ impl<T: AsFd> RegisteredFd<T> {
         Ok(RegisteredFd { io: Some(io), registration })
     }
 
-    /// What owns the descriptor.
+    /// The owner of the descriptor.
     pub(crate) fn io(&self) -> &T {
         self.io.as_ref().expect("it is only taken when the source is dropped")
     }
 
-    /// Tries `call` until it does not say `WouldBlock`; between, the calling user thread is blocked. A safe point.
+    /// Repeats `call` until it does not return `WouldBlock`; between calls, the calling user thread is blocked. A safe
+    /// point.
     ///
     /// # Errors
     /// Those of `call`; `TimedOut` at the limit.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to block; the message names `name`.
+    /// If it would block outside a runtime; the message names `name`.
     #[track_caller]
     pub(crate) fn retry<R>(
         &self,
@@ -234,7 +234,7 @@ impl<T: AsFd> RegisteredFd<T> {
                 result => return result,
             }
             if let (Limit::Within(time), false) = (limit, waited) {
-                // Longer than the clock can say is for ever.
+                // A deadline beyond the range of the clock means no limit.
                 deadline = Instant::now().checked_add(time);
             }
             waited = true;
@@ -245,7 +245,7 @@ impl<T: AsFd> RegisteredFd<T> {
         }
     }
 
-    /// Rule 2. Returns when the call is worth trying again, or at the deadline.
+    /// Rule 2. Returns when the call should be retried, or at the deadline.
     #[track_caller]
     fn wait(
         &self,
@@ -258,7 +258,7 @@ impl<T: AsFd> RegisteredFd<T> {
         if side.enter(thread, seen) == Enter::Missed {
             return Ok(());
         }
-        // Entered before the reactor counts for the last time, it is unparked; after that, it sees this.
+        // If it entered before the reactor counted for the last time, it is unparked; otherwise, it sees this flag.
         if let Err(error) = self.registration.waiters.check() {
             side.leave(&thread);
             return Err(error);
@@ -273,7 +273,7 @@ impl<T: AsFd> RegisteredFd<T> {
         Ok(())
     }
 
-    /// Takes it out of the reactor again.
+    /// Deregisters the descriptor.
     pub(crate) fn into_inner(mut self) -> T {
         let io = self.io.take().expect("it is only taken once");
         self.registration.forget(io.as_fd());
@@ -284,7 +284,7 @@ impl<T: AsFd> RegisteredFd<T> {
 impl Registration {
     fn forget(&self, fd: BorrowedFd<'_>) {
         if let Some(poller) = self.shared.reactor.poller() {
-            // Closing the descriptor would do it as well, unless it was duplicated.
+            // Closing the descriptor would also remove it, unless it was duplicated.
             let _ = poller.delete(fd);
         }
         self.shared.reactor.sources.remove(self.key);

@@ -1,4 +1,4 @@
-//! Points in time at which user threads are unparked.
+//! Timers, which unpark user threads.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ pub(super) struct Timers(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// By time, and by a number for those of the same time.
+    /// Ordered by time, and by number for equal times.
     due: BTreeMap<Timer, ThreadRef>,
     next_number: u64,
 }
@@ -27,11 +27,11 @@ pub(in crate::runtime) struct Timer {
 
 impl Timers {
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code of users runs under this lock, so a poisoned one is whole.
+        // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The new timer, and whether it is due before all others.
+    /// Adds a timer; returns it, and whether it is due before all others.
     pub(super) fn add(&self, at: Instant, thread: ThreadRef) -> (Timer, bool) {
         let mut state = self.state();
         let timer = Timer { at, number: state.next_number };
@@ -50,7 +50,7 @@ impl Timers {
         self.state().due.first_key_value().map(|(timer, _)| timer.at)
     }
 
-    /// Unparks the threads whose time has come.
+    /// Unparks the threads of all timers that are due.
     pub(super) fn unpark_due(&self, now: Instant) {
         loop {
             let mut state = self.state();

@@ -4,24 +4,24 @@
 //!   oldest                          newest
 //!   top ──▶ | a | b | c | d | ◀── bottom         the owner pushes at the bottom
 //!    ▲                     ▲
-//!    anybody takes here    the owner may take here
+//!    thieves take here     the owner may take here
 //! ```
 //! This is the deque of Chase and Lev (SPAA 2005) with the orderings of Lê, Pop, Cohen and Zappa Nardelli (PPoPP 2013),
-//! bounded, so that no memory has to be reclaimed: what does not fit goes to the queue that all LWPs share.
+//! bounded, so that no memory has to be reclaimed: threads that do not fit go to the queue that all LWPs share.
 //!
-//! 1. `bottom` is written by the owner only. `top` only grows, and by compare-and-swap only: who makes it grow from
-//!    `t` has the thread in slot `t`.
-//! 2. Slot `t` is written again only when `top` has left it: the owner pushes only while fewer than all slots lie
-//!    between. So a taker that read the slot too late fails at its compare-and-swap.
-//! 3. An owner that is alone (no thief exists) takes with plain loads and stores.
-//! 4. Every store to `bottom` is a Release: a thief that sees a lower `bottom` after a newer slot was written must see
-//!    that, too. (The model found this; see `model`.)
-//! 5. The owner takes at the bottom by lowering `bottom` first and reading `top` then; a thief reads `top` first and
-//!    `bottom` then, with full fences between. So both cannot miss each other; for the last thread both go by
+//! 1. `bottom` is written by the owner only. `top` only grows, and only by compare-and-swap: the taker that increments
+//!    it from `t` owns the thread in slot `t`.
+//! 2. Slot `t` is written again only after `top` has passed it: the owner pushes only while not all slots are in use.
+//!    So a taker that read the slot too late fails at its compare-and-swap.
+//! 3. An owner without thieves takes with plain loads and stores.
+//! 4. Every store to `bottom` is a Release: a thief that sees a lower `bottom` stored after a newer slot was written
+//!    must also see that slot. (The model found this; see `model`.)
+//! 5. The owner takes at the bottom by lowering `bottom` and then reading `top`; a thief reads `top` and then `bottom`;
+//!    both have a full fence in between. So at least one sees the other's access; for the last thread, both use
 //!    compare-and-swap on `top`.
 //!
-//! "The owner" is a type: an [`Owner`] can be given to another thread, which the LWP is, but neither copied nor shared
-//! (it is not `Sync`). Thieves have a [`Thief`], with which one cannot do more than steal. An owner that is alone has none.
+//! The owner is a type: an [`Owner`] can be moved to another thread, that of the LWP, but neither copied nor shared (it
+//! is not `Sync`). Thieves have a [`Thief`], which can only steal.
 
 use std::{cell::Cell, marker::PhantomData, mem::size_of};
 
@@ -32,7 +32,7 @@ use crate::model_check::{
     atomic::{AtomicPtr, AtomicUsize, Ordering},
 };
 
-/// The end of a deque at which its LWP pushes and takes. `T` is what stands in the slots, by its address.
+/// The end of a deque at which its LWP pushes and takes. The slots hold addresses of `T`.
 #[derive(Debug)]
 pub(in crate::runtime) struct Owner<T: Sync + 'static> {
     deque: Arc<Deque<T>>,
@@ -44,7 +44,7 @@ pub(in crate::runtime) struct Owner<T: Sync + 'static> {
 #[derive(Debug)]
 pub(in crate::runtime) struct Thief<T: Sync + 'static>(Arc<Deque<T>>);
 
-/// See above.
+/// The shared part of a deque.
 #[derive(Debug)]
 struct Deque<T: 'static> {
     top: OwnLine<AtomicUsize>,
@@ -53,40 +53,40 @@ struct Deque<T: 'static> {
     slots: Box<[AtomicPtr<T>]>,
 }
 
-/// A value on a cache line of its own (two, for the prefetcher fetches pairs).
+/// A value on its own cache line (on two, because the prefetcher fetches pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
-/// What a thief got.
+/// The result of an attempt to take.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 enum Steal<T: 'static> {
     Nothing,
-    /// Somebody else got it: it may be worth while to try again.
+    /// Another taker got it: a retry may succeed.
     Missed,
     Got(&'static T),
 }
 
 impl<T: Sync> Owner<T> {
-    /// A deque from which others steal. Room for `slots` threads, a power of two.
+    /// A deque with thieves. It has room for `slots` threads, a power of two.
     pub(in crate::runtime) fn new(slots: usize) -> (Owner<T>, Thief<T>) {
         let deque = Arc::new(Deque::new(slots, false));
         (Owner { deque: Arc::clone(&deque), _one_thread: PhantomData }, Thief(deque))
     }
 
-    /// A deque from which nothing else takes.
+    /// A deque without thieves.
     pub(in crate::runtime) fn alone(slots: usize) -> Owner<T> {
         Owner { deque: Arc::new(Deque::new(slots, true)), _one_thread: PhantomData }
     }
 
-    /// Whether nothing is in it. Thieves may empty it meanwhile; only the owner fills it.
+    /// Whether it is empty. Thieves may empty it meanwhile; only the owner adds to it.
     #[inline]
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.deque.is_empty()
     }
 
-    /// Adds `item` as the newest. Gives it back if there is no room.
+    /// Adds `item` as the newest. Returns it as the error if there is no room.
     #[inline]
     pub(in crate::runtime) fn push(&self, item: &'static T) -> Result<(), &'static T> {
         self.deque.push(item)
@@ -104,16 +104,16 @@ impl<T: Sync> Owner<T> {
         self.deque.take_oldest_surely()
     }
 
-    /// The item that is `behind` places after the oldest, or did so just now, or null: a hint for the cache.
+    /// The item `after` places after the oldest, which may be outdated, or null: a hint for prefetching.
     #[inline]
-    pub(in crate::runtime) fn hint(&self, behind: usize) -> *const T {
+    pub(in crate::runtime) fn hint(&self, after: usize) -> *const T {
         let top = self.deque.top.0.load(Ordering::Relaxed);
-        self.deque.slot(top.wrapping_add(behind)).load(Ordering::Relaxed)
+        self.deque.slot(top.wrapping_add(after)).load(Ordering::Relaxed)
     }
 }
 
 impl<T: Sync> Thief<T> {
-    /// Whether nothing is in it, as far as one can see from here.
+    /// Whether it appeared empty; other threads change it meanwhile.
     #[inline]
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -148,7 +148,7 @@ impl<T> Deque<T> {
         self.bottom.0.load(Ordering::Relaxed).wrapping_sub(top) as isize <= 0
     }
 
-    /// By the owner: adds `item` as the newest. Gives it back if there is no room.
+    /// By the owner: adds `item` as the newest. Returns it as the error if there is no room.
     #[inline]
     fn push(&self, item: &'static T) -> Result<(), &'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl<T> Deque<T> {
             return Err(item);
         }
         self.slot(bottom).store(std::ptr::from_ref(item).cast_mut(), Ordering::Relaxed);
-        // Release: pairs with the Acquire in `take_oldest`; publishes the slot and what the thread is made of.
+        // Release: pairs with the Acquire in `take_oldest`; publishes the slot and the thread's block.
         self.bottom.0.store(bottom.wrapping_add(1), Ordering::Release);
         Ok(())
     }
@@ -167,7 +167,7 @@ impl<T> Deque<T> {
     #[inline]
     fn take_newest(&self) -> Option<&'static T> {
         let bottom = self.bottom.0.load(Ordering::Relaxed);
-        // Only the owner adds, and `top` is never too large: this is certain.
+        // Only the owner adds, and `top` never exceeds `bottom`: if they are equal, the deque is empty.
         if self.top.0.load(Ordering::Relaxed) == bottom {
             return None;
         }
@@ -191,7 +191,8 @@ impl<T> Deque<T> {
                 .compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
         let item = won.then(|| self.item(newest));
-        // Release: pairs with the Acquire in `take_oldest`, as every store to `bottom`: whoever reads it sees the slots.
+        // Release: pairs with the Acquire in `take_oldest`, like every store to `bottom` (rule 4): its reader sees the
+        // slots.
         self.bottom.0.store(bottom, Ordering::Release);
         item
     }
@@ -200,20 +201,20 @@ impl<T> Deque<T> {
     #[inline]
     fn lower_bottom(&self, bottom: usize) {
         #[cfg(not(loom))]
-        // One `xchg`, where a store and a fence would be two instructions and dearer.
+        // One `xchg`, which is cheaper than a store and a fence.
         self.bottom.0.swap(bottom, Ordering::SeqCst);
         #[cfg(loom)]
         {
-            // Loom takes fences only for what they are.
+            // Loom does not model the fence effect of a SeqCst swap, so it gets an explicit fence.
             self.bottom.0.store(bottom, Ordering::Release);
             fence(Ordering::SeqCst);
         }
     }
 
-    /// By anybody: takes the oldest.
+    /// By the owner or a thief: takes the oldest.
     #[inline]
     fn take_oldest(&self) -> Steal<T> {
-        // Acquire: pairs with the swap below, by another taker.
+        // Acquire: pairs with the compare-exchange below, of another taker.
         let top = self.top.0.load(Ordering::SeqCst);
         #[cfg(loom)]
         fence(Ordering::SeqCst);
@@ -232,13 +233,13 @@ impl<T> Deque<T> {
         }
         // SeqCst: pairs with the same in `take_newest` (rule 1).
         match self.top.0.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed) {
-            // SAFETY: rule 1: the slot is ours, and `push` stored a reference in it.
+            // SAFETY: rule 1: this taker owns the slot, and `push` stored a reference in it.
             Ok(_) => Steal::Got(unsafe { &*item }),
             Err(_) => Steal::Missed,
         }
     }
 
-    /// Tries again where another taker was faster.
+    /// Retries as long as another taker was faster.
     #[inline]
     fn take_oldest_surely(&self) -> Option<&'static T> {
         loop {
@@ -289,7 +290,8 @@ mod model {
 
     static ITEMS: [u8; 4] = [0, 1, 2, 3];
 
-    /// The owner pushes four into two slots and takes them; two thieves steal meanwhile. Each is taken exactly once.
+    /// The owner pushes four items into two slots and takes them; two thieves steal meanwhile. Each is taken exactly
+    /// once.
     #[test]
     fn every_thread_is_taken_exactly_once() {
         let mut builder = loom::model::Builder::new();

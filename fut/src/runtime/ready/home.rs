@@ -1,64 +1,64 @@
-//! An LWP that user threads keep to, as others see it: where they put such a thread when they make it ready.
+//! The inbox of an LWP to which user threads are pinned: other LWPs put such a thread there when they make it ready.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
 
-/// See above. It lives as long as the process, like the threads that keep to it.
+/// The inbox of an LWP. Never freed, like the blocks of the threads pinned to it.
 #[repr(align(128))]
 pub(in crate::runtime) struct Home {
-    /// Ready threads. Others put them in, the LWP takes them out.
+    /// Ready threads. Other threads push, the LWP pops.
     pub(in crate::runtime) inbox: SharedQueue,
-    pub(in crate::runtime) bell: Bell,
+    pub(in crate::runtime) wakeup: Wakeup,
 }
 
-/// How the LWP learns that something is in its inbox, if it sleeps.
-pub(in crate::runtime) enum Bell {
-    /// It is the worker of this number, and sleeps where all of them do.
+/// How to wake the LWP after a push to its inbox.
+pub(in crate::runtime) enum Wakeup {
+    /// It is the worker with this number, and sleeps in [`Idle`](super::Idle).
     Worker(usize),
     /// It is the reactor, and sleeps in the kernel.
     Reactor,
-    /// It is there for blocking calls, and sleeps here while that call waits in the ways of user threads.
-    Own(OwnBell),
+    /// It is an LWP for blocking calls, and sleeps here while its call is blocked on a primitive of this crate.
+    Own(SleepEvent),
 }
 
-/// See [`Bell::Own`].
+/// See [`Wakeup::Own`].
 #[derive(Default)]
-pub(in crate::runtime) struct OwnBell {
-    rung: Mutex<bool>,
-    rings: Condvar,
+pub(in crate::runtime) struct SleepEvent {
+    signalled: Mutex<bool>,
+    wakes: Condvar,
 }
 
-impl OwnBell {
-    pub(in crate::runtime) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.rings.notify_one();
+impl SleepEvent {
+    pub(in crate::runtime) fn signal(&self) {
+        *self.signalled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wakes.notify_one();
     }
 
     fn wait(&self) {
-        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        while !std::mem::take(&mut *rung) {
-            rung = self.rings.wait(rung).unwrap_or_else(PoisonError::into_inner);
+        let mut signalled = self.signalled.lock().unwrap_or_else(PoisonError::into_inner);
+        while !std::mem::take(&mut *signalled) {
+            signalled = self.wakes.wait(signalled).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Home {
-    pub(in crate::runtime) fn new(bell: Bell) -> Home {
-        Home { inbox: SharedQueue::default(), bell }
+    pub(in crate::runtime) fn new(wakeup: Wakeup) -> Home {
+        Home { inbox: SharedQueue::default(), wakeup }
     }
 
-    /// By its LWP, which has no worker's queues: the next thread, as soon as there is one.
+    /// Called by its LWP, which is not a worker: waits for the next thread.
     pub(in crate::runtime) fn wait_for_thread(&self) -> ThreadRef {
         loop {
-            // The bell rings after the thread was put in. A ring that is old makes it look once more.
+            // The wakeup follows the push. An outdated wakeup only causes another iteration.
             if let Some(thread) = self.inbox.pop() {
                 return thread;
             }
-            match &self.bell {
-                Bell::Own(bell) => bell.wait(),
-                Bell::Worker(_) | Bell::Reactor => unreachable!("only LWPs for blocking calls wait here"),
+            match &self.wakeup {
+                Wakeup::Own(wakeup) => wakeup.wait(),
+                Wakeup::Worker(_) | Wakeup::Reactor => unreachable!("only LWPs for blocking calls wait here"),
             }
         }
     }

@@ -1,23 +1,25 @@
-//! LWPs without work: how they go to sleep in the kernel, and how they are woken.
+//! Idle LWPs: how they go to sleep in the kernel, and how they are woken.
 //!
-//! 1. Whoever makes a thread ready puts it into a queue, passes the light fence, and looks whether an LWP sleeps.
-//! 2. An LWP that finds no work enters the list of sleepers, passes the heavy fence, and looks into all queues once
-//!    more. So one of the two sees the other.
-//! 3. While an LWP searches, nobody is woken: one that searches finds the work. The last that stops searching because
-//!    it found something wakes the next: there may be more.
-//! 4. An LWP that sleeps is taken off the list by whoever wakes it. The waker counts it as searching.
-//! 5. An LWP that finds work at its last look takes itself off the list; if it is not there any more, it was woken
+//! 1. A thread that makes another one ready puts it into a queue, executes the light fence, and checks whether an LWP
+//!    sleeps.
+//! 2. An LWP that finds no work enters the list of sleepers, executes the heavy fence, and checks all queues once more.
+//!    So at least one of the two sees the other's write.
+//! 3. While an LWP searches, none is woken: the searching one finds the work. When the last searching LWP stops because
+//!    it found a thread, it wakes the next: there may be more.
+//! 4. The waker takes the sleeping LWP off the list, and counts it as searching.
+//! 5. An LWP that finds work at its last check takes itself off the list; if it is no longer on it, it was woken
 //!    meanwhile and counts as searching.
-//! 6. A thread that only one LWP may run wakes that LWP, whoever searches. So woken, the LWP does not count as searching:
-//!    nobody relies on it, and it wakes nobody when it has its thread. One that searched when it found such a thread
-//!    may have been relied on. If it was the last, it passes the heavy fence, looks for work that others could take,
-//!    and wakes one of them only if there is some. Otherwise each such thread would wake an LWP for nothing.
-//! 7. An LWP that was woken for its own thread before its last look, and saw work there, counts as searching all the
-//!    same: what it saw may have come while it still did. (The model found this; see `model`.)
+//! 6. For a thread that only one LWP may run, that LWP is woken even if others search. It then does not count as
+//!    searching: no waker has relied on it, and it wakes no other when it has its thread. But if a searching LWP finds
+//!    such a thread, wakers may have relied on it. If it was the last, it executes the heavy fence, checks for work
+//!    that others could take, and wakes one of them only if there is some. Otherwise each such thread would wake an LWP
+//!    in vain.
+//! 7. An LWP that was woken for its own thread before its last check, and found work there, counts as searching
+//!    nevertheless: that work may have been queued while it still searched. (The model found this; see `model`.)
 //!
-//! Making ready is frequent, going to sleep is rare and costs a system call anyway. So where the kernel has
-//! `membarrier`, the light fence is none at all (for the compiler only), and the heavy one a system call that makes
-//! all running threads of the process pass a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
+//! Making ready is frequent; going to sleep is rare and costs a system call anyway. So if the kernel has `membarrier`,
+//! the light fence is a compiler fence only, and the heavy one is a system call that makes all running threads of the
+//! process execute a fence (membarrier(2), PRIVATE_EXPEDITED; Linux 4.14).
 
 use std::sync::PoisonError;
 
@@ -26,21 +28,21 @@ use crate::model_check::{
     atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
 
-/// See above.
+/// The idle LWPs of a runtime.
 #[derive(Debug)]
 pub(in crate::runtime) struct Idle {
-    /// As many as are in `sleepers`.
+    /// Length of `sleepers`.
     asleep: AtomicUsize,
     searching: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
-    seats: Box<[Seat]>,
+    slots: Box<[SleepSlot]>,
     fences: Fences,
 }
 
-/// Where one LWP sleeps.
+/// The sleep state of one LWP.
 #[derive(Debug)]
-struct Seat {
-    /// It is in `sleepers`.
+struct SleepSlot {
+    /// The LWP is in `sleepers`.
     taken: AtomicBool,
     woken: Mutex<Option<Woke>>,
     wakes: Condvar,
@@ -49,28 +51,29 @@ struct Seat {
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum Woke {
-    /// There is work, or somebody says so: the LWP counts as searching.
+    /// There may be work: the LWP counts as searching.
     Search,
-    /// There is a thread that only this LWP may run, or was before it went to sleep; it does not count as searching
-    /// (rule 6).
+    /// There is a thread that only this LWP may run, or there was one before it went to sleep; it does not count as
+    /// searching (rule 6).
     Own,
-    /// The time given to the last sleeper is over, and all LWPs sleep still.
+    /// The time limit of the last sleeper is over, and all LWPs still sleep.
     AllAsleep,
 }
 
 impl Idle {
     pub(in crate::runtime) fn new(lwps: usize, fences: Fences) -> Idle {
-        let seat = |_| Seat { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
+        let slot =
+            |_| SleepSlot { taken: AtomicBool::new(false), woken: Mutex::new(None), wakes: Condvar::new() };
         Idle {
             asleep: AtomicUsize::new(0),
             searching: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::new()),
-            seats: (0..lwps).map(seat).collect(),
+            slots: (0..lwps).map(slot).collect(),
             fences,
         }
     }
 
-    /// Rule 1, when a thread that any LWP may run is in a queue.
+    /// Rule 1, after a thread that any LWP may run was put into a queue.
     #[inline]
     pub(in crate::runtime) fn wake_one(&self) {
         self.fences.light();
@@ -79,19 +82,19 @@ impl Idle {
         }
     }
 
-    /// Rules 1 and 6, when the thread is for this LWP.
+    /// Rules 1 and 6, after a thread for this LWP was put into its inbox.
     #[inline]
     pub(in crate::runtime) fn wake(&self, lwp: usize) {
         self.fences.light();
-        if self.seats[lwp].taken.load(Ordering::Relaxed) {
+        if self.slots[lwp].taken.load(Ordering::Relaxed) {
             self.wake_slowly(Some(lwp), Woke::Own);
         }
     }
 
-    /// All LWPs look at the world again.
+    /// Wakes all LWPs, to check for work and shutdown.
     pub(in crate::runtime) fn wake_all(&self) {
         fence(Ordering::SeqCst);
-        for lwp in 0..self.seats.len() {
+        for lwp in 0..self.slots.len() {
             self.wake_slowly(Some(lwp), Woke::Search);
         }
     }
@@ -106,36 +109,36 @@ impl Idle {
         let Some(place) = place else { return };
         let lwp = sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        let seat = &self.seats[lwp];
-        seat.taken.store(false, Ordering::Relaxed);
+        let slot = &self.slots[lwp];
+        slot.taken.store(false, Ordering::Relaxed);
         if why == Woke::Search {
             // Rule 4.
             self.searching.fetch_add(1, Ordering::Relaxed);
         }
         drop(sleepers);
-        *seat.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-        seat.wakes.notify_one();
+        *slot.woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        slot.wakes.notify_one();
     }
 
-    /// The LWP has run out of work and looks for some.
+    /// The LWP has no work and begins to search.
     pub(in crate::runtime) fn begin_search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has found some (rule 3).
+    /// The searching LWP has found work (rule 3).
     pub(in crate::runtime) fn found(&self) {
-        // SeqCst: orders this before the look at the sleepers; pairs with the fences of `sleep` of another LWP.
+        // SeqCst: orders this before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         if self.searching.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.wake_one();
         }
     }
 
-    /// The LWP, which searched, has found a thread that nothing else may run (rule 6).
+    /// The searching LWP has found a thread that only it may run (rule 6).
     pub(in crate::runtime) fn found_own(&self, is_work_for_others: impl Fn() -> bool) {
         if self.searching.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;
         }
-        // Orders that before the look at the sleepers; pairs with the fences of `sleep` of another LWP.
+        // Orders the decrement before the check of the sleepers; pairs with the fences in `sleep` of another LWP.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) > 0 {
             self.fences.heavy();
@@ -145,19 +148,19 @@ impl Idle {
         }
     }
 
-    /// The LWP, which searches, has found nothing: it sleeps until it is woken, unless `is_work` at the last look.
-    /// With `patience`, the LWP that goes to sleep last gives up after that time.
+    /// The searching LWP has found nothing: it sleeps until it is woken, unless `is_work` is true at the last check.
+    /// With `patience`, the LWP that goes to sleep last wakes after that time.
     pub(in crate::runtime) fn sleep(
         &self,
         lwp: usize,
         is_work: impl Fn() -> bool,
         patience: Option<std::time::Duration>,
     ) -> Woke {
-        let seat = &self.seats[lwp];
+        let slot = &self.slots[lwp];
         let mut sleepers = self.sleepers();
         sleepers.push(lwp);
-        seat.taken.store(true, Ordering::Relaxed);
-        let all_asleep = sleepers.len() == self.seats.len();
+        slot.taken.store(true, Ordering::Relaxed);
+        let all_asleep = sleepers.len() == self.slots.len();
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
         drop(sleepers);
         self.searching.fetch_sub(1, Ordering::Relaxed);
@@ -168,7 +171,7 @@ impl Idle {
             self.searching.fetch_add(1, Ordering::Relaxed);
             return Woke::Search;
         }
-        let mut woken = seat.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = slot.woken.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(why) = woken.take() {
                 if why == Woke::Own && sees_work {
@@ -179,12 +182,12 @@ impl Idle {
                 return why;
             }
             let Some(patience) = patience.filter(|_| all_asleep) else {
-                woken = seat.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
+                woken = slot.wakes.wait(woken).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            woken = seat.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
+            woken = slot.wakes.wait_timeout(woken, patience).unwrap_or_else(PoisonError::into_inner).0;
             if woken.is_none()
-                && self.asleep.load(Ordering::Relaxed) == self.seats.len()
+                && self.asleep.load(Ordering::Relaxed) == self.slots.len()
                 && self.leave_list(lwp)
             {
                 self.searching.fetch_add(1, Ordering::Relaxed);
@@ -193,13 +196,13 @@ impl Idle {
         }
     }
 
-    /// Rule 5: takes `lwp` off the list, if it is there.
+    /// Rule 5: takes `lwp` off the list, if it is on it.
     fn leave_list(&self, lwp: usize) -> bool {
         let mut sleepers = self.sleepers();
         let Some(place) = sleepers.iter().position(|sleeper| *sleeper == lwp) else { return false };
         sleepers.swap_remove(place);
         self.asleep.store(sleepers.len(), Ordering::Relaxed);
-        self.seats[lwp].taken.store(false, Ordering::Relaxed);
+        self.slots[lwp].taken.store(false, Ordering::Relaxed);
         true
     }
 
@@ -211,18 +214,18 @@ impl Idle {
 /// The pair of fences of rules 1 and 2.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::runtime) enum Fences {
-    /// Both are instructions.
+    /// Both are fence instructions.
     Symmetric,
-    /// The light one is none, the heavy one is a system call.
+    /// The light one is a compiler fence, the heavy one a system call.
     #[cfg(not(loom))]
     Asymmetric,
 }
 
 impl Fences {
-    /// What this kernel can do.
+    /// The best pair that this kernel supports.
     #[cfg(not(loom))]
     pub(in crate::runtime) fn of_this_kernel() -> Fences {
-        // SAFETY: registering has no requirement, and is allowed more than once.
+        // SAFETY: registering has no precondition, and may be repeated.
         let registered =
             unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
         if registered == 0 { Fences::Asymmetric } else { Fences::Symmetric }
@@ -246,8 +249,8 @@ impl Fences {
         fence(Ordering::SeqCst);
         #[cfg(not(loom))]
         if matches!(self, Fences::Asymmetric) {
-            // It fails only for a moment, when the kernel has no memory for a set of CPUs.
-            // SAFETY: has no requirement; the process is registered.
+            // It fails only temporarily, when the kernel has no memory for a CPU mask. SAFETY: accesses no memory; the
+            // process is registered.
             while unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) } != 0 {
                 std::thread::yield_now();
             }
@@ -267,14 +270,14 @@ mod model {
 
     use super::*;
 
-    /// Two LWPs take work out of a queue of two places and sleep when there is none; two pieces of work come.
+    /// Two LWPs take work out of a queue and sleep when there is none; two pieces of work arrive.
     #[test]
     fn no_work_is_left_while_all_lwps_sleep() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
             let idle = Arc::new(Idle::new(2, Fences::Symmetric));
-            // Stands for the queues: how much work there is, and how much was done.
+            // In place of the queues: the amount of work available, and the amount done.
             let work = Arc::new(AtomicUsize::new(0));
             let done = Arc::new(AtomicUsize::new(0));
             let lwps: Vec<_> = (0..2)
@@ -310,15 +313,15 @@ mod model {
         });
     }
 
-    /// A thread of its own for one of two sleeping LWPs, and one that any may take: both are taken, whoever searches
-    /// when they come.
+    /// A pinned thread for one of two sleeping LWPs, and one that any may take: both are taken, whichever LWP searches
+    /// when they arrive.
     #[test]
     fn what_only_one_lwp_may_run_does_not_keep_others_from_the_rest() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {
             let idle = Arc::new(Idle::new(2, Fences::Symmetric));
-            // Stand for the inbox of LWP 0, the queue of all, and what was done of either.
+            // In place of the inbox of LWP 0, the shared queue, and the amount done of each.
             let (own, any) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let done = Arc::new(AtomicUsize::new(0));
             let lwps: Vec<_> = (0..2)
@@ -337,7 +340,7 @@ mod model {
                         idle.begin_search();
                         loop {
                             if lwp == 0 && take(&own) {
-                                // It does not come back: nobody may rely on it.
+                                // It does not come back: no waker may rely on it.
                                 idle.found_own(|| any.load(Ordering::Relaxed) > 0);
                                 return one_is_done();
                             }
@@ -355,11 +358,11 @@ mod model {
                                     || done.load(Ordering::Relaxed) == 2
                             };
                             if idle.sleep(lwp, is_work, None) == Woke::Own {
-                                assert_eq!(lwp, 0, "nothing is for the other one");
+                                assert_eq!(lwp, 0, "the other LWP has no pinned thread");
                                 if take(&own) {
                                     return one_is_done();
                                 }
-                                // Woken late, for what it has found by itself.
+                                // Woken late, for a thread that it had already found.
                                 idle.begin_search();
                             }
                         }

@@ -1,4 +1,4 @@
-//! Where ready threads wait, and which LWP takes which next: the policies.
+//! Ready queues, idle LWPs, and homes of pinned threads.
 
 mod deque;
 mod home;
@@ -7,7 +7,7 @@ mod own_queues;
 mod shared_queue;
 
 pub(super) use deque::{Owner, Thief};
-pub(super) use home::{Bell, Home, OwnBell};
+pub(super) use home::{Home, SleepEvent, Wakeup};
 pub(super) use idle::{Fences, Idle, Woke};
 pub(super) use own_queues::OwnQueues;
 pub(super) use shared_queue::SharedQueue;

@@ -1,26 +1,26 @@
-//! Ready threads that keep to one LWP, in that LWP's hands: nothing else looks here, so nothing is atomic, and nobody is
-//! woken for what comes here.
+//! Ready queues of threads pinned to one LWP, used by that LWP only: nothing is atomic, and no LWP is woken for threads
+//! that are queued here.
 
 use std::{cell::RefCell, collections::VecDeque};
 
 use super::SharedQueue;
 use crate::runtime::thread::ThreadRef;
 
-/// See above. Borrowed only for the time of a call here, in which nothing switches.
+/// The queues of one LWP. Borrowed only during a call of this module, in which nothing switches.
 #[derive(Default)]
 pub(in crate::runtime) struct OwnQueues {
-    /// Were blocked, and readied by others; the LWP takes the oldest.
+    /// Threads unparked by others; the LWP takes the oldest.
     pub(in crate::runtime) arrived: OwnQueue,
-    /// Were blocked, and readied by this LWP, which takes the newest.
+    /// Threads unparked by this LWP, which takes the newest.
     pub(in crate::runtime) unparked: OwnQueue,
-    /// Have yielded; the LWP takes the oldest.
+    /// Threads that have yielded; the LWP takes the oldest.
     pub(in crate::runtime) yielded: OwnQueue,
-    /// All, where the policy is first in, first out.
+    /// All threads, if the policy is first in, first out.
     pub(in crate::runtime) in_turn: OwnPart,
     pub(in crate::runtime) background: OwnPart,
 }
 
-/// A queue with two ends.
+/// A double-ended queue.
 #[derive(Default)]
 pub(in crate::runtime) struct OwnQueue(RefCell<VecDeque<ThreadRef>>);
 
@@ -40,21 +40,21 @@ impl OwnQueue {
         self.0.borrow_mut().pop_front()
     }
 
-    /// The one that is `after` places after the oldest: a hint for the cache.
+    /// The thread `after` places after the oldest: a hint for prefetching.
     #[inline]
-    pub(in crate::runtime) fn hint(&self, behind: usize) -> Option<ThreadRef> {
-        self.0.borrow().get(behind).copied()
+    pub(in crate::runtime) fn hint(&self, after: usize) -> Option<ThreadRef> {
+        self.0.borrow().get(after).copied()
     }
 }
 
-/// What only this LWP may take of a queue that is first in, first out; the rest of it is a [`SharedQueue`]. Together they
-/// are in the order in which threads came, as far as this LWP sees it.
+/// The part of a first-in, first-out queue from which only this LWP may take; the rest is a [`SharedQueue`]. Together
+/// they keep the order of arrival, as this LWP sees it.
 #[derive(Default)]
 pub(in crate::runtime) struct OwnPart(RefCell<VecDeque<Entry>>);
 
 struct Entry {
     thread: ThreadRef,
-    /// How many had come to the rest before: they go first.
+    /// Number of threads pushed to the rest before this one: they come first.
     after: u64,
 }
 

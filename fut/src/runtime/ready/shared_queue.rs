@@ -1,4 +1,4 @@
-//! A queue of ready threads that any thread of the process may use: first in, first out.
+//! A first-in, first-out queue of ready threads that any thread of the process may use.
 
 use std::{
     collections::VecDeque,
@@ -12,18 +12,18 @@ use crate::runtime::thread::ThreadRef;
 
 #[derive(Default)]
 pub(in crate::runtime) struct SharedQueue {
-    /// As long as `threads`; read without the lock, as the next two.
+    /// Length of `threads`; read without the lock, like the next two.
     len: AtomicUsize,
-    /// Threads that ever came.
+    /// Number of threads pushed so far.
     came: AtomicU64,
-    /// Threads that were taken.
+    /// Number of threads popped so far.
     went: AtomicU64,
     threads: Mutex<VecDeque<ThreadRef>>,
 }
 
 impl SharedQueue {
     fn lock(&self) -> MutexGuard<'_, VecDeque<ThreadRef>> {
-        // No code of users runs under this lock, so a poisoned one is whole.
+        // No code of the program runs under this lock, so the state is consistent even if it is poisoned.
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -37,12 +37,12 @@ impl SharedQueue {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// How many came so far.
+    /// Number of threads pushed so far.
     pub(in crate::runtime) fn came(&self) -> u64 {
         self.came.load(Ordering::Relaxed)
     }
 
-    /// How many of them were taken.
+    /// Number of threads popped so far.
     pub(in crate::runtime) fn went(&self) -> u64 {
         self.went.load(Ordering::Relaxed)
     }

@@ -1,12 +1,12 @@
-//! The guard page below a stack: a touch of it is SIGSEGV, before the neighbour's stack is reached.
+//! The guard page below a stack: an access to it raises SIGSEGV before the adjacent stack is reached.
 //!
-//! Linux 6.13 has guards that cost nothing (`MADV_GUARD_INSTALL`). Elsewhere a guard is a page without access rights, which
-//! splits the mapping it is in: two mappings more for each stack, and a process has at most `vm.max_map_count` of them
-//! (65530), which also its allocator and its other threads need. So there are at most as many stacks as leave an eighth
-//! of them: 28669. A stack without a guard is never given to anybody.
+//! Linux 6.13 has guards that need no mapping (`MADV_GUARD_INSTALL`). On older kernels a guard is a page without access
+//! rights, which splits its mapping: each stack takes two more mappings. A process has at most `vm.max_map_count`
+//! mappings (65530), which its allocator and its other threads also need. So the number of stacks is limited such that
+//! an eighth of the mappings is left: 28669 stacks. A stack without a guard is never used.
 //!
-//! One page is enough: code of Rust touches each page of a large frame in order (`probe-stack` of rustc), as does C
-//! with `-fstack-clash-protection`.
+//! One page is enough: Rust code touches each page of a large frame in order (`probe-stack` of rustc), as does C code
+//! compiled with `-fstack-clash-protection`.
 
 use std::{
     fs, io,
@@ -23,30 +23,30 @@ const MADV_GUARD_INSTALL: i32 = 102;
 /// Documentation/admin-guide/sysctl/vm.rst.
 const USUAL_MAX_MAP_COUNT: usize = 65530;
 
-/// Guards that are pages without rights.
+/// Accounts for guards that are pages without access rights.
 #[derive(Debug)]
 pub(super) struct SplitGuards {
     made: AtomicUsize,
     most: OnceLock<usize>,
 }
 
-/// Those of this process. They are never unmapped.
+/// The guards of this process. They are never unmapped.
 static SPLIT_GUARDS: SplitGuards = SplitGuards { made: AtomicUsize::new(0), most: OnceLock::new() };
 
 /// Makes the page at `low` a guard.
 ///
 /// # Errors
-/// When the process can have no more of them.
+/// When the limit of guards is reached.
 ///
 /// # Safety
-/// It is a page of a private mapping that nobody uses.
+/// `low` is the address of an unused page of a private mapping.
 pub(super) unsafe fn install(low: usize) -> io::Result<()> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let installed = unsafe { libc::madvise(low as *mut libc::c_void, GUARD_LEN, MADV_GUARD_INSTALL) };
     if installed == 0 {
         return Ok(());
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { SPLIT_GUARDS.install(low) }
 }
 
@@ -62,7 +62,7 @@ impl SplitGuards {
             self.made.fetch_sub(1, Ordering::Relaxed);
             return Err(too_many(most));
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         match unsafe { libc::mprotect(low as *mut libc::c_void, GUARD_LEN, libc::PROT_NONE) } {
             0 => Ok(()),
             _ => {
@@ -78,7 +78,7 @@ fn max_map_count() -> usize {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL_MAX_MAP_COUNT)
 }
 
-/// An eighth is left to others.
+/// An eighth is left to other uses.
 fn most_guards(max_map_count: usize) -> usize {
     (max_map_count - max_map_count / 8) / 2
 }
@@ -96,22 +96,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guards_that_split_mappings_leave_some_to_others() {
+    fn guards_that_split_mappings_leave_some_for_other_uses() {
         assert_eq!(most_guards(USUAL_MAX_MAP_COUNT), 28669);
         let guards = SplitGuards { made: AtomicUsize::new(0), most: OnceLock::from(3) };
         let len = 8 * GUARD_LEN;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh mapping at a place that the kernel chooses touches no memory of ours.
+        // SAFETY: a new mapping at an address chosen by the kernel affects no existing memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, kind, -1, 0) };
         assert_ne!(start, libc::MAP_FAILED);
         for n in 0..4 {
-            // SAFETY: a page of the mapping, which nobody uses.
+            // SAFETY: an unused page of the mapping.
             let installed = unsafe { guards.install(start.addr() + 2 * n * GUARD_LEN) };
             assert_eq!(installed.is_ok(), n < 3);
             let Err(error) = installed else { continue };
             assert!(error.to_string().starts_with("3 stacks have a guard page"), "{error}");
         }
-        // SAFETY: our own mapping, which nobody uses.
+        // SAFETY: the mapping made above, which is unused.
         unsafe { libc::munmap(start, len) };
     }
 }

@@ -1,13 +1,13 @@
-//! Stacks of user threads: cut out of large mappings, each above a guard page, and used again.
+//! Stacks of user threads: allocated from large mappings, each above a guard page, and reused.
 //!
 //! ```text
 //! region   | guard | stack 0 … top | body | guard | stack 1 … top | body | …      top: where a stack begins
 //! ```
-//! A thread gets its stack when it is dispatched for the first time, and gives it back when it ends: the next thread
-//! of the LWP begins on lines that are in the cache. A stack takes memory only as far as it was ever used.
+//! A thread gets its stack at its first dispatch, and gives it back when it ends: the next thread of the LWP begins on
+//! cache lines that are hot. A stack takes memory only as far as it was ever used.
 //!
-//! Tops are not at the same place in their pages: 1000 threads whose hot lines all fell into the same cache sets
-//! would evict each other. (1000 threads that yield in turn: see `benches`.)
+//! Tops have different offsets in their pages: 1000 threads whose hot lines were all in the same cache sets would evict
+//! each other. (1000 threads that yield in turn: see `benches`.)
 
 mod guard;
 pub(super) mod overflow;
@@ -23,28 +23,28 @@ use corosensei::stack::StackPointer;
 pub(super) use guard::GUARD_LEN;
 use guard::install;
 
-/// Different places for the top within its page, and the bytes between them.
+/// Number of different offsets of the top within its page, and the bytes between them.
 const COLOURS: usize = 16;
 const COLOUR_STEP: usize = 128;
-/// Bytes above the beginning of a stack: a cache line, or two where a sanitizer keeps its notes there.
+/// Bytes above the top of a stack, for the coroutine: a cache line, or two if a sanitizer keeps metadata there.
 pub(super) const BODY_LEN: usize = 128;
-/// Stacks an LWP takes from the pool, or gives back to it, at once.
+/// Number of stacks that an LWP takes from the pool, or gives back to it, at once.
 const BATCH: usize = 16;
-/// Stacks of the first region; each further one has twice as many, up to `MAX_REGION`.
+/// Number of stacks in the first region; each further one has twice as many, up to `MAX_REGION`.
 const FIRST_REGION: usize = 16;
 const MAX_REGION: usize = 1024;
 
-/// One stack, free or in use. A name for it, which owns nothing: stacks are never unmapped.
+/// One stack, free or in use. A plain reference: stacks are never unmapped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
-    /// Where it begins: the highest address, below [`BODY_LEN`] bytes for what stands on it.
+    /// Where it begins: its highest address, below the [`BODY_LEN`] bytes for the body.
     top: NonZeroUsize,
     /// The lowest address, where the guard page is.
     limit: NonZeroUsize,
 }
 
 impl Stack {
-    /// [`BODY_LEN`] bytes above its beginning, for the coroutine that runs on it.
+    /// The [`BODY_LEN`] bytes above its top, for the coroutine that runs on it.
     #[inline]
     pub(super) fn place_of_body(&self) -> *mut u8 {
         self.top.get() as *mut u8
@@ -56,7 +56,7 @@ impl Stack {
 }
 
 // SAFETY: `top` is aligned to 16 bytes, `limit` to a page; at least `MIN_STACK` bytes are between them. The lowest page
-// is a guard page: `map_region` gives no other stacks.
+// is a guard page: `map_region` creates no other stacks.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         self.top
@@ -69,7 +69,7 @@ unsafe impl corosensei::stack::Stack for Stack {
 
 /// The stacks of a runtime.
 pub(super) struct StackPool {
-    /// Bytes from one to the next: a stack and its guard page.
+    /// Distance between stacks in bytes: a stack and its guard page.
     stride: usize,
     free: Mutex<Free>,
 }
@@ -82,10 +82,10 @@ struct Free {
 }
 
 impl StackPool {
-    /// With a few stacks of `size` bytes.
+    /// Creates a pool with a few stacks of `size` bytes.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// When there is no memory or address space for them.
     pub(super) fn new(size: usize) -> io::Result<StackPool> {
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("stacks of {size} bytes"));
         let stride = size.checked_next_multiple_of(GUARD_LEN).and_then(|size| size.checked_add(GUARD_LEN));
@@ -97,7 +97,7 @@ impl StackPool {
     }
 
     fn free(&self) -> MutexGuard<'_, Free> {
-        // Each step leaves the pool whole.
+        // Each critical section leaves the pool consistent, so poisoning is ignored.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +117,7 @@ impl StackPool {
         let mut count = free.next_region.clamp(FIRST_REGION, MAX_REGION);
         let start = loop {
             match self.map(count) {
-                // Fewer may fit.
+                // A smaller region may fit.
                 Err(_) if count > 1 => count /= 2,
                 mapped => break mapped?,
             }
@@ -125,10 +125,10 @@ impl StackPool {
         let stacks_before = free.stacks.len();
         for index in 0..count {
             let low = start + index * self.stride;
-            // SAFETY: one page of the mapping, which nobody uses yet.
+            // SAFETY: one page of the mapping, which is still unused.
             let installed = unsafe { install(low) };
             if let Err(error) = installed {
-                // SAFETY: the rest of the mapping, which nobody uses.
+                // SAFETY: the rest of the mapping, which is unused.
                 unsafe { libc::munmap(low as *mut libc::c_void, (count - index) * self.stride) };
                 if index == 0 {
                     return Err(error);
@@ -142,16 +142,16 @@ impl StackPool {
             let (top, limit) = addresses.ok_or_else(|| io::Error::other("a stack at address 0"))?;
             free.stacks.push(Stack { top, limit });
         }
-        // The first that was made is taken first.
+        // The stack that was created first is taken first.
         free.stacks[stacks_before..].reverse();
         free.next_region = count * 2;
         Ok(())
     }
 
-    /// Address space for so many stacks; where it begins.
+    /// Maps address space for `count` stacks; returns its start.
     fn map(&self, count: usize) -> io::Result<usize> {
         let len = self.stride.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a fresh mapping at a place that the kernel chooses touches no memory of ours.
+        // SAFETY: a new mapping at an address chosen by the kernel affects no existing memory.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -165,14 +165,14 @@ impl StackPool {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // Huge pages would give each of 30 neighbours memory as soon as one is used.
-        // SAFETY: our own mapping; the advice changes no contents. Refusing it is harmless.
+        // With huge pages, the use of one stack would allocate memory for about 30 neighbours. SAFETY: the mapping made
+        // above; the advice changes no contents. A refusal is harmless.
         unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
         Ok(start.addr())
     }
 }
 
-/// Free stacks in the hands of one LWP; the one given back last is taken first.
+/// Free stacks held by one LWP; the one given back last is taken first.
 pub(super) struct StackCache {
     pool: &'static StackPool,
     free: RefCell<Vec<Stack>>,
@@ -183,7 +183,7 @@ impl StackCache {
         StackCache { pool, free: RefCell::default() }
     }
 
-    /// A stack. The process ends if there is no memory for one: the thread that shall run on it is promised already.
+    /// Takes a stack. The process ends if there is no memory for one: the thread to run on it was already created.
     #[inline]
     pub(super) fn take(&self) -> Stack {
         let mut free = self.free.borrow_mut();
@@ -223,7 +223,7 @@ mod tests {
             let refused = StackPool::new(size).err().expect("more than there is");
             assert!(refused.to_string().contains(&format!("stacks of {size} bytes")), "{refused}");
         }
-        // So large that the usual number of them does not fit.
+        // So large that the usual number of stacks does not fit.
         assert!(StackPool::new(1 << 44).is_ok());
     }
 }

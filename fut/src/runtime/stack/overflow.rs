@@ -1,8 +1,8 @@
-//! Tells which user thread has overflowed its stack.
+//! Reports which user thread has overflowed its stack.
 //!
-//! A touch of a guard page raises SIGSEGV. The handler runs on the LWP's alternate stack (the standard library gives
-//! each of its threads one), looks whether the address is in the guard of the mounted thread's stack, says so, and
-//! ends the process. Every other SIGSEGV continues to whoever handled it before.
+//! An access to a guard page raises SIGSEGV. The handler runs on the LWP's alternate stack (the standard library
+//! installs one for each of its threads). If the address is in the guard of the mounted thread's stack, it prints a
+//! message and ends the process. Every other SIGSEGV is passed to the previous handler.
 
 use std::{
     fmt::Write,
@@ -19,25 +19,25 @@ use sigmund_model::Printable;
 use super::GUARD_LEN;
 use crate::runtime::lwp;
 
-/// What handled SIGSEGV before.
+/// The previous action of SIGSEGV.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
-/// Has the handler called from now on.
+/// Installs the handler, once.
 pub(in crate::runtime) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // If it cannot be, the program knows that it must not close it.
+        // If this fails, the library must not be closed by the program.
         let _ = crate::session::stay_loaded();
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: reads the present handler into a valid place.
+        // SAFETY: reads the current action; `before` is valid for writing.
         unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr()) };
-        // SAFETY: all zeros is a valid `sigaction`, and the call filled it.
+        // SAFETY: all zeros is a valid `sigaction`, and the call filled it in.
         let before = unsafe { before.assume_init() };
         BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
         let mut action = before;
         action.sa_sigaction = on_fault as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the handler has the signature that SA_SIGINFO asks for, and is never unloaded.
+        // SAFETY: the handler has the signature that SA_SIGINFO requires, and is never unloaded.
         unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut()) };
     });
 }
@@ -45,31 +45,31 @@ pub(in crate::runtime) fn watch() {
 extern "C" fn on_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t`.
     let info = unsafe { &*info };
-    // SAFETY: SIGSEGV has an address.
+    // SAFETY: `si_addr` is valid for SIGSEGV.
     let address = unsafe { info.si_addr() }.addr();
     if let Some(thread) = lwp::mounted()
         && (thread.stack_limit()..thread.stack_limit() + GUARD_LEN).contains(&address)
     {
         let mut text = Text::default();
         let _ = write!(text, "\nfut: user thread {}", thread.id());
-        // SAFETY: it is mounted here, so it is not given back.
+        // SAFETY: the thread is mounted here, so its block is not freed.
         if let Some(name) = unsafe { thread.name() } {
             let _ = write!(text, " \"{}\"", Printable(name));
         }
-        let _ = writeln!(text, " has overflowed its stack; RuntimeBuilder::stack_size makes stacks larger");
+        let _ = writeln!(text, " has overflowed its stack; RuntimeBuilder::stack_size sets a larger size");
         die(text.as_str());
     }
-    // Whoever handled it before sees the fault when the instruction is tried again.
+    // The previous handler gets the fault when the instruction is retried.
     let before = BEFORE.load(Ordering::Acquire);
     // SAFETY: `watch` stored a valid action before it installed this handler.
     unsafe { libc::sigaction(libc::SIGSEGV, before, ptr::null_mut()) };
 }
 
-/// Says `message` on standard error and ends the process, with nothing that a signal handler must not do.
+/// Prints `message` on standard error and ends the process. Async-signal-safe.
 pub(in crate::runtime) fn die(message: &str) -> ! {
     // SAFETY: the text is valid for its length.
     unsafe { libc::write(2, message.as_ptr().cast(), message.len()) };
-    // SAFETY: has no requirements.
+    // SAFETY: has no preconditions.
     unsafe { libc::abort() }
 }
 

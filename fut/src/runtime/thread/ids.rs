@@ -1,4 +1,4 @@
-//! Numbers for user threads. They are a process's, so that two runtimes in one do not share them; 0 is none.
+//! Numbers of user threads, unique in a process, also with several runtimes; 0 means none.
 
 use std::{
     cell::Cell,
@@ -7,12 +7,12 @@ use std::{
 
 use sigmund_model::Thread;
 
-/// How many numbers an LWP takes at a time, so that births on different LWPs do not write to one word.
+/// How many numbers an LWP takes at a time, to reduce writes to the shared word.
 const BATCH: u64 = 256;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The numbers that an LWP has taken.
+/// The numbers reserved by an LWP.
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct Ids {
     next: Cell<u64>,
@@ -29,7 +29,7 @@ impl Ids {
         Thread(self.next.replace(self.next.get() + 1))
     }
 
-    /// For a thread that no LWP creates.
+    /// For a thread that is not created on an LWP.
     pub(in crate::runtime) fn next_outside() -> Thread {
         Thread(NEXT.fetch_add(1, Ordering::Relaxed))
     }

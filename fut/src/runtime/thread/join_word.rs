@@ -1,4 +1,4 @@
-//! The word between a user thread and the one handle that can join it.
+//! The state word shared by a user thread and its only handle.
 //!
 //! ```text
 //!   RUNNING ──▶ waiter ──▶ ENDED         the handle's owner waits, the thread ends
@@ -7,8 +7,8 @@
 //!
 //!   waiter ──▶ RUNNING                   the runtime was dropped, and the thread never ends: its waiter gives up
 //! ```
-//! A handle has one owner, so there is one waiter at most. The thread makes one transition, to its end, and the
-//! owner of the handle one before that. Whoever comes second has the result to deal with.
+//! A handle has one owner, so there is at most one waiter. The thread makes one transition, at its end; the owner of
+//! the handle makes at most one before that. The second of the two takes or drops the result.
 
 use std::{
     ptr::{self, NonNull},
@@ -34,38 +34,38 @@ const DETACHED: usize = 2;
 /// Set in the address of a waiter that is not a user thread of the same runtime.
 const OUTSIDE: usize = 4;
 
-/// See above.
+/// The word.
 #[derive(Debug)]
 pub(super) struct JoinWord(AtomicUsize);
 
-/// A plain thread, or a user thread of another runtime, that waits for a user thread. It is on its stack.
+/// A plain thread, or a user thread of another runtime, that waits for a user thread. Located on the waiter's stack.
 #[derive(Debug)]
 pub(in crate::runtime) struct OutsideWaiter {
     waiter: Waiter,
     woken: AtomicBool,
 }
 
-/// What waiting from outside came to.
+/// The result of a wait from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::runtime) enum Awaited {
     /// The thread has ended.
     Ended,
-    /// It never will: its runtime is gone.
+    /// It will never end: its runtime was dropped.
     Never,
 }
 
-/// Who has to be told that the thread has ended.
+/// Who waited for the thread at its end.
 #[derive(Debug)]
 #[must_use]
 pub(super) enum Ended {
-    /// Nobody yet: the result waits for the handle's owner.
-    Nobody,
-    /// This user thread waits for it: the caller makes it ready.
+    /// None yet: the result stays for the handle's owner.
+    NoWaiter,
+    /// This user thread: the caller has to make it ready.
     Waiter(ThreadRef),
-    /// Somebody outside of its runtime waited for it, and was woken.
-    Outsider,
-    /// Nobody ever: the caller drops the result.
+    /// A waiter outside the runtime, which was woken.
+    OutsideWaiter,
+    /// The handle was dropped: the caller drops the result.
     Detached,
 }
 
@@ -78,22 +78,22 @@ impl JoinWord {
         self.0.store(RUNNING, Ordering::Relaxed);
     }
 
-    /// By the thread, when its result is in place. If anybody but the caller may deal with the result, the thread's
-    /// block may already be that of another when this returns.
+    /// Called by the thread after its result was stored. Unless the caller has to drop the result, the thread's block
+    /// may already be reused when this returns.
     pub(super) fn end(&self) -> Ended {
         // Release: pairs with the Acquire in `is_ended`, `wait` and `detach`; publishes the result.
         // Acquire: pairs with the Release in `wait` and `detach`.
         match self.0.swap(ENDED, Ordering::AcqRel) {
-            RUNNING => Ended::Nobody,
+            RUNNING => Ended::NoWaiter,
             DETACHED => Ended::Detached,
             outside if outside & OUTSIDE != 0 => {
                 let waiter = ptr::with_exposed_provenance(outside & !OUTSIDE);
-                // SAFETY: `wait_outside` stored the address of a waiter that stands until it is woken.
+                // SAFETY: `wait_outside` stored the address of a waiter that is valid until it is woken.
                 unsafe { OutsideWaiter::wake(waiter) };
-                Ended::Outsider
+                Ended::OutsideWaiter
             }
             waiter => {
-                // SAFETY: `wait` stored the address of a user thread's block; blocks live for ever.
+                // SAFETY: `wait` stored the address of a user thread's block; blocks are never freed.
                 let waiter = unsafe { &*ptr::with_exposed_provenance::<UserThread>(waiter) };
                 Ended::Waiter(ThreadRef(waiter))
             }
@@ -101,11 +101,11 @@ impl JoinWord {
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        // Acquire: pairs with the Release in `end`; the result is there.
+        // Acquire: pairs with the Release in `end`; the result is visible.
         self.0.load(Ordering::Acquire) == ENDED
     }
 
-    /// `waiter`, which is off its LWP, waits from now on; `false` if there is nothing to wait for any more.
+    /// Enters `waiter`, which is already switched out; `false` if the thread has ended.
     pub(super) fn wait(&self, waiter: ThreadRef) -> bool {
         self.change(ptr::from_ref(waiter.0).expose_provenance())
     }
@@ -114,7 +114,7 @@ impl JoinWord {
         self.change(waiter.as_ptr().expose_provenance() | OUTSIDE)
     }
 
-    /// The handle was dropped; `false` if the thread had ended, and its result is the caller's to drop.
+    /// The handle was dropped; `false` if the thread had ended: the caller has to drop its result.
     pub(super) fn detach(&self) -> bool {
         self.change(DETACHED)
     }
@@ -134,7 +134,7 @@ impl JoinWord {
         if !self.wait_outside(place) {
             return Awaited::Ended;
         }
-        // Acquire: pairs with the Release in `wake`; the result is there.
+        // Acquire: pairs with the Release in `wake`; the result is visible.
         while !waiter.woken.load(std::sync::atomic::Ordering::Acquire) {
             if carried.is_over() && self.give_up(place) {
                 return Awaited::Never;
@@ -149,7 +149,7 @@ impl JoinWord {
         Awaited::Ended
     }
 
-    /// The runtime is gone, so the thread does not end any more, unless it has ended before: `false` then.
+    /// The runtime has ended, so the waiter gives up; `false` if the thread had ended before.
     fn give_up(&self, waiter: NonNull<OutsideWaiter>) -> bool {
         let waiting = waiter.as_ptr().expose_provenance() | OUTSIDE;
         // Acquire on failure: pairs with the Release in `end`.
@@ -161,9 +161,9 @@ impl OutsideWaiter {
     /// # Safety
     /// `waiter` is on the stack of a thread that does not return before it is woken.
     unsafe fn wake(waiter: *const OutsideWaiter) {
-        // SAFETY: as the caller vouches, it is there until `woken` is set.
+        // SAFETY: the caller guarantees that it is valid until `woken` is set.
         let fields = unsafe { &*waiter };
-        // This one outlives the waiter's place, which is gone as soon as it sees the flag.
+        // A copy, because the original may be freed as soon as its thread sees the flag.
         let waiter = fields.waiter.clone();
         // Release: pairs with the Acquire in `join_from_outside`.
         fields.woken.store(true, std::sync::atomic::Ordering::Release);

@@ -1,9 +1,9 @@
-//! One user thread: a block of memory with its words, its name, what it runs, and its stack once it has run.
+//! A user thread: a block with its state words, name, closure or result, and its stack after the first dispatch.
 //!
-//! Blocks are made in slabs, used again, and never freed: a reference to one is good for ever, and nobody counts
-//! references. Someone who unparks a thread that has ended meanwhile wakes nobody, or another thread for nothing,
-//! and whoever blocks checks its condition again anyway. The slabs also make all threads findable, without a list
-//! that each birth would have to write to; see [`slab`].
+//! Blocks are allocated in slabs, reused, and never freed: a reference to one is always valid, without reference
+//! counting. Unparking a thread that has ended meanwhile has no effect, or wakes another thread spuriously; blocked
+//! threads check their conditions again anyway. The slabs also allow listing all threads, without a list to which each
+//! creation would have to write; see [`slab`].
 
 mod ids;
 mod join_word;
@@ -45,20 +45,20 @@ use park_word::{ParkWord, Unparked};
 use payload::Payload;
 use tag::NameTag;
 
-/// What a user thread tells the LWP that it leaves.
+/// Why a user thread leaves its LWP, passed to that LWP.
 #[derive(Clone, Copy)]
 pub(super) enum Leave {
-    /// Others first.
+    /// It yields.
     Yield,
-    /// The same, because its quantum is over.
+    /// It yields because its quantum is over.
     Quantum,
-    /// It blocks until it is unparked; what it waits for stands in its wait slot.
+    /// It blocks until it is unparked; its wait slot holds what it waits for.
     Park,
     /// It blocks until this thread has ended.
     Join(ThreadRef),
 }
 
-/// A [`Leave`] in one word, so that it passes the switch in a register.
+/// A [`Leave`] in one word, which is passed in a register at a switch.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct LeaveWord(usize);
@@ -82,36 +82,36 @@ impl From<LeaveWord> for Leave {
             0 => Leave::Yield,
             1 => Leave::Quantum,
             2 => Leave::Park,
-            // SAFETY: no block is at such a low address, so this is the one that was made a word of; blocks live for
-            // ever.
+            // SAFETY: blocks have higher addresses than the constants, so this is the address of a block, stored by the
+            // conversion above; blocks are never freed.
             other => Leave::Join(ThreadRef(unsafe { &*ptr::with_exposed_provenance(other) })),
         }
     }
 }
 
-/// What is left to do for a thread that has ended.
+/// What remains to be done for a thread that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Exit {
-    /// Nothing: its block belongs to who joins it.
+    /// Nothing: its block belongs to the owner of its handle.
     Joinable,
-    /// Nobody will: the LWP gives the block back.
+    /// It was detached: the LWP frees the block.
     Detached,
 }
 
-/// The life of a thread whose payload is of a certain type: [`run`].
+/// [`run`], instantiated for the type of a thread's payload.
 type Run = unsafe fn(ThreadRef) -> Exit;
 
-/// What stands above the beginning of a stack that is in use.
+/// The data above the top of a stack in use.
 pub(super) struct Body {
-    /// Where the thread stands. It owns nothing but the stack, so it need not be dropped.
+    /// The suspended execution. It owns nothing but the stack, so it need not be dropped.
     pub(super) coroutine: ManuallyDrop<Coroutine<(), LeaveWord, Exit, Stack>>,
-    /// The stack once more: the coroutine would have to be moved to get at its own.
+    /// A copy of the stack: taking it out of the coroutine would require moving that.
     pub(super) stack: Stack,
 }
 
 const _: () = assert!(size_of::<Body>() <= BODY_LEN && align_of::<Body>() <= 16);
 
-/// What a thread is doing, as those see it who look from outside.
+/// The state of a thread, for inspection by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Doing {
@@ -129,18 +129,18 @@ pub(super) struct UserThread {
     park: ParkWord,
     doing: AtomicU8,
     priority: Cell<Priority>,
-    /// Tid of the LWP that carried it last; 0 before the first dispatch.
+    /// Tid of the LWP that last carried it; 0 before the first dispatch.
     last_lwp: AtomicU32,
-    /// The LWP it keeps to, if it does.
+    /// The LWP to which it is pinned, if any.
     home: Cell<Option<&'static Home>>,
     id: AtomicU64,
     join: JoinWord,
-    /// Its stack and where it stands on it, at the top of that stack; null before the first dispatch.
+    /// Its stack and suspended execution, stored at the top of the stack; null before the first dispatch.
     body: AtomicPtr<Body>,
     // Second cache line.
-    /// The way back to the LWP. Read only by the thread itself.
+    /// For switching back to the LWP. Read only by the thread itself.
     yielder: Cell<*const Yielder<(), LeaveWord>>,
-    /// Null before its first birth.
+    /// Null before the block's first use.
     shared: AtomicPtr<Shared>,
     run: Cell<Option<Run>>,
     /// Lowest address of its stack; 0 before the first dispatch.
@@ -152,17 +152,17 @@ pub(super) struct UserThread {
     payload: Payload,
 }
 
-// SAFETY: the cells are touched only by whoever has the thread: the one who makes it, then the LWP that has taken it
-// out of a ready queue and the thread itself on it. Queues and words hand it from one to the next with Release and
-// Acquire. What its closure owns is `Send` (`spawn` asks for it); what it keeps on its stack stays on its LWP, unless the
-// program has promised that it may move (`RuntimeBuilder::migrating`). All else is atomic.
+// SAFETY: the cells are accessed only by the current owner of the thread: its creator, then the LWP that has taken it
+// out of a ready queue, and the thread itself on that LWP. Queues and state words pass it on with Release and Acquire.
+// What its closure owns is `Send` (required by `spawn`); what is on its stack stays on its LWP, unless the program has
+// promised that it may move (`RuntimeBuilder::migrating`). All other fields are atomic.
 unsafe impl Sync for UserThread {}
 
-/// A user thread, as those know it who may unpark it.
+/// A reference to a user thread, with which it can be unparked.
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadRef(&'static UserThread);
 
-// SAFETY: a reference to what is `Sync`.
+// SAFETY: a reference to a `Sync` type.
 unsafe impl Send for ThreadRef {}
 
 impl PartialEq for ThreadRef {
@@ -185,7 +185,7 @@ impl std::fmt::Debug for ThreadRef {
     }
 }
 
-/// What a new thread is made of, beside what it runs.
+/// The properties of a new thread, except its closure.
 pub(super) struct Birth {
     pub(super) id: Thread,
     pub(super) name: Option<Cow<'static, str>>,
@@ -218,19 +218,20 @@ impl UserThread {
     }
 }
 
-/// What whoever has the thread does.
+/// Operations of the current owner of the thread.
 impl ThreadRef {
-    /// Makes a thread out of an unused block. It is in no queue yet.
+    /// Initialises an unused block as a new thread, without queueing it.
     ///
     /// # Safety
-    /// The block was taken out of the slab by the caller just now.
+    /// The caller has just taken the block from the free ones.
     pub(super) unsafe fn begin<T: Send, F: FnOnce() -> T + Send>(self, birth: Birth, body: F) {
         let UserThread { park, join, last_lwp, id, name, payload, .. } = self.0;
         park.reset();
         join.reset();
         last_lwp.store(0, Ordering::Relaxed);
         id.store(birth.id.0, Ordering::Relaxed);
-        // Release: pairs with the Acquire fence of those who look. Who sees anything of what follows, sees the number.
+        // Release: pairs with the Acquire fence of inspecting threads. One that sees any of the following writes sees
+        // the number.
         fence(Ordering::Release);
         self.0.priority.set(birth.priority);
         self.0.home.set(birth.home);
@@ -239,7 +240,7 @@ impl ThreadRef {
         self.0.body.store(ptr::null_mut(), Ordering::Relaxed);
         self.0.tag.set(birth.name.as_deref().unwrap_or(""));
         if birth.name.is_some() {
-            // SAFETY: the caller has the block, and it is no thread yet.
+            // SAFETY: the caller owns the block, which is not a thread yet.
             unsafe { *name.get() = birth.name };
         }
         // SAFETY: as above.
@@ -247,10 +248,10 @@ impl ThreadRef {
         self.set_doing(Doing::New);
     }
 
-    /// Where its stack is, and where it stands on it; a new thread gets `stack`.
+    /// Its stack and suspended execution; a new thread gets `stack`.
     ///
     /// # Safety
-    /// The caller took the thread out of a ready queue, so nothing else has it.
+    /// The caller took the thread out of a ready queue, so it is the only owner.
     #[inline]
     pub(super) unsafe fn body(self, stack: impl FnOnce() -> Stack) -> *mut Body {
         let body = self.0.body.load(Ordering::Relaxed);
@@ -264,27 +265,27 @@ impl ThreadRef {
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), LeaveWord>, ()| {
             self.0.yielder.set(yielder);
             match self.0.run.get() {
-                // SAFETY: `begin` set it together with the payload it is for, and it is called once.
+                // SAFETY: `begin` set it together with the payload of its type, and it is called once.
                 Some(run) => unsafe { run(self) },
                 None => Exit::Detached,
             }
         });
-        // SAFETY: the place is above where the stack begins, aligned, and belongs to whoever has the stack.
+        // SAFETY: the place is above the top of the stack, aligned, and belongs to the owner of the stack.
         unsafe { place.write(Body { coroutine: ManuallyDrop::new(coroutine), stack }) };
         place
     }
 
-    /// After the switch, or after it was held: it waits, unless it was unparked meanwhile.
+    /// Called after the switch, or after it was held: it waits, unless it was unparked meanwhile.
     pub(super) fn park(self) -> Parked {
         self.0.park.park()
     }
 
-    /// After the switch: it waits for the end of `other`; `false` if that has ended.
+    /// Called after the switch: it waits for the end of `other`; `false` if that has already ended.
     pub(super) fn wait_for_end_of(self, other: ThreadRef) -> bool {
         other.0.join.wait(self)
     }
 
-    /// Notes that LWP `tid` carries it now, and gives the one before, if it was another.
+    /// Stores that LWP `tid` carries it now; returns the previous LWP, if it was another.
     #[inline]
     pub(super) fn carried_by(self, tid: u32) -> Option<u32> {
         let before = self.0.last_lwp.load(Ordering::Relaxed);
@@ -295,13 +296,13 @@ impl ThreadRef {
         (before != 0).then_some(before)
     }
 
-    /// Its block, as queues hold it.
+    /// Its block, for queues.
     #[inline]
     pub(super) fn block(self) -> &'static UserThread {
         self.0
     }
 
-    /// The thread whose block came out of a queue.
+    /// The thread of a block taken from a queue.
     #[inline]
     pub(super) fn of_block(block: &'static UserThread) -> ThreadRef {
         ThreadRef(block)
@@ -311,7 +312,7 @@ impl ThreadRef {
         self.0.priority.get()
     }
 
-    /// The LWP it keeps to, if it does.
+    /// The LWP to which it is pinned, if any.
     #[inline]
     pub(super) fn home(self) -> Option<&'static Home> {
         self.0.home.get()
@@ -324,19 +325,19 @@ impl ThreadRef {
 
     #[inline]
     pub(super) fn set_doing(self, doing: Doing) {
-        // Release: pairs with the Acquire in `doing`; what the thread was born with is seen.
+        // Release: pairs with the Acquire in `doing`; publishes the properties of a new thread.
         self.0.doing.store(doing as u8, Ordering::Release);
     }
 }
 
-/// Has the CPU fetch what a thread that waits in a queue will need: first its block, and a turn later its stack.
+/// Prefetches the data of threads that wait in a queue: first the block, and one turn later the stack.
 #[inline]
 pub(super) fn prefetch(block_soon: *const UserThread, stack_next: *const UserThread) {
     prefetch_line(block_soon.cast());
-    // SAFETY: null, or a block, which lives for ever. Whose it is by now does not matter.
+    // SAFETY: null, or a block, which is never freed. It does not matter if it belongs to another thread by now.
     if let Some(next) = unsafe { stack_next.as_ref() } {
         let body = next.body.load(Ordering::Relaxed).cast::<u8>();
-        // The body, and the frames that leaving has left below it.
+        // The body, and the frames of the suspended switch below it.
         for line in 0..5 {
             prefetch_line(body.wrapping_sub(64 * line));
         }
@@ -354,12 +355,12 @@ fn prefetch_line(address: *const u8) {
     let _ = address;
 }
 
-/// What the thread itself does.
+/// Operations of the thread itself.
 impl ThreadRef {
-    /// Leaves the LWP, and returns when the thread is dispatched again; in a migrating runtime perhaps by another one.
+    /// Leaves the LWP, and returns when the thread is dispatched again, in a migrating runtime possibly on another LWP.
     #[inline]
     pub(super) fn leave(self, leave: Leave) {
-        // SAFETY: the thread itself calls this, so its coroutine runs, has set its yielder, and that is alive.
+        // SAFETY: the thread itself calls this, so its coroutine runs, and its yielder is set and valid.
         unsafe { (*self.0.yielder.get()).suspend(leave.into()) };
     }
 
@@ -383,14 +384,14 @@ impl ThreadRef {
     }
 }
 
-/// What anybody does.
+/// Operations of any thread.
 impl ThreadRef {
     /// Its number.
     pub(crate) fn id(self) -> Thread {
         Thread(self.0.id.load(Ordering::Relaxed))
     }
 
-    /// Makes it ready if it is blocked; otherwise its next blocking returns at once.
+    /// Makes it ready if it is blocked; otherwise its next blocking call returns at once.
     pub(crate) fn unpark(self) {
         match self.0.park.unpark() {
             Unparked::MakeReady => lwp::make_ready(self),
@@ -398,16 +399,16 @@ impl ThreadRef {
         }
     }
 
-    /// Has it for the caller, if it is parked: it does not run before the caller parks it again (rule 5 of its word).
+    /// If it is parked, takes ownership: it does not run before the caller parks it again (rule 5 of its word).
     #[must_use]
     pub(super) fn hold(self) -> bool {
         self.0.park.hold()
     }
 
-    /// The runtime of the thread whose block this is, or was.
+    /// The runtime of the thread to which this block belongs or last belonged.
     #[inline]
     pub(super) fn runtime(self) -> Option<&'static Shared> {
-        // SAFETY: null, or stored by `begin` from a reference that is good for ever.
+        // SAFETY: null, or stored by `begin` from a `'static` reference.
         unsafe { self.0.shared.load(Ordering::Relaxed).as_ref() }
     }
 
@@ -435,13 +436,13 @@ impl ThreadRef {
     }
 }
 
-/// What the owner of its handle does.
+/// Operations of the owner of its handle.
 impl ThreadRef {
     pub(super) fn is_ended(self) -> bool {
         self.0.join.is_ended()
     }
 
-    /// Blocks the caller, which is not a user thread of its runtime, or is in a blocking call.
+    /// Blocks the caller, which is not a user thread of the same runtime, or is in a blocking call.
     pub(super) fn join_from_outside(self) -> Awaited {
         self.0.join.join_from_outside(self.id(), &self.shared().carried)
     }
@@ -449,40 +450,40 @@ impl ThreadRef {
     /// Its name.
     ///
     /// # Safety
-    /// The caller owns the handle, or is the thread: so it is not given back meanwhile.
+    /// The caller owns the handle, or is the thread itself, so that the block is not freed meanwhile.
     pub(super) unsafe fn name(self) -> Option<&'static str> {
-        // SAFETY: written before the thread began, and not again before it is given back.
+        // SAFETY: written before the thread began, and not again before the block is freed.
         unsafe { &*self.0.name.get() }.as_deref()
     }
 
-    /// Its result, and its block is free again.
+    /// Returns its result, and frees its block.
     ///
     /// # Safety
-    /// The thread has ended, `T` is what it returns, and the caller owns the handle and gives it up.
+    /// The thread has ended, `T` is the type of its result, and the caller owns the handle and drops it.
     pub(super) unsafe fn take_result<T>(self) -> thread::Result<T> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let result = unsafe { self.0.payload.take() };
         self.give_back();
         result
     }
 
-    /// Gives the handle up. A result whose dropping panics ends there, whether the thread or the one that had its
-    /// handle drops it: which of the two it is, is a matter of timing.
+    /// Drops the handle. A panic while the result is dropped is caught, whether the thread or the owner of the handle
+    /// drops it, which depends on timing.
     ///
     /// # Safety
-    /// `T` is what the thread returns, and the caller owns the handle.
+    /// `T` is the type of the thread's result, and the caller owns the handle.
     pub(super) unsafe fn detach<T>(self) {
         if !self.0.join.detach() {
-            // SAFETY: it has ended; the rest the caller vouches for.
+            // SAFETY: it has ended; the caller guarantees the rest.
             discard(unsafe { self.take_result::<T>() });
         }
     }
 
-    /// Its block may be that of another thread from now on.
+    /// Frees its block: it may belong to another thread from now on.
     pub(super) fn give_back(self) {
         self.set_doing(Doing::Nothing);
         self.0.id.store(0, Ordering::Relaxed);
-        // SAFETY: it has ended and its handle is given up: nobody has the name any more.
+        // SAFETY: it has ended and its handle is dropped: nothing else accesses the name.
         let name = unsafe { &mut *self.0.name.get() };
         if name.is_some() {
             *name = None;
@@ -491,38 +492,38 @@ impl ThreadRef {
     }
 }
 
-/// The life of a user thread, on its own stack.
+/// The main function of a user thread, on its own stack.
 ///
 /// # Safety
-/// An `F` stands in its payload.
+/// Its payload holds an `F`.
 unsafe fn run<T: Send, F: FnOnce() -> T + Send>(thread: ThreadRef) -> Exit {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let body = unsafe { thread.0.payload.take::<F>() };
-    // It must not unwind into the LWP's stack, and what it panicked with belongs to who joins.
+    // A panic must not unwind into the LWP's stack; its payload is part of the result.
     let result = catch_unwind(AssertUnwindSafe(body));
-    // SAFETY: the thread itself drops its locals, on its own stack, while it can still do anything a thread can.
+    // SAFETY: the thread itself drops its locals, on its own stack, while it can still block and yield.
     unsafe { super::local::drop_all(thread) };
-    // SAFETY: the closure was taken out; nothing else looks before `end`.
+    // SAFETY: the closure was taken out; nothing else accesses the payload before `end`.
     unsafe { thread.0.payload.put(result) };
     match thread.0.join.end() {
-        Ended::Nobody | Ended::Outsider => Exit::Joinable,
+        Ended::NoWaiter | Ended::OutsideWaiter => Exit::Joinable,
         Ended::Waiter(waiter) => {
             lwp::hand_over(waiter);
             Exit::Joinable
         }
         Ended::Detached => {
-            // SAFETY: put in just now, and nothing else will take it.
+            // SAFETY: it was stored above, and nothing else takes it.
             discard(unsafe { thread.0.payload.take::<thread::Result<T>>() });
-            // Those that its destructor has made.
-            // SAFETY: as above; nothing of the user's runs any more now.
+            // Drops variables that the result's destructor has created. SAFETY: as above; no code of the program runs
+            // in this thread after that.
             unsafe { super::local::drop_all(thread) };
             Exit::Detached
         }
     }
 }
 
-/// Says that `thread` is ready, before anybody can act on it.
-pub(super) fn say_ready(thread: ThreadRef) {
+/// Records that `thread` is ready, before any other LWP can dispatch it.
+pub(super) fn record_ready(thread: ThreadRef) {
     thread.set_doing(Doing::Ready);
     scheduler::thread_ready(thread.id());
 }

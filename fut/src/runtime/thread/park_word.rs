@@ -7,15 +7,14 @@
 //!       └────────────────────┘ └─────────────── unpark ────────────┘
 //! ```
 //!
-//! 1. RUNNABLE says nothing about where the thread is: mounted, or in a ready queue. So yielding does not touch the
-//!    word.
-//! 2. A thread that wants to block first leaves its LWP. That LWP, off the thread's stack by then, makes the word
-//!    PARKED. So whoever finds PARKED may run the thread at once.
-//! 3. Whoever makes PARKED to RUNNABLE, and nothing else, makes the thread ready.
-//! 4. An unpark before the thread has blocked leaves a token, NOTIFIED. Blocking takes the token and returns.
-//! 5. Whoever wants to look at a parked thread holds it: makes PARKED to RUNNABLE, and parks it again afterwards, as its
-//!    LWP did. Until then the thread does not run, and what it waits for stays borrowed by its stack. An unpark meanwhile
-//!    leaves a token, which the second parking finds; then rule 3 is the holder's.
+//! 1. RUNNABLE does not distinguish a mounted thread from one in a ready queue. So yielding does not touch the word.
+//! 2. A thread that blocks first leaves its LWP. That LWP, no longer on the thread's stack, then sets the word to
+//!    PARKED. So a thread found PARKED may be run at once.
+//! 3. The thread that changes PARKED to RUNNABLE, and only that one, makes the thread ready.
+//! 4. An unpark before the thread is parked leaves a token, NOTIFIED. Blocking takes the token and returns.
+//! 5. To inspect a parked thread, another thread holds it: it changes PARKED to RUNNABLE, and parks it again
+//!    afterwards, as its LWP did. Until then the thread does not run, and what it waits for stays borrowed by its
+//!    stack. An unpark meanwhile leaves a token, which the second parking finds; then rule 3 applies to the holder.
 
 use crate::model_check::atomic::{AtomicU8, Ordering};
 
@@ -23,21 +22,21 @@ const RUNNABLE: u8 = 0;
 const NOTIFIED: u8 = 1;
 const PARKED: u8 = 2;
 
-/// See above.
+/// The word.
 #[derive(Debug)]
 pub(super) struct ParkWord(AtomicU8);
 
-/// What unparking came to.
+/// The result of unparking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Unparked {
-    /// It was parked: the caller makes it ready (rule 3).
+    /// It was parked: the caller has to make it ready (rule 3).
     MakeReady,
-    /// It was not: the token is there.
+    /// It was not parked: it has a token now.
     TokenLeft,
 }
 
-/// What parking came to.
+/// The result of parking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::runtime) enum Parked {
@@ -52,39 +51,39 @@ impl ParkWord {
         ParkWord(AtomicU8::new(RUNNABLE))
     }
 
-    /// For a new thread in the same place: takes a token that was meant for the one before.
+    /// For a new thread in the same block: removes a token left for the previous one.
     pub(super) fn reset(&self) {
         self.0.store(RUNNABLE, Ordering::Relaxed);
     }
 
-    /// By the thread itself, before it leaves: whether a token was there, and is taken.
+    /// Called by the thread itself, before it leaves: takes the token; `false` if there is none.
     pub(super) fn take_token(&self) -> bool {
-        // Acquire: pairs with the Release in `unpark`; what the unparker did before is seen.
+        // Acquire: pairs with the Release in `unpark`; the unparking thread's earlier writes are visible.
         self.0.load(Ordering::Relaxed) == NOTIFIED && self.0.swap(RUNNABLE, Ordering::Acquire) == NOTIFIED
     }
 
-    /// By the LWP that the thread has left (rule 2), or by who holds it (rule 5).
+    /// Called by the LWP that the thread has left (rule 2), or by its holder (rule 5).
     pub(super) fn park(&self) -> Parked {
-        // Release: pairs with the Acquire in `unpark`; whoever runs the thread next sees what it stands on.
+        // Release: pairs with the Acquire in `unpark`; publishes the thread's stack to the LWP that runs it next.
         // Acquire on failure: pairs with the Release in `unpark`, as in `take_token`.
         match self.0.compare_exchange(RUNNABLE, PARKED, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Parked::Waiting,
             Err(_) => {
-                // Only who has the thread takes tokens, so it is still there.
+                // Only the thread's owner takes tokens, so it is still there.
                 self.0.swap(RUNNABLE, Ordering::Acquire);
                 Parked::TokenTaken
             }
         }
     }
 
-    /// By anybody (rule 5). `false`: it was not parked.
+    /// Called by any thread (rule 5). `false`: it was not parked.
     #[must_use]
     pub(super) fn hold(&self) -> bool {
-        // Acquire: pairs with the Release in `park`; what the thread stands on is seen.
+        // Acquire: pairs with the Release in `park`; the thread's stack is visible.
         self.0.compare_exchange(PARKED, RUNNABLE, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// By anybody.
+    /// Called by any thread.
     pub(super) fn unpark(&self) -> Unparked {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
@@ -92,8 +91,8 @@ impl ParkWord {
                 PARKED => (RUNNABLE, Unparked::MakeReady),
                 _ => (NOTIFIED, Unparked::TokenLeft),
             };
-            // Release, also where the token is there already: pairs with the Acquire of who takes it.
-            // Acquire: pairs with the Release in `park`.
+            // Release, even if there already is a token: pairs with the Acquire of the thread that takes it. Acquire:
+            // pairs with the Release in `park`.
             match self.0.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return outcome,
                 Err(found) => now = found,
@@ -129,7 +128,7 @@ mod model {
                     thread::spawn(move || {
                         flags[n].store(true, Ordering::Relaxed);
                         if word.unpark() == Unparked::MakeReady {
-                            // Release: stands for the ready queue.
+                            // Release: in place of the ready queue.
                             made_ready.fetch_add(1, Ordering::Release);
                         }
                     })
@@ -140,7 +139,7 @@ mod model {
                 if word.take_token() || word.park() == Parked::TokenTaken {
                     continue;
                 }
-                // Parked: only an unpark that makes it ready brings it back.
+                // Parked: only an unpark that makes it ready continues it.
                 while made_ready.load(Ordering::Acquire) == readied {
                     thread::yield_now();
                 }
@@ -150,7 +149,7 @@ mod model {
             assert_eq!(made_ready.load(Ordering::Relaxed), readied);
         });
     }
-    /// One waits, one unparks it, and a third looks at it meanwhile.
+    /// One thread waits, one unparks it, and a third inspects it meanwhile.
     #[test]
     fn a_thread_that_is_held_does_not_run_and_loses_no_unpark() {
         let mut builder = loom::model::Builder::new();
@@ -159,7 +158,7 @@ mod model {
             let word = Arc::new(ParkWord::new());
             let flag = Arc::new(AtomicBool::new(false));
             let made_ready = Arc::new(AtomicUsize::new(0));
-            // What only the thread itself writes, and who holds it reads.
+            // Written only by the thread itself, and read by its holder.
             let stack = Arc::new(loom::cell::UnsafeCell::new(0));
             let unparker = {
                 let (word, flag, made_ready) = (word.clone(), flag.clone(), made_ready.clone());
@@ -184,7 +183,7 @@ mod model {
             };
             let mut readied = 0;
             while !flag.load(Ordering::Relaxed) {
-                // SAFETY: the thread runs, so nobody holds it; loom checks it.
+                // SAFETY: the thread runs, so it is not held; loom checks it.
                 stack.with_mut(|stack| unsafe { *stack += 1 });
                 if word.take_token() || word.park() == Parked::TokenTaken {
                     continue;

@@ -1,15 +1,15 @@
-//! The place in a user thread's block for what it shall run, and later for what came out: the closure, then the
-//! result. What is too large stands in a box, and the box in the place.
+//! The storage in a user thread's block for its closure, and later for its result. A value that is too large is boxed,
+//! and the storage holds the box.
 
 use std::{
     cell::UnsafeCell,
     mem::{MaybeUninit, align_of, size_of},
 };
 
-/// Bytes of the place: a closure with a dozen captured words needs no allocation.
+/// Size in bytes: a closure with a dozen captured words needs no allocation.
 const LEN: usize = 96;
 
-/// See above. Does not drop what is in it.
+/// The storage. Does not drop its contents.
 #[repr(C, align(16))]
 pub(super) struct Payload(UnsafeCell<MaybeUninit<[u8; LEN]>>);
 
@@ -22,37 +22,37 @@ impl Payload {
         size_of::<V>() <= LEN && align_of::<V>() <= 16
     }
 
-    /// Puts `value` in, over whatever was there.
+    /// Stores `value`, overwriting the previous contents without dropping them.
     ///
     /// # Safety
-    /// Nobody else uses the place, and nothing in it is needed any more.
+    /// Nothing else uses the storage, and its contents are no longer needed.
     #[inline]
     pub(super) unsafe fn put<V>(&self, value: V) {
         let place = self.0.get();
         if const { Payload::fits::<V>() } {
-            // SAFETY: it fits, is aligned, and is the caller's.
+            // SAFETY: it fits, is aligned, and used only by the caller.
             unsafe { place.cast::<V>().write(value) };
         } else {
             let boxed = Box::into_raw(Box::new(value));
-            // SAFETY: a pointer fits and is aligned; the place is the caller's.
+            // SAFETY: a pointer fits and is aligned; the storage is used only by the caller.
             unsafe { place.cast::<*mut V>().write(boxed) };
         }
     }
 
-    /// Takes what is in.
+    /// Takes the value out.
     ///
     /// # Safety
-    /// A `V` was put in last, and was not taken; nothing else uses the place.
+    /// A `V` was stored last, and not taken yet; nothing else uses the storage.
     #[inline]
     pub(super) unsafe fn take<V>(&self) -> V {
         let place = self.0.get();
         if const { Payload::fits::<V>() } {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             return unsafe { place.cast::<V>().read() };
         }
-        // SAFETY: as the caller vouches; `put` wrote a pointer.
+        // SAFETY: the caller guarantees it; `put` wrote a pointer.
         let boxed = unsafe { place.cast::<*mut V>().read() };
-        // SAFETY: `put` made it from a box, and nothing else has it.
+        // SAFETY: `put` made it from a box, and it is the only copy.
         *unsafe { Box::from_raw(boxed) }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the blocks of user threads come from, and how all of them are found.
+//! Allocates the blocks of user threads, and lists all of them.
 
 use std::{
     cell::RefCell,
@@ -7,9 +7,9 @@ use std::{
 
 use super::{ThreadRef, UserThread};
 
-/// Blocks that are made at once.
+/// Number of blocks allocated at once.
 const SLAB: usize = 256;
-/// Blocks that an LWP takes from all, or gives back to them, at once.
+/// Number of blocks that an LWP moves between its cache and the shared free ones at once.
 const BATCH: usize = 64;
 
 static SLABS: Mutex<Slabs> = Mutex::new(Slabs { all: Vec::new(), free: Vec::new() });
@@ -35,26 +35,26 @@ impl Slabs {
 }
 
 fn slabs() -> MutexGuard<'static, Slabs> {
-    // Each step leaves the slabs whole.
+    // Each critical section leaves the slabs consistent, so poisoning is ignored.
     SLABS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A block, for a caller that is no LWP.
+/// Takes a block, for a caller that is not an LWP.
 pub(in crate::runtime) fn take() -> ThreadRef {
     slabs().take()
 }
 
-/// Gives a block back, by such a caller.
+/// Frees a block, for such a caller.
 pub(in crate::runtime) fn give_back(block: ThreadRef) {
     slabs().free.push(block);
 }
 
-/// All blocks there are, in use or not.
+/// All blocks, in use or free.
 pub(in crate::runtime) fn all() -> Vec<ThreadRef> {
     slabs().all.iter().flat_map(|slab| slab.iter()).map(ThreadRef).collect()
 }
 
-/// Free blocks in the hands of one LWP. The one given back last is taken first: its lines are in the cache.
+/// Free blocks held by one LWP. The one freed last is taken first: its lines are in the CPU's cache.
 #[derive(Default)]
 pub(in crate::runtime) struct BlockCache(RefCell<Vec<ThreadRef>>);
 
@@ -73,7 +73,7 @@ impl BlockCache {
         let mut free = self.0.borrow_mut();
         free.push(block);
         if free.len() > 4 * BATCH {
-            // The ones that were not used for longest.
+            // The least recently used ones.
             slabs().free.extend(free.drain(..2 * BATCH));
         }
     }

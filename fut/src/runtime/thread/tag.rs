@@ -1,16 +1,16 @@
-//! The beginning of a thread's name, for who looks at a live program: readable at any time, without a lock.
+//! The beginning of a thread's name, for inspection of a live program: readable at any time, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the name that are kept.
+/// Maximum length, in bytes.
 const LEN: usize = 32;
 
-/// See above. Zeros follow the name.
+/// The bytes of the name, padded with zeros.
 #[derive(Debug, Default)]
 pub(super) struct NameTag([AtomicU64; LEN / 8]);
 
 impl NameTag {
-    /// By whoever makes or ends the thread.
+    /// Called by the thread that creates this one, or that frees its block.
     #[inline]
     pub(super) fn set(&self, name: &str) {
         if name.is_empty() {
@@ -25,7 +25,8 @@ impl NameTag {
         }
     }
 
-    /// What stands there. A name that changes meanwhile may come out mixed; the caller checks whose it is.
+    /// The name. If it changes meanwhile, the result may be mixed; the caller checks whether the block still belongs to
+    /// the same thread.
     pub(super) fn get(&self) -> String {
         if self.0[0].load(Ordering::Relaxed) == 0 {
             return String::new();
@@ -33,7 +34,7 @@ impl NameTag {
         let bytes: Vec<u8> =
             self.0.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(LEN);
-        // Cut in the middle of a character, the rest of that is dropped.
+        // A character that was cut in the middle is dropped.
         String::from_utf8_lossy(&bytes[..end]).trim_end_matches(char::REPLACEMENT_CHARACTER).to_string()
     }
 }

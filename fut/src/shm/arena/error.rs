@@ -6,26 +6,26 @@ use std::{fmt, io, path::PathBuf};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ArenaError {
-    /// The memory, the file or the socket cannot be made, opened, sized or mapped.
+    /// The memory, the file or the socket cannot be created, opened, sized or mapped.
     Io(PathBuf, io::Error),
-    /// It is not an arena, or not one of ours.
+    /// It is not an arena, or not of this version.
     Foreign {
         /// The file.
         file: PathBuf,
-        /// What should have been there.
+        /// What was expected.
         expected: String,
-        /// What was.
+        /// What was found.
         found: String,
     },
-    /// The recorder cannot be reached: it has ended, or this process sees other files or is another user than the one that
-    /// it has started.
+    /// The recorder cannot be reached: it has ended, or this process has another root directory or user than the one
+    /// that the recorder started.
     Unreachable {
         /// The recorder's socket.
         socket: PathBuf,
-        /// What happened there.
+        /// The error of the connection.
         error: io::Error,
     },
-    /// The recorder gave none.
+    /// The recorder refused.
     Refused {
         /// The recorder's socket.
         socket: PathBuf,
@@ -48,7 +48,7 @@ impl fmt::Display for ArenaError {
                         write!(f, ": it has ended, or this process has another root or /dev/shm than it had")
                     }
                     io::ErrorKind::PermissionDenied => {
-                        write!(f, ": this process is another user than the one that was started")
+                        write!(f, ": this process has another user than the one that the recorder started")
                     }
                     _ => Ok(()),
                 }

@@ -1,24 +1,24 @@
-//! How large an arena is, and what its rings do when they are full.
+//! The size of an arena, and the mode of its rings when they are full.
 
 use super::{MAX_RINGS, RINGS_START};
 use crate::shm::platform::PACKET_LEN;
 
-/// How large an arena is.
+/// The size of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Packets of 64 KiB in each ring; a power of two, 2 to 65536.
     pub packets: u32,
-    /// Rings, so: LWPs at one time; 1 to 4096.
+    /// Number of rings, the maximum number of LWPs at a time; 1 to 4096.
     pub rings: u32,
 }
 
 /// What a full ring does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Loses the newest: what finds no room is counted. A drain writes the trace meanwhile.
+    /// Loses the newest records and counts them. A drain writes the trace meanwhile.
     #[default]
     Discard,
-    /// Loses the oldest: the flight recorder. Nobody drains; a snapshot takes what is there.
+    /// Loses the oldest records: the flight recorder. There is no drain; a snapshot copies the contents.
     Overwrite,
 }
 
@@ -44,7 +44,7 @@ impl Default for Geometry {
 }
 
 impl Geometry {
-    /// Rule 11 of the ring wants a few in overwrite mode.
+    /// Rule 11 of the ring requires a few in overwrite mode.
     fn least_packets(mode: Mode) -> u32 {
         match mode {
             Mode::Discard => 2,
@@ -58,7 +58,7 @@ impl Geometry {
             && (1..=MAX_RINGS).contains(&self.rings)
     }
 
-    /// What a valid one would be, for messages.
+    /// The valid range, for messages.
     pub(super) fn bounds(mode: Mode) -> String {
         let least = Geometry::least_packets(mode);
         format!("{least} to 65536 packets (a power of two) and 1 to 4096 rings")

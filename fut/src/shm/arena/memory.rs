@@ -1,9 +1,10 @@
-//! Where the memory of an arena comes from.
+//! Allocates the memory of arenas.
 //!
-//! Under `sigmund record` the recorder makes it: a memfd that is sealed, so that nobody can make it shorter or longer, the
-//! recorded process included. Touching a page past the end of a file is SIGBUS; of sealed memory every page is there. A
-//! process that records by itself makes such memory too. Only where there is no recorder, a process makes a file
-//! in a folder that somebody named ([`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR)); whoever opens it has to trust that process.
+//! Under `sigmund record` the recorder creates it: a memfd that is sealed, so that no process, including the recorded
+//! one, can shrink or grow it. Accessing a page beyond the end of a file raises SIGBUS; all pages of sealed memory
+//! exist. A process that records without a recorder creates such memory, too. Only if
+//! [`ENV_ARENA_DIR`](crate::ENV_ARENA_DIR) names a folder without a recorder, a process creates a file there; a reader
+//! of the file has to trust that process.
 
 use std::{
     fs::{File, OpenOptions},
@@ -16,21 +17,23 @@ use std::{
 use rustix::fs::{FallocateFlags, SealFlags, fallocate};
 use sigmund_model::Pid;
 
-use super::{Arena, ArenaError, Geometry, Head, MAGIC, Mode, RINGS_START, STATES_START, VERSION, head_of};
+use super::{
+    Arena, ArenaError, ArenaHeader, Geometry, MAGIC, Mode, RINGS_START, STATES_START, VERSION, header_of,
+};
 use crate::shm::mapping::Mapping;
 
 /// Name of the memory in `/proc/PID/maps`.
 #[cfg(feature = "drain")]
 const NAME: &str = "fut-arena";
 
-/// What keeps the memory as long as it is.
+/// The seals that fix the length of the memory.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl Arena {
-    /// Makes the arena of process `pid` in a file at `path`, readable by its owner only. The file must not exist.
+    /// Creates the arena of process `pid` in a file at `path`, readable by its owner only. The file must not exist.
     ///
     /// # Errors
-    /// When the file cannot be made or mapped, or the geometry is out of bounds.
+    /// When the file cannot be created or mapped, or the geometry is out of bounds.
     pub fn create(path: &Path, geometry: Geometry, mode: Mode, pid: Pid) -> Result<Arena, ArenaError> {
         check(path, geometry, mode)?;
         let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
@@ -44,12 +47,12 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Opens the arena that another process has made in a file. That process can still make the file shorter, and then
-    /// SIGBUS ends whoever reads it: this is for processes that one trusts. A recorder of others hands out memory that
-    /// nobody can change the length of: [`ArenaServer`](crate::drain::ArenaServer).
+    /// Opens the arena that another process has created in a file. That process can still truncate the file, and then
+    /// the reader gets SIGBUS: only for trusted processes. For untrusted ones, a recorder hands out memory of fixed
+    /// length: [`ArenaServer`](crate::drain::ArenaServer).
     ///
     /// # Errors
-    /// When the file cannot be opened or mapped, or is not a whole arena (yet).
+    /// When the file cannot be opened or mapped, or is not (yet) a complete arena.
     pub fn open(path: &Path) -> Result<Arena, ArenaError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -59,11 +62,11 @@ impl Arena {
             return Ok(arena);
         }
         // Acquire: as in `is_published`.
-        let magic = arena.head().magic.load(Ordering::Acquire);
+        let magic = arena.header().magic.load(Ordering::Acquire);
         Err(foreign(path, "\"FUTARENA\"", format!("{magic:#x}")))
     }
 
-    /// Memory for this process alone: nothing else has a descriptor of it, or a name.
+    /// Private memory of this process, without a descriptor or a name elsewhere.
     #[cfg(all(feature = "probes", feature = "drain"))]
     pub(crate) fn alone(geometry: Geometry, mode: Mode) -> Result<Arena, ArenaError> {
         let name = std::path::PathBuf::from(NAME);
@@ -76,8 +79,8 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Memory for another process, and a descriptor of it. Its head describes it, and the process publishes it when it has
-    /// written its metadata.
+    /// Memory for another process, and a descriptor of it. Its header is filled in; the process publishes it after it
+    /// has written its metadata.
     #[cfg(feature = "drain")]
     pub(crate) fn for_another(geometry: Geometry, mode: Mode, pid: Pid) -> Result<(Arena, File), ArenaError> {
         let name = std::path::PathBuf::from(NAME);
@@ -90,14 +93,14 @@ impl Arena {
         Ok((arena, file))
     }
 
-    /// Memory that the recorder has made for this process; `socket` is where it came from.
+    /// Maps memory that the recorder has created for this process; `socket` is the recorder's.
     #[cfg(feature = "probes")]
     pub(crate) fn received(memory: std::os::fd::OwnedFd, socket: &Path) -> Result<Arena, ArenaError> {
         let file = File::from(memory);
         let io_error = |error| ArenaError::Io(socket.to_path_buf(), error);
         let seals = rustix::fs::fcntl_get_seals(&file).map_err(|error| io_error(error.into()))?;
         if !seals.contains(SEALS) {
-            return Err(foreign(socket, "memory that is sealed", format!("{seals:?}")));
+            return Err(foreign(socket, "sealed memory", format!("{seals:?}")));
         }
         let arena = Arena::of_file(&file, socket)?;
         leave_address_space(arena.geometry.arena_len() as u64).map_err(io_error)?;
@@ -105,7 +108,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Maps an arena whose head describes it. The head is read once, and what it says is checked against the file.
+    /// Maps an arena according to its header. The header is read once, and checked against the length of the file.
     fn of_file(file: &File, path: &Path) -> Result<Arena, ArenaError> {
         let io_error = |error| ArenaError::Io(path.to_path_buf(), error);
         let found = file.metadata().map_err(io_error)?;
@@ -113,15 +116,15 @@ impl Arena {
         if !found.is_file() || len < RINGS_START as u64 {
             return Err(foreign(
                 path,
-                "a file of 1 MiB at least",
+                "a file of at least 1 MiB",
                 format!("{:?}, {len} bytes", found.file_type()),
             ));
         }
         let (geometry, mode) = {
-            let head = Mapping::new(file, STATES_START).map_err(io_error)?;
-            let head = head_of(&head);
+            let mapping = Mapping::new(file, STATES_START).map_err(io_error)?;
+            let header = header_of(&mapping);
             // Acquire: pairs with the Release in `describe`.
-            let version = head.version.load(Ordering::Acquire);
+            let version = header.version.load(Ordering::Acquire);
             if version != VERSION {
                 return Err(foreign(
                     path,
@@ -129,12 +132,12 @@ impl Arena {
                     format!("version {version}"),
                 ));
             }
-            let mode = head.mode.load(Ordering::Relaxed);
+            let mode = header.mode.load(Ordering::Relaxed);
             let mode =
                 Mode::from_number(mode).ok_or_else(|| foreign(path, "mode 0 or 1", mode.to_string()))?;
             let geometry = Geometry {
-                packets: head.packets.load(Ordering::Relaxed),
-                rings: head.rings.load(Ordering::Relaxed),
+                packets: header.packets.load(Ordering::Relaxed),
+                rings: header.rings.load(Ordering::Relaxed),
             };
             (geometry, mode)
         };
@@ -165,31 +168,32 @@ impl Arena {
         })
     }
 
-    /// Writes what it is to its head.
+    /// Fills in the header.
     fn describe(&self) {
-        let head: &Head = self.head();
-        head.packets.store(self.geometry.packets, Ordering::Relaxed);
-        head.rings.store(self.geometry.rings, Ordering::Relaxed);
-        head.mode.store(self.mode.to_number(), Ordering::Relaxed);
+        let header: &ArenaHeader = self.header();
+        header.packets.store(self.geometry.packets, Ordering::Relaxed);
+        header.rings.store(self.geometry.rings, Ordering::Relaxed);
+        header.mode.store(self.mode.to_number(), Ordering::Relaxed);
         // Release: pairs with the Acquire in `of_file`.
-        head.version.store(VERSION, Ordering::Release);
+        header.version.store(VERSION, Ordering::Release);
     }
 
-    /// Says that the arena is whole, and whose it is.
+    /// Publishes the arena as complete, and the process to which it belongs.
     pub(crate) fn publish(&self, pid: Pid) {
         self.pid.store(pid.0, Ordering::Relaxed);
         self.published.store(true, Ordering::Relaxed);
-        self.head().pid.store(pid.0, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_published`; the head and the first metadata are whole when the magic is there.
-        self.head().magic.store(MAGIC, Ordering::Release);
+        self.header().pid.store(pid.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_published`; the header and the first metadata are complete if the
+        // magic is seen.
+        self.header().magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Whether the process has published it. From then on [`pid`](Arena::pid) is what the process said then.
+    /// Whether the process has published it. From then on [`pid`](Arena::pid) is the number that the process stored.
     pub(crate) fn is_published(&self) -> bool {
         // Acquire: pairs with the Release in `publish`.
-        let published = self.head().magic.load(Ordering::Acquire) == MAGIC;
+        let published = self.header().magic.load(Ordering::Acquire) == MAGIC;
         if published && !self.published.swap(true, Ordering::Relaxed) {
-            self.pid.store(self.head().pid.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.pid.store(self.header().pid.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         published
     }
@@ -206,13 +210,13 @@ fn foreign(path: &Path, expected: &str, found: String) -> ArenaError {
     ArenaError::Foreign { file: path.to_path_buf(), expected: expected.into(), found }
 }
 
-/// Memory whose length is fixed for as long as it exists.
+/// Memory of fixed length.
 #[cfg(feature = "drain")]
 fn sealed(geometry: Geometry) -> io::Result<File> {
     use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Since Linux 6.3; some systems then want to be told that nothing in it is executed.
+    // Since Linux 6.3; some systems require the flag that it is not executable.
     let memory = match memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(rustix::io::Errno::INVAL) => memfd_create(NAME, flags)?,
         made => made?,
@@ -222,7 +226,7 @@ fn sealed(geometry: Geometry) -> io::Result<File> {
     Ok(File::from(memory))
 }
 
-/// A program that has little address space (`RLIMIT_AS`) needs it itself.
+/// A program with little address space (`RLIMIT_AS`) needs it itself: refuse an arena of more than a third.
 #[cfg(feature = "probes")]
 fn leave_address_space(arena: u64) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
@@ -233,13 +237,13 @@ fn no_address_space(arena: u64) -> io::Error {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
     let limit = limit.map_or("it has no limit".into(), |limit| format!("RLIMIT_AS is {} MiB", limit >> 20));
     let text = format!(
-        "no address space for buffers of {} MiB, which should be a third of all at most: {limit}",
+        "no address space for buffers of {} MiB, which may take at most a third of it: {limit}",
         arena >> 20
     );
     io::Error::new(io::ErrorKind::OutOfMemory, text)
 }
 
-/// Touching a page for which there is no memory would kill the process: better an error now.
+/// Accessing a page for which there is no memory would kill the process: return an error now instead.
 fn allocate_start(file: &File) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, RINGS_START as u64)?)
 }

@@ -2,20 +2,20 @@
 //!
 //! ```text
 //! arena  0      4 KiB                4 KiB + 16 KiB        1 MiB
-//!        | head | states of the rings | metadata packets    | ring 0 | …
+//!        | header | states of the rings | metadata packets | ring 0 | …
 //!
-//! head   0          8         12    16              20      24           28     32             40
+//! header 0          8         12    16              20      24           28     32             40
 //!        | FUTARENA | version | pid | packets/ring  | rings | rings used | full | metadata len | unattached |
 //!
 //!        48     52         56              64                   72
-//!        | mode | told | overwritten LWPs | packets of theirs | bytes of theirs | lost of theirs |
+//!        | mode | reported | overwritten LWPs | their packets | their bytes     | their lost     |
 //! ```
-//! Whoever made the memory wrote version, packets, rings and mode; the process writes the rest. The magic word comes last,
-//! when the process and its metadata are described; before, the arena is not to be drained.
+//! The creator of the memory writes version, packets, rings and mode; the process writes the rest. The magic word is
+//! written last, after the process and its metadata are described; before that, the arena must not be drained.
 //!
-//! A recorder does not trust what a process writes here. It knows the geometry and the mode since before the process had the
-//! memory; every other word is read atomically, once for each decision, and bounded before it is used. Bytes are
-//! copied out with atomic loads, and looked at in the copy.
+//! A recorder does not trust what a process writes here. It stores the geometry and the mode before the process gets
+//! the memory; every other word is read atomically, once for each decision, and bounded before it is used. Bytes are
+//! copied out with atomic loads, and examined in the copy.
 
 mod error;
 mod geometry;
@@ -44,41 +44,41 @@ const METADATA_START: usize = STATES_START + 4 * MAX_RINGS as usize;
 const RINGS_START: usize = 1 << 20;
 
 #[repr(C)]
-struct Head {
+struct ArenaHeader {
     magic: AtomicU64,
     version: AtomicU32,
     pid: AtomicU32,
     packets: AtomicU32,
     rings: AtomicU32,
     rings_used: AtomicU32,
-    /// 1 when there is no memory for rings that were never used.
+    /// 1 when there is no memory for more rings.
     full: AtomicU32,
     metadata_len: AtomicU64,
     unattached_lost: AtomicU64,
     /// 0 for `Mode::Discard`, 1 for `Mode::Overwrite`.
     mode: AtomicU32,
-    /// 1 when a child of the process has said that it is not recorded.
-    told: AtomicU32,
+    /// 1 when a child of the process has reported that it is not recorded.
+    child_reported: AtomicU32,
     overwritten_lwps: AtomicU64,
     overwritten_packets: AtomicU64,
     overwritten_bytes: AtomicU64,
     overwritten_lost: AtomicU64,
 }
 
-/// What an arena in overwrite mode has lost together with LWPs that ended and whose rings others needed.
+/// The losses of an arena in overwrite mode by reuse of the rings of ended LWPs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverwrittenLwps {
-    /// How many.
+    /// Number of LWPs whose rings were reused.
     pub lwps: u64,
-    /// Packets that they had written.
+    /// Packets that these LWPs had written.
     pub packets: u64,
-    /// Bytes of records in these.
+    /// Bytes of records in these packets.
     pub bytes: u64,
-    /// Records that they had lost themselves.
+    /// Records that these LWPs had lost before.
     pub lost: u64,
 }
 
-/// A process's arena, mapped.
+/// The mapped arena of a process.
 #[derive(Debug)]
 pub struct Arena {
     mapping: Mapping,
@@ -86,17 +86,17 @@ pub struct Arena {
     mode: Mode,
     /// The process.
     pid: AtomicU32,
-    /// Whether the process was seen to have published the arena.
+    /// Whether the arena was seen to be published.
     published: AtomicBool,
     path: PathBuf,
-    /// Whether a drain has claimed it, through this value.
+    /// Whether a drain has claimed it through this value.
     #[cfg_attr(not(feature = "drain"), expect(dead_code, reason = "only drains claim it"))]
     drained: AtomicBool,
 }
 
 impl Arena {
-    fn head(&self) -> &Head {
-        head_of(&self.mapping)
+    fn header(&self) -> &ArenaHeader {
+        header_of(&self.mapping)
     }
 
     /// The process it belongs to.
@@ -104,7 +104,7 @@ impl Arena {
         Pid(self.pid.load(Ordering::Relaxed))
     }
 
-    /// Its file, or what stands for it in messages.
+    /// Its file, or a substitute for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -114,20 +114,20 @@ impl Arena {
         self.path = path;
     }
 
-    /// How large it is.
+    /// Its size.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// What its rings do when they are full.
+    /// The mode of its rings.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The rings that were ever used.
+    /// The rings that were used so far.
     pub fn rings(&self) -> impl Iterator<Item = Ring<'_>> {
         // Acquire: pairs with the AcqRel in `use_ring`.
-        let used = self.head().rings_used.load(Ordering::Acquire).min(self.geometry.rings);
+        let used = self.header().rings_used.load(Ordering::Acquire).min(self.geometry.rings);
         (0..used).map(|index| self.ring(index))
     }
 
@@ -137,12 +137,12 @@ impl Arena {
         let control = self.mapping.at(start).cast();
         let packets = self.mapping.at(start + PACKET_LEN).cast();
         let state = self.mapping.at(STATES_START + 4 * index as usize).cast();
-        // SAFETY: the ring is inside the mapping, which lives as long as `self`; it starts at a multiple of
-        // 64 KiB, and the geometry was checked to be a power of two.
+        // SAFETY: the ring is inside the mapping, which is valid as long as `self`; it starts at a multiple of 64 KiB,
+        // and its number of packets was checked to be a power of two.
         unsafe { Ring::from_raw(state, control, packets, u64::from(self.geometry.packets)) }
     }
 
-    /// `true` once: for the drain that asks first.
+    /// Returns `true` once, to the first drain.
     #[cfg(feature = "drain")]
     pub(crate) fn claim_for_drain(&self) -> bool {
         !self.drained.swap(true, Ordering::Relaxed)
@@ -150,29 +150,29 @@ impl Arena {
 
     /// Records that were emitted by LWPs for which there was no ring.
     pub fn unattached_lost(&self) -> u64 {
-        self.head().unattached_lost.load(Ordering::Relaxed)
+        self.header().unattached_lost.load(Ordering::Relaxed)
     }
 
     /// Whether an LWP got no ring because there was no memory for one.
     pub fn is_out_of_memory(&self) -> bool {
-        self.head().full.load(Ordering::Relaxed) != 0
+        self.header().full.load(Ordering::Relaxed) != 0
     }
 
-    /// What was overwritten as a whole, in overwrite mode.
+    /// The losses by reuse of rings, in overwrite mode.
     pub fn overwritten_lwps(&self) -> OverwrittenLwps {
-        let head = self.head();
+        let header = self.header();
         OverwrittenLwps {
-            lwps: head.overwritten_lwps.load(Ordering::Relaxed),
-            packets: head.overwritten_packets.load(Ordering::Relaxed),
-            bytes: head.overwritten_bytes.load(Ordering::Relaxed),
-            lost: head.overwritten_lost.load(Ordering::Relaxed),
+            lwps: header.overwritten_lwps.load(Ordering::Relaxed),
+            packets: header.overwritten_packets.load(Ordering::Relaxed),
+            bytes: header.overwritten_bytes.load(Ordering::Relaxed),
+            lost: header.overwritten_lost.load(Ordering::Relaxed),
         }
     }
 
-    /// The finished packets of metadata after the first `from` bytes.
+    /// The published metadata packets after the first `from` bytes.
     pub fn metadata(&self, from: usize) -> Vec<u8> {
         // Acquire: pairs with the Release in `push_metadata`.
-        let len = self.head().metadata_len.load(Ordering::Acquire) as usize;
+        let len = self.header().metadata_len.load(Ordering::Acquire) as usize;
         let len = len.min(RINGS_START - METADATA_START);
         if from >= len {
             return Vec::new();
@@ -182,8 +182,8 @@ impl Arena {
         bytes
     }
 
-    /// Gives the memory of all records and metadata back. What tells a process where to write stays: one that was forked may
-    /// still be about to use it.
+    /// Frees the memory of all records and metadata. The control blocks stay: a forked process may still be about to
+    /// use them.
     #[cfg(feature = "drain")]
     pub(crate) fn discard_records(&self) {
         self.mapping.discard(METADATA_START, RINGS_START - METADATA_START);
@@ -195,16 +195,16 @@ impl Arena {
     }
 }
 
-/// What only the traced process does.
+/// Operations of the traced process.
 #[cfg(feature = "probes")]
 impl Arena {
-    /// Takes a free ring, in the state `Busy`, and its number; its memory is there.
+    /// Takes a free ring and returns it, in the state `Busy`, with its number; its memory is allocated.
     pub(crate) fn use_ring(&self) -> Option<(u32, Producer<'_>)> {
         use super::ring::RingState;
 
-        let head = self.head();
-        let full = head.full.load(Ordering::Relaxed) != 0;
-        let tried = if full { head.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
+        let header = self.header();
+        let full = header.full.load(Ordering::Relaxed) != 0;
+        let tried = if full { header.rings_used.load(Ordering::Relaxed) } else { self.geometry.rings };
         for ring_index in 0..tried {
             let ring = self.ring(ring_index);
             if ring.state() != RingState::Free {
@@ -213,57 +213,57 @@ impl Arena {
             let Some(producer) = ring.take_free() else { continue };
             let start = RINGS_START + self.geometry.ring_len() * ring_index as usize;
             if !self.mapping.prefault(start, self.geometry.ring_len()) {
-                // What it did get is given back: others may need it more.
+                // Frees the part that was allocated.
                 self.mapping.discard(start, self.geometry.ring_len());
-                head.full.store(1, Ordering::Relaxed);
+                header.full.store(1, Ordering::Relaxed);
                 producer.give_back();
                 break;
             }
             // AcqRel: pairs with the Acquire in `rings`.
-            head.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
+            header.rings_used.fetch_max(ring_index + 1, Ordering::AcqRel);
             return Some((ring_index, producer));
         }
         if self.mode == Mode::Overwrite { self.take_oldest_ended() } else { None }
     }
 
-    /// The ring of the LWP that ended first: in overwrite mode, it is the oldest of its kind.
+    /// Takes the ring of the LWP that ended first, in overwrite mode.
     fn take_oldest_ended(&self) -> Option<(u32, Producer<'_>)> {
         use super::ring::RingState;
 
         loop {
             let ended = (0..).zip(self.rings()).filter(|(_, ring)| ring.state() == RingState::Ended);
             let (number, oldest) = ended.min_by_key(|(_, ring)| ring.ended_at())?;
-            // If not, somebody else was faster, and the one that ended next is looked for.
+            // Otherwise another thread has taken it, and the next one is tried.
             if let Some(oldest) = oldest.take_ended() {
-                let (head, (sequence, _)) = (self.head(), oldest.position());
+                let (header, (sequence, _)) = (self.header(), oldest.position());
                 let bytes = oldest.bytes();
-                head.overwritten_lwps.fetch_add(1, Ordering::Relaxed);
-                head.overwritten_packets.fetch_add(sequence + 1, Ordering::Relaxed);
-                head.overwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
-                head.overwritten_lost.fetch_add(oldest.lost(), Ordering::Relaxed);
+                header.overwritten_lwps.fetch_add(1, Ordering::Relaxed);
+                header.overwritten_packets.fetch_add(sequence + 1, Ordering::Relaxed);
+                header.overwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
+                header.overwritten_lost.fetch_add(oldest.lost(), Ordering::Relaxed);
                 return Some((number, oldest));
             }
         }
     }
 
-    /// Whether this is the first child of the process that says that it is not recorded.
-    pub(crate) fn tell(&self) -> bool {
-        self.head().told.swap(1, Ordering::Relaxed) == 0
+    /// Whether this is the first child of the process to report that it is not recorded.
+    pub(crate) fn claim_child_report(&self) -> bool {
+        self.header().child_reported.swap(1, Ordering::Relaxed) == 0
     }
 
     pub(crate) fn count_unattached(&self) {
-        self.head().unattached_lost.fetch_add(1, Ordering::Relaxed);
+        self.header().unattached_lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Publishes a packet of metadata; `false` if there is no room for it. One caller at a time.
     pub(crate) fn push_metadata(&self, packet: &[u8]) -> bool {
-        let len = &self.head().metadata_len;
+        let len = &self.header().metadata_len;
         let from = len.load(Ordering::Relaxed) as usize;
         if METADATA_START + from + packet.len() > RINGS_START {
             return false;
         }
         let to = self.mapping.at(METADATA_START + from).as_ptr();
-        // SAFETY: inside the metadata part by the check above, and after what is published, so nobody reads it.
+        // SAFETY: inside the metadata part by the check above, and after the published part, so nothing reads it.
         unsafe { std::ptr::copy_nonoverlapping(packet.as_ptr(), to, packet.len()) };
         // Release: pairs with the Acquire in `metadata`.
         len.store((from + packet.len()) as u64, Ordering::Release);
@@ -271,8 +271,8 @@ impl Arena {
     }
 }
 
-fn head_of(mapping: &Mapping) -> &Head {
-    assert!(mapping.len() >= size_of::<Head>());
-    // SAFETY: a mapping is aligned to a page and as long as a head; all fields of the head are atomic.
-    unsafe { mapping.at(0).cast::<Head>().as_ref() }
+fn header_of(mapping: &Mapping) -> &ArenaHeader {
+    assert!(mapping.len() >= size_of::<ArenaHeader>());
+    // SAFETY: a mapping is aligned to a page and longer than a header; all fields of the header are atomic.
+    unsafe { mapping.at(0).cast::<ArenaHeader>().as_ref() }
 }

@@ -7,14 +7,15 @@ use super::{
     producer::{Memory, Producer, Run, numbers, points_passed, with_all_interruptions},
 };
 
-/// A producer of five records and its handlers, against a drain that looks three times; then the rest is taken, as
-/// if the producer had died. Two packets of two records each, so that packets are used twice, and some are lost.
+/// A producer of five records and its handlers, against a drain that polls three times; then the rest is taken, as
+/// after the death of the producer. Two packets of two records each, so that packets are reused, and some records are
+/// lost.
 fn discard(run: &Run) -> usize {
     let memory = Arc::new(Memory::new(2, false));
     let drained = run.at_once.then(|| {
         let memory = Arc::clone(&memory);
         thread::spawn(move || {
-            // SAFETY: the only one, until this thread is joined.
+            // SAFETY: the only consumer until this thread is joined.
             let mut ring = unsafe { memory.ring().consumer() };
             let mut bytes = [0; PACKET_LEN - PACKET_HEAD_LEN];
             let mut drained = Vec::new();
@@ -49,7 +50,7 @@ fn discard(run: &Run) -> usize {
         assert!(drained.is_sorted(), "{drained:?}");
     }
     drained.sort_unstable();
-    assert_eq!(drained, emitted.stored, "stored, and once");
+    assert_eq!(drained, emitted.stored, "every stored record, once");
     assert_eq!(ring.lost(), emitted.lost);
     points
 }

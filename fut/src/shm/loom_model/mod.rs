@@ -1,19 +1,19 @@
-//! The ring, checked: its very code, compiled once more against loom's atomics, with packets of two records.
+//! Checks the ring: the same code, compiled again with loom's atomics and packets of two records.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p fut --release --lib loom`
 //!
 //! loom runs a producer against the drain (in all interleavings of up to three preemptions, two with a handler), or
-//! against a snapshot (one preemption, none with a handler: whoever is slower has been overtaken as a whole, or still sees
-//! old values), and in all orders that the memory model allows. Signal handlers are calls: each test runs once for every
-//! interruption point that its producer passes, with a handler that records there, and once for every pair of points, the
-//! second of which may be in the handler. What the probe itself does (`probe::emit`) is written down once more, in
-//! `producer::emit`, because there it is made of raw addresses. It takes about a minute.
+//! against a snapshot (one preemption, none with a handler: the slower side has been overtaken completely, or still
+//! sees old values), and in all orders that the memory model allows. Signal handlers are calls: each test runs once for
+//! every interruption point that its producer passes, with a handler that records there, and once for every pair of
+//! points, the second of which may be in the handler. The code of the probe (`probe::emit`) is repeated in
+//! `producer::emit`, because the original uses raw addresses. It takes about a minute.
 //!
-//! What was broken on purpose, and seen by these tests: a tick that is stored Relaxed, or before the head; `released`
-//! stored Relaxed, or before the packet is zeros; the cursor moved Relaxed; an opener that takes the packet after the
-//! cursor instead of a claim (it wipes out what a handler recorded); no fence between taking the label off and wiping; no
-//! second look at the label. An `xadd` that is not a release showed a record without the one before it in a snapshot.
-//! Not seen: `end` stored Relaxed, because the cursor and the ticks publish what it does.
+//! Faults introduced on purpose and detected by these tests: a tick stored Relaxed, or before the header; `released`
+//! stored Relaxed, or before the packet is zeroed; the cursor moved Relaxed; an opener that takes the packet after the
+//! cursor instead of a claim (it erases what a handler recorded); no fence between clearing the label and zeroing; no
+//! second check of the label. With an `xadd` that is not a release, a snapshot had a record without its predecessor.
+//! Not detected: `end` stored Relaxed, because the cursor and the ticks publish the same data.
 
 #[allow(dead_code, unreachable_pub, unused_imports, clippy::duplicate_mod)]
 #[path = "."]
@@ -26,7 +26,7 @@ mod packets_of_two {
     mod ring;
 }
 
-/// A snapshot reads so much while it is written that packets of two would take days.
+/// During writes, a snapshot reads many words; with packets of two records, the model would take days.
 #[allow(dead_code, unreachable_pub, unused_imports, clippy::duplicate_mod)]
 #[path = "."]
 mod packets_of_one {

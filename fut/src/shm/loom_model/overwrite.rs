@@ -4,9 +4,9 @@ use loom::{sync::Arc, thread};
 
 use super::producer::{Memory, NEVER, Producer, RECORD, Run, numbers, points_passed, with_all_interruptions};
 
-/// A producer that overwrites, against a snapshot: two or four packets of one record, all full when the snapshot begins.
+/// An overwriting producer against a snapshot: two or four packets of one record, all full when the snapshot begins.
 fn overwrite(run: &Run) -> usize {
-    // Rule 11: handlers want four packets.
+    // Rule 11: with handlers, four packets are required.
     let count = if run.has_handlers() { 4 } else { 2 };
     let before = count as usize;
     let memory = Arc::new(Memory::new(count, true));
@@ -16,7 +16,7 @@ fn overwrite(run: &Run) -> usize {
         let memory = Arc::clone(&memory);
         thread::spawn(move || memory.ring().snapshot().expect("a live ring"))
     });
-    // With a handler's record it is two as well, and few enough for every interleaving.
+    // Together with a handler's record these are two as well, few enough to check every interleaving.
     producer.run(if run.has_handlers() && run.at_once { 1 } else { 2 }, &run.handlers_at);
     let points = points_passed();
     let copied = copied.map(|copies| copies.join().unwrap());
@@ -40,7 +40,7 @@ fn overwrite(run: &Run) -> usize {
         assert!(unique && kept.iter().all(|n| *n <= producer.next.get()), "{kept:?}");
         let first_kept = emitted.stored.len() as u64 - kept.len() as u64;
         if whole {
-            // The producer rests: what is not there was overwritten, and that is counted.
+            // The producer has stopped: all missing records were overwritten, and are counted.
             assert_eq!(
                 memory.ring().position().0 + 1 - snapshot.overwritten,
                 count.min(snapshot.packets.len() as u64)
@@ -49,7 +49,7 @@ fn overwrite(run: &Run) -> usize {
             assert_eq!(snapshot.overwritten_bytes, RECORD as u64 * first_kept, "{kept:?} of {emitted:?}");
         }
         if !run.has_handlers() {
-            // All that was there when the snapshot began and was not overwritten while it was taken.
+            // All records that existed when the snapshot began and were not overwritten meanwhile.
             let first = snapshot.overwritten as u32 + 1;
             assert!(kept.iter().copied().eq((first..).take(kept.len())), "{kept:?}");
             assert!(kept.len() + first as usize > before, "{kept:?} from {first}");
@@ -59,6 +59,6 @@ fn overwrite(run: &Run) -> usize {
 }
 
 #[test]
-fn loom_a_snapshot_is_whole_whatever_the_producer_does() {
+fn loom_a_snapshot_is_complete_whatever_the_producer_does() {
     with_all_interruptions([1, 0], overwrite);
 }

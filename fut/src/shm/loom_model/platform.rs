@@ -1,4 +1,4 @@
-//! What the ring stands on in the model: loom's atomics, packets of two records, and handlers that come when they are told.
+//! The platform of the ring in the model: loom's atomics, packets of one or two records, and handlers at given points.
 
 use std::{cell::RefCell, collections::VecDeque, ptr::NonNull, rc::Rc, sync::atomic::Ordering};
 
@@ -6,7 +6,7 @@ pub(super) use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::ring::Control;
 
-/// Just the words of a live packet head.
+/// Only the words of a live packet header.
 pub(super) const PACKET_HEAD_LEN: usize = 48;
 /// One or two records without parameters.
 pub(crate) const PACKET_LEN: usize = PACKET_HEAD_LEN + 16 * super::RECORDS_IN_PACKET;
@@ -18,14 +18,14 @@ loom::thread_local! {
 /// The signal handlers of one thread.
 #[derive(Default)]
 pub(super) struct Handlers {
-    /// Interruption points that were passed.
+    /// Number of interruption points passed so far.
     pub(super) passed: usize,
-    /// Those at which a handler comes; a handler passes points itself.
+    /// Those at which a handler runs; a handler passes points itself.
     pub(super) at: VecDeque<usize>,
     pub(super) handler: Option<Rc<dyn Fn()>>,
 }
 
-/// What the calling thread will be interrupted by, and how many points it has passed when it asks again.
+/// Accesses the handlers of the calling thread.
 pub(super) fn with_handlers<T>(f: impl FnOnce(&mut Handlers) -> T) -> T {
     HANDLERS.with(|handlers| f(&mut handlers.borrow_mut()))
 }
@@ -44,14 +44,14 @@ pub(super) fn interruption_point() {
     }
 }
 
-/// One instruction: no handler comes between. Release as every store of x86-64 is, see `local`.
+/// One instruction, which no handler interrupts. Release, as is every store of x86-64, see `local`.
 pub(super) fn local_fetch_add(word: &AtomicU64, n: u64) -> u64 {
     word.fetch_add(n, Ordering::Release)
 }
 
 pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
     for (index, to) in to.chunks_exact_mut(8).enumerate() {
-        // SAFETY: the caller gives that many words.
+        // SAFETY: valid for that many words, as the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
         to.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }
@@ -59,9 +59,9 @@ pub(super) unsafe fn copy_words(from: NonNull<AtomicU64>, to: &mut [u8]) {
 
 pub(super) unsafe fn fill_with_zeros(from: NonNull<AtomicU64>, len: usize) {
     for index in 0..len / 8 {
-        // SAFETY: the caller gives that many words.
+        // SAFETY: valid for that many words, as the caller guarantees.
         let word = unsafe { from.add(index).as_ref() };
-        // In the middle of it, too; whether after one word or two, no handler can tell.
+        // Also in the middle; a handler cannot distinguish one zeroed word from two.
         if index == len / 16 {
             interruption_point();
         }

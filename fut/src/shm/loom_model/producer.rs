@@ -1,4 +1,4 @@
-//! The other half of the model: memory for a ring, a producer with its handlers, and all the points where these come.
+//! Common parts of the models: memory for a ring, a producer with its handlers, and all interruption points.
 
 use std::{cell::Cell, collections::VecDeque, ptr::NonNull, rc::Rc, sync::atomic::Ordering};
 
@@ -12,9 +12,9 @@ use super::{
 use crate::trace::{RecordHead, Records};
 
 pub(super) const RECORD: usize = 16;
-/// The tick of record `n` is this and `n`.
+/// The tick of record `n` is this plus `n`.
 pub(super) const FIRST_TICK: u64 = 1 << 50;
-/// More than any producer passes.
+/// A point that no producer reaches.
 pub(super) const NEVER: usize = 1000;
 
 /// The memory of one ring.
@@ -37,14 +37,14 @@ impl Memory {
 
     pub(super) fn ring(&self) -> Ring<'_> {
         let packets = NonNull::from(&self.packets[0]);
-        // SAFETY: all that is borrowed from `self`, and as long as the ring wants it.
+        // SAFETY: all of it is borrowed from `self`, and has the required length.
         unsafe {
             Ring::from_raw(NonNull::from(&self.state), NonNull::from(&self.control), packets, self.count)
         }
     }
 }
 
-/// What the producer knows to be true.
+/// The facts known to the producer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Emitted {
     pub(super) stored: Vec<u32>,
@@ -78,7 +78,7 @@ impl Producer {
     pub(super) fn emit(&self) {
         let number = self.next.get();
         self.next.set(number + 1);
-        // SAFETY: `Memory::new` took the ring, and the producer is one thread with its handlers: it is neither sent nor
+        // SAFETY: `Memory::new` took the ring, and the producer is one thread with its handlers; it is neither sent nor
         // shared.
         let room = emit(&unsafe { RingProducer::of_ring(self.memory.ring()) }, number);
         let mut emitted = self.emitted.take();
@@ -106,7 +106,7 @@ pub(super) fn emit(ring: &RingProducer<'_>, number: u32) -> Room {
         interruption_point();
         if offset + RECORD <= PACKET_LEN {
             let place = NonNull::new(ring.place(sequence, offset)).unwrap().cast::<AtomicU64>();
-            // SAFETY: rule 2: the two words of the record are inside the packet, and ours.
+            // SAFETY: rule 2: the two words of the record are inside the packet, and reserved for this producer.
             let (at_tick, at_head) = unsafe { (place.as_ref(), place.add(1).as_ref()) };
             at_head
                 .store(RecordHead { code: number, words: 0, flags: 0, cpu: 0 }.to_word(), Ordering::Relaxed);
@@ -130,7 +130,8 @@ pub(super) fn numbers(bytes: &[u8]) -> Vec<u32> {
     Records::of(bytes).map(number).collect()
 }
 
-/// How a model is run: where handlers come, and whether the other side runs meanwhile, or only when all is still.
+/// How a model is run: where handlers run, and whether the other side runs concurrently, or only after the producer
+/// stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) handlers_at: Vec<usize>,
@@ -143,8 +144,9 @@ impl Run {
     }
 }
 
-/// Runs `model` with no handler, with one at every point, and at every pair of points; a model returns how many points its
-/// producer passed. With a pair, there is enough to go through without another thread.
+/// Runs `model` without a handler, with one at every point, and at every pair of points; a model returns how many
+/// points its producer passed. With a pair, the other side does not run concurrently, to limit the number of
+/// interleavings.
 pub(super) fn with_all_interruptions(
     preemptions: [usize; 2],
     model: impl Fn(&Run) -> usize + Copy + Send + Sync + 'static,
@@ -172,7 +174,7 @@ pub(super) fn with_all_interruptions(
             check(0, Run { handlers_at: vec![first, second], at_once: false });
         }
     };
-    // One model takes longer than all others together, and they are independent of each other: all CPUs take part.
+    // One model takes longer than all others together, and they are independent: they are run on all CPUs.
     let next = std::sync::atomic::AtomicUsize::new(1);
     let take_part = || {
         while let first = next.fetch_add(1, Ordering::Relaxed)
@@ -187,7 +189,7 @@ pub(super) fn with_all_interruptions(
     });
 }
 
-/// Points passed so far by the calling thread.
+/// Number of points passed so far by the calling thread.
 pub(super) fn points_passed() -> usize {
     with_handlers(|handlers| handlers.passed)
 }

@@ -1,4 +1,4 @@
-//! The drain's side of a ring: what can be taken, and giving packets back.
+//! The drain's side of a ring: taking packets and releasing them.
 
 use std::{ops::Deref, sync::atomic::Ordering};
 
@@ -11,20 +11,20 @@ use super::{
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
 
-/// What the drain took out of a packet.
+/// A packet taken by the drain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// As it will be in the file.
+    /// Its header for the file.
     pub(crate) head: PacketHead,
-    /// Bytes that were reserved, those of holes included.
+    /// Reserved bytes, including those of holes.
     pub(crate) reserved: u64,
     /// Committed records.
     pub(crate) records: u64,
-    /// Records that were begun and never committed.
+    /// Records that were reserved and never committed.
     pub(crate) holes: u64,
 }
 
-/// The drain's side of a ring in discard mode. Its packets are taken in order, each once.
+/// The consumer of a ring in discard mode. Packets are taken in order, each once.
 pub(crate) struct Consumer<'arena> {
     ring: Ring<'arena>,
 }
@@ -38,10 +38,10 @@ impl<'arena> Deref for Consumer<'arena> {
 }
 
 impl<'arena> Ring<'arena> {
-    /// The drain's side.
+    /// The consumer of this ring.
     ///
     /// # Safety
-    /// As long as it is used, there is no other consumer of the ring.
+    /// While it is used, there is no other consumer of the ring.
     pub(crate) unsafe fn consumer(self) -> Consumer<'arena> {
         Consumer { ring: self }
     }
@@ -53,7 +53,8 @@ impl Consumer<'_> {
         self.control().released.load(Ordering::Relaxed)
     }
 
-    /// Takes the next packet of a live producer, its records to `to`, if it can be taken yet (rule 7).
+    /// Takes the next packet of a live producer, copying its records to `to`; `None` if it cannot be taken yet (rule
+    /// 7).
     pub(crate) fn take_closed(&mut self, to: &mut [u8]) -> Option<Taken> {
         let sequence = self.next_to_take();
         if sequence >= self.position().0 {
@@ -63,37 +64,37 @@ impl Consumer<'_> {
         (taken.holes == 0).then_some(taken)
     }
 
-    /// Takes the next packet of a producer that is dead (rule 8).
+    /// Takes the next packet of an ended producer (rule 8).
     pub(crate) fn take_left(&mut self, to: &mut [u8]) -> Taken {
         let sequence = self.next_to_take();
         self.copy_packet(sequence, self.last_end(sequence), to)
     }
 
-    /// Fills the packet that was taken with zeros, and gives it back to the producer (rule 7).
+    /// Fills the taken packet with zeros, and releases it to the producer (rule 7).
     pub(crate) fn release(&mut self) {
         let sequence = self.next_to_take();
         self.head(sequence).label.store(0, Ordering::Relaxed);
-        // SAFETY: rule 7: the producer has left the packet, or is dead, and this is the only consumer.
+        // SAFETY: rule 7: the producer has left the packet, or has ended, and this is the only consumer.
         unsafe { self.wipe(sequence) };
-        // Release: pairs with the Acquire in `make_room`. What a foreign process wrote there is not trusted.
+        // Release: pairs with the Acquire in `make_room`. The value was written by another process and is not trusted.
         self.control().released.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
-    /// All of a producer that is dead was taken: the ring is anybody's.
+    /// Frees the ring, after all packets of an ended producer were taken.
     pub(crate) fn give_back(self) {
         self.set_state(RingState::Free);
     }
 }
 
 impl Ring<'_> {
-    /// Where the records of a packet that the cursor has left end, if that is known (rule 4).
+    /// The end of the records in a packet that the cursor has left, if it is known (rule 4).
     fn closed_end(&self, sequence: u64) -> Option<usize> {
         // Acquire: pairs with the Release in `make_room`.
         let end = self.head(sequence).end.load(Ordering::Acquire) as usize;
         (PACKET_HEAD_LEN..=PACKET_LEN).contains(&end).then_some(end)
     }
 
-    /// Behind which nothing is reserved in a packet.
+    /// An offset after which nothing is reserved in a packet.
     pub(super) fn last_end(&self, sequence: u64) -> usize {
         let (current, offset) = self.position();
         let open = if current == sequence { offset as usize } else { PACKET_LEN };
@@ -102,7 +103,7 @@ impl Ring<'_> {
 
     /// Copies the records of a packet up to `end`, and keeps the committed ones.
     pub(super) fn copy_packet(&self, sequence: u64, end: usize, to: &mut [u8]) -> Taken {
-        // What a foreign process wrote there is not trusted.
+        // The value was written by another process and is not trusted.
         let to = &mut to[..(end - PACKET_HEAD_LEN) / 8 * 8];
         if !to.is_empty() {
             // SAFETY: `end` is inside the packet (`closed_end`, `last_end`), which is mapped.

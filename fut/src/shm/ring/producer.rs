@@ -1,4 +1,5 @@
-//! The producer's side of a ring: beginning one, making room, losing. Reserving and committing is `probe::emit`'s.
+//! The producer's side of a ring: beginning one, opening packets, counting losses. Reserving and committing are in
+//! `probe::emit`.
 
 use std::{marker::PhantomData, ops::Deref, ptr::NonNull, sync::atomic::Ordering};
 
@@ -11,22 +12,22 @@ use super::{
     Control, OFFSET_MASK, Ring, RingState,
 };
 
-/// Where the cursor is put when a record is lost: past `PACKET_LEN`, so that rule 4 is not taken for a first,
-/// and low, so that counting on from there never reaches the sequence.
+/// The cursor's offset after a record was lost: greater than `PACKET_LEN`, so that the reservation is not taken for the
+/// first of rule 4, and low, so that further additions never overflow into the sequence.
 const FULL: u64 = PACKET_LEN as u64 + 8;
 
-/// What making room came to.
+/// The result of [`Producer::make_room`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Room {
-    /// There is a packet: reserve again.
+    /// There is a new packet: reserve again.
     TryAgain,
-    /// There is none: the record was counted as lost.
+    /// There is no packet: the record was counted as lost.
     Lost,
 }
 
-/// The side of the LWP that owns a ring (rule 1), with the signal handlers that run on it: each may have a handle of its
-/// own. It is not sent to another thread, and not shared with one.
+/// The handle of the LWP that owns a ring (rule 1), including its signal handlers, which may create their own. It
+/// cannot be sent to or shared with another thread.
 pub(crate) struct Producer<'arena> {
     ring: Ring<'arena>,
     _of_its_lwp: PhantomData<*const ()>,
@@ -56,12 +57,12 @@ impl<'arena> Deref for Producer<'arena> {
 }
 
 impl<'arena> Ring<'arena> {
-    /// Takes a free ring, which is `Busy` then; `None` if it is in use.
+    /// Takes a free ring and sets it to `Busy`; `None` if it is in use.
     pub(crate) fn take_free(self) -> Option<Producer<'arena>> {
         self.take_over(RingState::Free)
     }
 
-    /// Takes the ring of an LWP that has ended, in overwrite mode: in discard mode it is the drain's.
+    /// Takes the ring of an ended LWP, in overwrite mode; in discard mode it belongs to the drain.
     pub(crate) fn take_ended(self) -> Option<Producer<'arena>> {
         let overwrites = self.control().overwrites.load(Ordering::Relaxed) != 0;
         if overwrites { self.take_over(RingState::Ended) } else { None }
@@ -69,30 +70,30 @@ impl<'arena> Ring<'arena> {
 
     fn take_over(self, from: RingState) -> Option<Producer<'arena>> {
         let busy = RingState::Busy as u32;
-        // AcqRel: pairs with `set_state`; the winner sees what the one before left.
+        // AcqRel: pairs with `set_state`; the writes of the previous owner are visible.
         let taken =
             self.state_word().compare_exchange(from as u32, busy, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok().then_some(Producer { ring: self, _of_its_lwp: PhantomData })
     }
 
-    /// When its LWP ended.
+    /// The tick at which its LWP ended.
     pub(crate) fn ended_at(&self) -> u64 {
         self.control().ended_at.load(Ordering::Relaxed)
     }
 }
 
 impl<'arena> Producer<'arena> {
-    /// The ring that a probe found through its LWP.
+    /// The ring of the calling LWP, from its control block.
     ///
     /// # Safety
     /// `control` points to a control block that `begin` has filled in for the calling LWP, in memory that stays mapped for
     /// `'arena`; the LWP has not ended the ring.
     pub(crate) unsafe fn of_lwp(control: NonNull<Control>) -> Producer<'arena> {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let fields = unsafe { control.as_ref() };
         let base = fields.base.load(Ordering::Relaxed) as *mut AtomicU64;
         let count = fields.mask.load(Ordering::Relaxed) + 1;
-        // `begin` stored these addresses, which are not null; the block itself stands in otherwise.
+        // `begin` stored these addresses, which are not null; the control block is only a fallback.
         let packets = NonNull::new(base).unwrap_or(control.cast());
         let state =
             NonNull::new(fields.state_at.load(Ordering::Relaxed) as *mut AtomicU32).unwrap_or(control.cast());
@@ -100,7 +101,7 @@ impl<'arena> Producer<'arena> {
         Producer { ring, _of_its_lwp: PhantomData }
     }
 
-    /// The ring of which a model knows without looking.
+    /// The ring of a model's producer.
     ///
     /// # Safety
     /// The calling thread has taken it.
@@ -110,23 +111,23 @@ impl<'arena> Producer<'arena> {
         Producer { ring, _of_its_lwp: PhantomData }
     }
 
-    /// Its control block, which probes write to.
+    /// Its control block, to which probes write.
     pub(crate) fn control(&self) -> &'arena Control {
         self.ring.control()
     }
 
-    /// From now on the ring is written to: after `begin`.
+    /// Sets the state to `Live`; called after `begin`.
     pub(crate) fn go_live(&self) {
         self.set_state(RingState::Live);
     }
 
-    /// The LWP writes no more to it.
+    /// Sets the state to `Ended`: the LWP writes no more to it.
     pub(crate) fn end(self, now: Ticks) {
         self.control().ended_at.store(now.0, Ordering::Relaxed);
         self.set_state(RingState::Ended);
     }
 
-    /// Nobody uses it after all: before `begin`.
+    /// Frees the ring without using it; called before `begin`.
     pub(crate) fn give_back(self) {
         self.set_state(RingState::Free);
     }
@@ -148,7 +149,7 @@ impl<'arena> Producer<'arena> {
         control.closed_bytes.store(0, Ordering::Relaxed);
         control.users.store(control.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         if overwrites {
-            // Those of the LWP before.
+            // Clears the labels of the previous LWP.
             (0..self.count).for_each(|sequence| self.head(sequence).label.store(0, Ordering::Relaxed));
             self.reopen_packet(0, now);
         } else {
@@ -157,7 +158,7 @@ impl<'arena> Producer<'arena> {
         control.cursor.store(PACKET_HEAD_LEN as u64, Ordering::Relaxed);
     }
 
-    /// Writes the head of a packet that is about to be filled (rule 5).
+    /// Writes the header of a packet that is being opened (rule 5).
     fn write_head(&self, sequence: u64, now: Ticks) {
         let (control, head) = (self.control(), self.head(sequence));
         head.first_tick.store(now.0, Ordering::Relaxed);
@@ -165,15 +166,16 @@ impl<'arena> Producer<'arena> {
         head.lost.store(control.lost.load(Ordering::Relaxed), Ordering::Relaxed);
         head.bytes_before.store(control.closed_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         interruption_point();
-        // Release: pairs with the Acquire in `snapshot_packet`; the packet is zeros and a head.
+        // Release: pairs with the Acquire in `snapshot_packet`; the packet consists of its header and zeros.
         head.label.store(sequence + 1, Ordering::Release);
     }
 
-    /// Makes the oldest packet the one with this number (rule 9).
+    /// Clears the oldest packet and gives it this number (rule 9).
     fn reopen_packet(&self, sequence: u64, now: Ticks) {
         // Release: pairs with the Acquire of the label in `snapshot_packet`, which then sees that it was claimed.
         self.head(sequence).label.store(0, Ordering::Release);
-        // Release: pairs with the Acquire fence in `snapshot_packet`; who copied a zero sees that the label is off.
+        // Release: pairs with the Acquire fence in `snapshot_packet`; a reader that copied a zero sees the cleared
+        // label.
         fence(Ordering::Release);
         interruption_point();
         // SAFETY: rule 9: this LWP has claimed the packet, or begins the ring.
@@ -187,7 +189,7 @@ impl<'arena> Producer<'arena> {
         self.word_at(sequence, offset).as_ptr().cast()
     }
 
-    /// What to do when the reservation that began at `position` was not granted (rules 4 to 6).
+    /// Handles a reservation at `position` that was not granted (rules 4 to 6).
     pub(crate) fn make_room(&self, position: u64, now: Ticks) -> Room {
         let control = self.control();
         let (sequence, offset) = (position >> 32, position & OFFSET_MASK);
@@ -209,7 +211,7 @@ impl<'arena> Producer<'arena> {
             return Room::TryAgain;
         }
         let next = sequence + 1;
-        // Acquire: pairs with the Release in `release`; the zeros of the packet are seen.
+        // Acquire: pairs with the Release in `release`; the zeros of the packet are visible.
         let has_packet = next - control.released.load(Ordering::Acquire) < self.count;
         interruption_point();
         if has_packet {
@@ -223,7 +225,7 @@ impl<'arena> Producer<'arena> {
         if has_packet { Room::TryAgain } else { Room::Lost }
     }
 
-    /// Opens a packet in the place of the oldest (rule 9).
+    /// Opens a packet by overwriting the oldest (rule 9).
     fn take_oldest(&self, current: u64, now: Ticks) {
         let next = local_fetch_add(&self.control().claimed, 1);
         interruption_point();
@@ -235,10 +237,10 @@ impl<'arena> Producer<'arena> {
         }
     }
 
-    /// `false` when a handler came between, and has moved it already.
+    /// `false` if a handler has interrupted and already moved it.
     fn swap_cursor(&self, current: u64, new: u64) -> bool {
         let cursor = &self.control().cursor;
-        // Release: pairs with the Acquire in `position`; publishes the new packet's head.
+        // Release: pairs with the Acquire in `position`; publishes the new packet's header.
         cursor.compare_exchange(current, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 }

@@ -1,31 +1,31 @@
-//! The copy of a packet's records: which of them were committed. Pure bytes; nothing else sees them.
+//! Finds the committed records in a private copy of a packet's bytes.
 
 use crate::trace::{RECORD_HEAD_LEN, RecordHead};
 
-/// What stood in a packet.
+/// The result of [`keep_committed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     /// Bytes of the committed records, which are now contiguous.
     pub(super) len: usize,
-    /// How many these are.
+    /// Number of committed records.
     pub(super) records: u64,
-    /// Records that were begun and not committed.
+    /// Records that were reserved and not committed.
     pub(super) holes: u64,
     pub(super) last_tick: u64,
 }
 
-/// Keeps the committed records, and closes the gaps between them.
+/// Keeps the committed records, and removes the gaps between them.
 ///
-/// A probe writes the head first and the tick last, so a record that was never committed has a length, or is all zeros
-/// (its probe was interrupted between reserving and writing). Its length is only known from the next committed record.
-/// `first_tick` is about when the packet was begun.
+/// A probe writes the header first and the tick last, so a record that was never committed has a length, or is all
+/// zeros (its probe was interrupted between reserving and writing). The length of the latter is only known from the
+/// next record. `first_tick` is approximately when the packet was begun.
 pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     let mut kept = Kept::default();
     let mut at = 0;
     while let Some((tick, head)) = words_at(bytes, at) {
         if tick == 0 && head == 0 {
             kept.holes += 1;
-            at = behind_zeros(bytes, at + RECORD_HEAD_LEN, first_tick);
+            at = skip_zeros(bytes, at + RECORD_HEAD_LEN, first_tick);
             continue;
         }
         let len = RecordHead::from_word(head).record_len();
@@ -48,10 +48,10 @@ pub(super) fn keep_committed(bytes: &mut [u8], first_tick: u64) -> Kept {
     kept
 }
 
-/// Where the next record begins: at the next word that is not zero, if it is a tick. If not, it is the head of one more
-/// record without a tick.
+/// Where the next record begins: at the next non-zero word, if that is a tick. Otherwise that word is the header of
+/// another record without a tick.
 #[cold]
-fn behind_zeros(bytes: &[u8], from: usize, first_tick: u64) -> usize {
+fn skip_zeros(bytes: &[u8], from: usize, first_tick: u64) -> usize {
     let is_something = |at: &usize| words_at(bytes, *at).is_some_and(|(word, _)| word != 0);
     let Some(at) = (from..bytes.len()).step_by(8).find(is_something) else { return bytes.len() };
     let is_record = words_at(bytes, at).is_some_and(|(tick, word)| {
@@ -85,7 +85,7 @@ mod tests {
 
     //  |  committed  | no tick |  nothing yet  | committed |
     #[test]
-    fn what_has_a_tick_is_kept_and_the_rest_is_counted() {
+    fn records_with_a_tick_are_kept_and_the_others_are_counted() {
         let mut copied = bytes(&[T, head(1), 70, 0, head(0), 0, 0, T + 2, head(2), 90, 91]);
         let kept = keep_committed(&mut copied, T);
         assert_eq!(kept, Kept { len: 56, records: 2, holes: 2, last_tick: T + 2 });
@@ -94,7 +94,7 @@ mod tests {
 
     //  |  nothing yet  |  no tick  | committed |
     #[test]
-    fn of_two_holes_the_second_may_have_a_head() {
+    fn of_two_holes_the_second_may_have_a_header() {
         let mut copied = bytes(&[0, 0, 0, 0, head(1), 80, T + 9, head(0)]);
         let kept = keep_committed(&mut copied, T);
         assert_eq!((kept.records, kept.holes, &copied[..16]), (1, 2, &bytes(&[T + 9, head(0)])[..]));

@@ -1,4 +1,4 @@
-//! What a snapshot reads of a ring in overwrite mode, while its producer continues (rule 10).
+//! Snapshots of a ring in overwrite mode, taken while its producer continues (rule 10).
 
 use std::sync::atomic::Ordering;
 
@@ -10,28 +10,27 @@ use super::{
 };
 use crate::trace::{PacketFlags, PacketHead, PacketKind};
 
-/// How often a copy is tried from which everything was overwritten at once.
+/// Attempts to copy a ring if the producer overwrites all packets meanwhile.
 const TRIES: usize = 4;
 
-/// What became of one packet.
+/// The result of copying one packet.
 #[derive(Debug)]
 enum Copied {
     Whole(Taken),
-    /// Its claimer was overtaken by a signal handler: nothing was or will be recorded in it.
+    /// The probe that claimed it was overtaken by a signal handler: it has no records and will have none.
     Empty,
-    /// A newer one has its place.
+    /// It was overwritten by a newer one.
     Overwritten,
 }
 
 /// The last packets of a ring, copied.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotOfRing {
-    /// Oldest first, without a gap, the one that is being filled included; each with where its records begin in
-    /// `bytes`.
+    /// Oldest first, without a gap, including the current one; each with the offset of its records in `bytes`.
     pub(crate) packets: Vec<(Taken, usize)>,
     /// The records.
     pub(crate) bytes: Vec<u8>,
-    /// Packets of the LWP that are not there any more.
+    /// Packets of the LWP that were overwritten.
     pub(crate) overwritten: u64,
     /// Bytes of records that were in them.
     pub(crate) overwritten_bytes: u64,
@@ -50,22 +49,22 @@ impl Ring<'_> {
         }
         let users = self.control().users.load(Ordering::Relaxed);
         let mut snapshot = self.copy_last(state == RingState::Ended);
-        // Whoever copies was off its CPU, and a whole ring was written meanwhile.
+        // Needed when the copying thread was off its CPU while a whole ring was written.
         for _ in 1..TRIES {
             if !snapshot.packets.is_empty() {
                 break;
             }
             snapshot = self.copy_last(state == RingState::Ended);
         }
-        // Acquire: pairs with the Release fence in `reopen_packet`: had a new LWP's packets been copied, it would be
-        // seen here that it has the ring.
+        // Acquire: pairs with the Release fence in `reopen_packet`: if packets of a new LWP were copied, its use of the
+        // ring is visible here.
         fence(Ordering::Acquire);
         let same = matches!(self.state(), RingState::Live | RingState::Ended)
             && self.control().users.load(Ordering::Relaxed) == users;
         same.then_some(snapshot)
     }
 
-    /// From the newest backwards, so that what is kept has no gap: the producer overwrites the oldest first.
+    /// Copies from the newest backwards, so that the result has no gap: the producer overwrites the oldest first.
     fn copy_last(&self, ended: bool) -> SnapshotOfRing {
         let mut snapshot = SnapshotOfRing { ended, lost: self.lost(), ..SnapshotOfRing::default() };
         let (newest, _) = self.position();
@@ -103,14 +102,14 @@ impl Ring<'_> {
             return if overwritten { Copied::Overwritten } else { Copied::Empty };
         }
         let taken = self.copy_packet(sequence, self.last_end(sequence), to);
-        // Acquire: pairs with the Release fence in `reopen_packet`: had a zero or a record of the next packet in this
-        // place been copied, the label would be seen to be off.
+        // Acquire: pairs with the Release fence in `reopen_packet`: if a zero or a record of this packet's successor
+        // was copied, the cleared label is visible.
         fence(Ordering::Acquire);
         if label.load(Ordering::Relaxed) == sequence + 1 { Copied::Whole(taken) } else { Copied::Overwritten }
     }
 }
 
-/// The packet before this one, of which nothing is known but that it is empty.
+/// The empty packet before this one.
 fn empty_before(next: Option<&(Taken, usize)>) -> Taken {
     let head = next.map_or(PacketHead::about(PacketKind::EVENTS, Pid(0), Ticks(0)), |(taken, _)| taken.head);
     let sequence = head.sequence.saturating_sub(1);

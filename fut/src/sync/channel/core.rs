@@ -1,10 +1,10 @@
-//! What both sides of a channel share.
+//! The shared state of a channel.
 //!
 //! 1. Receivers wait only while the buffer is empty and no sender waits; senders only while the buffer is full.
 //! 2. A sender that finds a receiver waiting puts the value into that waiter. A receiver that makes room moves the
-//!    value of the first sender waiting into the buffer. So values, senders and receivers all keep their order, and
-//!    what one was woken for, no other can take.
-//! 3. All this happens under one lock, for a few instructions. The buffer grows outside of it.
+//!    value of the first sender waiting into the buffer. So values, senders and receivers all keep their order, and no
+//!    other thread can take the value or room for which a waiter was woken.
+//! 3. All this happens under one lock, for a few instructions. The buffer is grown without the lock.
 //! 4. A sender that gives up at its deadline takes its value back out of its waiter; a receiver that finds a value in
 //!    its own was answered, and has not timed out.
 
@@ -16,10 +16,10 @@ use super::super::{
     wait_list::{Answer, WaitList, Waiter, Wakeups},
 };
 
-/// Capacity of a channel that takes everything.
+/// Capacity of an unbounded channel.
 pub(super) const UNBOUNDED: usize = usize::MAX;
 
-/// Room for so many at first, if it may have so many.
+/// Initial size of the buffer, if the capacity allows.
 const FIRST_CAPACITY: usize = 16;
 
 pub(super) struct Core<T> {
@@ -29,15 +29,15 @@ pub(super) struct Core<T> {
 
 struct State<T> {
     buffer: VecDeque<T>,
-    /// Each holds the value it wants to send.
+    /// Each holds the value to send.
     senders: WaitList<Option<T>>,
-    /// Each holds the value it was given.
+    /// Each holds the value that it received, once answered.
     receivers: WaitList<Option<T>>,
     sender_count: usize,
     receiver_count: usize,
 }
 
-/// Why a value was not sent; the value comes with it.
+/// Why a value was not sent; the value is returned with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotSent {
     Full,
@@ -51,7 +51,7 @@ pub(super) enum NotReceived {
 }
 
 impl<T> Core<T> {
-    /// With a sender and a receiver.
+    /// A channel with one sender and one receiver.
     pub(super) fn new(capacity: usize) -> Core<T> {
         let state = State {
             buffer: VecDeque::new(),
@@ -79,7 +79,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// `Full`: the deadline came first.
+    /// `Full` means that the deadline passed.
     pub(super) fn send(
         &self,
         value: T,
@@ -101,7 +101,7 @@ impl<T> Core<T> {
         received
     }
 
-    /// `Empty`: the deadline came first.
+    /// `Empty` means that the deadline passed.
     pub(super) fn recv(&self, deadline: Option<Instant>, call: &'static str) -> Result<T, NotReceived> {
         checkpoint();
         match self.try_recv() {
@@ -132,13 +132,13 @@ impl<T> Core<T> {
         if state.receiver_count > 0 {
             return;
         }
-        let nobody_wants = std::mem::take(&mut state.buffer);
+        let undelivered = std::mem::take(&mut state.buffer);
         self.close(state, |state| &mut state.senders);
-        // Code of users: not under the lock.
-        drop(nobody_wants);
+        // Destructors are code of the program, so they do not run under the lock.
+        drop(undelivered);
     }
 
-    /// Puts the value where there is room, and leaves it in its slot if there is none.
+    /// Sends the value if there is room; otherwise leaves it in its slot.
     fn send_now(&self, slot: &mut Option<T>) -> Result<(), NotSent> {
         loop {
             let mut state = self.state.lock();
@@ -158,13 +158,13 @@ impl<T> Core<T> {
         }
     }
 
-    /// Rule 3: gives the buffer room for more than `len`.
+    /// Rule 3: grows the buffer for more than `len` values.
     #[cold]
     fn grow(&self, len: usize) {
         let room = len.saturating_mul(2).max(FIRST_CAPACITY).min(self.capacity);
         let mut buffer = VecDeque::with_capacity(room);
         let mut state = self.state.lock();
-        // Others may have done it meanwhile.
+        // Another thread may have done it meanwhile.
         if state.buffer.capacity() < room && state.buffer.len() <= room {
             buffer.append(&mut state.buffer);
             std::mem::swap(&mut buffer, &mut state.buffer);
@@ -195,7 +195,7 @@ impl<T> Core<T> {
                 }
                 Send::Refused(NotSent::Disconnected) => break NotSent::Disconnected,
                 Send::Refused(NotSent::Full) => {
-                    // SAFETY: the waiter stays where it is until it was answered or has left the list.
+                    // SAFETY: the waiter is not moved until it was answered or has left the list.
                     unsafe { state.senders.push_back(&waiter) };
                     drop(state);
                     match self.wait(&waiter, WaitKind::ChannelSpace, deadline, |state| &mut state.senders) {
@@ -226,7 +226,7 @@ impl<T> Core<T> {
                 return received;
             }
         }
-        // SAFETY: the waiter stays where it is until it was answered or has left the list.
+        // SAFETY: the waiter is not moved until it was answered or has left the list.
         unsafe { state.receivers.push_back(&waiter) };
         drop(state);
         let answer = self.wait(&waiter, WaitKind::Channel, deadline, |state| &mut state.receivers);
@@ -234,7 +234,7 @@ impl<T> Core<T> {
         waiter.payload().take().ok_or(why)
     }
 
-    /// `None`: the deadline came first, and the waiter has left the list.
+    /// `None`: the deadline passed, and the waiter has left the list.
     fn wait(
         &self,
         waiter: &Waiter<Option<T>>,
@@ -249,11 +249,11 @@ impl<T> Core<T> {
             if answer.is_some() || list(&mut self.state.lock()).remove(waiter) {
                 return answer;
             }
-            // It was answered just before it could leave.
+            // It was answered before it could leave.
         }
     }
 
-    /// Tells all in the list that nobody is left on the other side.
+    /// Answers all waiters in the list: the other side is disconnected.
     fn close<'a>(
         &'a self,
         mut state: SpinGuard<'a, State<T>>,
@@ -276,19 +276,19 @@ impl<T> Core<T> {
     }
 }
 
-/// What came of an attempt to send.
+/// The result of an attempt to send.
 #[must_use]
 enum Send {
     Done,
-    /// A receiver has the value; it is to be unparked.
+    /// A receiver got the value; the caller has to unpark it.
     Handed(ThreadRef),
-    /// The buffer has no memory for more than this.
+    /// The buffer has to be grown beyond this length first.
     BufferTooSmall(usize),
     Refused(NotSent),
 }
 
 impl<T> State<T> {
-    /// The value leaves the slot if it was sent.
+    /// Takes the value out of the slot if it was sent.
     fn send(&mut self, slot: &mut Option<T>, capacity: usize) -> Send {
         if self.receiver_count == 0 {
             return Send::Refused(NotSent::Disconnected);
@@ -309,13 +309,13 @@ impl<T> State<T> {
         Send::Done
     }
 
-    /// A value, and the sender that is to be unparked because there is room for its own now.
+    /// Takes a value; also returns the sender to be unparked, whose value was moved to the buffer.
     fn receive(&mut self) -> (Result<T, NotReceived>, Option<ThreadRef>) {
         let waiting = self.senders.front().and_then(Option::take);
         let freed = if waiting.is_some() { self.senders.pop_front(Answer::Granted) } else { None };
         let value = match self.buffer.pop_front() {
             Some(value) => {
-                // There is memory for it: one was just taken out.
+                // Needs no allocation: a value was just removed.
                 self.buffer.extend(waiting);
                 Some(value)
             }

@@ -1,54 +1,54 @@
-//! Why a value was not sent or received. What could not be sent comes back.
+//! Errors of sending and receiving. Values that could not be sent are returned.
 
 use std::{error::Error, fmt};
 
-/// All receivers are gone; the value comes back.
+/// All receivers were dropped; holds the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a value could not be sent at once; it comes back.
+/// Why a value could not be sent at once; holds the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room, or no receiver waits and the channel has room for none.
+    /// There is no room; with capacity 0, no receiver waits.
     Full(T),
-    /// All receivers are gone.
+    /// All receivers were dropped.
     Disconnected(T),
 }
 
-/// Why a value could not be sent in time; it comes back.
+/// Why a value could not be sent in time; holds the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// There was no room in time.
+    /// Whether there was no room in time.
     Timeout(T),
-    /// All receivers are gone.
+    /// All receivers were dropped.
     Disconnected(T),
 }
 
-/// All senders are gone, and the channel is empty.
+/// All senders were dropped, and the channel is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvError;
 
-/// Why there is no value now.
+/// Why no value was received at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// None is there.
+    /// The channel is empty.
     Empty,
-    /// None is there, and all senders are gone.
+    /// The channel is empty, and all senders were dropped.
     Disconnected,
 }
 
-/// Why there was no value in time.
+/// Why no value was received in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecvTimeoutError {
-    /// None came in time.
+    /// No value arrived in time.
     Timeout,
-    /// None is there, and all senders are gone.
+    /// The channel is empty, and all senders were dropped.
     Disconnected,
 }
 
 const NO_ROOM: &str = "the channel is full";
-const NO_RECEIVER: &str = "all receivers of the channel are gone";
-const NO_SENDER: &str = "the channel is empty, and all its senders are gone";
+const NO_RECEIVER: &str = "all receivers of the channel were dropped";
+const NO_SENDER: &str = "the channel is empty, and all its senders were dropped";
 const TOO_LATE: &str = "timed out";
 
 impl<T> SendError<T> {
@@ -66,12 +66,12 @@ impl<T> TrySendError<T> {
         }
     }
 
-    /// There is no room.
+    /// Whether there is no room.
     pub fn is_full(&self) -> bool {
         matches!(self, TrySendError::Full(_))
     }
 
-    /// All receivers are gone.
+    /// All receivers were dropped.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, TrySendError::Disconnected(_))
     }
@@ -85,42 +85,42 @@ impl<T> SendTimeoutError<T> {
         }
     }
 
-    /// There was no room in time.
+    /// Whether there was no room in time.
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 
-    /// All receivers are gone.
+    /// All receivers were dropped.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, SendTimeoutError::Disconnected(_))
     }
 }
 
 impl TryRecvError {
-    /// None is there.
+    /// The channel is empty.
     pub fn is_empty(&self) -> bool {
         *self == TryRecvError::Empty
     }
 
-    /// All senders are gone.
+    /// Whether all senders were dropped.
     pub fn is_disconnected(&self) -> bool {
         *self == TryRecvError::Disconnected
     }
 }
 
 impl RecvTimeoutError {
-    /// None came in time.
+    /// No value arrived in time.
     pub fn is_timeout(&self) -> bool {
         *self == RecvTimeoutError::Timeout
     }
 
-    /// All senders are gone.
+    /// Whether all senders were dropped.
     pub fn is_disconnected(&self) -> bool {
         *self == RecvTimeoutError::Disconnected
     }
 }
 
-// The value is not printed: it need not be printable.
+// Does not print the value, which need not implement `Debug`.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SendError(..)")

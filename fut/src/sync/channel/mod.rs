@@ -1,8 +1,8 @@
 //! Channels between user threads: many senders, many receivers, as crossbeam's.
 //!
-//! A channel has room for a number of values ([`bounded`]) or for any ([`unbounded`]). With room for none, a sender
-//! waits until a receiver takes the value from it. When all senders are gone, receivers get what is left, and then an
-//! error; when all receivers are gone, sending fails and what was in the channel is dropped.
+//! A channel has room for a number of values ([`bounded`]) or for any ([`unbounded`]). With capacity 0, a sender waits
+//! until a receiver takes its value. After all senders were dropped, receivers get the remaining values, and then an
+//! error; after all receivers were dropped, sending fails and the values in the channel are dropped.
 //!
 //! ```
 //! # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -37,12 +37,12 @@ pub use self::{
     sender::Sender,
 };
 
-/// A channel with room for that many values; with 0, each value goes from hand to hand.
+/// A channel with room for `capacity` values; with 0, each value is passed directly from a sender to a receiver.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     pair(capacity)
 }
 
-/// A channel with room for as many values as there is memory for: sending never waits.
+/// A channel without a limit: sending never waits.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     pair(core::UNBOUNDED)
 }

@@ -1,4 +1,4 @@
-//! The side of a channel that receives.
+//! The receiving side of a channel.
 
 use std::{
     fmt,
@@ -13,25 +13,25 @@ use super::{
 };
 use crate::sync::deadline_after;
 
-/// Receives from a channel. Clones receive from the same one: each value goes to one of them.
+/// Receives from a channel. Clones receive from the same channel: each value goes to one of them.
 pub struct Receiver<T> {
     core: Arc<Core<T>>,
 }
 
-/// Waits for one value after the other, until all senders are gone.
+/// Iterates over received values, waiting for each, until all senders were dropped.
 #[derive(Debug)]
 pub struct Iter<'a, T>(&'a Receiver<T>);
 
-/// Gives the values that are there; never waits.
+/// Iterates over the available values without waiting.
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
-/// As [`Iter`], with a receiver of its own.
+/// As [`Iter`], owning the receiver.
 #[derive(Debug)]
 pub struct IntoIter<T>(Receiver<T>);
 
 impl<T> Receiver<T> {
-    /// Takes over a receiver that the core counts already.
+    /// A receiver that the core has already counted.
     pub(super) fn new(core: Arc<Core<T>>) -> Receiver<T> {
         Receiver { core }
     }
@@ -39,15 +39,15 @@ impl<T> Receiver<T> {
     /// Waits for a value.
     ///
     /// # Errors
-    /// When there is none and all senders are gone.
+    /// When there is none and all senders were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn recv(&self) -> Result<T, RecvError> {
         self.core.recv(None, "fut::sync::channel::Receiver::recv").map_err(|_| RecvError)
     }
 
-    /// A value, if one is there.
+    /// Receives a value if one is available.
     ///
     /// # Errors
     /// When there is none.
@@ -58,54 +58,54 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Waits for a value, but no longer than this.
+    /// Waits for a value, at most for `timeout`.
     ///
     /// # Errors
-    /// When none came in time, or there is none and all senders are gone.
+    /// When none arrived in time, or there is none and all senders were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_before(deadline_after(timeout), "fut::sync::channel::Receiver::recv_timeout")
     }
 
-    /// Waits for a value, but not past `deadline`.
+    /// Waits for a value until `deadline`.
     ///
     /// # Errors
-    /// When none came in time, or there is none and all senders are gone.
+    /// When none arrived in time, or there is none and all senders were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_before(Some(deadline), "fut::sync::channel::Receiver::recv_deadline")
     }
 
-    /// Waits for one value after the other, until all senders are gone.
+    /// Iterates over received values, waiting for each, until all senders were dropped.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self)
     }
 
-    /// Gives the values that are there; never waits.
+    /// Iterates over the available values without waiting.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter(self)
     }
 
-    /// How many values are in the channel now.
+    /// Number of values in the channel.
     pub fn len(&self) -> usize {
         self.core.len()
     }
 
-    /// None is in the channel now.
+    /// Whether the channel is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// It has no room now. A channel with room for none is always full.
+    /// Whether the channel has no room. With capacity 0 it is always full.
     pub fn is_full(&self) -> bool {
         Some(self.len()) == self.capacity()
     }
 
-    /// How many values it has room for; `None` if for any number.
+    /// The capacity; `None` if unbounded.
     pub fn capacity(&self) -> Option<usize> {
         self.core.capacity()
     }

@@ -1,4 +1,4 @@
-//! The side of a channel that sends.
+//! The sending side of a channel.
 
 use std::{
     fmt,
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::sync::deadline_after;
 
-/// Sends to a channel. Clones send to the same one.
+/// Sends to a channel. Clones send to the same channel.
 pub struct Sender<T> {
     core: Arc<Core<T>>,
 }
 
 impl<T> Sender<T> {
-    /// Takes over a sender that the core counts already.
+    /// A sender that the core has already counted.
     pub(super) fn new(core: Arc<Core<T>>) -> Sender<T> {
         Sender { core }
     }
@@ -26,10 +26,10 @@ impl<T> Sender<T> {
     /// Sends a value; waits for room.
     ///
     /// # Errors
-    /// The value, when all receivers are gone.
+    /// Returns the value if all receivers were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when there is no room.
+    /// If it would have to wait outside a runtime.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         self.core.send(value, None, "fut::sync::channel::Sender::send").map_err(|(_, value)| SendError(value))
     }
@@ -37,7 +37,7 @@ impl<T> Sender<T> {
     /// Sends a value, if there is room.
     ///
     /// # Errors
-    /// The value, when there is none, or all receivers are gone.
+    /// Returns the value if there is no room, or all receivers were dropped.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.core.try_send(value).map_err(|(why, value)| match why {
             NotSent::Full => TrySendError::Full(value),
@@ -45,44 +45,44 @@ impl<T> Sender<T> {
         })
     }
 
-    /// Sends a value; waits for room, but no longer than this.
+    /// Sends a value; waits for room at most for `timeout`.
     ///
     /// # Errors
-    /// The value, when there was no room in time, or all receivers are gone.
+    /// Returns the value if there was no room in time, or all receivers were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when there is no room.
+    /// If it would have to wait outside a runtime.
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         self.send_before(value, deadline_after(timeout), "fut::sync::channel::Sender::send_timeout")
     }
 
-    /// Sends a value; waits for room, but not past `deadline`.
+    /// Sends a value; waits for room until `deadline`.
     ///
     /// # Errors
-    /// The value, when there was no room in time, or all receivers are gone.
+    /// Returns the value if there was no room in time, or all receivers were dropped.
     ///
     /// # Panics
-    /// Outside of a runtime, when there is no room.
+    /// If it would have to wait outside a runtime.
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_before(value, Some(deadline), "fut::sync::channel::Sender::send_deadline")
     }
 
-    /// How many values are in the channel now.
+    /// Number of values in the channel.
     pub fn len(&self) -> usize {
         self.core.len()
     }
 
-    /// None is in the channel now.
+    /// Whether the channel is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// It has no room now. A channel with room for none is always full.
+    /// Whether the channel has no room. With capacity 0 it is always full.
     pub fn is_full(&self) -> bool {
         Some(self.len()) == self.capacity()
     }
 
-    /// How many values it has room for; `None` if for any number.
+    /// The capacity; `None` if unbounded.
     pub fn capacity(&self) -> Option<usize> {
         self.core.capacity()
     }

@@ -1,4 +1,4 @@
-//! Models of what excludes: the spin lock, the mutex, the lock for readers and writers.
+//! Models of mutual exclusion: the spin lock, the mutex, the read-write lock.
 
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 
@@ -37,7 +37,7 @@ fn loom_mutex_excludes_two_and_loses_no_wakeup() {
     });
 }
 
-/// One waits, one barges, one holds, and holds again: overtaking and handing over.
+/// One thread waits, one barges, one holds the mutex twice: overtaking and handing over.
 #[test]
 fn loom_mutex_excludes_three() {
     check(Some(3), || {
@@ -62,12 +62,12 @@ fn loom_mutex_that_timed_out_is_not_held_and_one_that_was_handed_over_is() {
             thread::spawn(move || other.try_lock_until(passed()).map(|mut value| *value += 1).is_some());
         *mutex.lock() += 1;
         let locked = thread.join().unwrap();
-        // Nothing is left behind: it can be had at once.
+        // The mutex is free again: it can be locked at once.
         assert_eq!(mutex.try_lock().map(|value| *value), Some(1 + i32::from(locked)));
     });
 }
 
-/// The one that gives up may be the one that was woken: then the other must not sleep for ever.
+/// The thread that gives up may be the one that was woken: then the other must not sleep for ever.
 #[test]
 fn loom_mutex_passes_a_wakeup_on_when_the_woken_one_gives_up() {
     check(Some(4), || {
@@ -96,8 +96,8 @@ fn loom_rwlock_excludes_writers_and_loses_no_wakeup() {
     });
 }
 
-/// reader holds, writer waits, reader after it waits; the writer gives up: the second reader must get in, though
-/// the first stays.
+/// A reader holds the lock, a writer waits, a second reader waits after it. When the writer gives up, the second reader
+/// must get the lock, although the first still holds it.
 #[test]
 fn loom_rwlock_lets_readers_in_when_the_writer_before_them_gives_up() {
     check(Some(4), || {

@@ -1,4 +1,4 @@
-//! What `crate::runtime` gives to this folder, for threads of loom.
+//! Replaces the parts of `crate::runtime` that `sync` uses, for threads of loom.
 
 use std::{
     cell::RefCell,
@@ -24,11 +24,11 @@ struct Token {
 }
 
 std::thread_local! {
-    /// Who has asked [`here`] in this execution. loom runs all threads of a model on one of the system.
+    /// The threads that have called [`here`] in this execution. loom runs all threads of a model on one kernel thread.
     static THREADS: RefCell<Vec<(ThreadId, Arc<Token>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Before each execution.
+/// Called before each execution.
 #[cfg(test)]
 pub(super) fn forget_all() {
     THREADS.with_borrow_mut(Vec::clear);
@@ -65,7 +65,7 @@ pub(crate) fn try_here() -> Option<ThreadRef> {
     THREADS.with_borrow(|threads| threads.iter().position(|thread| thread.0 == id)).map(ThreadRef)
 }
 
-/// Nobody reads it in a model.
+/// Not read in models.
 #[allow(dead_code)]
 pub(crate) struct WaitsFor<'a> {
     pub(crate) kind: WaitKind,
@@ -94,12 +94,12 @@ pub(crate) fn park(_on: &WaitsFor<'_>) {
     *unparked = false;
 }
 
-/// Deadlines in models have passed (`super::passed`), so nobody waits for one.
+/// Deadlines in models have passed (`super::passed`), so no thread waits for one.
 pub(crate) fn park_until(_on: &WaitsFor<'_>, _deadline: Instant) {
     thread::yield_now();
 }
 
 pub(crate) fn checkpoint() {}
 
-/// loom runs the others between any two steps anyway.
+/// loom runs other threads between any two steps anyway.
 pub(crate) fn yield_now() {}

@@ -1,4 +1,4 @@
-//! Models of what waits for others: condition variable, semaphore, channel, barrier, once cell.
+//! Models of waiting: condition variable, semaphore, channel, barrier, once cell.
 
 use loom::{sync::Arc, thread};
 
@@ -21,8 +21,8 @@ fn loom_condvar_loses_no_notification() {
     });
 }
 
-/// Two wait, one of them gives up; there is one notification. If the patient one has not got it, then the hasty one
-/// has, and says so by not having timed out.
+/// Two threads wait, one of them with a deadline; there is one notification. If the one without a deadline did not get
+/// it, then the other did, and must not return "timed out".
 #[test]
 fn loom_condvar_does_not_spend_a_notification_on_one_that_timed_out() {
     check(Some(3), || {
@@ -66,7 +66,7 @@ fn loom_semaphore_gives_each_permit_once() {
     });
 }
 
-/// One asks for 2 of 1 and gives up: what it had got so far goes to the one after it.
+/// One thread requests 2 permits of 1 and gives up: the permit that it got so far goes to the next waiter.
 #[test]
 fn loom_semaphore_that_times_out_gives_back_what_it_had() {
     check(Some(4), || {
@@ -81,7 +81,7 @@ fn loom_semaphore_that_times_out_gives_back_what_it_had() {
 }
 
 #[test]
-fn loom_semaphore_tells_those_who_wait_that_it_is_closed() {
+fn loom_semaphore_wakes_its_waiters_when_it_is_closed() {
     check(None, || {
         let semaphore = Arc::new(Semaphore::new(0));
         let other = Arc::clone(&semaphore);
@@ -112,9 +112,9 @@ fn loom_channel_of_none_goes_from_hand_to_hand() {
     });
 }
 
-/// Whoever times out has the value, or the other side has it: never both, never none.
+/// Either the sender that times out has the value, or the receiver has it: never both, never none.
 #[test]
-fn loom_channel_loses_and_doubles_nothing_when_time_is_over() {
+fn loom_channel_neither_loses_nor_duplicates_a_value_at_a_deadline() {
     check(Some(4), || {
         let (sender, receiver) = channel::bounded(0);
         let producer = thread::spawn(move || sender.send_deadline(Box::new(1), passed()).is_ok());
@@ -153,7 +153,7 @@ fn loom_once_cell_wakes_the_others_when_making_fails() {
         let other = Arc::clone(&cell);
         let fails = thread::spawn(move || other.get_or_try_init(|| Err::<i32, ()>(())).copied());
         assert_eq!(*cell.get_or_init(|| 2), 2);
-        // It failed before, or found the value.
+        // It failed first, or found the value.
         assert!(matches!(fails.join().unwrap(), Err(()) | Ok(2)));
     });
 }

@@ -1,4 +1,4 @@
-//! The rights to the value of an [`RwLock`]: shared, and alone.
+//! The guards of an [`RwLock`]: shared and exclusive access to its value.
 
 use std::{
     fmt,
@@ -7,26 +7,25 @@ use std::{
 
 use super::{RwLock, raw::Access};
 
-/// The right to read, until it is dropped.
+/// Read access; the lock is released when it is dropped.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-/// The right to write, until it is dropped.
+/// Write access; the lock is released when it is dropped.
 #[must_use = "without its guard, the lock is released at once"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-// SAFETY: gives `&T` only, as far as sharing the guard goes. It may move with its user thread: nothing in it belongs
-// to an LWP.
+// SAFETY: a shared guard gives only `&T`. It may migrate with its user thread: nothing in it belongs to an LWP.
 unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// For a thread that has just got the lock for reading.
+    /// The guard for a thread that has just acquired the lock for reading.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
         lock.raw.note_taken(Access::Read);
@@ -35,7 +34,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
 }
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// For a thread that has just got the lock for writing.
+    /// The guard for a thread that has just acquired the lock for writing.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
         lock.raw.note_taken(Access::Write);
@@ -43,7 +42,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockWriteGuard { lock }
     }
 
-    /// Goes on as a reader: no other writer comes in between.
+    /// Changes write access to read access, without another writer in between.
     pub fn downgrade(guard: RwLockWriteGuard<'a, T>) -> RwLockReadGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);
@@ -65,14 +64,14 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so this thread alone holds the lock.
+        // SAFETY: the guard exists, so this thread holds the lock exclusively.
         self.lock.value.with(|value| unsafe { &*value })
     }
 }
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists and is borrowed mutably: nothing else has the value.
+        // SAFETY: the guard exists and is borrowed mutably: nothing else accesses the value.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }

@@ -1,4 +1,4 @@
-//! A lock for many readers or one writer, for user threads.
+//! A read-write lock for user threads.
 
 mod guard;
 mod raw;
@@ -16,8 +16,8 @@ use crate::model_check::{UnsafeCell, const_unless_loom};
 
 /// Many readers or one writer, as `std::sync::RwLock`.
 ///
-/// First come, first served: a reader does not overtake a writer that waits. So a thread that reads already and asks
-/// for a second guard may wait for a writer that waits for the first one. It is not poisoned by a panic.
+/// First come, first served: a reader does not overtake a waiting writer. So a thread that holds a read guard and
+/// requests a second one may deadlock with a writer that waits for the first. It is not poisoned by a panic.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -37,7 +37,7 @@ pub struct RwLock<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: like `std::sync::RwLock`: a writer hands the value from one thread to another.
+// SAFETY: like `std::sync::RwLock`: writers move the value between threads.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: as above; and readers share it.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
@@ -50,29 +50,29 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value; the lock is consumed.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until no writer holds it or came before, and shares it with other readers.
+    /// Locks it for reading, waiting until no writer holds it or waits before this thread.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         checkpoint();
-        // Without a deadline it always comes back with the lock.
+        // Without a deadline it always returns `true`.
         let _locked = self.raw.lock(Access::Read, None, "fut::sync::RwLock::read");
         RwLockReadGuard::new(self)
     }
 
-    /// Locks it for writing, and waits until it can.
+    /// Locks it for writing, waiting until it can.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         checkpoint();
@@ -80,7 +80,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard::new(self)
     }
 
-    /// Shares it, if it need not wait for that.
+    /// Locks it for reading, if it need not wait for that.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.try_lock(Access::Read).then(|| RwLockReadGuard::new(self))
@@ -92,34 +92,34 @@ impl<T: ?Sized> RwLock<T> {
         self.raw.try_lock(Access::Write).then(|| RwLockWriteGuard::new(self))
     }
 
-    /// Waits as [`read`](RwLock::read) does, but no longer than this.
+    /// As [`read`](RwLock::read), waiting at most for `timeout`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_read_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.read_before(deadline_after(timeout), "fut::sync::RwLock::try_read_for")
     }
 
-    /// Waits as [`read`](RwLock::read) does, but not past `deadline`.
+    /// As [`read`](RwLock::read), waiting until `deadline`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
         self.read_before(Some(deadline), "fut::sync::RwLock::try_read_until")
     }
 
-    /// Waits as [`write`](RwLock::write) does, but no longer than this.
+    /// As [`write`](RwLock::write), waiting at most for `timeout`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_before(deadline_after(timeout), "fut::sync::RwLock::try_write_for")
     }
 
-    /// Waits as [`write`](RwLock::write) does, but not past `deadline`.
+    /// As [`write`](RwLock::write), waiting until `deadline`.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_before(Some(deadline), "fut::sync::RwLock::try_write_until")
     }

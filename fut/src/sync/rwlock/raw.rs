@@ -1,4 +1,4 @@
-//! The state of the lock: readers, writer, waiters. It does not know the value.
+//! The state of the lock: readers, writer, waiters; without the value.
 //!
 //! The word, and its transitions:
 //! ```text
@@ -10,7 +10,7 @@
 //!    readers or the writer.
 //! 2. The last holder to release while QUEUED is set hands the lock to the first waiter, and if that is a reader, to the
 //!    readers right after it. No other thread can get the lock in between.
-//! 3. A waiter that leaves the queue at its deadline hands the lock to those after it, if it was what they waited for.
+//! 3. A waiter that leaves the queue at its deadline hands the lock to those after it, if only it was in their way.
 
 use std::{sync::atomic::AtomicU64, time::Instant};
 
@@ -34,7 +34,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// Bits of the word that stand against it.
+    /// Bits of the word that exclude it.
     fn obstacles(self) -> u32 {
         match self {
             Access::Read => WRITER,
@@ -45,7 +45,7 @@ impl Access {
     /// The word with this access granted.
     fn granted(self, word: u32) -> u32 {
         match self {
-            Access::Read => word.checked_add(READER).expect("a billion readers of one RwLock"),
+            Access::Read => word.checked_add(READER).expect("fewer than a billion readers of one RwLock"),
             Access::Write => word | WRITER,
         }
     }
@@ -61,7 +61,7 @@ impl Access {
 pub(super) struct RawRwLock {
     /// The word, and the waiters.
     queue: SpinLock<WaitList<Access>>,
-    /// Id of the user thread that writes, for reports; 0 if none, or not a user thread.
+    /// Id of the user thread that holds it for writing, for reports; 0 if none, or not a user thread.
     writer: AtomicU64,
 }
 
@@ -72,19 +72,19 @@ impl RawRwLock {
         }
     }
 
-    /// Its name in the trace.
+    /// The address that identifies it in the trace.
     #[inline]
     pub(super) fn address(&self) -> *const () {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Whoever has got it says so.
+    /// Called by the thread that has acquired it.
     #[inline]
     pub(super) fn note_taken(&self, access: Access) {
         lock_events::acquired(self.address(), access.waits());
     }
 
-    /// Whoever has it for writing says so.
+    /// Called by the thread that has acquired it for writing.
     #[inline]
     pub(super) fn note_writer(&self) {
         self.writer.store(try_here().map_or(0, |thread| thread.id().0), Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl RawRwLock {
         let mut word = self.queue.word.load(Ordering::Relaxed);
         while word & obstacles == 0 {
             let taken = access.granted(word);
-            // Acquire: pairs with the Release of those who left; what a writer did to the value is seen.
+            // Acquire: pairs with the Release of earlier unlocks; a writer's changes of the value are visible.
             let exchanged =
                 self.queue.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed);
             match exchanged {
@@ -129,7 +129,7 @@ impl RawRwLock {
         false
     }
 
-    /// Takes the lock if nothing stands against it; otherwise the waiter is in the queue.
+    /// Takes the lock if nothing excludes it; otherwise enters the waiter into the queue.
     fn take_or_queue(&self, access: Access, waiter: &Waiter<Access>) -> bool {
         let mut queue = self.queue.lock();
         let change = |word: u32| {
@@ -141,7 +141,7 @@ impl RawRwLock {
         if before.is_ok_and(|word| word & (access.obstacles() | QUEUED) == 0) {
             return true;
         }
-        // SAFETY: `lock_contended` keeps the waiter where it is until it was answered or has left the queue.
+        // SAFETY: `lock_contended` does not move the waiter until it was answered or has left the queue.
         unsafe { queue.push_back(waiter) };
         false
     }
@@ -152,7 +152,7 @@ impl RawRwLock {
         // Release: pairs with the Acquire of the next writer.
         let before = self.queue.word.fetch_sub(READER, Ordering::Release);
         if before & READERS == READER && before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
@@ -160,26 +160,26 @@ impl RawRwLock {
     pub(super) fn unlock_write(&self) {
         lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire of whoever comes next.
+        // Release: pairs with the Acquire of the next holder.
         let before = self.queue.word.fetch_and(!WRITER, Ordering::Release);
         if before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
     pub(super) fn downgrade(&self) {
         lock_events::released(self.address(), WaitKind::RwLockWrite);
         self.writer.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire of other readers. Nobody reads while it writes, so this sets READER.
+        // Release: pairs with the Acquire of other readers. There are no readers while it writes, so this sets READER.
         let before = self.queue.word.fetch_add(READER - WRITER, Ordering::Release);
         if before & QUEUED != 0 {
-            self.let_in();
+            self.grant_to_waiters();
         }
     }
 
     /// Rules 2 and 3.
     #[cold]
-    fn let_in(&self) {
+    fn grant_to_waiters(&self) {
         loop {
             let mut wakeups = Wakeups::new();
             let mut queue = self.queue.lock();
@@ -201,12 +201,12 @@ impl RawRwLock {
         }
     }
 
-    /// On behalf of the first waiter, to which its answer passes on what was acquired here.
+    /// Takes the lock on behalf of the first waiter; its answer passes this acquisition on.
     fn enter_from_queue(&self, access: Access) -> bool {
         self.take_unless(access, access.obstacles())
     }
 
-    /// A waiter gives up at its deadline. `false` if it was let in meanwhile.
+    /// Removes a waiter at its deadline; `false` if it got the lock meanwhile.
     fn leave_queue(&self, waiter: &Waiter<Access>) -> bool {
         let mut queue = self.queue.lock();
         let left = queue.remove(waiter);
@@ -215,7 +215,7 @@ impl RawRwLock {
         }
         drop(queue);
         if left {
-            self.let_in();
+            self.grant_to_waiters();
         }
         left
     }

@@ -16,9 +16,9 @@ use raw::RawSemaphore;
 use super::{deadline_after, rt::checkpoint};
 use crate::model_check::const_unless_loom;
 
-/// A number of permits that user threads take and give back, as `tokio::sync::Semaphore`.
+/// A number of permits that user threads acquire and release, as `tokio::sync::Semaphore`.
 ///
-/// First come, first served: a request for many is not overtaken by requests for few.
+/// First come, first served: a request for many permits is not overtaken by requests for few.
 ///
 /// ```
 /// # let runtime = fut::Runtime::builder().lwps(2).build()?;
@@ -45,93 +45,93 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// The most permits there can be.
+    /// Maximum number of permits.
     pub const MAX_PERMITS: usize = raw::MAX_PERMITS;
 
     const_unless_loom! {
-        /// So many permits.
+        /// A semaphore with `permits` free permits.
         ///
         /// # Panics
-        /// If that is more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+        /// If there are more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
         pub fn new(permits: usize) -> Semaphore {
             assert!(permits <= Semaphore::MAX_PERMITS, "more permits than Semaphore::MAX_PERMITS");
             Semaphore { raw: RawSemaphore::new(permits) }
         }
     }
 
-    /// How many are free now.
+    /// Number of free permits.
     pub fn available_permits(&self) -> usize {
         self.raw.available()
     }
 
-    /// Waits for a permit. It is given back when it is dropped.
+    /// Waits for a permit. It is released when it is dropped.
     ///
     /// # Errors
-    /// When the semaphore is closed, before or meanwhile.
+    /// When the semaphore was closed, before or during the wait.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_before(1, None, "fut::sync::Semaphore::acquire").map_err(AcquireError::closed)
     }
 
-    /// Waits for that many permits at once.
+    /// Waits for `n` permits at once.
     ///
     /// # Errors
-    /// When the semaphore is closed, before or meanwhile.
+    /// When the semaphore was closed, before or during the wait.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many").map_err(AcquireError::closed)
     }
 
-    /// Takes a permit, if one is free.
+    /// Takes a permit if one is free.
     ///
     /// # Errors
-    /// When none is, or the semaphore is closed.
+    /// When none is free, or the semaphore was closed.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)
     }
 
-    /// Takes that many permits, if they are free.
+    /// Takes `n` permits if they are free.
     ///
     /// # Errors
-    /// When they are not, or the semaphore is closed.
+    /// When they are not free, or the semaphore was closed.
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.raw.take(n as usize)?;
         Ok(SemaphorePermit::new(self, n))
     }
 
-    /// Waits for a permit, but no longer than this.
+    /// Waits for a permit, at most for `timeout`.
     ///
     /// # Errors
-    /// `NoPermits` when the time is over; `Closed` when the semaphore is closed, before or meanwhile.
+    /// `NoPermits` at the time limit; `Closed` when the semaphore was closed, before or during the wait.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_acquire_for(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_before(1, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_for")
     }
 
-    /// Waits for a permit, but not past `deadline`.
+    /// Waits for a permit until `deadline`.
     ///
     /// # Errors
     /// As [`try_acquire_for`](Semaphore::try_acquire_for).
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_acquire_until(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_before(1, Some(deadline), "fut::sync::Semaphore::try_acquire_until")
     }
 
-    /// Waits for that many permits at once, but no longer than this.
+    /// Waits for `n` permits at once, at most for `timeout`.
     ///
     /// # Errors
     /// As [`try_acquire_for`](Semaphore::try_acquire_for).
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn try_acquire_many_for(
         &self,
         n: u32,
@@ -140,24 +140,24 @@ impl Semaphore {
         self.acquire_before(n, deadline_after(timeout), "fut::sync::Semaphore::try_acquire_many_for")
     }
 
-    /// As [`acquire`](Semaphore::acquire); the permit keeps the semaphore alive, and may go anywhere.
+    /// As [`acquire`](Semaphore::acquire); the permit shares ownership of the semaphore, so it has no lifetime.
     ///
     /// # Errors
-    /// When the semaphore is closed, before or meanwhile.
+    /// When the semaphore was closed, before or during the wait.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_many_owned(1)
     }
 
-    /// As [`acquire_many`](Semaphore::acquire_many), likewise.
+    /// As [`acquire_many`](Semaphore::acquire_many), with permits that share ownership of the semaphore.
     ///
     /// # Errors
-    /// When the semaphore is closed, before or meanwhile.
+    /// When the semaphore was closed, before or during the wait.
     ///
     /// # Panics
-    /// Outside of a runtime, when it would have to wait.
+    /// If it would have to wait outside a runtime.
     pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_before(n, None, "fut::sync::Semaphore::acquire_many_owned")
             .map_err(AcquireError::closed)?
@@ -165,18 +165,18 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// As [`try_acquire`](Semaphore::try_acquire), likewise.
+    /// As [`try_acquire`](Semaphore::try_acquire), with a permit that shares ownership of the semaphore.
     ///
     /// # Errors
-    /// When none is free, or the semaphore is closed.
+    /// When none is free, or the semaphore was closed.
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.try_acquire_many_owned(1)
     }
 
-    /// As [`try_acquire_many`](Semaphore::try_acquire_many), likewise.
+    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with permits that share ownership of the semaphore.
     ///
     /// # Errors
-    /// When they are not free, or the semaphore is closed.
+    /// When they are not free, or the semaphore was closed.
     pub fn try_acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.raw.take(n as usize)?;
         Ok(OwnedSemaphorePermit::new(self, n))
@@ -192,12 +192,12 @@ impl Semaphore {
         self.raw.give(n);
     }
 
-    /// Removes up to that many free permits permanently; returns the number removed.
+    /// Removes up to `n` free permits permanently; returns the number removed.
     pub fn forget_permits(&self, n: usize) -> usize {
         self.raw.take_up_to(n)
     }
 
-    /// From now on every request fails, also those that wait.
+    /// Closes it: all waiting and later requests fail.
     pub fn close(&self) {
         self.raw.close();
     }

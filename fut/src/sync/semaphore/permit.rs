@@ -1,19 +1,19 @@
-//! What a semaphore gives, and why it does not.
+//! Permits of a semaphore, and errors of acquiring them.
 
 use std::{error::Error, fmt, sync::Arc};
 
 use super::Semaphore;
 
-/// Permits, given back when this is dropped.
-#[must_use = "a permit that is dropped is given back"]
+/// Permits, released when this is dropped.
+#[must_use = "a permit that is dropped is released"]
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
     permits: u32,
 }
 
-/// Permits that keep their semaphore alive, given back when this is dropped.
-#[must_use = "a permit that is dropped is given back"]
+/// Permits that share ownership of their semaphore, released when this is dropped.
+#[must_use = "a permit that is dropped is released"]
 #[derive(Debug)]
 pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
@@ -24,43 +24,43 @@ pub struct OwnedSemaphorePermit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcquireError(());
 
-/// Why there is no permit.
+/// Why no permit was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryAcquireError {
     /// The semaphore is closed.
     Closed,
-    /// Not enough are free, or were in time.
+    /// Not enough permits were free at once or in time.
     NoPermits,
 }
 
 impl<'a> SemaphorePermit<'a> {
-    /// For a thread that has just taken them.
+    /// The permits of a thread that has just taken them.
     pub(super) fn new(semaphore: &'a Semaphore, permits: u32) -> SemaphorePermit<'a> {
         SemaphorePermit { semaphore, permits }
     }
 
-    /// Never gives them back.
+    /// Never releases them.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// How many these are.
+    /// Number of permits.
     pub fn num_permits(&self) -> usize {
         self.permits as usize
     }
 
-    /// Takes the permits of another over.
+    /// Takes over the permits of `other`.
     ///
     /// # Panics
-    /// If they are of two semaphores, or more than [`u32::MAX`] together; the permits of the other are given back then.
+    /// If they are of two semaphores, or more than [`u32::MAX`] together; the permits of `other` are then released.
     pub fn merge(&mut self, mut other: SemaphorePermit<'a>) {
         assert!(std::ptr::eq(self.semaphore, other.semaphore), "permits of two semaphores were merged");
         let together = self.permits.checked_add(other.permits);
-        self.permits = together.expect("permits of more than u32::MAX were merged");
+        self.permits = together.expect("more than u32::MAX permits were merged");
         other.permits = 0;
     }
 
-    /// Splits that many off; `None` if these are fewer.
+    /// Splits off `n` permits; `None` if there are fewer.
     pub fn split(&mut self, n: usize) -> Option<SemaphorePermit<'a>> {
         let n = u32::try_from(n).ok()?;
         self.permits = self.permits.checked_sub(n)?;
@@ -69,22 +69,22 @@ impl<'a> SemaphorePermit<'a> {
 }
 
 impl OwnedSemaphorePermit {
-    /// For a thread that has just taken them.
+    /// The permits of a thread that has just taken them.
     pub(super) fn new(semaphore: Arc<Semaphore>, permits: u32) -> OwnedSemaphorePermit {
         OwnedSemaphorePermit { semaphore, permits }
     }
 
-    /// Never gives them back.
+    /// Never releases them.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// How many these are.
+    /// Number of permits.
     pub fn num_permits(&self) -> usize {
         self.permits as usize
     }
 
-    /// The semaphore they are of.
+    /// The semaphore of these permits.
     pub fn semaphore(&self) -> &Arc<Semaphore> {
         &self.semaphore
     }
@@ -107,7 +107,7 @@ impl Drop for OwnedSemaphorePermit {
 }
 
 impl AcquireError {
-    /// Why a call without a deadline failed: there is one reason only.
+    /// The error of a call without a deadline: the only reason is that the semaphore was closed.
     pub(super) fn closed(_: TryAcquireError) -> AcquireError {
         AcquireError(())
     }
@@ -123,7 +123,7 @@ impl fmt::Display for TryAcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             TryAcquireError::Closed => "the semaphore is closed",
-            TryAcquireError::NoPermits => "the semaphore has not enough permits",
+            TryAcquireError::NoPermits => "the semaphore does not have enough permits",
         })
     }
 }

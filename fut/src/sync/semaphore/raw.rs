@@ -4,9 +4,9 @@
 //!
 //! 1. QUEUED is set while the queue is not empty; it is set and cleared under the lock of the queue. While it is set
 //!    there are no free permits: released permits go to the first waiter, until it has all that it requested.
-//! 2. So without QUEUED permits are taken and given by the word alone, and no waiter is overtaken.
-//! 3. A waiter that times out returns the permits it was given so far, which may be enough for those after it.
-//! 4. Closing answers all waiters; what they were given so far becomes free.
+//! 2. So without QUEUED, permits are acquired and released through the word alone, and no waiter is overtaken.
+//! 3. A waiter that times out releases the permits that it got so far, which may be enough for those after it.
+//! 4. Closing answers all waiters; the permits that they got so far become free.
 
 use std::time::Instant;
 
@@ -25,18 +25,18 @@ use crate::model_check::{
 
 const CLOSED: usize = 1;
 const QUEUED: usize = 1 << 1;
-/// Permits stand above the bits.
+/// Position of the permits above the flag bits.
 const SHIFT: u32 = 2;
 
 pub(super) const MAX_PERMITS: usize = usize::MAX >> 3;
 
 pub(super) struct RawSemaphore {
-    /// Permits need more room than the word of the lock has.
+    /// A separate word, because permits need more bits than the word of the spin lock has.
     word: AtomicUsize,
     queue: SpinLock<WaitList<Request>>,
 }
 
-/// What the queue knows of a waiter.
+/// The state of a waiter in the queue.
 #[derive(Debug)]
 struct Request {
     asked: usize,
@@ -58,7 +58,7 @@ impl RawSemaphore {
         self.word.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// `NoPermits`: the deadline came first.
+    /// `NoPermits` means that the deadline passed.
     pub(super) fn acquire(
         &self,
         n: usize,
@@ -71,7 +71,7 @@ impl RawSemaphore {
         }
     }
 
-    /// Says how many those were.
+    /// Returns the number taken.
     pub(super) fn take_up_to(&self, n: usize) -> usize {
         let take = |word: usize| Some(word - (n.min(word >> SHIFT) << SHIFT));
         // Acquire: as in `take`.
@@ -118,7 +118,7 @@ impl RawSemaphore {
                 return Err(TryAcquireError::NoPermits);
             }
             let taken = word - (n << SHIFT);
-            // Acquire: pairs with the Release in `give`; what was done with the permit before is seen.
+            // Acquire: pairs with the Release in `give`; the writes of the permit's previous holder are visible.
             match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
@@ -144,13 +144,13 @@ impl RawSemaphore {
                 Some(Answer::Closed) => return Err(TryAcquireError::Closed),
                 Some(_granted) => return Ok(()),
                 None if self.leave_queue(&waiter) => return Err(TryAcquireError::NoPermits),
-                // It was answered just before it could leave.
+                // It was answered before it could leave.
                 None => {}
             }
         }
     }
 
-    /// Takes the permits; otherwise it takes those there are, and the waiter is in the queue for the rest.
+    /// Takes the permits if enough are free; otherwise takes those that are free, and queues the waiter for the rest.
     fn take_or_queue(&self, n: usize, waiter: &Waiter<Request>) -> Result<bool, TryAcquireError> {
         let mut queue = self.queue.lock();
         let change = |word: usize| match word {
@@ -163,7 +163,7 @@ impl RawSemaphore {
             Err(_closed) => return Err(TryAcquireError::Closed),
             Ok(before) if before >> SHIFT >= n => return Ok(true),
             Ok(before) => {
-                // SAFETY: `wait_for` keeps the waiter where it is until it was answered or has left the queue.
+                // SAFETY: `wait_for` does not move the waiter until it was answered or has left the queue.
                 unsafe { queue.push_back(waiter) };
                 queue.payload(waiter).missing = n - (before >> SHIFT);
             }
@@ -171,7 +171,7 @@ impl RawSemaphore {
         Ok(false)
     }
 
-    /// Gives permits to those who wait, and then to all.
+    /// Gives permits to the waiters, and frees the rest.
     pub(super) fn give(&self, n: usize) {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & QUEUED == 0 {
@@ -206,7 +206,7 @@ impl RawSemaphore {
             let done = queue.is_empty();
             if done {
                 let free = |word: usize| Some(with_more(word & !QUEUED, n));
-                // Release: as in `give`. Nothing to look at: the closure never refuses.
+                // Release: as in `give`. The closure always returns `Some`, so this does not fail.
                 let _before = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, free);
             }
             drop(queue);
@@ -217,7 +217,7 @@ impl RawSemaphore {
         }
     }
 
-    /// A waiter gives up at its deadline. `false` if it was answered meanwhile.
+    /// Removes a waiter at its deadline; `false` if it was answered meanwhile.
     fn leave_queue(&self, waiter: &Waiter<Request>) -> bool {
         let mut queue = self.queue.lock();
         if !queue.remove(waiter) {
@@ -235,7 +235,7 @@ impl RawSemaphore {
     }
 }
 
-/// The word with `n` permits more, or with as many as there can be: it does not panic where others wait to be woken.
+/// The word with `n` more permits, up to the maximum. Does not panic, because waiters may still have to be woken.
 fn with_more(word: usize, n: usize) -> usize {
     let more = n.min(MAX_PERMITS - (word >> SHIFT));
     word + (more << SHIFT)

@@ -6,25 +6,25 @@ use sigmund_model::Thread;
 
 use super::Ring;
 
-/// How full a ring is, a moment ago.
+/// The fill level of a ring at the time of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
-    /// The user thread that is mounted.
+    /// The mounted user thread.
     pub(crate) mounted: Option<Thread>,
-    /// Packets with records that are not drained, including the one that is being filled.
+    /// Packets with records that are not drained, including the current one.
     pub(crate) in_use: u64,
-    /// Packets that there are.
+    /// Number of packets of the ring.
     pub(crate) capacity: u64,
-    /// Packets that its LWP has begun so far.
+    /// Packets begun by its LWP so far.
     pub(crate) packets: u64,
-    /// Bytes of records that it has written so far.
+    /// Bytes of records written by its LWP so far.
     pub(crate) bytes: u64,
-    /// Packets that newer ones have taken the place of; none in discard mode.
+    /// Packets overwritten by newer ones; 0 in discard mode.
     pub(crate) overwritten: u64,
 }
 
 impl Ring<'_> {
-    /// How full it is.
+    /// Its fill level.
     pub(crate) fn fill(&self) -> Fill {
         let control = self.control();
         let (sequence, _) = self.position();
@@ -45,8 +45,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Gives the codes of the records in the last packets, at most `most` of them. A packet that is taken or overwritten
-    /// meanwhile is left out; `place` is room for one.
+    /// Calls `code` with the codes of the records in the last packets, at most `most` packets. A packet that is taken
+    /// or overwritten meanwhile is left out; `place` is a buffer for one packet.
     #[cfg(feature = "drain")]
     pub(crate) fn sample(&self, most: u64, place: &mut [u8], mut code: impl FnMut(u32)) {
         use crate::trace::{RECORD_HEAD_LEN, RecordHead};
@@ -66,8 +66,9 @@ impl Ring<'_> {
                 continue;
             }
             let len = self.copy_packet(sequence, self.last_end(sequence), place).head.length as usize;
-            // Acquire: pairs with the Release fence in `reopen_packet`, as in `snapshot_packet`. In discard mode the drain
-            // has none, and a packet that it takes just now may be counted in part: this is a sample.
+            // Acquire: pairs with the Release fence in `reopen_packet`, as in `snapshot_packet`. In discard mode the
+            // drain has no such fence, and a packet that it takes at the same time may be counted in part, which is
+            // acceptable in a sample.
             fence(Ordering::Acquire);
             if label.load(Ordering::Relaxed) != sequence + 1 {
                 continue;
