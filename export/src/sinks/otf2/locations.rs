@@ -3,7 +3,8 @@
 use std::io;
 
 use otf2_writer::{
-    Archive, AttributeId, Event, Location, LocationGroupId, LocationId, LocationType, RegionId, Value,
+    Archive, AttributeId, AttributeValue, Event, Location, LocationGroupId, LocationId, LocationType,
+    RegionId,
 };
 use sigmund_model::Ticks;
 
@@ -96,7 +97,7 @@ impl Locations {
         tick: Ticks,
         (track, lane): (Track, Lane),
         region: Option<RegionId>,
-        values: &[(AttributeId, Value)],
+        values: &[(AttributeId, AttributeValue)],
     ) -> io::Result<()> {
         let actor = self.index(track);
         let before = std::mem::replace(&mut self.all[actor].open[lane as usize], region);
@@ -146,7 +147,7 @@ impl Locations {
         tick: Ticks,
         track: Option<Track>,
         region: RegionId,
-        values: &[(AttributeId, Value)],
+        values: &[(AttributeId, AttributeValue)],
     ) -> io::Result<()> {
         let location = match track {
             Some(track) => self.location(archive, actors, track, Lane::Instants)?,

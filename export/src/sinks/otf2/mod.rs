@@ -76,7 +76,7 @@ mod regions;
 
 use std::{io, path::Path, sync::Arc};
 
-use otf2_writer::{Archive, AttributeId, Event, Lock, Options, Paradigm, RegionId, Value};
+use otf2_writer::{Archive, AttributeId, AttributeValue, Event, Lock, Options, Paradigm, RegionId};
 use sigmund_files::Folder;
 use sigmund_model::{LwpState, Ticks, WaitKind};
 
@@ -100,7 +100,7 @@ pub struct Otf2 {
     recorded_events: RecordedEvents,
     attributes: Attributes,
     /// Attributes of the current event.
-    values: Vec<(AttributeId, Value)>,
+    values: Vec<(AttributeId, AttributeValue)>,
 }
 
 /// Attributes that have the same meaning everywhere.
@@ -174,7 +174,8 @@ impl Otf2 {
 
     fn add(&mut self, attribute: AttributeId, track: Option<Track>) {
         if let Some(track) = track {
-            self.values.push((attribute, Value::Location(self.locations.location_id(track, Lane::Own))));
+            self.values
+                .push((attribute, AttributeValue::Location(self.locations.location_id(track, Lane::Own))));
         }
     }
 
@@ -231,7 +232,9 @@ impl Sink for Otf2 {
             Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
                 self.add(self.attributes.lwp, lwp.map(Track::Lwp));
                 self.add(self.attributes.cpu, cpu.map(Track::Cpu));
-                self.values.extend(blocked_on.map(|object| (self.attributes.blocked_on, Value::I64(object))));
+                self.values.extend(
+                    blocked_on.map(|object| (self.attributes.blocked_on, AttributeValue::I64(object))),
+                );
                 let detailed = state.map(|state| DetailedState::new(state, blocked_for));
                 let joins = blocked_on.filter(|_| blocked_for == Some(WaitKind::Join));
                 self.lifetimes.changes_state(
@@ -275,10 +278,10 @@ impl Sink for Otf2 {
                 self.add(self.attributes.thread, event.thread.map(Track::Thread));
                 if let Some(context) = event.context {
                     let name = self.archive.definitions().string(context.name())?;
-                    self.values.push((self.attributes.context, Value::String(name)));
+                    self.values.push((self.attributes.context, AttributeValue::String(name)));
                 }
                 if let Some(cpu) = event.cpu_seen {
-                    self.values.push((self.attributes.cpu_seen, Value::U64(cpu.0.into())));
+                    self.values.push((self.attributes.cpu_seen, AttributeValue::U64(cpu.0.into())));
                 }
                 let (archive, regions, values) = (&mut self.archive, &mut self.regions, &mut self.values);
                 let region = self.recorded_events.draw(archive, &self.actors, regions, event, values)?;
