@@ -1,4 +1,4 @@
-//! Recorded events: a region for each declared one, an attribute for each of its fields.
+//! Recorded events: a region for each declared event, and attributes for its fields.
 
 use std::io;
 
@@ -20,7 +20,7 @@ struct EventDefinition {
     fields: Vec<FieldAttributes>,
 }
 
-/// A field may be a number, a text, or a number with a name: `24(eth0)`.
+/// The attributes of a field, which may be a number, a text, or a number with a name: `24(eth0)`.
 #[derive(Debug)]
 struct FieldAttributes {
     ty: Type,
@@ -33,7 +33,7 @@ impl RecordedEvents {
         RecordedEvents { kinds: actors.event_types.iter().map(|_| None).collect() }
     }
 
-    /// The region of this event; adds its parameters to the values.
+    /// Returns the region of an event, and adds its parameters to `values`.
     pub(super) fn draw(
         &mut self,
         archive: &mut Archive,
