@@ -103,7 +103,10 @@ impl ViewerFormat {
             ViewerFormat::Perfetto => Box::new(Perfetto::new(out, for_sink)?),
             ViewerFormat::Chrome => Box::new(Chrome::new(out, for_sink)?),
             ViewerFormat::Otf2 | ViewerFormat::Ctf => {
-                return Err(io::Error::new(io::ErrorKind::IsADirectory, "a format that is a folder cannot be written to a stream"));
+                return Err(io::Error::new(
+                    io::ErrorKind::IsADirectory,
+                    "a format that is a folder cannot be written to a stream",
+                ));
             }
         };
         Ok(ViewerSink::new(Format::Other(sink), actors, coarse))

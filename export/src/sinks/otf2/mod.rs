@@ -1,8 +1,8 @@
 //! OTF2 3.0, for Vampir and the tools of Score-P; [`otf2_writer`] writes the archive.
 //!
-//! Regions of a location must nest, but a state may change in the middle of a span. So the states, occupants, slices and
-//! events of a CPU, LWP or user thread have separate, adjacent locations. No interval is cut, and the times and counts of
-//! each region are exact:
+//! Regions of a location must nest, but a state may change in the middle of a span. So the states, occupants, slices
+//! and events of a CPU, LWP or user thread have separate, adjacent locations. No interval is cut, and the times and
+//! counts of each region are exact:
 //!
 //! ```text
 //! machine
@@ -23,8 +23,8 @@
 //!    └─ sumtime (1234): ready queue     (metric)
 //! ```
 //!
-//! The first location of each actor always exists, the others only if they are used. The id of a location is 4 × the index of its CPU, LWP
-//! or user thread in this order + 0 to 3 in the order above; metrics follow.
+//! The first location of each actor always exists, the others only if they are used. The id of a location is 4 × the
+//! index of its CPU, LWP or user thread in this order + 0 to 3 in the order above; metrics follow.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
@@ -46,24 +46,25 @@
 //!
 //! OTF2 has arrows only for MPI messages; wakeups are not messages.
 //!
-//! LWPs are not a team. They are created by the thread that builds the runtime, which need not be one of them and is in no
-//! trace. They attach when they first record, LWPs for blocking calls long after the others, and only the end of the process
-//! waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs is drawn.
+//! LWPs are not a team. They are created by the thread that builds the runtime, which need not be one of them and is in
+//! no trace. They attach when they first record, LWPs for blocking calls long after the others, and only the end of the
+//! process waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs is
+//! drawn.
 //!
 //! Regions are in groups (`thread states`, `spans`…), which have colours in Vampir.
 //!
-//! Not tested in Vampir: whether regions of zero length are visible there is unknown. A location group of unknown type with
-//! threads for the CPUs is also what lo2s writes, whose authors develop Vampir, too.
+//! Not tested in Vampir: whether regions of zero length are visible there is unknown. A location group of unknown type
+//! with threads for the CPUs is also what lo2s writes, whose authors develop Vampir, too.
 //!
 //! # Cost
 //!
-//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn, with
-//! creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a
-//! tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
+//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn,
+//! with creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to
+//! a tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
 //!
-//! The cache of names is cleared when it exceeds 16 MiB, to bound memory; names that occur again are defined again, so a
-//! region may be defined twice. Readers open the files of all locations at once: for a trace with more than 1000, which has perhaps 300
-//! user threads, `ulimit -n` must be raised.
+//! The cache of names is cleared when it exceeds 16 MiB, to bound memory; names that occur again are defined again, so
+//! a region may be defined twice. Readers open the files of all locations at once: for a trace with more than 1000,
+//! which has perhaps 300 user threads, `ulimit -n` must be raised.
 
 mod comms;
 mod folder_storage;
@@ -163,7 +164,13 @@ impl Otf2 {
     }
 
     /// Changes the region of a location, with `values` as attributes.
-    fn switch(&mut self, tick: Ticks, track: Track, kind: LocationKind, region: Option<RegionId>) -> io::Result<()> {
+    fn switch(
+        &mut self,
+        tick: Ticks,
+        track: Track,
+        kind: LocationKind,
+        region: Option<RegionId>,
+    ) -> io::Result<()> {
         self.locations.switch(&mut self.archive, &self.actors, tick, (track, kind), region, &self.values)
     }
 
@@ -174,8 +181,10 @@ impl Otf2 {
 
     fn add(&mut self, attribute: AttributeId, track: Option<Track>) {
         if let Some(track) = track {
-            self.values
-                .push((attribute, AttributeValue::Location(self.locations.location_id(track, LocationKind::Own))));
+            self.values.push((
+                attribute,
+                AttributeValue::Location(self.locations.location_id(track, LocationKind::Own)),
+            ));
         }
     }
 

@@ -111,17 +111,23 @@ impl Regions {
         thread: ThreadId,
     ) -> io::Result<RegionId> {
         let known = &mut self.threads[thread.index()];
-        define_once(known, || define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label()))
+        define_once(known, || {
+            define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label())
+        })
     }
 
     /// The region of wakeups.
     pub(super) fn wakeup(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
-        define_once(&mut self.wakeup, || define(&mut self.members, archive, RegionClass::Scheduling, "wakeup"))
+        define_once(&mut self.wakeup, || {
+            define(&mut self.members, archive, RegionClass::Scheduling, "wakeup")
+        })
     }
 
     /// The region of migrations.
     pub(super) fn migration(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
-        define_once(&mut self.migration, || define(&mut self.members, archive, RegionClass::Scheduling, "migration"))
+        define_once(&mut self.migration, || {
+            define(&mut self.members, archive, RegionClass::Scheduling, "migration")
+        })
     }
 
     /// A new region for a declared event.
@@ -158,7 +164,10 @@ impl Regions {
 }
 
 #[inline]
-fn define_once(known: &mut Option<RegionId>, define: impl FnOnce() -> io::Result<RegionId>) -> io::Result<RegionId> {
+fn define_once(
+    known: &mut Option<RegionId>,
+    define: impl FnOnce() -> io::Result<RegionId>,
+) -> io::Result<RegionId> {
     match *known {
         Some(region) => Ok(region),
         None => Ok(*known.insert(define()?)),
