@@ -3,87 +3,13 @@
 //!
 //! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70, `·` what nobody knows.
 
-#[path = "clocks/drawn.rs"]
-#[allow(dead_code, reason = "drawn for other tests, too")]
-mod drawn;
 mod supertrace;
 
-use std::{fs, path::PathBuf};
+use sigmund_merge::{KernelSide, Manifest, UserSide};
 
-use sigmund_files::Folder;
-use sigmund_merge::{KernelSide, Manifest, MergeOptions, Summary, UserSide, merge};
-use tempfile::TempDir;
-
-use self::{
-    drawn::{Message, user_trace},
-    supertrace::Table,
-};
-
-/// Inputs of one merge.
-struct Inputs {
-    folder: TempDir,
-    paths: Vec<PathBuf>,
-}
-
-struct Merged {
-    folder: TempDir,
-    summary: Summary,
-}
-
-impl Inputs {
-    fn new() -> Inputs {
-        Inputs { folder: tempfile::tempdir().unwrap(), paths: Vec::new() }
-    }
-
-    fn with(mut self, name: &str, bytes: &[u8]) -> Inputs {
-        let path = self.folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        self.paths.push(path);
-        self
-    }
-
-    /// `LEVEL tick lwp cpu name params`, where `,` is a blank.
-    fn listing(self, name: &str, drawn: &str) -> Inputs {
-        let mut text = "type\tdate_tick\tpid\tcpu\tname\tparams\n".to_string();
-        for line in drawn.lines().filter(|line| !line.trim().is_empty()) {
-            let cells = line.split_whitespace().map(|cell| cell.replace(',', " "));
-            text += &(cells.collect::<Vec<_>>().join("\t") + "\n");
-        }
-        self.with(name, text.as_bytes())
-    }
-
-    /// What ftrace writes: `tick cpu lwp event`, with the TSC as its clock.
-    fn ftrace(self, name: &str, drawn: &[(u64, u32, u32, &str)]) -> Inputs {
-        let mut text = "# tracer: nop\n".to_string();
-        for (tick, cpu, lwp, event) in drawn {
-            text += &format!(" p{lwp}-{lwp} [{cpu:03}] d..2. {tick}: {event}\n");
-        }
-        self.with(name, text.as_bytes())
-    }
-
-    fn user(self, name: &str, messages: &[Message]) -> Inputs {
-        self.with(name, &user_trace(messages))
-    }
-
-    fn merge(self) -> Merged {
-        let out = self.folder.path().join("out.supertrace");
-        let summary = merge(&self.paths, &out, &MergeOptions::default(), |_| {}).unwrap();
-        Merged { folder: self.folder, summary }
-    }
-}
+use self::supertrace::{Inputs, Merged, ftrace_text, switch, user_file::user_trace};
 
 impl Merged {
-    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
-    }
-
-    /// User events on whose CPU the witnesses agree, on which they disagree, and those with one witness.
-    fn witnesses(&self) -> (u64, u64, u64) {
-        let info = self.table("info", &["key", "value"]);
-        let single = info.iter().find_map(|line| line.strip_prefix("witness_single ")).unwrap();
-        (self.summary.witness_agree, self.summary.witness_disagree, single.parse().unwrap())
-    }
-
     fn states_of(&self, lwp: u32) -> Vec<String> {
         let states = self.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
         let prefix = format!("{lwp} ");
@@ -101,7 +27,7 @@ impl Merged {
 
     /// Ticks between two instants in which LWPs are `running` or `runnable`.
     fn claimed(&self, from: i64, to: i64) -> i64 {
-        let table = Table::read(&self.folder.path().join("out.supertrace"), "lwp_states");
+        let table = self.read("lwp_states");
         let last = self.summary.span.unwrap().1.0 as i64;
         let rows = table.numbers("ts_tick").into_iter().zip(table.numbers("dur_tick"));
         let states = table.lines(&["state"]);
@@ -114,13 +40,6 @@ impl Merged {
             })
             .sum()
     }
-}
-
-fn switch(prev: u32, state: &str, next: u32) -> String {
-    format!(
-        "sched_switch: prev_comm=p{prev} prev_pid={prev} prev_prio=120 prev_state={state} ==> \
-         next_comm=p{next} next_pid={next} next_prio=120"
-    )
 }
 
 // listing of the kernel           |=70=|=99=|=70=|
@@ -183,17 +102,14 @@ fn between_two_recordings_nobody_is_known_to_be_anywhere() {
     let (first, second) = (1_000_000, 1_004_000 + LATER);
     let inputs = drawn(&recording(first), "first.txt", Inputs::new());
     let merged = drawn(&recording(second), "second.txt", inputs)
-        .user(
-            "user-60.fut",
-            &[
-                (500, 0, 70),
-                (first + 500, 0, 70),
-                (first + 1_000_000, 0, 70),
-                (second - 1_000_000, 1, 70),
-                (second + 500, 0, 70),
-                (second + 1_000_000, 0, 70),
-            ],
-        )
+        .user_trace(&[
+            (500, 0, 70),
+            (first + 500, 0, 70),
+            (first + 1_000_000, 0, 70),
+            (second - 1_000_000, 1, 70),
+            (second + 500, 0, 70),
+            (second + 1_000_000, 0, 70),
+        ])
         .merge();
     let end = first + 4000;
     assert_eq!(merged.witnesses(), (2, 0, 4), "{:?}", merged.summary.losses);
@@ -274,7 +190,7 @@ fn where_another_kernel_source_goes_on_there_is_no_gap() {
                 (1_009_000, 0, 70, &switch(70, "S", 0)),
             ],
         )
-        .user("user-60.fut", &[(1_001_000, 0, 70), (1_007_000, 0, 70), (1_008_000, 0, 70)])
+        .user_trace(&[(1_001_000, 0, 70), (1_007_000, 0, 70), (1_008_000, 0, 70)])
         .merge();
     assert_eq!(merged.gaps(), Vec::<String>::new());
     assert_eq!(merged.witnesses(), (3, 0, 0));
@@ -301,7 +217,7 @@ fn a_source_without_switches_does_not_say_for_longer_who_is_where() {
             ],
         )
         .ftrace("calls.txt", &calls)
-        .user("user-60.fut", &[(1_500_000, 0, 70), (7_500_000, 1, 70)])
+        .user_trace(&[(1_500_000, 0, 70), (7_500_000, 1, 70)])
         .merge();
     assert_eq!(merged.witnesses(), (1, 0, 1));
     assert_eq!(merged.claimed(3_000_000, i64::MAX), 0);
@@ -312,27 +228,17 @@ fn a_source_without_switches_does_not_say_for_longer_who_is_where() {
 #[test]
 fn a_run_that_states_when_its_kernel_side_stopped_is_known_until_then() {
     let merged = |stopped_tick| {
-        let mut inputs = Inputs::new();
-        let run = inputs.folder.path().join("run");
-        let folder = Folder::create_or_take_empty(&run, None).unwrap();
-        let text = format!(
-            "# tracer: nop\n p-0 [000] d..2. 1000000: {}\n p-70 [000] d..2. 2000000: {}\n",
-            switch(0, "R", 70),
-            "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"
-        );
-        fs::write(run.join("kernel.dat"), text).unwrap();
-        fs::write(
-            run.join("user-60.fut"),
-            user_trace(&[(1_500_000, 0, 70), (4_000_000, 0, 70), (7_000_000, 1, 70)]),
-        )
-        .unwrap();
+        let kernel = ftrace_text(&[
+            (1_000_000, 0, 0, &switch(0, "R", 70)),
+            (2_000_000, 0, 70, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"),
+        ]);
+        let user = user_trace(&[(1_500_000, 0, 70), (4_000_000, 0, 70), (7_000_000, 1, 70)]);
         let kernel_side =
             KernelSide { file: Some("kernel.dat".into()), stopped_tick, ..KernelSide::default() };
-        let file = "user-60.fut".into();
-        let user_side = vec![UserSide { file, pid: 60, ..UserSide::default() }];
-        Manifest { kernel_side, user_side, ..Manifest::default() }.write(&folder).unwrap();
-        inputs.paths.push(run);
-        inputs.merge()
+        let user_side = vec![UserSide { file: "user-60.fut".into(), pid: 60, ..UserSide::default() }];
+        let manifest = Manifest { kernel_side, user_side, ..Manifest::default() };
+        let files = [("kernel.dat", kernel.as_bytes()), ("user-60.fut", &user)];
+        Inputs::new().run(&files, Some(&manifest)).merge()
     };
     let states = |merged: &Merged| merged.states_of(70);
     let known = merged(Some(5_000_000));
@@ -362,7 +268,7 @@ fn a_kernel_side_of_another_time_gives_no_event_a_second_witness() {
                     (100_003_000_000, 1, 98, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"),
                 ],
             )
-            .user("user-60.fut", &[(shift + 1000, 0, 70), (shift + 2000, 1, 70), (shift + 3000, 0, 71)])
+            .user_trace(&[(shift + 1000, 0, 70), (shift + 2000, 1, 70), (shift + 3000, 0, 71)])
             .merge();
         assert_eq!(merged.witnesses(), (0, 0, 3), "{shift}");
         assert_eq!(merged.active().iter().filter(|row| !row.ends_with("70 0")).count(), 0);

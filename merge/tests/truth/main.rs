@@ -16,7 +16,6 @@ mod supertrace;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
@@ -24,7 +23,7 @@ use proptest::{
     prelude::{ProptestConfig, TestCaseError, any, proptest},
     strategy::Strategy,
 };
-use sigmund_merge::{MergeOptions, Summary, merge};
+use sigmund_merge::Summary;
 
 use self::{
     answer::{Answer, Interval, ThreadAnswer, join},
@@ -32,7 +31,7 @@ use self::{
     listing::{EVENT_COLUMNS, Listing},
     recording::{Sides, Size as World, Told},
     schedule::{Detail, Size},
-    supertrace::Table,
+    supertrace::{Merged, Table},
 };
 
 proptest! {
@@ -199,15 +198,13 @@ fn details() -> impl Strategy<Value = Detail> {
 }
 
 fn check(listing: &Listing, answer: &Answer) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (input, trace) = (folder.path().join("drawn.tsv"), folder.path().join("drawn.supertrace"));
-    fs::write(&input, &listing.text).map_err(|error| error.to_string())?;
-    let summary = merge(&[input], &trace, &MergeOptions::default(), |_| {});
-    let summary = summary.map_err(|error| format!("{error}\n{}", listing.text))?;
+    let merged = Merged::of_bytes(listing.text.as_ref());
+    let merged = merged.map_err(|error| format!("{error}\n{}", listing.text))?;
+    let trace = merged.out();
     check_events(&trace, listing)?;
-    check_summary(&trace, &summary, listing)?;
+    check_summary(&trace, &merged.summary, listing)?;
     check_active(&trace, listing, answer)?;
-    // Sums have no place; but a failure shrinks until its cause stands at the end.
+    // Sums belong to no line; but a failure shrinks until its cause is the last line.
     check_sums(&trace, answer)
         .map_err(|wrong| format!("{}\n{wrong}", neighbourhood(&listing.lines, listing.lines.len() - 1)))
 }
