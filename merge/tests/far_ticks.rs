@@ -1,4 +1,5 @@
-//! Events whose time no column can hold are damage: each is left out and named, and all others are kept.
+//! Events with a time that does not fit into a column are damage: each is left out and reported, and all others are
+//! kept.
 
 mod supertrace;
 
@@ -32,7 +33,7 @@ fn listing(head: &str, ticks: &[u64]) -> String {
 }
 
 #[test]
-fn a_time_beyond_292_years_is_left_out_of_a_listing_and_named() {
+fn a_time_beyond_292_years_in_a_listing_is_left_out_and_reported() {
     let far = i64::MAX as u64 - 7;
     let merged = merge_file("far.tsv", listing("# tick_hz=1000\n", &[100, far, 200]));
     assert_eq!(ticks(&merged), [Some(100), Some(200)]);
@@ -41,14 +42,14 @@ fn a_time_beyond_292_years_is_left_out_of_a_listing_and_named() {
     assert!(detail.contains("far.tsv: event 3: expected a tick of at most 9223372036854"), "{detail}");
     assert!(detail.ends_with("found 9223372036854775800"), "{detail}");
     assert!(merged.summary.is_damaged());
-    // With ticks of a nanosecond or less, it is the tick that has to have room.
+    // With ticks of a nanosecond or less, the limit is that of the tick.
     let merged = merge_file("near.tsv", listing("# tick_hz=2800000000\n", &[100, far, 200]));
     assert_eq!(ticks(&merged), [Some(100), Some(200), Some(far as i64)]);
     assert_eq!(merged.summary.losses, []);
 }
 
 #[test]
-fn a_tick_that_is_no_signed_number_is_left_out_of_a_listing_and_its_line_named() {
+fn a_tick_that_is_no_signed_number_is_left_out_and_its_line_reported() {
     let merged = merge_file("far.tsv", listing("", &[100, 1 << 63, 200]));
     assert_eq!(ticks(&merged), [Some(100), Some(200)]);
     let (_, detail) = damage(&merged);
@@ -61,7 +62,7 @@ fn packet(sequence: u64, ticks: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn a_record_that_was_scribbled_over_costs_itself_and_none_of_those_after_it() {
+fn an_overwritten_record_is_lost_and_the_records_after_it_are_kept() {
     let parts = [
         file_head().to_vec(),
         packet(0, &[100, 1 << 63, u64::MAX, 130]),
@@ -77,7 +78,7 @@ fn a_record_that_was_scribbled_over_costs_itself_and_none_of_those_after_it() {
     let [first, second] = far[..] else { panic!("{:?}", merged.summary.losses) };
     assert_eq!((first.count, first.lwp, second.count), (Some(2), Some(Lwp(70)), Some(1)));
     assert!(first.detail.contains("user-60.fut: packet 0 of LWP 70: byte 16 of its records"), "{first:?}");
-    // What the tables hold is signed.
+    // Numbers in tables are signed.
     let losses = merged.read("losses");
     for column in ["from_tick", "to_tick", "count"] {
         assert!(losses.numbers(column).iter().flatten().all(|number| *number >= 0), "{column}");

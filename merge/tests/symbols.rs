@@ -1,4 +1,4 @@
-//! Names for addresses, where the trace may name any file as the binary that they are in.
+//! Names for addresses. A trace may give any file as the binary that contains them.
 
 mod supertrace;
 
@@ -54,7 +54,7 @@ fn fifo(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_trace_may_name_any_file_and_costs_a_note_at_most() {
+fn any_file_given_as_a_binary_gives_at_most_a_note() {
     let folder = TempDir::new().unwrap();
     let huge = folder.path().join("huge");
     File::create(&huge).unwrap().set_len(100 << 30).unwrap();
@@ -86,7 +86,7 @@ fn a_trace_may_name_any_file_and_costs_a_note_at_most() {
 }
 
 #[test]
-fn a_module_with_numbers_at_their_limits_is_no_more_than_unknown() {
+fn a_module_with_numbers_at_their_limits_is_unknown() {
     let program = "/bin/sh";
     for n in [0, 1, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX] {
         for offset in [0, 1 << 63, u64::MAX] {
@@ -100,7 +100,7 @@ fn a_module_with_numbers_at_their_limits_is_no_more_than_unknown() {
 }
 
 #[test]
-fn places_have_the_names_they_gave_themselves_and_addresses_outside_are_counted() {
+fn places_have_their_recorded_names_and_other_addresses_are_counted() {
     let place = NamedPlace {
         pid: Pid(60),
         address: 0x10,
@@ -114,7 +114,7 @@ fn places_have_the_names_they_gave_themselves_and_addresses_outside_are_counted(
     assert!(notes[0].starts_with("not-recorded note 2 "), "{notes:?}");
 }
 
-/// What this test itself is, with Rust's own names.
+/// Finds the name of this test function in its own binary.
 #[test]
 fn functions_of_rust_are_demangled() {
     let this = std::env::current_exe().unwrap();

@@ -1,5 +1,5 @@
-//! User traces that are whole, cut, flipped, or lie: what is readable is in the super-trace, and `losses` says what is
-//! not. No kernel side: the CPU is the one that the probe saw.
+//! User traces that are whole, truncated, with flipped bits, or hostile: readable events are in the super-trace, the
+//! others are counted in `losses`. There is no kernel side: the CPU is the one that the probe read.
 
 mod supertrace;
 
@@ -80,11 +80,11 @@ fn merged(bytes: &[u8]) -> Merged {
 }
 
 #[test]
-fn a_whole_trace_comes_out_whole() {
+fn a_whole_trace_is_merged_without_losses() {
     let merged = merged(&small_trace().concat());
     assert_eq!(merged.events(), SMALL_TRACE);
     assert_eq!(merged.losses(), [""; 0]);
-    // Traces of before do not tell of what kind it is.
+    // Traces of earlier versions do not contain the kind of wait.
     let columns = ["ts_tick", "dur_tick", "thread", "state", "blocked_on", "blocked_for"];
     let states = merged.table("thread_states", &columns);
     let of = |thread: &str| {
@@ -99,12 +99,12 @@ fn a_whole_trace_comes_out_whole() {
 }
 
 #[test]
-fn a_truncated_trace_keeps_its_whole_packets_and_says_what_is_missing() {
+fn a_truncated_trace_keeps_its_whole_packets_and_reports_the_missing_ones() {
     let packets = small_trace();
     let bytes = packets.concat();
     let ends: Vec<usize> = (1..=packets.len()).map(|n| packets[..n].concat().len()).collect();
     let events_by_then = [0, 0, 3, 5, 7, 10, 10, 10];
-    // LWPs whose end is missing then; a cut within a packet is one more loss.
+    // LWPs whose end is missing at that point; a truncated packet is one more loss.
     let open_by_then = [0, 0, 1, 2, 2, 2, 1, 0];
     for len in (0..bytes.len()).step_by(11).chain(ends.iter().copied()) {
         let result = try_merged(&bytes[..len]);
@@ -130,11 +130,11 @@ fn a_truncated_trace_keeps_its_whole_packets_and_says_what_is_missing() {
 }
 
 #[test]
-fn a_flipped_bit_costs_the_packet_it_is_in_and_changes_no_other() {
+fn a_flipped_bit_loses_its_packet_and_changes_no_other() {
     let packets = small_trace();
     let bytes = packets.concat();
     let (declared_until, events_until) = (packets[..2].concat().len(), packets[..6].concat().len());
-    // Every 37th bit: each bit of a byte, and each field of a head, has its turn.
+    // Every 37th bit covers each bit of a byte and each field of a head.
     for bit in (0..8 * events_until).step_by(37) {
         let Ok(merged) = try_merged(&flipped(&bytes, bit)) else {
             assert!(bit < 8 * 12, "bit {bit} is neither in the magic nor in the version");
@@ -145,11 +145,7 @@ fn a_flipped_bit_costs_the_packet_it_is_in_and_changes_no_other() {
         assert_eq!(summary.is_damaged(), !is_reserved, "bit {bit}: {:?}", summary.losses);
         let events = merged.events();
         if bit / 8 < declared_until && !is_reserved {
-            assert_eq!(
-                events.len(),
-                SMALL_TRACE.len(),
-                "bit {bit}: nobody knows what they are, but they are"
-            );
+            assert_eq!(events.len(), SMALL_TRACE.len(), "bit {bit}: events without a declaration are kept");
             continue;
         }
         assert!(events.len() >= SMALL_TRACE.len() - 3, "bit {bit}: {events:?}");
@@ -160,7 +156,7 @@ fn a_flipped_bit_costs_the_packet_it_is_in_and_changes_no_other() {
 }
 
 #[test]
-fn a_flipped_bit_makes_up_no_lost_events() {
+fn a_flipped_bit_does_not_invent_lost_events() {
     let packets = small_trace();
     let bytes = packets.concat();
     let (events_from, events_until) = (packets[..2].concat().len(), packets[..6].concat().len());
@@ -179,10 +175,10 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
     flipped
 }
 
-// LWP 70   packet 0: A mounted | packet 1, lost: A leaves, B comes | packet 2: an event of B, then A again
+// LWP 70   packet 0: A mounted | packet 1, lost: A leaves, B mounted | packet 2: event of B, then A again
 //          A: mounted ..... 110 | unknown ........................................... 210 | mounted
 #[test]
-fn behind_a_lost_packet_the_next_ones_head_says_who_is_mounted() {
+fn after_a_lost_packet_the_mounted_thread_is_read_from_the_next_head() {
     let packet = |sequence, thread, events| Packet { lwp: 70, sequence, thread, lost: 0, events }.encode();
     let bytes = [
         file_head().to_vec(),
@@ -209,10 +205,10 @@ fn behind_a_lost_packet_the_next_ones_head_says_who_is_mounted() {
     assert_eq!(of_5, ["100 10 5 mounted lost", "110 100 5 unknown dispatched", "210 10 5 mounted trace-end"]);
 }
 
-// user-60.fut     LWP 70 carries 5, when its process becomes another program by exec
+// user-60.fut     LWP 70 carries 5 when its process executes another program
 // user-60-2.fut   LWP 70 attaches again, and carries the 5 of that program
 #[test]
-fn threads_of_the_program_that_a_process_became_are_not_those_of_the_one_before() {
+fn threads_before_and_after_an_exec_are_different() {
     let packet = |events| Packet { lwp: 70, sequence: 0, thread: 0, lost: 0, events }.encode();
     let file = |events| [file_head().to_vec(), declarations(), packet(events), lwp_end(70, 0)].concat();
     let merged = Inputs::new()
@@ -235,7 +231,7 @@ fn threads_of_the_program_that_a_process_became_are_not_those_of_the_one_before(
 
 // LWP 70   no packet at all, 9 records lost      LWP 71   packets 0 and 1 are missing
 #[test]
-fn what_is_missing_before_an_lwps_first_packet_is_a_row() {
+fn missing_packets_before_the_first_one_of_an_lwp_are_a_row() {
     let late = Packet { lwp: 71, sequence: 2, thread: 5, lost: 0, events: &[(300, MESSAGE, &[1])] };
     let bytes =
         [file_head().to_vec(), declarations(), late.encode(), lwp_end(71, 0), lwp_end(70, 9)].concat();
@@ -246,7 +242,7 @@ fn what_is_missing_before_an_lwps_first_packet_is_a_row() {
 }
 
 #[test]
-fn records_that_found_no_room_are_rows() {
+fn dropped_records_are_rows() {
     let packet = |sequence, lost, events| Packet { lwp: 70, sequence, thread: 0, lost, events }.encode();
     let bytes = [
         file_head().to_vec(),
@@ -258,12 +254,12 @@ fn records_that_found_no_room_are_rows() {
     let merged = merged(&bytes.concat());
     assert_eq!(merged.losses(), ["dropped 70 110 200 17", "dropped 70 200 ? 3"]);
     assert_eq!(merged.table("lwps", &["lwp", "events", "lost_events"]), ["70 3 20"]);
-    assert!(!merged.summary.is_damaged(), "what was recorded is all there");
+    assert!(!merged.summary.is_damaged(), "no recorded event is missing");
 }
 
 // LWP 70   9 records lost, then one packet, which is damaged
 #[test]
-fn records_that_found_no_room_are_a_row_also_where_no_packet_can_be_read() {
+fn dropped_records_are_a_row_even_if_no_packet_is_readable() {
     let only = Packet { lwp: 70, sequence: 0, thread: 0, lost: 9, events: &[(100, MESSAGE, &[1])] };
     let mut damaged = only.encode();
     *damaged.last_mut().unwrap() ^= 1;
@@ -281,7 +277,7 @@ fn a_packet_that_was_never_finished_is_a_note() {
 }
 
 #[test]
-fn half_a_record_and_an_event_that_nobody_declared_are_kept_apart() {
+fn a_truncated_record_and_an_undeclared_event_are_reported_separately() {
     let record = RecordHead { code: 99, words: 2, flags: 0, cpu: 3 }.to_word();
     let payload: Vec<u8> = [100, record, 8, 9, 110, record].into_iter().flat_map(u64::to_le_bytes).collect();
     let packet = head(PacketKind::EVENTS, 70).encode(&payload);
@@ -290,7 +286,7 @@ fn half_a_record_and_an_event_that_nobody_declared_are_kept_apart() {
     assert_eq!(merged.table("losses", &["kind", "lwp"]), ["damaged 70"]);
 }
 
-/// A writer that lies, with the right checksums: each number of a head and of a record at its limits.
+/// A hostile writer with correct checksums: each number of a head and of a record at its limits.
 #[test]
 fn no_number_in_a_trace_is_trusted() {
     let record = |code, words| RecordHead { code, words, flags: 0xff, cpu: 0xffff }.to_word();
@@ -311,7 +307,7 @@ fn no_number_in_a_trace_is_trusted() {
         let unknown_kind = PacketHead { kind: PacketKind(n as u16), ..limit(60, n) }.encode(&payload);
         let bytes = [file_head().to_vec(), declarations(), packets.concat(), unknown_kind].concat();
         let merged = try_merged(&bytes).unwrap_or_else(|error| panic!("{n}: {error}"));
-        // Three records in each of four packets, or five. Of `n` and `!n`, one is a tick that no table holds.
+        // Three records in each of four or five packets. One of `n` and `!n` is a tick that does not fit into a table.
         let packets = if PacketKind(n as u16) == PacketKind::EVENTS { 5 } else { 4 };
         let kept = merged.events().len();
         assert_eq!(
@@ -333,16 +329,16 @@ fn no_number_in_a_trace_is_trusted() {
 }
 
 #[test]
-fn behind_the_last_sequence_number_comes_the_first() {
+fn sequence_numbers_wrap_around() {
     let packet = |sequence| Packet { lwp: 70, sequence, thread: 0, lost: 0, events: &[] }.encode();
     let merged = merged(&[file_head().to_vec(), packet(u64::MAX), packet(0), lwp_end(70, 0)].concat());
-    // That the ones before it are missing is another thing; between the two, nothing is.
+    // The packets before the first are missing; none is missing between the two.
     assert_eq!(merged.losses(), ["damaged 70 ? 0 ?"]);
     assert!(merged.summary.losses[0].detail.contains(&format!("expected packet 0, found {}", u64::MAX)));
 }
 
 #[test]
-fn another_version_is_refused() {
+fn another_version_is_rejected() {
     let mut bytes = small_trace().concat();
     bytes[8] = 2;
     let error = try_merged(&bytes).err().unwrap().to_string();

@@ -1,5 +1,5 @@
-//! The two witnesses of a user event's CPU, where a switch of the kernel is not in the trace: what proves that it is
-//! missing, and what does not.
+//! The two witnesses of a user event's CPU (the probe and `sched_switch`) when a switch is missing in the trace: which
+//! events prove that it is missing, and which do not.
 //!
 //! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70.
 
@@ -32,14 +32,14 @@ const TAKEOVER: &str = "gap 1 the kernel did not trace a switch from one LWP to 
 
 // CPU 0   |=70=|=99=| u u 70 =|0
 #[test]
-fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
+fn an_untraced_switch_between_two_lwps_is_not_a_disagreement() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 0 USER_EVENT second
          KERN 220 70 0 SYSTEM_CALL 142
          KERN 230 70 0 sched_switch prev_state=1,next_pid=0",
     );
-    // The kernel says at last that LWP 70 was there.
+    // A later switch confirms that LWP 70 was on CPU 0.
     assert_eq!(merged.witnesses(), (3, 0, 0));
     assert_eq!(losses(&merged), [TAKEOVER]);
     let events = merged.table("events", &["ts_tick", "cpu", "lwp", "thread"]);
@@ -49,7 +49,7 @@ fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
         ["110 30 5 0", "200 30 5 0"]
     );
     let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
-    // LWP 99 was there at its own last event; how long it stayed, and what came then, nobody knows.
+    // LWP 99 was on CPU 0 at its own last event; the time until LWP 70's event is unknown.
     for row in [
         "99 140 10 running",
         "99 150 80 unknown",
@@ -61,10 +61,10 @@ fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
     }
 }
 
-// CPU 0   |=70=|=75=|·· ? ··|u=70=|     nothing says when LWP 75 left; LWP 70 may have been there ever since
+// CPU 0   |=70=|=75=|·· ? ··|u=70=|     LWP 75 left at an unobserved time; LWP 70 may have been there ever since
 // LWP 70  |5555| 5: |·· ? ··|55555|     ':' stalled
 #[test]
-fn a_preempted_lwp_is_runnable_only_as_long_as_somebody_else_is_seen_on_its_cpu() {
+fn a_preempted_lwp_is_runnable_only_up_to_the_last_event_of_another_lwp_on_its_cpu() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=75
          KERN 180 75 0 SYSTEM_CALL 142
@@ -95,9 +95,9 @@ fn a_preempted_lwp_is_runnable_only_as_long_as_somebody_else_is_seen_on_its_cpu(
     assert_eq!(merged.table("losses", &["kind", "count", "unknown_tick"]), ["contradiction 1 10200020"]);
 }
 
-// CPU 0   |idle|·· ? ··|=70=|     the CPU was idle, and LWP 70 in its run queue: when it was taken, nothing says
+// CPU 0   |idle|·· ? ··|=70=|     the CPU was idle, and LWP 70 in its run queue; it was dispatched at an unobserved time
 #[test]
-fn nobody_knows_when_an_idle_cpu_took_an_lwp_unless_a_switch_says_so() {
+fn without_a_switch_the_dispatch_on_an_idle_cpu_is_at_an_unobserved_time() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
          KERN 180 0 0 cpu_idle _
@@ -113,9 +113,9 @@ fn nobody_knows_when_an_idle_cpu_took_an_lwp_unless_a_switch_says_so() {
 }
 
 // CPU 0   |   i             r |=99=|=70=      i: a side-band event of LWP 70, 44 ms before the first switch of the
-// LWP 70       ·· ? ·· |=98=|:::::            CPU; r: what the kernel says that it ran: 0.19 ms
+// LWP 70       ·· ? ·· |=98=|:::::            CPU; r: the runtime that the kernel reports: 0.19 ms
 #[test]
-fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_knows_for_how_long() {
+fn before_the_first_switch_of_a_cpu_an_lwp_is_known_to_be_there_only_at_its_events() {
     let call = "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)";
     let merged = Inputs::new()
         .ftrace(
@@ -128,7 +128,7 @@ fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_kno
             ],
         )
         .merge();
-    // The events say themselves who recorded them, and where.
+    // Each event contains its LWP and its CPU.
     assert_eq!(merged.table("events", &["cpu", "lwp"])[..2], ["0 70", "0 70"]);
     let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
     let expected = ["99 45000000 0 running", "70 45000000 100 running", "70 45000100 0 sleeping"];
@@ -141,15 +141,15 @@ fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_kno
 }
 
 #[test]
-fn until_the_kernel_says_more_such_an_event_has_one_witness() {
+fn without_a_later_switch_such_an_event_has_one_witness() {
     let merged = merged("USER 200 70 0 USER_EVENT first");
     assert_eq!(merged.witnesses(), (1, 0, 1));
     assert_eq!(losses(&merged), [TAKEOVER]);
 }
 
-// CPU 0   |=70=|=99= u u =99=|=70=     the user side's clock is wrong: LWP 99 has been there all the time
+// CPU 0   |=70=|=99= u u =99=|=70=     the clock of the user side is wrong: LWP 99 was there all the time
 #[test]
-fn it_is_a_disagreement_after_all_if_the_other_lwp_is_still_there() {
+fn it_is_a_disagreement_if_the_other_lwp_is_still_there() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 0 USER_EVENT second
@@ -165,7 +165,7 @@ fn it_is_a_disagreement_after_all_if_the_other_lwp_is_still_there() {
 
 // CPU 0   |=70=|=99=|idle u idle|=70=     the same on a CPU that was idle
 #[test]
-fn it_is_a_disagreement_after_all_if_the_cpu_is_still_idle() {
+fn it_is_a_disagreement_if_the_cpu_is_still_idle() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
          USER 200 70 0 USER_EVENT first
@@ -193,10 +193,10 @@ fn an_event_of_an_lwp_that_sleeps_is_a_disagreement() {
     assert_eq!(asleep.witnesses(), (1, 1, 0));
 }
 
-// CPU 0   |=70=|=99=| u    70 =|0      shown on CPU 0, LWP 70 cannot be on CPU 1 before a switch takes it off
+// CPU 0   |=70=|=99=| u    70 =|0      LWP 70 was on CPU 0, so it cannot be on CPU 1 before a switch
 // CPU 1   |=98=          u
 #[test]
-fn a_wrong_cpu_is_a_disagreement_also_behind_a_switch_that_was_not_traced() {
+fn a_wrong_cpu_is_a_disagreement_even_after_an_untraced_switch() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 1 USER_EVENT second

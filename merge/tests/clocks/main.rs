@@ -1,5 +1,5 @@
-//! Inputs on different clocks: brought together by snapshots, directly or through a third clock; by an estimate, where
-//! there are none; and the counters of single CPUs by what LWPs did on two of them.
+//! Inputs on different clocks: aligned by snapshots, directly or through a third clock, or by an estimate if there are
+//! none; and alignment of the counters of single CPUs by LWPs that ran on two of them.
 
 mod drawn;
 #[path = "../supertrace/mod.rs"]
@@ -17,7 +17,7 @@ use self::{
 };
 
 const SECOND: u64 = 1_000_000_000;
-/// Ticks of a nanosecond on the machine that is drawn.
+/// Ticks per nanosecond of the machine in these tests.
 const RATE: u64 = 2;
 
 /// The manifest of a run whose kernel side is `kernel.perf`.
@@ -44,9 +44,9 @@ fn snapshots(domain: ClockDomain, ahead: u64) -> impl Iterator<Item = ManifestSn
 }
 
 // monotonic   run/kernel.perf  ──snapshots── TSC ──snapshots── boottime   other.perf
-//             no input is on the TSC; two switches of each are recorded by turns
+//             no input is on the TSC; the switches of the two inputs alternate
 #[test]
-fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
+fn two_clocks_without_a_tsc_are_aligned_by_the_snapshots_of_both() {
     let slept = 500 * SECOND;
     let at = |tenths: u64, ahead: u64| tenths * SECOND / 10 + ahead;
     let monotonic = [(at(20, 7), 0, 0, 70), (at(40, 7), 0, 70, 0)];
@@ -60,12 +60,12 @@ fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
     assert_eq!(merged.summary.tick_hz, Hertz::new(1e9));
     let clocks = merged.table("clocks", &["domain", "against", "kind", "used", "residual_ns"]);
     assert_eq!(clocks.len(), 14);
-    assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "no line checks the first");
+    assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "the first snapshot has no residual");
     assert_eq!(clocks[1], "monotonic tsc snapshot true 0.0");
 }
 
 #[test]
-fn what_the_recorder_knows_to_be_missing_of_a_process_is_a_row_that_names_its_cause() {
+fn losses_that_the_recorder_reports_of_a_process_are_rows_with_their_cause() {
     let at = |second: u64| second * SECOND * RATE;
     let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
     let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
@@ -98,7 +98,7 @@ fn what_the_recorder_knows_to_be_missing_of_a_process_is_a_row_that_names_its_ca
 // CPU 0       |==70==================================| ? kernel side has stopped
 // LWP 70               user CPU 0                                    user CPU 1
 #[test]
-fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
+fn events_recorded_after_the_kernel_side_has_stopped_have_no_known_cpu() {
     let at = |second: u64| second * SECOND * RATE;
     let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
     let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
@@ -117,7 +117,7 @@ fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
     assert_eq!((disagree, on_cpu), (0, Some(format!("70 {}", at(4)))), "{losses:?}");
     let stops = |cpu| format!("not-recorded note {cpu} {}", at(5));
     assert!(losses.contains(&stops(0)) && losses.contains(&stops(1)), "{losses:?}");
-    // Where nobody says that it has stopped, it did so at its last event; and where the user side ends before, nothing is
+    // Without a time at which it stopped, it stopped at its last event. If the user side ends earlier, no events are
     // missing.
     let (disagree, _, losses) = merged(None);
     assert!(disagree == 0 && losses.contains(&format!("not-recorded note 0 {}", at(2))), "{losses:?}");
@@ -141,12 +141,12 @@ fn a_snapshot_that_was_interrupted_is_shown_and_not_used() {
     assert_eq!(clocks[3], "false 250000.0");
 }
 
-/// LWP 70 is on CPU 0 for 30 µs out of 100, and records something three times meanwhile. `(switches in ns, messages)`
+/// LWP 70 is on CPU 0 for 30 µs of every 100, and records three messages in each: (switches in ns, messages).
 fn a_busy_lwp(ahead: u64, events_at: u64) -> (Vec<Switch>, Vec<Message>) {
     let (mut switches, mut messages) = (Vec::new(), Vec::new());
     let mut at = SECOND;
     for round in 0..400_u64 {
-        // Not the same each time: what repeats fits at many offsets.
+        // Irregular: a regular pattern would fit at many offsets.
         at += 70_000 + round * round % 1009 * 50;
         switches.push((at + ahead, 0, 0, 70));
         messages.extend([1, 15, 29].map(|us| ((at + us * 1000 + events_at) * RATE, 0, 70)));
@@ -156,7 +156,7 @@ fn a_busy_lwp(ahead: u64, events_at: u64) -> (Vec<Switch>, Vec<Message>) {
 }
 
 #[test]
-fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
+fn without_snapshots_the_offset_is_estimated_with_a_bound() {
     let ahead = 123 * SECOND + 456;
     let (switches, messages) = a_busy_lwp(ahead, 0);
     let inputs = Inputs::new().file("local.perf", perf_data(None, &switches)).user_trace(&messages);
@@ -169,10 +169,10 @@ fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
     let (before, after, bound) = (one("before_tick"), one("after_tick"), one("bound_ns"));
     let truth = (one("ns") - ahead) * RATE;
     assert!(before <= truth && truth <= after, "{before} <= {truth} <= {after}");
-    assert!(bound < 2_000, "the first message is 1 µs behind the switch, the last 1 µs before: {bound}");
-    let said: Vec<_> = summary.losses.iter().filter(|loss| loss.detail.contains("no snapshot")).collect();
-    assert_eq!((said.len(), said[0].kind, said[0].severity), (1, LossKind::NotRecorded, Severity::Note));
-    // So nothing is recorded off-CPU.
+    assert!(bound < 2_000, "the first message is 1 µs after the switch, the last 1 µs before: {bound}");
+    let notes: Vec<_> = summary.losses.iter().filter(|loss| loss.detail.contains("no snapshot")).collect();
+    assert_eq!((notes.len(), notes[0].kind, notes[0].severity), (1, LossKind::NotRecorded, Severity::Note));
+    // So no event was recorded off-CPU.
     assert!(summary.losses.iter().all(|l| l.kind != LossKind::Contradiction), "{:?}", summary.losses);
     assert_eq!(summary.witness_disagree, 0);
 }
@@ -180,7 +180,7 @@ fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
 #[test]
 fn inputs_of_two_recordings_are_an_error() {
     let (switches, _) = a_busy_lwp(0, 0);
-    // Recorded off-CPU at any offset: messages in every 10 µs for as long as the switches go.
+    // A message every 10 µs: at any offset, some were recorded off-CPU.
     let messages: Vec<_> = (0..4000).map(|n| ((SECOND + n * 10_000) * RATE, 0, 70)).collect();
     let inputs = Inputs::new().file("local.perf", perf_data(None, &switches)).user_trace(&messages);
     let error = inputs.try_merge(&with_hz()).err().unwrap();
@@ -191,8 +191,8 @@ fn inputs_of_two_recordings_are_an_error() {
 #[test]
 fn without_evidence_or_a_rate_there_is_no_common_clock() {
     let (switches, messages) = a_busy_lwp(0, 0);
-    let strangers: Vec<_> = messages.iter().map(|(tick, cpu, _)| (*tick, *cpu, 99)).collect();
-    for (messages, options) in [(strangers, with_hz()), (messages, MergeOptions::default())] {
+    let other_lwp: Vec<_> = messages.iter().map(|(tick, cpu, _)| (*tick, *cpu, 99)).collect();
+    for (messages, options) in [(other_lwp, with_hz()), (messages, MergeOptions::default())] {
         let inputs =
             Inputs::new().file("wall.perf", perf_data(Some(REALTIME), &switches)).user_trace(&messages);
         let error = inputs.try_merge(&options).err().unwrap();
@@ -213,7 +213,7 @@ fn a_wandering_lwp(ahead: i64, align_cpus: bool) -> Merged {
         switches.push((stamp(tick + 20_000), cpu, 70, 0));
         tick += 21_000;
     }
-    // As the buffers of CPUs are: each in the order of its own counter.
+    // As in the buffers of CPUs: each CPU in the order of its own counter.
     switches.sort_by_key(|(tick, cpu, ..)| (*cpu, *tick));
     let options = MergeOptions { clock: Some(ClockDomain::Tsc), align_cpus, ..with_hz() };
     let inputs = Inputs::new().file("kernel.perf", perf_data(None, &switches)).user_trace(&messages);
@@ -233,9 +233,9 @@ fn a_cpu_whose_counter_is_ahead_is_corrected_on_demand_for_both_sides() {
 
     let corrected = a_wandering_lwp(5000, true);
     assert_eq!(contradictions(&corrected.summary), [""; 0]);
-    let said =
+    let note =
         corrected.summary.losses.iter().find(|loss| loss.detail.contains("ticks ahead")).expect("a row");
-    assert_eq!((said.cpu, said.severity), (Some(sigmund_model::Cpu(1)), Severity::Note));
+    assert_eq!((note.cpu, note.severity), (Some(sigmund_model::Cpu(1)), Severity::Note));
 
     let expected = ticks(&a_wandering_lwp(0, false));
     let off =
