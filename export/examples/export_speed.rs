@@ -1,7 +1,7 @@
-//! The cost of an export: `export_speed NAME.supertrace FORMAT [OUT]`.
+//! Measures the cost of an export: `export_speed NAME.supertrace FORMAT [OUT]`.
 //!
-//! FORMAT is `paje`, `perfetto` or `chrome`; with `nothing` a sink ignores all changes. OUT is overwritten;
-//! the default is `/dev/null`.
+//! FORMAT is `paje`, `perfetto`, `chrome`, or `nothing` for a sink that ignores all changes. OUT is overwritten; the
+//! default is `/dev/null`.
 
 use std::{
     fs::{self, File},
@@ -79,7 +79,7 @@ impl Sink for Ignore {
     }
 }
 
-/// A file, and the bytes written to it.
+/// A file that counts the bytes written to it.
 struct Counted {
     file: File,
     bytes: u64,

@@ -1,17 +1,17 @@
-//! What can go wrong: the filter, the super-trace, or the file that is written.
+//! Errors of the filter, the super-trace, or the output.
 
 use std::{fmt, io};
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
-/// What kind of thing went wrong, for callers that act on it.
+/// The kind of an error, for callers that match on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was asked does not go together.
+    /// The arguments contradict each other.
     Argument,
-    /// A filter does not go with this trace, or the trace could not be read.
+    /// The filter does not apply to this trace, or the trace could not be read.
     Query(sigmund_query::ErrorKind),
     /// The output could not be written.
     Output(io::ErrorKind),
@@ -25,7 +25,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

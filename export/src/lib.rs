@@ -6,11 +6,11 @@
 //! ```
 //!
 //! * [`replay`] reads a super-trace, and emits what a filter selects in the order of time.
-//! * [`timeline`] is what it emits: the CPUs, LWPs and user threads that take part, then every change of one of them. It
-//!   knows neither tables nor formats.
-//! * [`sinks`] write a timeline in one format each. They know neither tables nor filters.
-//! * [`coarse`] is a sink that merges what is too short to be seen, and emits another timeline.
-//! * [`tables`] writes tables as tables; it has nothing to do with the rest.
+//! * [`timeline`] has the types of what is emitted: the CPUs, LWPs and user threads, then every change of one of them.
+//!   It is independent of tables and formats.
+//! * [`sinks`] write a timeline in one format each. They are independent of tables and filters.
+//! * [`coarse`] is a sink that merges intervals too short to be seen, and emits another timeline.
+//! * [`tables`] writes tables as tables; it is independent of the other modules.
 
 #![forbid(unsafe_code)]
 

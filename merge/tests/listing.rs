@@ -6,10 +6,10 @@ mod supertrace;
 
 use std::path::{Path, PathBuf};
 
-use sigmund_merge::{Error, MergeOptions, merge};
+use sigmund_merge::Error;
 use sigmund_model::LossKind;
 
-use self::supertrace::{Merged, Table, tsv};
+use self::supertrace::{Inputs, Merged, tsv};
 
 impl Merged {
     /// Of each event: cpu, lwp, thread, context.
@@ -430,27 +430,19 @@ fn where_no_exit_is_listed_an_interrupt_is_a_point() {
 
 #[test]
 fn two_listings_of_one_machine_speak_of_the_same_threads() {
-    let folder = tempfile::tempdir().unwrap();
-    let listing = |name: &str, drawn: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, tsv(drawn)).unwrap();
-        path
-    };
-    let inputs = [
-        listing(
+    let merged = Inputs::new()
+        .file(
             "user-70.tsv",
-            "type date_tick pid cpu thr code  name                 params
-             USER 110       70  0   -   23014 USER_CONTEXT_SWITCH  5",
-        ),
-        listing(
+            tsv("type date_tick pid cpu thr code  name                 params
+                 USER 110       70  0   -   23014 USER_CONTEXT_SWITCH  5"),
+        )
+        .file(
             "user-71.tsv",
-            "type date_tick pid cpu thr code  name                 params
-             USER 120       71  1   -   23014 USER_CONTEXT_SWITCH  6
-             USER 130       70  0   5   23014 USER_CONTEXT_SWITCH  0",
-        ),
-    ];
-    let out = folder.path().join("out.supertrace");
-    let summary = merge(&inputs, &out, &MergeOptions::default(), |_| {}).unwrap();
-    assert_eq!(summary.losses, []);
-    assert_eq!(Table::read(&out, "threads").lines(&["thread", "dispatches"]), ["5 1", "6 1"]);
+            tsv("type date_tick pid cpu thr code  name                 params
+                 USER 120       71  1   -   23014 USER_CONTEXT_SWITCH  6
+                 USER 130       70  0   5   23014 USER_CONTEXT_SWITCH  0"),
+        )
+        .merge();
+    assert_eq!(merged.summary.losses, []);
+    assert_eq!(merged.table("threads", &["thread", "dispatches"]), ["5 1", "6 1"]);
 }

@@ -1,12 +1,12 @@
-//! What the kernel reports about processes: of which one an LWP is, and that it has another number after `exec`; and the
-//! state of a user thread whose LWP is stopped.
+//! Kernel events about processes: the process of an LWP, and its other number after `exec`; and the state of a user
+//! thread whose LWP is stopped.
 
 mod supertrace;
 
 use self::supertrace::Merged;
 
-// LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 goes on as 70. Between that and the event, a wakeup is
-// recorded under the new number.
+// LWP 71 of process 70 calls execve: the leader, 70, ends, and 71 continues as 70. Before the event of the exec, a
+// wakeup is recorded with the new number.
 //
 // CPU 0   |=70=|x
 // CPU 1   |==71==|==70==|idle
@@ -24,7 +24,7 @@ const EXECUTES: &str = "
     KERN 200       70  1   -   sched_switch        prev_state=1,next_pid=0";
 
 #[test]
-fn an_lwp_that_executes_goes_on_under_the_number_of_its_process() {
+fn an_lwp_that_executes_a_program_continues_with_the_number_of_its_process() {
     let merged = Merged::of(&EXECUTES.replace(
         "KERN 100       0   0",
         "KERN 90        1   2   -   task_newtask        pid=70,comm=p,clone_flags=17
@@ -48,7 +48,7 @@ fn an_lwp_that_executes_goes_on_under_the_number_of_its_process() {
     for row in ["71 70 111 59", "70 70 91 59", "70 70 170 ?"] {
         assert!(lwps.iter().any(|line| line == row), "{row} in {lwps:?}");
     }
-    // The user event before is its own, and so is the one after.
+    // Both user events, before and after the exec, belong to it.
     assert_eq!(merged.table("active", &["ts_tick", "dur_tick", "thread", "lwp"]), ["130 40 5 71"]);
     let user = merged.table("events", &["ts_tick", "level", "lwp", "cpu"]);
     assert!(user.contains(&"190 USER 70 1".to_string()), "{user:?}");
@@ -56,7 +56,7 @@ fn an_lwp_that_executes_goes_on_under_the_number_of_its_process() {
 }
 
 #[test]
-fn without_the_process_the_event_alone_ends_the_old_number() {
+fn if_the_process_is_unknown_the_exec_event_ends_the_old_number() {
     let merged = Merged::of(&EXECUTES.replace("KERN 170       70  1", "KERN 170       71  1"));
     let states = merged.table("lwp_states", &["ts_tick", "dur_tick", "lwp", "state", "end_reason"]);
     let expected = [
@@ -66,7 +66,7 @@ fn without_the_process_the_event_alone_ends_the_old_number() {
         "180 ? 71 exited ?",
         "180 20 70 running slept",
         "200 0 70 sleeping trace-end",
-        // Woken, and not seen on a CPU.
+        // Woken, but without an event on a CPU.
         "170 30 99 unknown trace-end",
     ];
     assert_eq!(states, expected);
@@ -74,8 +74,8 @@ fn without_the_process_the_event_alone_ends_the_old_number() {
 }
 
 #[test]
-fn the_process_of_an_lwp_is_known_from_the_event_that_made_it() {
-    // 71 is a thread of 70 and 72 of 71's process; 73 is a process of its own; of 80's maker nothing is known.
+fn the_process_of_an_lwp_is_known_from_the_event_that_created_it() {
+    // 71 is a thread of 70, and 72 of 71's process; 73 is a new process; the process of 80's creator is unknown.
     let merged = Merged::of(
         "type date_tick pid cpu thr name                params
          KERN 90        1   0   -   task_newtask        pid=70,clone_flags=17

@@ -1,89 +1,15 @@
-//! Kernel sides that were recorded for a part of the time only: outside of it, an event has one witness, and nobody is
-//! known to be on a CPU, or to wait for one.
+//! Kernel sides that were recorded only for a part of the time: outside of it, an event has one witness, and no LWP is
+//! known to be on a CPU or in a run queue.
 //!
-//! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70, `·` what nobody knows.
+//! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70, `·` unknown.
 
-#[path = "clocks/drawn.rs"]
-#[allow(dead_code, reason = "drawn for other tests, too")]
-mod drawn;
 mod supertrace;
 
-use std::{fs, path::PathBuf};
+use sigmund_merge::{KernelSide, Manifest, UserSide};
 
-use sigmund_files::Folder;
-use sigmund_merge::{KernelSide, Manifest, MergeOptions, Summary, UserSide, merge};
-use tempfile::TempDir;
-
-use self::{
-    drawn::{Message, user_trace},
-    supertrace::Table,
-};
-
-/// Inputs of one merge.
-struct Inputs {
-    folder: TempDir,
-    paths: Vec<PathBuf>,
-}
-
-struct Merged {
-    folder: TempDir,
-    summary: Summary,
-}
-
-impl Inputs {
-    fn new() -> Inputs {
-        Inputs { folder: tempfile::tempdir().unwrap(), paths: Vec::new() }
-    }
-
-    fn with(mut self, name: &str, bytes: &[u8]) -> Inputs {
-        let path = self.folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        self.paths.push(path);
-        self
-    }
-
-    /// `LEVEL tick lwp cpu name params`, where `,` is a blank.
-    fn listing(self, name: &str, drawn: &str) -> Inputs {
-        let mut text = "type\tdate_tick\tpid\tcpu\tname\tparams\n".to_string();
-        for line in drawn.lines().filter(|line| !line.trim().is_empty()) {
-            let cells = line.split_whitespace().map(|cell| cell.replace(',', " "));
-            text += &(cells.collect::<Vec<_>>().join("\t") + "\n");
-        }
-        self.with(name, text.as_bytes())
-    }
-
-    /// What ftrace writes: `tick cpu lwp event`, with the TSC as its clock.
-    fn ftrace(self, name: &str, drawn: &[(u64, u32, u32, &str)]) -> Inputs {
-        let mut text = "# tracer: nop\n".to_string();
-        for (tick, cpu, lwp, event) in drawn {
-            text += &format!(" p{lwp}-{lwp} [{cpu:03}] d..2. {tick}: {event}\n");
-        }
-        self.with(name, text.as_bytes())
-    }
-
-    fn user(self, name: &str, messages: &[Message]) -> Inputs {
-        self.with(name, &user_trace(messages))
-    }
-
-    fn merge(self) -> Merged {
-        let out = self.folder.path().join("out.supertrace");
-        let summary = merge(&self.paths, &out, &MergeOptions::default(), |_| {}).unwrap();
-        Merged { folder: self.folder, summary }
-    }
-}
+use self::supertrace::{Inputs, Merged, ftrace_text, switch, user_file::user_trace};
 
 impl Merged {
-    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
-    }
-
-    /// User events on whose CPU the witnesses agree, on which they disagree, and those with one witness.
-    fn witnesses(&self) -> (u64, u64, u64) {
-        let info = self.table("info", &["key", "value"]);
-        let single = info.iter().find_map(|line| line.strip_prefix("witness_single ")).unwrap();
-        (self.summary.witness_agree, self.summary.witness_disagree, single.parse().unwrap())
-    }
-
     fn states_of(&self, lwp: u32) -> Vec<String> {
         let states = self.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
         let prefix = format!("{lwp} ");
@@ -99,9 +25,9 @@ impl Merged {
         self.table("active", &["ts_tick", "dur_tick", "lwp", "cpu"])
     }
 
-    /// Ticks between two instants in which LWPs are `running` or `runnable`.
+    /// Ticks between two instants in which the states of LWPs are known.
     fn claimed(&self, from: i64, to: i64) -> i64 {
-        let table = Table::read(&self.folder.path().join("out.supertrace"), "lwp_states");
+        let table = self.read("lwp_states");
         let last = self.summary.span.unwrap().1.0 as i64;
         let rows = table.numbers("ts_tick").into_iter().zip(table.numbers("dur_tick"));
         let states = table.lines(&["state"]);
@@ -116,17 +42,10 @@ impl Merged {
     }
 }
 
-fn switch(prev: u32, state: &str, next: u32) -> String {
-    format!(
-        "sched_switch: prev_comm=p{prev} prev_pid={prev} prev_prio=120 prev_state={state} ==> \
-         next_comm=p{next} next_pid={next} next_prio=120"
-    )
-}
-
 // listing of the kernel           |=70=|=99=|=70=|
 // listing of the program    u u     u          u      u u
 #[test]
-fn a_listing_of_the_kernel_says_nothing_before_its_first_and_after_its_last_event() {
+fn a_listing_of_the_kernel_covers_the_time_from_its_first_to_its_last_event() {
     let merged = Inputs::new()
         .listing(
             "kernel.tsv",
@@ -164,7 +83,7 @@ fn a_listing_of_the_kernel_says_nothing_before_its_first_and_after_its_last_even
 // CPU 1   |=98=|idle               |=98=|idle
 // LWP 70     u         u      u    u            u
 #[test]
-fn between_two_recordings_nobody_is_known_to_be_anywhere() {
+fn between_two_recordings_no_state_of_an_lwp_is_known() {
     const LATER: u64 = 3_000_000_000;
     let recording = |at: u64| {
         vec![
@@ -183,17 +102,14 @@ fn between_two_recordings_nobody_is_known_to_be_anywhere() {
     let (first, second) = (1_000_000, 1_004_000 + LATER);
     let inputs = drawn(&recording(first), "first.txt", Inputs::new());
     let merged = drawn(&recording(second), "second.txt", inputs)
-        .user(
-            "user-60.fut",
-            &[
-                (500, 0, 70),
-                (first + 500, 0, 70),
-                (first + 1_000_000, 0, 70),
-                (second - 1_000_000, 1, 70),
-                (second + 500, 0, 70),
-                (second + 1_000_000, 0, 70),
-            ],
-        )
+        .user_trace(&[
+            (500, 0, 70),
+            (first + 500, 0, 70),
+            (first + 1_000_000, 0, 70),
+            (second - 1_000_000, 1, 70),
+            (second + 500, 0, 70),
+            (second + 1_000_000, 0, 70),
+        ])
         .merge();
     let end = first + 4000;
     assert_eq!(merged.witnesses(), (2, 0, 4), "{:?}", merged.summary.losses);
@@ -212,7 +128,7 @@ fn between_two_recordings_nobody_is_known_to_be_anywhere() {
         format!("{} 996000 unknown", second + 4000),
     ];
     assert_eq!(merged.states_of(98), of_98);
-    // CPU 1 is followed again from its own first switch of the second recording on.
+    // CPU 1 is known again from its first switch in the second recording on.
     let busy = merged.table("cpus", &["cpu", "busy_tick"]);
     assert_eq!(busy, ["0 8000", "1 4000"]);
 }
@@ -220,7 +136,7 @@ fn between_two_recordings_nobody_is_known_to_be_anywhere() {
 // CPU 0   |=70=|=99=|              |e e e |=70=|     e: system calls of LWP 99 before the first switch of CPU 0
 // CPU 1   |=98=|                |=97=|
 #[test]
-fn in_a_second_recording_too_a_cpu_is_followed_from_its_first_switch_on() {
+fn also_in_a_second_recording_a_cpu_is_known_from_its_first_switch_on() {
     let (call, second) = ("sys_enter: NR 142 (0, 0, 0, 0, 0, 0)", 9_000_000);
     let merged = Inputs::new()
         .ftrace(
@@ -251,16 +167,16 @@ fn in_a_second_recording_too_a_cpu_is_followed_from_its_first_switch_on() {
         "not-recorded 1 1004000 9000000 ?".to_string(),
     ];
     assert_eq!(losses, expected);
-    // Its system calls show it on CPU 0, and its first switch, each for an instant only.
+    // Its system calls and its first switch show it on CPU 0, each only for an instant.
     let of_99 =
         ["1004000 0 running", "1004000 8001000 unknown", "9005000 0 running", "9005000 1000 sleeping"];
     assert_eq!(merged.states_of(99), of_99);
 }
 
-// first    |=70=========================|=99=|        second.txt has the same CPUs for the rest, and begins before
+// first    |=70=========================|=99=|        second.txt continues with the same CPUs, and begins earlier
 // second                |=====|=70=|=99=|===== …
 #[test]
-fn where_another_kernel_source_goes_on_there_is_no_gap() {
+fn there_is_no_gap_if_another_kernel_source_continues() {
     let merged = Inputs::new()
         .ftrace(
             "first.txt",
@@ -274,7 +190,7 @@ fn where_another_kernel_source_goes_on_there_is_no_gap() {
                 (1_009_000, 0, 70, &switch(70, "S", 0)),
             ],
         )
-        .user("user-60.fut", &[(1_001_000, 0, 70), (1_007_000, 0, 70), (1_008_000, 0, 70)])
+        .user_trace(&[(1_001_000, 0, 70), (1_007_000, 0, 70), (1_008_000, 0, 70)])
         .merge();
     assert_eq!(merged.gaps(), Vec::<String>::new());
     assert_eq!(merged.witnesses(), (3, 0, 0));
@@ -285,10 +201,10 @@ fn where_another_kernel_source_goes_on_there_is_no_gap() {
 }
 
 // kernel   |=70=|=99=|=70=|
-// calls    c   c   c   c   c   c   c      a source of system calls alone knows no switches
+// calls    c   c   c   c   c   c   c      a source with only system calls has no switches
 // user        u                   u
 #[test]
-fn a_source_without_switches_does_not_say_for_longer_who_is_where() {
+fn a_source_without_switches_does_not_extend_the_known_time() {
     let call = "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)";
     let calls: Vec<_> = (0..8).map(|n| (1_000_000 + n * 1_000_000, 1, 98, call)).collect();
     let merged = Inputs::new()
@@ -301,45 +217,35 @@ fn a_source_without_switches_does_not_say_for_longer_who_is_where() {
             ],
         )
         .ftrace("calls.txt", &calls)
-        .user("user-60.fut", &[(1_500_000, 0, 70), (7_500_000, 1, 70)])
+        .user_trace(&[(1_500_000, 0, 70), (7_500_000, 1, 70)])
         .merge();
     assert_eq!(merged.witnesses(), (1, 0, 1));
     assert_eq!(merged.claimed(3_000_000, i64::MAX), 0);
     assert_eq!(merged.gaps(), ["not-recorded note KERN 0 3000000 ?"]);
 }
 
-// Two runs of the recorder, of which the first states when it stopped: after its last event.
+// A run of the recorder whose manifest has the time at which the kernel side stopped, after its last event.
 #[test]
-fn a_run_that_states_when_its_kernel_side_stopped_is_known_until_then() {
+fn the_kernel_side_of_a_run_is_known_until_it_stopped() {
     let merged = |stopped_tick| {
-        let mut inputs = Inputs::new();
-        let run = inputs.folder.path().join("run");
-        let folder = Folder::create_or_take_empty(&run, None).unwrap();
-        let text = format!(
-            "# tracer: nop\n p-0 [000] d..2. 1000000: {}\n p-70 [000] d..2. 2000000: {}\n",
-            switch(0, "R", 70),
-            "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"
-        );
-        fs::write(run.join("kernel.dat"), text).unwrap();
-        fs::write(
-            run.join("user-60.fut"),
-            user_trace(&[(1_500_000, 0, 70), (4_000_000, 0, 70), (7_000_000, 1, 70)]),
-        )
-        .unwrap();
+        let kernel = ftrace_text(&[
+            (1_000_000, 0, 0, &switch(0, "R", 70)),
+            (2_000_000, 0, 70, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"),
+        ]);
+        let user = user_trace(&[(1_500_000, 0, 70), (4_000_000, 0, 70), (7_000_000, 1, 70)]);
         let kernel_side =
             KernelSide { file: Some("kernel.dat".into()), stopped_tick, ..KernelSide::default() };
-        let file = "user-60.fut".into();
-        let user_side = vec![UserSide { file, pid: 60, ..UserSide::default() }];
-        Manifest { kernel_side, user_side, ..Manifest::default() }.write(&folder).unwrap();
-        inputs.paths.push(run);
-        inputs.merge()
+        let user_side = vec![UserSide { file: "user-60.fut".into(), pid: 60, ..UserSide::default() }];
+        let manifest = Manifest { kernel_side, user_side, ..Manifest::default() };
+        let files = [("kernel.dat", kernel.as_bytes()), ("user-60.fut", &user)];
+        Inputs::new().run(&files, Some(&manifest)).merge()
     };
     let states = |merged: &Merged| merged.states_of(70);
     let known = merged(Some(5_000_000));
     assert_eq!(known.witnesses(), (2, 0, 1));
     assert_eq!(known.gaps(), ["not-recorded note KERN 0 5000000 ?"]);
     assert_eq!(states(&known), ["1000000 4000000 running", "5000000 2000000 unknown"]);
-    // Where nobody states it, it is known up to the last event.
+    // Without that time, it is known up to its last event.
     let unstated = merged(None);
     assert_eq!(unstated.witnesses(), (1, 0, 2));
     assert_eq!(unstated.gaps(), ["not-recorded note KERN 0 2000000 ?"]);
@@ -348,9 +254,9 @@ fn a_run_that_states_when_its_kernel_side_stopped_is_known_until_then() {
     assert_eq!((whole.gaps().len(), whole.witnesses().2), (0, 0));
 }
 
-// Of another boot: the ticks of one side are all before those of the other.
+// Recordings of two boots: the ticks of one side are all before those of the other.
 #[test]
-fn a_kernel_side_of_another_time_gives_no_event_a_second_witness() {
+fn a_kernel_side_of_another_boot_gives_no_event_a_second_witness() {
     for shift in [0, 500_000_000_000_u64] {
         let merged = Inputs::new()
             .ftrace(
@@ -362,18 +268,18 @@ fn a_kernel_side_of_another_time_gives_no_event_a_second_witness() {
                     (100_003_000_000, 1, 98, "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)"),
                 ],
             )
-            .user("user-60.fut", &[(shift + 1000, 0, 70), (shift + 2000, 1, 70), (shift + 3000, 0, 71)])
+            .user_trace(&[(shift + 1000, 0, 70), (shift + 2000, 1, 70), (shift + 3000, 0, 71)])
             .merge();
         assert_eq!(merged.witnesses(), (0, 0, 3), "{shift}");
         assert_eq!(merged.active().iter().filter(|row| !row.ends_with("70 0")).count(), 0);
     }
 }
 
-// CPU 0   |=70=|=8==|          |=7== … the kernel was asked for sched_waking, and not for sched_wakeup
+// CPU 0   |=70=|=8==|          |=7== … sched_waking was recorded, sched_wakeup was not
 // LWP 7        | sleeping |run-|
 //                         ^ waking
 #[test]
-fn where_only_wakings_are_recorded_an_lwp_is_runnable_from_them_on() {
+fn without_wakeups_an_lwp_is_runnable_from_its_waking_on() {
     let merged = Inputs::new()
         .listing(
             "kernel.tsv",
@@ -387,12 +293,12 @@ fn where_only_wakings_are_recorded_an_lwp_is_runnable_from_them_on() {
         .merge();
     let of_7 = ["100 100 running", "200 100 sleeping", "300 600 runnable", "900 90 running"];
     assert_eq!(merged.states_of(7), of_7);
-    // Nothing else wakes in this trace; so it is runnable to the end.
+    // The trace has no wakeups, so it is runnable to the end.
     assert_eq!(merged.states_of(8), ["200 700 running", "900 50 sleeping", "950 40 runnable"]);
 }
 
 #[test]
-fn where_wakeups_are_recorded_too_they_say_when_an_lwp_is_runnable() {
+fn with_wakeups_an_lwp_is_runnable_from_its_wakeup_on() {
     let merged = Inputs::new()
         .listing(
             "kernel.tsv",
@@ -412,7 +318,7 @@ fn where_wakeups_are_recorded_too_they_say_when_an_lwp_is_runnable() {
     assert_eq!(merged.states_of(8), ["200 700 running", "900 90 sleeping"], "its wakeup has not come");
 }
 
-// A waking while the LWP is still on its CPU is none from the sleep that comes later.
+// A waking while the LWP is still on its CPU does not end a later sleep.
 #[test]
 fn a_waking_before_a_sleep_does_not_end_it() {
     let merged = Inputs::new()
@@ -428,10 +334,10 @@ fn a_waking_before_a_sleep_does_not_end_it() {
     assert_eq!(merged.states_of(7), ["100 100 running", "200 700 sleeping", "900 90 running"]);
 }
 
-// CPU 1   7                 LWP 7 wakes somebody on CPU 1, and nothing else is seen of it for 78 s
+// CPU 1   7                 LWP 7 wakes LWP 9 on CPU 1, and has no other event for 78 s
 // CPU 0                |=7=|
 #[test]
-fn an_lwp_that_is_shown_on_a_second_cpu_was_not_on_the_first_until_then() {
+fn an_lwp_with_an_event_on_a_second_cpu_was_not_on_the_first_until_then() {
     let merged = Inputs::new()
         .listing(
             "kernel.tsv",
@@ -444,9 +350,9 @@ fn an_lwp_that_is_shown_on_a_second_cpu_was_not_on_the_first_until_then() {
     assert!(merged.states_of(7).contains(&"100 78000000 unknown".to_string()), "{:?}", merged.states_of(7));
 }
 
-// CPU 0   |=8===========        CPU 1 |? =7=      LWP 7 is woken to a CPU that nothing has shown yet
+// CPU 0   |=8===========        CPU 1 |? =7=      LWP 7 is woken to a CPU without an event so far
 #[test]
-fn an_lwp_that_is_woken_to_a_cpu_not_seen_yet_is_unknown_until_it_is_dispatched() {
+fn an_lwp_that_is_woken_to_a_cpu_without_events_is_unknown_until_it_is_dispatched() {
     let merged = |drawn: &str| Inputs::new().listing("kernel.tsv", drawn).merge().states_of(7);
     let woken = merged(
         "KERN 100 0 0 sched_switch prev_state=0,next_pid=8
@@ -462,7 +368,7 @@ fn an_lwp_that_is_woken_to_a_cpu_not_seen_yet_is_unknown_until_it_is_dispatched(
          KERN 990 7 1 SYSTEM_CALL 1",
     );
     assert_eq!(waking, ["200 700 unknown", "900 90 running"]);
-    // One that was just created is on no CPU before its first wakeup.
+    // A new LWP is on no CPU before its first wakeup.
     let created = merged(
         "KERN 100 0 0 sched_switch prev_state=0,next_pid=8
          KERN 150 8 0 sched_process_fork child_pid=7
@@ -471,7 +377,7 @@ fn an_lwp_that_is_woken_to_a_cpu_not_seen_yet_is_unknown_until_it_is_dispatched(
          KERN 990 7 1 SYSTEM_CALL 1",
     );
     assert_eq!(created, ["200 700 runnable", "900 90 running"]);
-    // To the end of the trace, too.
+    // Without a dispatch, it is unknown to the end of the trace.
     let never = merged(
         "KERN 100 0 0 sched_switch prev_state=0,next_pid=8\nKERN 200 8 0 sched_wakeup pid=7,target_cpu=1\nKERN 300 8 0 SYSTEM_CALL 1",
     );

@@ -1,4 +1,4 @@
-//! Names for addresses, where the trace may name any file as the binary that they are in.
+//! Names for addresses. A trace may give any file as the binary that contains them.
 
 mod supertrace;
 
@@ -8,32 +8,16 @@ use std::{
     process::Command,
 };
 
-use fut::trace::{
-    Declaration, Module, NamedPlace, PacketFlags, PacketHead, PacketKind, RecordHead, encode_declarations,
-    encode_modules, encode_places, file_head,
-};
-use sigmund_merge::{MergeOptions, merge};
-use sigmund_model::{EventType, Field, FieldType, Level, Lwp, Pid, Ticks};
+use fut::trace::{Module, NamedPlace, PacketKind, encode_modules, encode_places, file_head};
+use sigmund_model::{FieldType, Pid};
 use tempfile::TempDir;
 
-use self::supertrace::Table;
+use self::supertrace::{
+    Inputs,
+    user_file::{Packet, declarations, head, lwp_end},
+};
 
 const ENTER: u32 = 5;
-
-fn head(kind: PacketKind, lwp: u32) -> PacketHead {
-    PacketHead {
-        kind,
-        flags: PacketFlags::default(),
-        length: 0,
-        pid: Pid(60),
-        lwp: Lwp(lwp),
-        sequence: 0,
-        first_tick: Ticks(100),
-        thread: None,
-        lost: 0,
-        last_tick: Ticks(199),
-    }
-}
 
 fn module(start: u64, path: &str) -> Module {
     let path = path.to_string();
@@ -42,38 +26,25 @@ fn module(start: u64, path: &str) -> Module {
 
 /// A trace in which functions at these addresses were entered.
 fn trace(modules: &[Module], places: &[NamedPlace], addresses: &[u64]) -> Vec<u8> {
-    let field = |name: &str| Field { name: name.into(), ty: FieldType::Pointer };
-    let event = EventType {
-        level: Level::User,
-        code: Some(ENTER),
-        name: "FUNC_ENTER".into(),
-        key: 1,
-        fields: vec![field("function"), field("call_site")],
-        format: String::new(),
-    };
-    let declaration = Declaration { event, file: String::new(), line: 0 };
-    let record = RecordHead { code: ENTER, words: 2, flags: 0, cpu: 3 }.to_word();
-    let entered = (100..).zip(addresses).flat_map(|(tick, address)| [tick, record, *address, *address]);
-    let payload: Vec<u8> = entered.flat_map(u64::to_le_bytes).collect();
+    let fields = [("function", FieldType::Pointer), ("call_site", FieldType::Pointer)];
+    let words: Vec<[u64; 2]> = addresses.iter().map(|address| [*address; 2]).collect();
+    let events: Vec<(u64, u32, &[u64])> =
+        (100..).zip(&words).map(|(tick, words)| (tick, ENTER, words.as_slice())).collect();
     [
         file_head().to_vec(),
-        head(PacketKind::DECLARATIONS, 0).encode(&encode_declarations([&declaration].into_iter())),
+        declarations(&[(ENTER, "FUNC_ENTER", &fields)]),
         head(PacketKind::MODULES, 0).encode(&encode_modules(modules)),
         head(PacketKind::PLACES, 0).encode(&encode_places(places)),
-        head(PacketKind::EVENTS, 70).encode(&payload),
-        head(PacketKind::LWP_END, 70).encode(&[]),
+        Packet { lwp: 70, sequence: 0, thread: 0, lost: 0, events: &events }.encode(),
+        lwp_end(70, 0),
     ]
     .concat()
 }
 
-/// The texts of the events, and the notes.
+/// The texts of the events, and the rows of `losses`.
 fn merged(trace: &[u8]) -> (Vec<String>, Vec<String>) {
-    let folder = TempDir::new().unwrap();
-    let (input, out) = (folder.path().join("user.fut"), folder.path().join("user.supertrace"));
-    fs::write(&input, trace).unwrap();
-    merge(&[input], &out, &MergeOptions::default(), |_| ()).unwrap();
-    let losses = Table::read(&out, "losses").lines(&["kind", "severity", "count", "detail"]);
-    (Table::read(&out, "events").lines(&["texts"]), losses)
+    let merged = Inputs::new().file("user.fut", trace).merge();
+    (merged.table("events", &["texts"]), merged.table("losses", &["kind", "severity", "count", "detail"]))
 }
 
 fn fifo(folder: &Path) -> PathBuf {
@@ -83,7 +54,7 @@ fn fifo(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_trace_may_name_any_file_and_costs_a_note_at_most() {
+fn any_file_given_as_a_binary_gives_at_most_a_note() {
     let folder = TempDir::new().unwrap();
     let huge = folder.path().join("huge");
     File::create(&huge).unwrap().set_len(100 << 30).unwrap();
@@ -115,7 +86,7 @@ fn a_trace_may_name_any_file_and_costs_a_note_at_most() {
 }
 
 #[test]
-fn a_module_with_numbers_at_their_limits_is_no_more_than_unknown() {
+fn a_module_with_numbers_at_their_limits_is_unknown() {
     let program = "/bin/sh";
     for n in [0, 1, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX] {
         for offset in [0, 1 << 63, u64::MAX] {
@@ -129,7 +100,7 @@ fn a_module_with_numbers_at_their_limits_is_no_more_than_unknown() {
 }
 
 #[test]
-fn places_have_the_names_they_gave_themselves_and_addresses_outside_are_counted() {
+fn places_have_their_recorded_names_and_other_addresses_are_counted() {
     let place = NamedPlace {
         pid: Pid(60),
         address: 0x10,
@@ -143,7 +114,7 @@ fn places_have_the_names_they_gave_themselves_and_addresses_outside_are_counted(
     assert!(notes[0].starts_with("not-recorded note 2 "), "{notes:?}");
 }
 
-/// What this test itself is, with Rust's own names.
+/// Finds the name of this test function in its own binary.
 #[test]
 fn functions_of_rust_are_demangled() {
     let this = std::env::current_exe().unwrap();

@@ -1,4 +1,4 @@
-//! However many threads merge, the super-trace is the same; and a merge that is stopped leaves nothing.
+//! The super-trace does not depend on the number of threads of the merge; a merge that is stopped leaves no output.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 
 use sigmund_merge::{Error, MergeOptions, Summary, merge};
 
-/// Three listings of a CPU each, whose times overlap: every tick is in all of them, several times.
+/// Three listings, one per CPU, with the same ticks; each tick occurs several times in each.
 fn listings(folder: &Path, events: u64) -> Vec<PathBuf> {
     let listing = |cpu: u64| {
         let mut text = "type\tdate_tick\tpid\tcpu\tevent\tparams\n".to_string();
@@ -67,7 +67,7 @@ fn one_thread_and_four_write_the_same_bytes() {
 }
 
 #[test]
-fn a_merge_that_is_stopped_leaves_nothing_and_what_was_there_before() {
+fn a_merge_that_is_stopped_leaves_no_output_and_keeps_an_existing_one() {
     let folder = tempfile::tempdir().unwrap();
     let inputs = listings(folder.path(), 50_000);
     let out = folder.path().join("out.supertrace");
@@ -93,13 +93,13 @@ fn a_merge_that_is_stopped_leaves_nothing_and_what_was_there_before() {
 }
 
 #[test]
-fn progress_tells_events_and_bytes() {
+fn progress_reports_events_and_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let inputs = listings(folder.path(), 200_000);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let out = folder.path().join("out.supertrace");
-    merge(&inputs, &out, &MergeOptions::default(), |progress| told.push(progress)).unwrap();
-    let events: Vec<u64> = told.iter().map(|progress| progress.events).collect();
+    merge(&inputs, &out, &MergeOptions::default(), |progress| reports.push(progress)).unwrap();
+    let events: Vec<u64> = reports.iter().map(|progress| progress.events).collect();
     assert_eq!(events, (1..=9).map(|n| n << 16).collect::<Vec<_>>());
-    assert!(told.windows(2).all(|w| w[0].bytes <= w[1].bytes), "{told:?}");
+    assert!(reports.windows(2).all(|w| w[0].bytes <= w[1].bytes), "{reports:?}");
 }

@@ -1,100 +1,33 @@
-//! User traces that are whole, cut, flipped, or lie: what is readable is in the super-trace, and `losses` says what is
-//! not. No kernel side: the CPU is the one that the probe saw.
+//! User traces that are whole, truncated, with flipped bits, or hostile: readable events are in the super-trace, the
+//! others are counted in `losses`. There is no kernel side: the CPU is the one that the probe read.
 
 mod supertrace;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use fut::trace::{
-    Declaration, FILE_HEAD_LEN, PacketFlags, PacketHead, PacketKind, ProbeCosts, RecordHead, encode_costs,
-    encode_declarations, file_head,
+    FILE_HEAD_LEN, PacketFlags, PacketHead, PacketKind, ProbeCosts, RecordHead, encode_costs, file_head,
 };
-use sigmund_merge::{Error, MergeOptions, Summary, merge};
-use sigmund_model::{EventType, Field, FieldType, Level, LossKind, Lwp, Pid, Thread, Ticks};
-use tempfile::TempDir;
+use sigmund_merge::{Error, MergeOptions};
+use sigmund_model::{FieldType, LossKind, Pid, Thread, Ticks};
 
-use self::supertrace::Table;
+use self::supertrace::{
+    Inputs, Merged,
+    user_file::{self, Packet, head, lwp_end, record},
+};
 
 const SWITCH: u32 = 23014;
 const MESSAGE: u32 = 7;
 const ATTACH: u32 = 8;
 
-/// A packet of one LWP, before it is bytes. Its events are (tick, code, words).
-struct Packet<'e> {
-    lwp: u32,
-    sequence: u64,
-    thread: u64,
-    lost: u64,
-    events: &'e [(u64, u32, &'e [u64])],
-}
-
-impl Packet<'_> {
-    fn encode(&self) -> Vec<u8> {
-        let mut payload = Vec::new();
-        for (tick, code, words) in self.events {
-            let head = RecordHead { code: *code, words: words.len() as u8, flags: 0, cpu: 3 };
-            let all = [*tick, head.to_word()].into_iter().chain(words.iter().copied());
-            payload.extend(all.flat_map(u64::to_le_bytes));
-        }
-        let ticks = || self.events.iter().map(|(tick, ..)| *tick);
-        let (first, last) = (ticks().min().unwrap_or(0), ticks().max().unwrap_or(0));
-        PacketHead {
-            sequence: self.sequence,
-            first_tick: Ticks(first),
-            thread: Thread::from_switch(self.thread),
-            lost: self.lost,
-            last_tick: Ticks(last),
-            ..head(PacketKind::EVENTS, self.lwp)
-        }
-        .encode(&payload)
-    }
-}
-
-fn head(kind: PacketKind, lwp: u32) -> PacketHead {
-    PacketHead {
-        kind,
-        flags: PacketFlags::default(),
-        length: 0,
-        pid: Pid(60),
-        lwp: Lwp(lwp),
-        sequence: 0,
-        first_tick: Ticks(0),
-        thread: None,
-        lost: 0,
-        last_tick: Ticks(0),
-    }
-}
-
-fn lwp_end(lwp: u32, lost: u64) -> Vec<u8> {
-    PacketHead { lost, ..head(PacketKind::LWP_END, lwp) }.encode(&[])
-}
-
 fn declarations() -> Vec<u8> {
-    let declared = |code, name: &str, fields: &[(&str, FieldType)]| Declaration {
-        event: EventType {
-            level: Level::User,
-            code: Some(code),
-            name: name.into(),
-            key: 1,
-            fields: fields.iter().map(|(name, ty)| Field { name: (*name).into(), ty: *ty }).collect(),
-            format: String::new(),
-        },
-        file: "daemon.rs".into(),
-        line: 17,
-    };
     let switch = [("next", FieldType::Thread), ("reason", FieldType::U8), ("on", FieldType::Pointer)];
-    let all = [
-        declared(SWITCH, "USER_CONTEXT_SWITCH", &switch),
-        declared(MESSAGE, "received_msg", &[("len", FieldType::U64)]),
-        declared(ATTACH, "LWP_ATTACH", &[]),
-    ];
-    head(PacketKind::DECLARATIONS, 0).encode(&encode_declarations(all.iter()))
+    user_file::declarations(&[
+        (SWITCH, "USER_CONTEXT_SWITCH", &switch),
+        (MESSAGE, "received_msg", &[("len", FieldType::U64)]),
+        (ATTACH, "LWP_ATTACH", &[]),
+    ])
 }
 
-/// The packets of a small trace: what is said once, then two LWPs whose packets are interleaved.
+/// The packets of a small trace: head and declarations, then the interleaved packets of two LWPs.
 fn small_trace() -> Vec<Vec<u8>> {
     let packet = |lwp, sequence, thread, events| Packet { lwp, sequence, thread, lost: 0, events }.encode();
     vec![
@@ -109,7 +42,7 @@ fn small_trace() -> Vec<Vec<u8>> {
     ]
 }
 
-/// What comes out of it: ts_tick, name, lwp, thread, cpu, args.
+/// The expected events of the small trace: ts_tick, name, lwp, thread, cpu, args.
 const SMALL_TRACE: [&str; 10] = [
     "100 USER_CONTEXT_SWITCH 70 ? 3 [5, 0, 0]",
     "105 received_msg 71 ? 3 [9]",
@@ -123,21 +56,7 @@ const SMALL_TRACE: [&str; 10] = [
     "160 received_msg 71 6 3 [12]",
 ];
 
-/// A merge, and where its output is.
-struct Merged {
-    folder: TempDir,
-    result: Result<Summary, Error>,
-}
-
 impl Merged {
-    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        self.read(name).lines(columns)
-    }
-
-    fn read(&self, name: &str) -> Table {
-        Table::read(&self.out(), name)
-    }
-
     fn events(&self) -> Vec<String> {
         self.table("events", &["ts_tick", "name", "lwp", "thread", "cpu", "args"])
     }
@@ -145,39 +64,27 @@ impl Merged {
     fn losses(&self) -> Vec<String> {
         self.table("losses", &["kind", "lwp", "from_tick", "to_tick", "count"])
     }
+}
 
-    fn summary(&self) -> &Summary {
-        self.result.as_ref().unwrap()
+/// Merges a user trace; an error must name the file.
+fn try_merged(bytes: &[u8]) -> Result<Merged, Error> {
+    let result = Inputs::new().file("user-60.fut", bytes).try_merge(&MergeOptions::default());
+    if let Err(error) = &result {
+        assert!(error.to_string().contains("/user-60.fut"), "{error}");
     }
-
-    fn out(&self) -> PathBuf {
-        self.folder.path().join("out.supertrace")
-    }
+    result
 }
 
 fn merged(bytes: &[u8]) -> Merged {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("user-60.fut");
-    fs::write(&path, bytes).unwrap();
-    merged_into(folder, &path)
-}
-
-fn merged_into(folder: TempDir, path: &Path) -> Merged {
-    let out = folder.path().join("out.supertrace");
-    let result = merge(&[path.to_path_buf()], &out, &MergeOptions::default(), |_| {});
-    if let Err(error) = &result {
-        let names_the_input = error.to_string().contains(&path.display().to_string());
-        assert!(names_the_input && !out.exists(), "{error}");
-    }
-    Merged { folder, result }
+    try_merged(bytes).unwrap()
 }
 
 #[test]
-fn a_whole_trace_comes_out_whole() {
+fn a_whole_trace_is_merged_without_losses() {
     let merged = merged(&small_trace().concat());
     assert_eq!(merged.events(), SMALL_TRACE);
     assert_eq!(merged.losses(), [""; 0]);
-    // Traces of before do not tell of what kind it is.
+    // Traces of earlier versions do not contain the kind of wait.
     let columns = ["ts_tick", "dur_tick", "thread", "state", "blocked_on", "blocked_for"];
     let states = merged.table("thread_states", &columns);
     let of = |thread: &str| {
@@ -192,56 +99,53 @@ fn a_whole_trace_comes_out_whole() {
 }
 
 #[test]
-fn a_truncated_trace_keeps_its_whole_packets_and_says_what_is_missing() {
+fn a_truncated_trace_keeps_its_whole_packets_and_reports_the_missing_ones() {
     let packets = small_trace();
     let bytes = packets.concat();
     let ends: Vec<usize> = (1..=packets.len()).map(|n| packets[..n].concat().len()).collect();
     let events_by_then = [0, 0, 3, 5, 7, 10, 10, 10];
-    // LWPs whose end is missing then; a cut within a packet is one more loss.
+    // LWPs whose end is missing at that point; a truncated packet is one more loss.
     let open_by_then = [0, 0, 1, 2, 2, 2, 1, 0];
     for len in (0..bytes.len()).step_by(11).chain(ends.iter().copied()) {
-        let merged = merged(&bytes[..len]);
+        let result = try_merged(&bytes[..len]);
         if len < FILE_HEAD_LEN {
-            assert!(merged.result.is_err(), "cut at {len}");
+            assert!(result.is_err(), "cut at {len}");
             continue;
         }
         let whole = ends.iter().rposition(|end| *end <= len).unwrap();
         if events_by_then[whole] == 0 && ends.contains(&len) {
-            let error = merged.result.unwrap_err().to_string();
+            let error = result.err().unwrap().to_string();
             assert!(error.contains("expected packets with events of an LWP, found none"), "{error}");
             continue;
         }
+        let merged = result.unwrap();
         let events = merged.events();
         assert_eq!(events.len(), events_by_then[whole], "cut at {len}");
         assert!(events.iter().all(|event| SMALL_TRACE.contains(&event.as_str())), "cut at {len}: {events:?}");
-        let kinds: Vec<_> = merged.summary().losses.iter().map(|loss| loss.kind).collect();
+        let kinds: Vec<_> = merged.summary.losses.iter().map(|loss| loss.kind).collect();
         let losses = open_by_then[whole] + usize::from(!ends.contains(&len));
         assert_eq!(kinds, vec![LossKind::Truncated; losses], "cut at {len}");
-        assert_eq!(merged.summary().is_damaged(), losses > 0);
+        assert_eq!(merged.summary.is_damaged(), losses > 0);
     }
 }
 
 #[test]
-fn a_flipped_bit_costs_the_packet_it_is_in_and_changes_no_other() {
+fn a_flipped_bit_loses_its_packet_and_changes_no_other() {
     let packets = small_trace();
     let bytes = packets.concat();
     let (declared_until, events_until) = (packets[..2].concat().len(), packets[..6].concat().len());
-    // Every 37th bit: each bit of a byte, and each field of a head, has its turn.
+    // Every 37th bit covers each bit of a byte and each field of a head.
     for bit in (0..8 * events_until).step_by(37) {
-        let merged = merged(&flipped(&bytes, bit));
-        let Ok(summary) = &merged.result else {
+        let Ok(merged) = try_merged(&flipped(&bytes, bit)) else {
             assert!(bit < 8 * 12, "bit {bit} is neither in the magic nor in the version");
             continue;
         };
+        let summary = &merged.summary;
         let is_reserved = bit < 8 * FILE_HEAD_LEN;
         assert_eq!(summary.is_damaged(), !is_reserved, "bit {bit}: {:?}", summary.losses);
         let events = merged.events();
         if bit / 8 < declared_until && !is_reserved {
-            assert_eq!(
-                events.len(),
-                SMALL_TRACE.len(),
-                "bit {bit}: nobody knows what they are, but they are"
-            );
+            assert_eq!(events.len(), SMALL_TRACE.len(), "bit {bit}: events without a declaration are kept");
             continue;
         }
         assert!(events.len() >= SMALL_TRACE.len() - 3, "bit {bit}: {events:?}");
@@ -252,7 +156,7 @@ fn a_flipped_bit_costs_the_packet_it_is_in_and_changes_no_other() {
 }
 
 #[test]
-fn a_flipped_bit_makes_up_no_lost_events() {
+fn a_flipped_bit_does_not_invent_lost_events() {
     let packets = small_trace();
     let bytes = packets.concat();
     let (events_from, events_until) = (packets[..2].concat().len(), packets[..6].concat().len());
@@ -261,7 +165,7 @@ fn a_flipped_bit_makes_up_no_lost_events() {
         let merged = merged(&flipped(&bytes, bit));
         let lost = merged.read("lwps").numbers("lost_events");
         assert!(lost.iter().all(|lost| *lost == Some(0)), "bit {bit}: {lost:?}");
-        assert!(merged.summary().is_damaged(), "bit {bit}");
+        assert!(merged.summary.is_damaged(), "bit {bit}");
     }
 }
 
@@ -271,10 +175,10 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
     flipped
 }
 
-// LWP 70   packet 0: A mounted | packet 1, lost: A leaves, B comes | packet 2: an event of B, then A again
+// LWP 70   packet 0: A mounted | packet 1, lost: A leaves, B mounted | packet 2: event of B, then A again
 //          A: mounted ..... 110 | unknown ........................................... 210 | mounted
 #[test]
-fn behind_a_lost_packet_the_next_ones_head_says_who_is_mounted() {
+fn after_a_lost_packet_the_mounted_thread_is_read_from_the_next_head() {
     let packet = |sequence, thread, events| Packet { lwp: 70, sequence, thread, lost: 0, events }.encode();
     let bytes = [
         file_head().to_vec(),
@@ -294,26 +198,23 @@ fn behind_a_lost_packet_the_next_ones_head_says_who_is_mounted() {
     ];
     assert_eq!(merged.events(), expected);
     assert_eq!(merged.losses(), ["damaged 70 110 200 ?"]);
-    let [gap] = merged.summary().losses.as_slice() else { panic!("one loss") };
+    let [gap] = merged.summary.losses.as_slice() else { panic!("one loss") };
     assert!(gap.detail.contains("user-60.fut") && gap.detail.contains("expected packet 1, found 2"));
     let states = merged.table("thread_states", &["ts_tick", "dur_tick", "thread", "state", "end_reason"]);
     let of_5: Vec<_> = states.iter().filter(|line| line.split(' ').nth(2) == Some("5")).collect();
     assert_eq!(of_5, ["100 10 5 mounted lost", "110 100 5 unknown dispatched", "210 10 5 mounted trace-end"]);
 }
 
-// user-60.fut     LWP 70 carries 5, when its process becomes another program by exec
+// user-60.fut     LWP 70 carries 5 when its process executes another program
 // user-60-2.fut   LWP 70 attaches again, and carries the 5 of that program
 #[test]
-fn threads_of_the_program_that_a_process_became_are_not_those_of_the_one_before() {
+fn threads_before_and_after_an_exec_are_different() {
     let packet = |events| Packet { lwp: 70, sequence: 0, thread: 0, lost: 0, events }.encode();
     let file = |events| [file_head().to_vec(), declarations(), packet(events), lwp_end(70, 0)].concat();
-    let folder = tempfile::tempdir().unwrap();
-    let paths = ["user-60.fut", "user-60-2.fut"].map(|name| folder.path().join(name));
-    fs::write(&paths[0], file(&[(100, ATTACH, &[]), (110, SWITCH, &[5]), (120, MESSAGE, &[1])])).unwrap();
-    fs::write(&paths[1], file(&[(200, ATTACH, &[]), (210, SWITCH, &[5]), (220, MESSAGE, &[2])])).unwrap();
-    let out = folder.path().join("out.supertrace");
-    let result = merge(&paths, &out, &MergeOptions::default(), |_| {});
-    let merged = Merged { folder, result };
+    let merged = Inputs::new()
+        .file("user-60.fut", file(&[(100, ATTACH, &[]), (110, SWITCH, &[5]), (120, MESSAGE, &[1])]))
+        .file("user-60-2.fut", file(&[(200, ATTACH, &[]), (210, SWITCH, &[5]), (220, MESSAGE, &[2])]))
+        .merge();
     assert_eq!(merged.losses(), [""; 0]);
     let expected = [
         "100 LWP_ATTACH 70 ? 3 []",
@@ -330,18 +231,18 @@ fn threads_of_the_program_that_a_process_became_are_not_those_of_the_one_before(
 
 // LWP 70   no packet at all, 9 records lost      LWP 71   packets 0 and 1 are missing
 #[test]
-fn what_is_missing_before_an_lwps_first_packet_is_a_row() {
+fn missing_packets_before_the_first_one_of_an_lwp_are_a_row() {
     let late = Packet { lwp: 71, sequence: 2, thread: 5, lost: 0, events: &[(300, MESSAGE, &[1])] };
     let bytes =
         [file_head().to_vec(), declarations(), late.encode(), lwp_end(71, 0), lwp_end(70, 9)].concat();
     let merged = merged(&bytes);
     assert_eq!(merged.events(), ["300 received_msg 71 5 3 [1]"]);
     assert_eq!(merged.losses(), ["damaged 71 ? 300 ?", "dropped 70 ? ? 9"]);
-    assert!(merged.summary().losses[0].detail.contains("expected packet 0, found 2"));
+    assert!(merged.summary.losses[0].detail.contains("expected packet 0, found 2"));
 }
 
 #[test]
-fn records_that_found_no_room_are_rows() {
+fn dropped_records_are_rows() {
     let packet = |sequence, lost, events| Packet { lwp: 70, sequence, thread: 0, lost, events }.encode();
     let bytes = [
         file_head().to_vec(),
@@ -353,12 +254,12 @@ fn records_that_found_no_room_are_rows() {
     let merged = merged(&bytes.concat());
     assert_eq!(merged.losses(), ["dropped 70 110 200 17", "dropped 70 200 ? 3"]);
     assert_eq!(merged.table("lwps", &["lwp", "events", "lost_events"]), ["70 3 20"]);
-    assert!(!merged.summary().is_damaged(), "what was recorded is all there");
+    assert!(!merged.summary.is_damaged(), "no recorded event is missing");
 }
 
 // LWP 70   9 records lost, then one packet, which is damaged
 #[test]
-fn records_that_found_no_room_are_a_row_also_where_no_packet_can_be_read() {
+fn dropped_records_are_a_row_even_if_no_packet_is_readable() {
     let only = Packet { lwp: 70, sequence: 0, thread: 0, lost: 9, events: &[(100, MESSAGE, &[1])] };
     let mut damaged = only.encode();
     *damaged.last_mut().unwrap() ^= 1;
@@ -369,16 +270,14 @@ fn records_that_found_no_room_are_a_row_also_where_no_packet_can_be_read() {
 #[test]
 fn a_packet_that_was_never_finished_is_a_note() {
     let unfinished = PacketHead { flags: PacketFlags::UNFINISHED, ..head(PacketKind::EVENTS, 70) };
-    let record = RecordHead { code: MESSAGE, words: 1, flags: 0, cpu: 3 }.to_word();
-    let payload: Vec<u8> = [100, record, 8].into_iter().flat_map(u64::to_le_bytes).collect();
-    let merged =
-        merged(&[file_head().to_vec(), declarations(), unfinished.encode(&payload), lwp_end(70, 0)].concat());
+    let packet = unfinished.encode(&record(100, user_file::CPU, MESSAGE, &[8]));
+    let merged = merged(&[file_head().to_vec(), declarations(), packet, lwp_end(70, 0)].concat());
     assert_eq!(merged.events(), ["100 received_msg 70 ? 3 [8]"]);
     assert_eq!(merged.table("losses", &["kind", "severity", "lwp"]), ["unfinished note 70"]);
 }
 
 #[test]
-fn half_a_record_and_an_event_that_nobody_declared_are_kept_apart() {
+fn a_truncated_record_and_an_undeclared_event_are_reported_separately() {
     let record = RecordHead { code: 99, words: 2, flags: 0, cpu: 3 }.to_word();
     let payload: Vec<u8> = [100, record, 8, 9, 110, record].into_iter().flat_map(u64::to_le_bytes).collect();
     let packet = head(PacketKind::EVENTS, 70).encode(&payload);
@@ -387,7 +286,7 @@ fn half_a_record_and_an_event_that_nobody_declared_are_kept_apart() {
     assert_eq!(merged.table("losses", &["kind", "lwp"]), ["damaged 70"]);
 }
 
-/// A writer that lies, with the right checksums: each number of a head and of a record at its limits.
+/// A hostile writer with correct checksums: each number of a head and of a record at its limits.
 #[test]
 fn no_number_in_a_trace_is_trusted() {
     let record = |code, words| RecordHead { code, words, flags: 0xff, cpu: 0xffff }.to_word();
@@ -407,9 +306,8 @@ fn no_number_in_a_trace_is_trusted() {
             .map(|(pid, sequence)| limit(pid, sequence).encode(&payload));
         let unknown_kind = PacketHead { kind: PacketKind(n as u16), ..limit(60, n) }.encode(&payload);
         let bytes = [file_head().to_vec(), declarations(), packets.concat(), unknown_kind].concat();
-        let merged = merged(&bytes);
-        assert!(merged.result.is_ok(), "{n}: {:?}", merged.result.err());
-        // Three records in each of four packets, or five. Of `n` and `!n`, one is a tick that no table holds.
+        let merged = try_merged(&bytes).unwrap_or_else(|error| panic!("{n}: {error}"));
+        // Three records in each of four or five packets. One of `n` and `!n` is a tick that does not fit into a table.
         let packets = if PacketKind(n as u16) == PacketKind::EVENTS { 5 } else { 4 };
         let kept = merged.events().len();
         assert_eq!(
@@ -431,65 +329,58 @@ fn no_number_in_a_trace_is_trusted() {
 }
 
 #[test]
-fn behind_the_last_sequence_number_comes_the_first() {
+fn sequence_numbers_wrap_around() {
     let packet = |sequence| Packet { lwp: 70, sequence, thread: 0, lost: 0, events: &[] }.encode();
     let merged = merged(&[file_head().to_vec(), packet(u64::MAX), packet(0), lwp_end(70, 0)].concat());
-    // That the ones before it are missing is another thing; between the two, nothing is.
+    // The packets before the first are missing; none is missing between the two.
     assert_eq!(merged.losses(), ["damaged 70 ? 0 ?"]);
-    assert!(merged.summary().losses[0].detail.contains(&format!("expected packet 0, found {}", u64::MAX)));
+    assert!(merged.summary.losses[0].detail.contains(&format!("expected packet 0, found {}", u64::MAX)));
 }
 
 #[test]
-fn another_version_is_refused() {
+fn another_version_is_rejected() {
     let mut bytes = small_trace().concat();
     bytes[8] = 2;
-    let error = merged(&bytes).result.unwrap_err().to_string();
+    let error = try_merged(&bytes).err().unwrap().to_string();
     assert!(error.ends_with("at byte 8: expected version 1, found version 2"), "{error}");
 }
 
 #[test]
-fn an_empty_directory_is_no_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
-    fs::create_dir(&run).unwrap();
-    let error = merged_into(folder, &run).result.unwrap_err().to_string();
-    assert!(error.contains("expected a run (run.json, kernel.dat"), "{error}");
+fn an_empty_directory_is_not_a_run() {
+    let result = Inputs::new().run(&[], None).try_merge(&MergeOptions::default());
+    let error = result.err().unwrap().to_string();
+    assert!(error.contains("/run: ") && error.contains("expected a run (run.json, kernel.dat"), "{error}");
 }
 
 #[test]
-fn a_run_whose_recorder_was_killed_is_its_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
-    fs::create_dir(&run).unwrap();
-    fs::write(run.join("user-60.fut"), small_trace().concat()).unwrap();
-    assert_eq!(merged_into(folder, &run).events(), SMALL_TRACE);
+fn a_run_whose_recorder_was_killed_is_read_from_its_files() {
+    let merged = Inputs::new().run(&[("user-60.fut", &small_trace().concat())], None).merge();
+    assert_eq!(merged.events(), SMALL_TRACE);
 }
 
 #[test]
-fn what_recording_cost_is_kept_for_each_process_that_says_it() {
-    let folder = TempDir::new().unwrap();
-    let info = |name: &str, packets: &[Vec<u8>]| {
-        let (input, out) =
-            (folder.path().join(format!("{name}.fut")), folder.path().join(format!("{name}.supertrace")));
-        fs::write(&input, packets.concat()).unwrap();
-        let summary = merge(&[input], &out, &MergeOptions::default(), |_| {}).unwrap();
-        let mut costs = Table::read(&out, "info").lines(&["key", "value"]);
+fn the_cost_of_recording_is_kept_for_each_process_that_reports_it() {
+    let info = |packets: &[Vec<u8>]| {
+        let merged = merged(&packets.concat());
+        let mut costs = merged.table("info", &["key", "value"]);
         costs.retain(|fact| fact.starts_with("probe_"));
-        (costs, summary.losses)
+        (costs, merged)
     };
-    assert_eq!(info("silent", &small_trace()), (Vec::new(), Vec::new()));
+    let (costs, merged) = info(&small_trace());
+    assert_eq!((costs, merged.summary.losses.as_slice()), (Vec::new(), [].as_slice()));
 
     let mut packets = small_trace();
     let costs = ProbeCosts { clock_read: 24.75, record: 26.5, per_word: 0.125 };
     packets.insert(1, head(PacketKind::COSTS, 0).encode(&encode_costs(&costs)));
-    let expected = ["probe_ticks_60 26.5", "probe_word_ticks_60 0.125", "probe_clock_ticks_60 24.75"];
-    assert_eq!(info("says", &packets), (expected.map(String::from).to_vec(), Vec::new()));
+    let (kept, merged) = info(&packets);
+    assert_eq!(kept, ["probe_ticks_60 26.5", "probe_word_ticks_60 0.125", "probe_clock_ticks_60 24.75"]);
+    assert_eq!(merged.summary.losses, []);
 
-    // A cut one is a loss, and nothing else is lost.
+    // A truncated packet of costs is a loss, and nothing else is lost.
     packets[1] = head(PacketKind::COSTS, 0).encode(&encode_costs(&costs)[..20]);
-    let (kept, losses) = info("cut", &packets);
-    assert_eq!(kept, Vec::<String>::new());
-    assert_eq!(losses.iter().map(|loss| loss.kind).collect::<Vec<_>>(), [LossKind::Damaged]);
-    let rows = Table::read(&folder.path().join("cut.supertrace"), "events").numbers("ts_tick");
-    assert_eq!(rows.len(), 10);
+    let (kept, merged) = info(&packets);
+    assert_eq!(kept, [""; 0]);
+    let kinds: Vec<_> = merged.summary.losses.iter().map(|loss| loss.kind).collect();
+    assert_eq!(kinds, [LossKind::Damaged]);
+    assert_eq!(merged.events().len(), 10);
 }

@@ -1,14 +1,11 @@
-//! The two witnesses of a user event's CPU, where a switch of the kernel is not in the trace: what proves that it is
-//! missing, and what does not.
+//! The two witnesses of a user event's CPU (the probe and `sched_switch`) when a switch is missing in the trace: which
+//! events prove that it is missing, and which do not.
 //!
 //! In the drawings `=` is an LWP on a CPU by the kernel's switches, `u` a user event of LWP 70.
 
 mod supertrace;
 
-use sigmund_merge::{MergeOptions, Summary, merge};
-use tempfile::TempDir;
-
-use self::supertrace::Table;
+use self::supertrace::{Inputs, Merged, switch};
 
 /// LWP 70 was on CPU 0, and is runnable in its run queue from tick 140 on; LWP 99 is on that CPU. LWP 98 is on CPU 1.
 const PREEMPTED: &str = "\
@@ -20,40 +17,14 @@ const PREEMPTED: &str = "\
     KERN 160 98 1 SYSTEM_CALL 142
 ";
 
-struct Merged {
-    folder: TempDir,
-    summary: Summary,
+/// The rows of `losses`.
+fn losses(merged: &Merged) -> Vec<String> {
+    merged.table("losses", &["severity", "count", "detail"])
 }
 
-impl Merged {
-    fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        Table::read(&self.folder.path().join("out.supertrace"), name).lines(columns)
-    }
-
-    /// User events on whose CPU the witnesses agree, on which they disagree, and those with one witness.
-    fn witnesses(&self) -> (u64, u64, String) {
-        let info = self.table("info", &["key", "value"]);
-        let single = info.iter().find_map(|line| line.strip_prefix("witness_single "));
-        (self.summary.witness_agree, self.summary.witness_disagree, single.unwrap_or("?").into())
-    }
-
-    fn losses(&self) -> Vec<String> {
-        self.table("losses", &["severity", "count", "detail"])
-    }
-}
-
-/// Merges [`PREEMPTED`] and what comes behind it.
-fn merged(behind: &str) -> Merged {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, out) = (folder.path().join("drawn.tsv"), folder.path().join("out.supertrace"));
-    let mut text = "type\tdate_tick\tpid\tcpu\tname\tparams\n".to_string();
-    for line in PREEMPTED.lines().chain(behind.lines()).filter(|line| !line.trim().is_empty()) {
-        let cells = line.split_whitespace().map(|cell| cell.replace(',', " "));
-        text += &(cells.collect::<Vec<_>>().join("\t") + "\n");
-    }
-    std::fs::write(&path, text).unwrap();
-    let summary = merge(&[path], &out, &MergeOptions::default(), |_| {}).unwrap();
-    Merged { folder, summary }
+/// Merges [`PREEMPTED`], followed by these events.
+fn merged(events: &str) -> Merged {
+    Inputs::new().listing("drawn.tsv", &format!("{PREEMPTED}{events}")).merge()
 }
 
 const TAKEOVER: &str = "gap 1 the kernel did not trace a switch from one LWP to another; \
@@ -61,16 +32,16 @@ const TAKEOVER: &str = "gap 1 the kernel did not trace a switch from one LWP to 
 
 // CPU 0   |=70=|=99=| u u 70 =|0
 #[test]
-fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
+fn an_untraced_switch_between_two_lwps_is_not_a_disagreement() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 0 USER_EVENT second
          KERN 220 70 0 SYSTEM_CALL 142
          KERN 230 70 0 sched_switch prev_state=1,next_pid=0",
     );
-    // The kernel says at last that LWP 70 was there.
-    assert_eq!(merged.witnesses(), (3, 0, "0".into()));
-    assert_eq!(merged.losses(), [TAKEOVER]);
+    // A later switch confirms that LWP 70 was on CPU 0.
+    assert_eq!(merged.witnesses(), (3, 0, 0));
+    assert_eq!(losses(&merged), [TAKEOVER]);
     let events = merged.table("events", &["ts_tick", "cpu", "lwp", "thread"]);
     assert_eq!(events[6..], ["200 0 70 5", "210 0 70 5", "220 0 70 5", "230 0 70 5"]);
     assert_eq!(
@@ -78,7 +49,7 @@ fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
         ["110 30 5 0", "200 30 5 0"]
     );
     let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
-    // LWP 99 was there at its own last event; how long it stayed, and what came then, nobody knows.
+    // LWP 99 was on CPU 0 at its own last event; the time until LWP 70's event is unknown.
     for row in [
         "99 140 10 running",
         "99 150 80 unknown",
@@ -90,10 +61,10 @@ fn a_switch_between_two_lwps_that_was_not_traced_is_no_disagreement() {
     }
 }
 
-// CPU 0   |=70=|=75=|·· ? ··|u=70=|     nothing says when LWP 75 left; LWP 70 may have been there ever since
+// CPU 0   |=70=|=75=|·· ? ··|u=70=|     LWP 75 left at an unobserved time; LWP 70 may have been there ever since
 // LWP 70  |5555| 5: |·· ? ··|55555|     ':' stalled
 #[test]
-fn a_preempted_lwp_is_runnable_only_as_long_as_somebody_else_is_seen_on_its_cpu() {
+fn a_preempted_lwp_is_runnable_only_up_to_the_last_event_of_another_lwp_on_its_cpu() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=75
          KERN 180 75 0 SYSTEM_CALL 142
@@ -124,9 +95,9 @@ fn a_preempted_lwp_is_runnable_only_as_long_as_somebody_else_is_seen_on_its_cpu(
     assert_eq!(merged.table("losses", &["kind", "count", "unknown_tick"]), ["contradiction 1 10200020"]);
 }
 
-// CPU 0   |idle|·· ? ··|=70=|     the CPU was idle, and LWP 70 in its run queue: when it was taken, nothing says
+// CPU 0   |idle|·· ? ··|=70=|     the CPU was idle, and LWP 70 in its run queue; it was dispatched at an unobserved time
 #[test]
-fn nobody_knows_when_an_idle_cpu_took_an_lwp_unless_a_switch_says_so() {
+fn without_a_switch_the_dispatch_on_an_idle_cpu_is_at_an_unobserved_time() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
          KERN 180 0 0 cpu_idle _
@@ -142,20 +113,22 @@ fn nobody_knows_when_an_idle_cpu_took_an_lwp_unless_a_switch_says_so() {
 }
 
 // CPU 0   |   i             r |=99=|=70=      i: a side-band event of LWP 70, 44 ms before the first switch of the
-// LWP 70       ·· ? ·· |=98=|:::::            CPU; r: what the kernel says that it ran: 0.19 ms
+// LWP 70       ·· ? ·· |=98=|:::::            CPU; r: the runtime that the kernel reports: 0.19 ms
 #[test]
-fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_knows_for_how_long() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, out) = (folder.path().join("trace.txt"), folder.path().join("out.supertrace"));
-    let text = "# tracer: nop\n\
-        prog-70 [000] d..2. 1000000: sys_enter: NR 142 (0, 0, 0, 0, 0, 0)\n\
-        prog-70 [000] d..2. 1000050: sys_enter: NR 142 (0, 0, 0, 0, 0, 0)\n\
-        a-99 [000] d..2. 45000000: sched_switch: prev_comm=a prev_pid=99 prev_prio=120 prev_state=S ==> next_comm=prog next_pid=70 next_prio=120\n\
-        prog-70 [000] d..2. 45000100: sched_switch: prev_comm=prog prev_pid=70 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
-    std::fs::write(&path, text).unwrap();
-    let summary = merge(&[path], &out, &MergeOptions::default(), |_| {}).unwrap();
-    let merged = Merged { folder, summary };
-    // The events say themselves who recorded them, and where.
+fn before_the_first_switch_of_a_cpu_an_lwp_is_known_to_be_there_only_at_its_events() {
+    let call = "sys_enter: NR 142 (0, 0, 0, 0, 0, 0)";
+    let merged = Inputs::new()
+        .ftrace(
+            "trace.txt",
+            &[
+                (1_000_000, 0, 70, call),
+                (1_000_050, 0, 70, call),
+                (45_000_000, 0, 99, &switch(99, "S", 70)),
+                (45_000_100, 0, 70, &switch(70, "S", 0)),
+            ],
+        )
+        .merge();
+    // Each event contains its LWP and its CPU.
     assert_eq!(merged.table("events", &["cpu", "lwp"])[..2], ["0 70", "0 70"]);
     let states = merged.table("lwp_states", &["lwp", "ts_tick", "dur_tick", "state"]);
     let expected = ["99 45000000 0 running", "70 45000000 100 running", "70 45000100 0 sleeping"];
@@ -168,15 +141,15 @@ fn before_the_first_switch_of_a_cpu_an_lwp_is_there_at_its_events_and_nobody_kno
 }
 
 #[test]
-fn until_the_kernel_says_more_such_an_event_has_one_witness() {
+fn without_a_later_switch_such_an_event_has_one_witness() {
     let merged = merged("USER 200 70 0 USER_EVENT first");
-    assert_eq!(merged.witnesses(), (1, 0, "1".into()));
-    assert_eq!(merged.losses(), [TAKEOVER]);
+    assert_eq!(merged.witnesses(), (1, 0, 1));
+    assert_eq!(losses(&merged), [TAKEOVER]);
 }
 
-// CPU 0   |=70=|=99= u u =99=|=70=     the user side's clock is wrong: LWP 99 has been there all the time
+// CPU 0   |=70=|=99= u u =99=|=70=     the clock of the user side is wrong: LWP 99 was there all the time
 #[test]
-fn it_is_a_disagreement_after_all_if_the_other_lwp_is_still_there() {
+fn it_is_a_disagreement_if_the_other_lwp_is_still_there() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 0 USER_EVENT second
@@ -184,21 +157,21 @@ fn it_is_a_disagreement_after_all_if_the_other_lwp_is_still_there() {
          USER 230 70 0 USER_EVENT third
          KERN 240 70 0 sched_switch prev_state=1,next_pid=0",
     );
-    assert_eq!(merged.witnesses(), (2, 2, "0".into()));
+    assert_eq!(merged.witnesses(), (2, 2, 0));
     let off_cpu = "gap 1 an LWP recorded an event while off-CPU; \
         first LWP 70 on CPU 0, where LWP 99 was before and is still";
-    assert_eq!(merged.losses(), [TAKEOVER, off_cpu]);
+    assert_eq!(losses(&merged), [TAKEOVER, off_cpu]);
 }
 
 // CPU 0   |=70=|=99=|idle u idle|=70=     the same on a CPU that was idle
 #[test]
-fn it_is_a_disagreement_after_all_if_the_cpu_is_still_idle() {
+fn it_is_a_disagreement_if_the_cpu_is_still_idle() {
     let merged = merged(
         "KERN 170 99 0 sched_switch prev_state=1,next_pid=0
          USER 200 70 0 USER_EVENT first
          KERN 220 0  0 sched_switch prev_state=0,next_pid=70",
     );
-    assert_eq!(merged.witnesses(), (1, 1, "0".into()));
+    assert_eq!(merged.witnesses(), (1, 1, 0));
 }
 
 // CPU 0   |=70=|=99=           LWP 70 waits in the run queue of CPU 0
@@ -206,7 +179,7 @@ fn it_is_a_disagreement_after_all_if_the_cpu_is_still_idle() {
 #[test]
 fn an_event_on_a_cpu_that_its_lwp_does_not_wait_for_is_a_disagreement() {
     let elsewhere = merged("USER 200 70 1 USER_EVENT first");
-    assert_eq!(elsewhere.witnesses(), (1, 1, "0".into()));
+    assert_eq!(elsewhere.witnesses(), (1, 1, 0));
 }
 
 // CPU 0   |=70=|=99=|=70=|=99=   u     LWP 70 sleeps
@@ -217,19 +190,19 @@ fn an_event_of_an_lwp_that_sleeps_is_a_disagreement() {
          KERN 180 70 0 sched_switch prev_state=1,next_pid=99
          USER 200 70 0 USER_EVENT first",
     );
-    assert_eq!(asleep.witnesses(), (1, 1, "0".into()));
+    assert_eq!(asleep.witnesses(), (1, 1, 0));
 }
 
-// CPU 0   |=70=|=99=| u    70 =|0      shown on CPU 0, LWP 70 cannot be on CPU 1 before a switch takes it off
+// CPU 0   |=70=|=99=| u    70 =|0      LWP 70 was on CPU 0, so it cannot be on CPU 1 before a switch
 // CPU 1   |=98=          u
 #[test]
-fn a_wrong_cpu_is_a_disagreement_also_behind_a_switch_that_was_not_traced() {
+fn a_wrong_cpu_is_a_disagreement_even_after_an_untraced_switch() {
     let merged = merged(
         "USER 200 70 0 USER_EVENT first
          USER 210 70 1 USER_EVENT second
          KERN 230 70 0 sched_switch prev_state=1,next_pid=0",
     );
-    assert_eq!(merged.witnesses(), (2, 1, "0".into()));
+    assert_eq!(merged.witnesses(), (2, 1, 0));
     assert_eq!(merged.table("events", &["ts_tick", "cpu", "cpu_seen"])[7], "210 0 1");
-    assert_eq!(merged.losses(), [TAKEOVER]);
+    assert_eq!(losses(&merged), [TAKEOVER]);
 }

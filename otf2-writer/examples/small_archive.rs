@@ -11,9 +11,9 @@
 use std::{io, path::Path};
 
 use otf2_writer::{
-    Archive, Base, ClockProperties, Event, LocationGroupType, LocationId, LocationType, MetricMember,
-    MetricMode, MetricOccurrence, MetricValue, Options, Paradigm, RecorderKind, Region, RegionRole, StringId,
-    SystemTreeDomain, Type, Value,
+    Archive, AttributeValue, Base, ClockProperties, Event, LocationGroupType, LocationId, LocationType,
+    MetricMember, MetricMode, MetricOccurrence, MetricValue, Options, Paradigm, RecorderKind, Region,
+    RegionRole, StringId, SystemTreeDomain, Type,
 };
 
 fn main() -> io::Result<()> {
@@ -69,10 +69,10 @@ pub(crate) fn write_archive(directory: &Path) -> io::Result<()> {
     let value = |value| [MetricValue::F64(value)];
     archive.write(main, 0, Event::Enter(solve), &[])?;
     archive.write(main, 0, Event::Metric(residual, &value(1.0)), &[])?;
-    archive.write(main, 5, Event::Enter(step), &[(number, Value::U64(1))])?;
+    archive.write(main, 5, Event::Enter(step), &[(number, AttributeValue::U64(1))])?;
     archive.write(main, 16, Event::Leave(step), &[])?;
     archive.write(main, 17, Event::Metric(residual, &value(0.5)), &[])?;
-    archive.write(main, 21, Event::Enter(step), &[(number, Value::U64(2))])?;
+    archive.write(main, 21, Event::Enter(step), &[(number, AttributeValue::U64(2))])?;
     archive.write(main, 36, Event::Leave(step), &[])?;
     archive.write(main, 36, Event::Metric(residual, &value(0.25)), &[])?;
     archive.write(main, 40, Event::Leave(solve), &[])?;

@@ -1,4 +1,4 @@
-//! The anchor file, `traces.otf2`: the one that readers open.
+//! The anchor file, `traces.otf2`, which readers open.
 
 use std::{
     fs::File,
@@ -15,11 +15,11 @@ const TRACE_FORMAT: u8 = 2;
 const VERSION: [u8; 3] = [3, 0, 0];
 const SUBSTRATE_POSIX: u8 = 1;
 const COMPRESSION_NONE: u8 = 1;
-/// The header and the end of a file without chunks.
+/// First and last bytes of a file without chunks.
 const HEADER: [u8; 2] = [3, 0x42];
 const END: [u8; 3] = [2, 1, 0];
 
-/// Its contents.
+/// Contents of the anchor file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor<'a> {
     pub(crate) event_chunk: u64,

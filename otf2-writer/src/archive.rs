@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    AttributeId, ClockProperties, Definitions, Directory, Event, LocationGroupId, LocationId, LocationType,
-    Storage, StringId, Value, anchor::Anchor, chunks::Chunks, storage::LOCATIONS,
+    AttributeId, AttributeValue, ClockProperties, Definitions, Directory, Event, LocationGroupId, LocationId,
+    LocationType, Storage, StringId, anchor::Anchor, chunks::Chunks, storage::LOCATIONS,
 };
 
 /// The sizes of chunks that libotf2 reads, in bytes.
@@ -25,7 +25,7 @@ pub struct Options {
     pub event_chunk: usize,
     /// Size of the chunks of definitions in bytes, within [`CHUNK_SIZES`].
     pub definition_chunk: usize,
-    /// Upper bound of the events of all locations together that are kept in memory, in bytes.
+    /// Maximum memory for buffered events of all locations together, in bytes.
     pub memory: usize,
     /// Name of the machine on which the trace was recorded.
     pub machine: String,
@@ -39,7 +39,8 @@ impl Options {
     fn check(&self) -> io::Result<()> {
         for size in [self.event_chunk, self.definition_chunk] {
             if !CHUNK_SIZES.contains(&size) {
-                let why = format!("chunks of {size} bytes, but libotf2 reads {CHUNK_SIZES:?}");
+                let (min, max) = (CHUNK_SIZES.start(), CHUNK_SIZES.end());
+                let why = format!("chunk size of {size} bytes: libotf2 reads chunks of {min} to {max} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
             }
         }
@@ -60,7 +61,8 @@ impl Default for Options {
     }
 }
 
-/// An archive that is being written. Readers cannot open it before [`finish`](Self::finish) has written its anchor file.
+/// An archive that is being written. Readers cannot open it before [`finish`](Self::finish) has written its anchor
+/// file.
 #[derive(Debug)]
 pub struct Archive {
     storage: Arc<dyn Storage>,
@@ -86,17 +88,17 @@ struct LocationEvents {
 }
 
 impl Archive {
-    /// Begins an archive in a new or empty directory.
+    /// Creates an archive in a new or empty directory.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when the directory is not empty, [`io::ErrorKind::InvalidInput`] when the options
-    /// are out of range; and when the directory or its files cannot be created.
+    /// [`io::ErrorKind::AlreadyExists`] when the directory is not empty, [`io::ErrorKind::InvalidInput`] when the
+    /// options are out of range; and when the directory or its files cannot be created.
     pub fn create(directory: &Path, clock: ClockProperties, options: Options) -> io::Result<Archive> {
         options.check()?;
         Archive::create_in(Directory::create(directory)?, clock, options)
     }
 
-    /// Begins an archive whose files a [`Storage`] creates.
+    /// Creates an archive; a [`Storage`] creates its files.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] when the options are out of range.
@@ -112,13 +114,13 @@ impl Archive {
         Ok(Archive { storage, options, definitions, locations, by_id, buffered: 0 })
     }
 
-    /// The global definitions, to add to. Definitions may be added between events.
+    /// The global definitions. More may be added between events.
     pub fn definitions(&mut self) -> &mut Definitions {
         &mut self.definitions
     }
 
-    /// Adds a location: a thread, or a series of metrics. Its definition contains its number of events, so it is written by
-    /// [`finish`](Self::finish).
+    /// Adds a location: a thread, or a series of metrics. Its definition contains its number of events, so it is
+    /// written by [`finish`](Self::finish).
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] when the archive has a location with this id.
@@ -131,7 +133,7 @@ impl Archive {
     ) -> io::Result<Location> {
         let location = Location(self.locations.len() as u32);
         if self.by_id.insert(id, location).is_some() {
-            let why = format!("two locations with the id {}", id.0);
+            let why = format!("location id {} is already in use", id.0);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let chunks = Chunks::new(self.options.event_chunk);
@@ -141,20 +143,20 @@ impl Archive {
 
     /// Writes an event of a location, at a time in ticks of the archive's clock.
     ///
-    /// Regions of one location must nest, and every region that is entered must be left: readers require it, and it is not
+    /// Regions of one location must nest, and every region that is entered must be left. Readers require it; it is not
     /// checked here.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when `time` is before the previous event of this location, when a metric has more
-    /// than 255 values, when the event does not fit into a chunk, or when the archive is finished; and when the file cannot
-    /// be written.
+    /// [`io::ErrorKind::InvalidInput`] when `time` is before the previous event of this location, when a metric has
+    /// more than 255 values, when the event does not fit into a chunk, or when the archive is finished; and when the
+    /// file cannot be written.
     #[inline]
     pub fn write(
         &mut self,
         location: Location,
         time: u64,
         event: Event<'_>,
-        attributes: &[(AttributeId, Value)],
+        attributes: &[(AttributeId, AttributeValue)],
     ) -> io::Result<()> {
         let Some(stream) = self.locations.get_mut(location.0 as usize) else {
             return Err(no_such_location());
@@ -226,7 +228,7 @@ impl Archive {
 fn too_many_values(count: usize) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("a metric of {count} values, but the format has at most 255"),
+        format!("metric with {count} values: the format allows at most 255"),
     )
 }
 
@@ -239,7 +241,7 @@ fn file(location: LocationId, extension: &str) -> String {
     format!("{LOCATIONS}/{}.{extension}", location.0)
 }
 
-/// The local definitions of a location that uses the global ids: none.
+/// A file of local definitions without any: locations use the global ids.
 fn empty_file(chunk_size: usize) -> Vec<u8> {
     let mut chunks = Chunks::new(chunk_size);
     chunks.close();

@@ -1,4 +1,4 @@
-//! A file of chunks that grows at its end; only the bytes that are not yet written are in memory.
+//! A file of chunks, written by appending; only the bytes that are not yet written are in memory.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -30,11 +30,11 @@ pub(crate) struct Chunks {
     written: u64,
     /// Offset in the file of the current chunk.
     chunk: u64,
-    /// What comes after the bytes that are in the file.
+    /// Bytes that follow those already in the file.
     buffer: Vec<u8>,
     events: u64,
     time: Option<u64>,
-    /// Offset and value of numbers of last events, for headers that are already in the file.
+    /// Offsets and values of "number of the last event" in chunk headers that are already in the file.
     patches: Vec<(u64, u64)>,
 }
 
@@ -76,7 +76,7 @@ impl Chunks {
     /// Adds an event.
     ///
     /// # Errors
-    /// When time goes back, or when the event does not fit into a chunk.
+    /// When `time` is before the previous event, or when the event does not fit into a chunk.
     #[inline]
     pub(crate) fn event(&mut self, time: u64, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         if self.is_new() {
@@ -85,14 +85,14 @@ impl Chunks {
         let before = self.buffer.len();
         if self.time != Some(time) {
             if self.time.is_some_and(|last| time < last) {
-                return Err(goes_back(self.time, time));
+                return Err(decreasing_time(self.time, time));
             }
             self.time = Some(time);
             timestamp(&mut self.buffer, time);
         }
         let begin = self.buffer.len();
         encode(&mut self.buffer);
-        // As libotf2 reserves: always a timestamp, and the longest form of an enter.
+        // libotf2 always reserves space for a timestamp and for the longest enter record.
         let len = TIMESTAMP_LEN + (self.buffer.len() - begin + END_LEN).max(LONGEST_ENTER + 1);
         if self.used(before) + len > self.chunk_size {
             self.move_to_next_chunk(before, begin, Some(time))?;
@@ -126,7 +126,7 @@ impl Chunks {
         self.buffer.extend_from_slice(&[END_OF_FILE, END_OF_BUFFER]);
     }
 
-    /// Writes the buffer to the file. Its memory is kept for later events, unless `release`.
+    /// Writes the buffer to the file. The buffer's memory is kept for later events, unless `release` is set.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -179,13 +179,17 @@ impl Chunks {
         }
         self.buffer.extend_from_slice(&record);
         if self.used(self.buffer.len()) + END_LEN > self.chunk_size {
-            let why = format!("a record of {} bytes in chunks of {}", record.len(), self.chunk_size);
+            let why = format!(
+                "a record of {} bytes does not fit into a chunk of {}",
+                record.len(),
+                self.chunk_size
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         Ok(())
     }
 
-    /// Definitions are not counted: their headers contain 1 and 0.
+    /// Fills in the number of the last event. Definitions are not counted: their chunk headers contain 1 and 0.
     fn set_last_event(&mut self) {
         if self.events == 0 {
             return;
@@ -208,7 +212,8 @@ fn timestamp(out: &mut Vec<u8>, time: u64) {
 }
 
 #[cold]
-fn goes_back(before: Option<u64>, time: u64) -> io::Error {
-    let why = format!("time goes back at this location, from {} to {time}", before.unwrap_or_default());
+fn decreasing_time(before: Option<u64>, time: u64) -> io::Error {
+    let before = before.unwrap_or_default();
+    let why = format!("event at {time}, before the previous event of this location at {before}");
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

@@ -27,20 +27,19 @@ const METRIC_INSTANCE: u8 = 21;
 const COMM: u8 = 22;
 const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
 
-/// `OTF2_METRIC_TYPE_OTHER`: not of a library for counters that the format knows.
+/// `OTF2_METRIC_TYPE_OTHER`: from none of the sources of counters that the format names.
 const METRIC_TYPE_OTHER: u8 = 0;
 /// `OTF2_SCOPE_LOCATION`, `OTF2_SCOPE_LOCATION_GROUP`.
 const SCOPES: [u8; 2] = [0, 1];
 /// `OTF2_GROUP_FLAG_NONE`, `OTF2_REGION_FLAG_NONE`, `OTF2_COMM_FLAG_NONE`.
 const NO_FLAGS: u32 = 0;
 
-/// Longer strings are cut, in bytes: a definition has to fit into a chunk.
+/// Maximum length of a string, in bytes. Longer ones are truncated: a definition must fit into a chunk.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 /// Definitions are written to the file when they reach this size, in bytes.
 const FLUSH_AT: usize = 64 << 10;
 
-/// Name of the file.
 const FILE: &str = "traces.def";
 
 /// The global definitions. Each gets the next id of its kind.
@@ -52,12 +51,12 @@ pub struct Definitions {
     deferred: Vec<Vec<u8>>,
     written: u64,
     texts: KnownStrings,
-    next: Next,
+    next: NextIds,
 }
 
 /// The next id of each kind.
 #[derive(Debug, Default)]
-struct Next {
+struct NextIds {
     string: u32,
     attribute: u32,
     node: u32,
@@ -69,7 +68,7 @@ struct Next {
     comm: u32,
 }
 
-fn take(next: &mut u32) -> u32 {
+fn take_id(next: &mut u32) -> u32 {
     let id = *next;
     *next = id.wrapping_add(1);
     id
@@ -82,8 +81,14 @@ impl Definitions {
         clock: ClockProperties,
     ) -> io::Result<Definitions> {
         let (chunks, texts) = (Chunks::new(chunk_size), KnownStrings::default());
-        let mut definitions =
-            Definitions { storage, chunks, deferred: Vec::new(), written: 0, texts, next: Next::default() };
+        let mut definitions = Definitions {
+            storage,
+            chunks,
+            deferred: Vec::new(),
+            written: 0,
+            texts,
+            next: NextIds::default(),
+        };
         definitions.clock_properties(clock)?;
         definitions.string("")?;
         Ok(definitions)
@@ -103,10 +108,10 @@ impl Definitions {
         })
     }
 
-    /// A string; of a text longer than [`LONGEST_TEXT`], its beginning.
+    /// A string. A text longer than [`LONGEST_TEXT`] is truncated.
     ///
-    /// The same text has the same id, as long as it is remembered: when all remembered texts together exceed 16 MiB, they
-    /// are forgotten, and a text that occurs again is defined again. So memory is bounded.
+    /// A text that is cached gets the id it already has. When the cached texts together exceed 16 MiB, the cache is
+    /// cleared to bound its memory; a text that occurs again is then defined again, with a new id.
     ///
     /// # Errors
     /// When the file cannot be written; [`io::ErrorKind::InvalidInput`] when the definition does not fit into a chunk.
@@ -116,7 +121,7 @@ impl Definitions {
         if let Some(id) = self.texts.get(text) {
             return Ok(id);
         }
-        let id = StringId(take(&mut self.next.string));
+        let id = StringId(take_id(&mut self.next.string));
         self.write(STRING, |out| {
             encode::u32(out, id.0);
             encode::text(out, text);
@@ -142,7 +147,7 @@ impl Definitions {
     /// # Errors
     /// See [`string`](Self::string).
     pub fn attribute(&mut self, name: StringId, description: StringId, ty: Type) -> io::Result<AttributeId> {
-        let id = AttributeId(take(&mut self.next.attribute));
+        let id = AttributeId(take_id(&mut self.next.attribute));
         self.write(ATTRIBUTE, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
@@ -162,7 +167,7 @@ impl Definitions {
         class: StringId,
         parent: Option<SystemTreeNodeId>,
     ) -> io::Result<SystemTreeNodeId> {
-        let id = SystemTreeNodeId(take(&mut self.next.node));
+        let id = SystemTreeNodeId(take_id(&mut self.next.node));
         self.write(SYSTEM_TREE_NODE, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
@@ -172,7 +177,7 @@ impl Definitions {
         Ok(id)
     }
 
-    /// The domain of a node of the system tree.
+    /// The domain of a system tree node.
     ///
     /// # Errors
     /// See [`string`](Self::string).
@@ -197,7 +202,7 @@ impl Definitions {
         ty: LocationGroupType,
         parent: SystemTreeNodeId,
     ) -> io::Result<LocationGroupId> {
-        let id = LocationGroupId(take(&mut self.next.location_group));
+        let id = LocationGroupId(take_id(&mut self.next.location_group));
         self.write(LOCATION_GROUP, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
@@ -213,7 +218,7 @@ impl Definitions {
     /// # Errors
     /// See [`string`](Self::string).
     pub fn region(&mut self, region: Region) -> io::Result<RegionId> {
-        let id = RegionId(take(&mut self.next.region));
+        let id = RegionId(take_id(&mut self.next.region));
         self.write(REGION, |out| {
             encode::u32(out, id.0);
             encode::u32(out, region.name.0);
@@ -230,8 +235,8 @@ impl Definitions {
         Ok(id)
     }
 
-    /// A set of definitions. Members of a [`GroupType::CommGroup`] are indices into the [`GroupType::CommLocations`] of the
-    /// same paradigm; those of other groups are ids.
+    /// A set of definitions. Members of a [`GroupType::CommGroup`] are indices into the [`GroupType::CommLocations`] of
+    /// the same paradigm; those of other groups are ids.
     ///
     /// It may refer to locations, so it is written when the archive is finished.
     ///
@@ -244,11 +249,11 @@ impl Definitions {
         paradigm: Paradigm,
         members: &[u64],
     ) -> io::Result<GroupId> {
-        let id = GroupId(take(&mut self.next.group));
+        let id = GroupId(take_id(&mut self.next.group));
         self.defer(GROUP, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
-            // The group type of versions before 1.2, which had no paradigm but MPI: else unknown.
+            // The group type as in versions before 1.2, whose only paradigm was MPI; 0 (unknown) for other groups.
             out.push(match (ty, paradigm) {
                 (GroupType::Locations | GroupType::Regions, Paradigm::Unknown) => ty.into(),
                 _ => 0,
@@ -270,7 +275,7 @@ impl Definitions {
     /// # Errors
     /// See [`string`](Self::string).
     pub fn comm(&mut self, name: StringId, group: GroupId) -> io::Result<CommId> {
-        let id = CommId(take(&mut self.next.comm));
+        let id = CommId(take_id(&mut self.next.comm));
         self.defer(COMM, |out| {
             encode::u32(out, id.0);
             encode::u32(out, name.0);
@@ -286,7 +291,7 @@ impl Definitions {
     /// # Errors
     /// See [`string`](Self::string).
     pub fn metric_member(&mut self, member: MetricMember) -> io::Result<MetricMemberId> {
-        let id = MetricMemberId(take(&mut self.next.metric_member));
+        let id = MetricMemberId(take_id(&mut self.next.metric_member));
         self.write(METRIC_MEMBER, |out| {
             encode::u32(out, id.0);
             encode::u32(out, member.name.0);
@@ -304,7 +309,7 @@ impl Definitions {
     /// A metric class: quantities that are recorded together.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when there are more than 255; and see [`string`](Self::string).
+    /// [`io::ErrorKind::InvalidInput`] when there are more than 255 members; and see [`string`](Self::string).
     pub fn metric_class(
         &mut self,
         members: &[MetricMemberId],
@@ -312,10 +317,10 @@ impl Definitions {
         recorder: RecorderKind,
     ) -> io::Result<MetricId> {
         let Ok(count) = u8::try_from(members.len()) else {
-            let why = format!("a metric class of {} members, but the format has at most 255", members.len());
+            let why = format!("metric class with {} members: the format allows at most 255", members.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         };
-        let id = MetricId(take(&mut self.next.metric));
+        let id = MetricId(take_id(&mut self.next.metric));
         self.write(METRIC_CLASS, |out| {
             encode::u32(out, id.0);
             out.push(count);
@@ -328,10 +333,11 @@ impl Definitions {
         Ok(id)
     }
 
-    /// A metric instance: a class that one location records for another scope. The class is a [`RecorderKind::Abstract`].
+    /// A metric instance: a class whose values one location records for another scope. The class is
+    /// [`RecorderKind::Abstract`].
     ///
-    /// It refers to locations, so it is written when the archive is finished. Classes and instances share one sequence of
-    /// ids: define all classes before the first instance, or readers that want ids in order complain.
+    /// It refers to locations, so it is written when the archive is finished. Classes and instances share one sequence
+    /// of ids: define all classes before the first instance, because some readers require ascending ids.
     ///
     /// # Errors
     /// See [`string`](Self::string).
@@ -341,7 +347,7 @@ impl Definitions {
         recorder: LocationId,
         scope: MetricScope,
     ) -> io::Result<MetricId> {
-        let id = MetricId(take(&mut self.next.metric));
+        let id = MetricId(take_id(&mut self.next.metric));
         let (kind, scope) = match scope {
             MetricScope::Location(location) => (SCOPES[0], location.0),
             MetricScope::LocationGroup(group) => (SCOPES[1], group.0.into()),
@@ -373,7 +379,7 @@ impl Definitions {
         })
     }
 
-    /// Writes the deferred definitions, and ends the file. All locations have been defined.
+    /// Writes the deferred definitions, and ends the file. All locations must have been defined.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         for record in std::mem::take(&mut self.deferred) {
             self.chunks.definition(|out| out.extend_from_slice(&record))?;

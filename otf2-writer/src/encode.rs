@@ -5,7 +5,7 @@ pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
 /// `OTF2_UNDEFINED_UINT64`, `OTF2_UNDEFINED_TIMESTAMP`.
 pub(crate) const UNDEFINED_U64: u64 = u64::MAX;
 
-/// An unsigned integer: the number of its bytes, then these, little-endian; 0 is `00`, and the maximum is `ff`.
+/// An unsigned integer: its length in bytes, then these bytes, little-endian; 0 is `00`, and the maximum is `ff`.
 #[inline]
 pub(crate) fn u32(out: &mut Vec<u8>, value: u32) {
     if value == u32::MAX {
@@ -14,7 +14,7 @@ pub(crate) fn u32(out: &mut Vec<u8>, value: u32) {
     u64(out, value.into());
 }
 
-/// As [`u32()`], with another maximum.
+/// As [`u32()`]; `ff` is `u64::MAX`.
 #[inline]
 pub(crate) fn u64(out: &mut Vec<u8>, value: u64) {
     if value == u64::MAX {
@@ -27,7 +27,7 @@ pub(crate) fn u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&encoded[..=bytes]);
 }
 
-/// A signed integer: as an unsigned one, but without the short form of all ones.
+/// A signed integer: as an unsigned one, but -1 (all bits set) has no short form.
 pub(crate) fn i64(out: &mut Vec<u8>, value: i64) {
     if value == -1 {
         out.push(8);
@@ -36,7 +36,7 @@ pub(crate) fn i64(out: &mut Vec<u8>, value: i64) {
     u64(out, value as u64);
 }
 
-/// A text: its bytes and a zero. A zero in the text would end it, so it becomes `␀` (U+2400).
+/// A text: its bytes, then a zero byte. A zero byte inside would end it, so it is replaced by `␀` (U+2400).
 pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     for (index, part) in text.split('\0').enumerate() {
         if index > 0 {

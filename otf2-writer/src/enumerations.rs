@@ -1,5 +1,5 @@
-//! The enumerations of the format, with their numbers in `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h` of libotf2
-//! 3.0. Not all of their values are here.
+//! Enumerations of the format, with their numbers from `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h` of libotf2
+//! 3.0. Some values are omitted.
 
 macro_rules! enumerations {
     ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $number:literal,)* })*) => {$(
@@ -18,30 +18,30 @@ macro_rules! enumerations {
 }
 
 enumerations! {
-    /// What a node of the system tree is.
+    /// Domain of a system tree node: the kind of hardware unit.
     SystemTreeDomain {
         /// A whole machine.
         Machine = 0,
-        /// What shares its memory: usually a node of a cluster.
+        /// A unit with shared memory, usually a node of a cluster.
         SharedMemory = 1,
     }
-    /// What a group of locations is.
+    /// Kind of a location group.
     LocationGroupType {
         /// Not a process.
         Unknown = 0,
         /// A process. It must have a location that is a [`LocationType::CpuThread`].
         Process = 1,
     }
-    /// What a location is.
+    /// Kind of a location.
     LocationType {
         /// Something else.
         Unknown = 0,
-        /// A thread, which enters and leaves regions.
+        /// A thread; it enters and leaves regions.
         CpuThread = 1,
         /// A location that only records metrics.
         Metric = 3,
     }
-    /// What a region is.
+    /// Role of a region.
     RegionRole {
         /// Something else.
         Unknown = 0,
@@ -75,9 +75,9 @@ enumerations! {
     ParadigmClass {
         /// Processes that communicate.
         Process = 0,
-        /// A team is forked and joined.
+        /// A team of threads is forked and joined.
         ThreadForkJoin = 1,
-        /// Each is created and waited for.
+        /// Each thread is created and waited for.
         ThreadCreateWait = 2,
     }
     /// The type of a value.
@@ -93,45 +93,46 @@ enumerations! {
         /// A [`LocationId`](crate::LocationId).
         Location = 13,
     }
-    /// What the members of a group are.
+    /// Kind of the members of a group.
     GroupType {
         /// Locations.
         Locations = 1,
         /// Regions.
         Regions = 2,
-        /// All locations of a paradigm, into which its [`GroupType::CommGroup`]s are indices. Defined before these.
+        /// All locations of a paradigm. Members of its [`GroupType::CommGroup`]s are indices into it, so it is defined
+        /// first.
         CommLocations = 4,
         /// Some locations of a paradigm, as indices into its [`GroupType::CommLocations`].
         CommGroup = 5,
     }
-    /// What the values of a metric mean, and for which time.
+    /// Whether the values of a metric are absolute, and for which time they hold.
     MetricMode {
         /// An absolute value at one point in time.
         AbsolutePoint = 0x11,
         /// An absolute value that holds until the next one.
         AbsoluteNext = 0x31,
     }
-    /// Whether a metric is scaled by powers of 2 or of 10.
+    /// Base of a metric's scale factor.
     Base {
-        /// Of 2.
+        /// Powers of 2.
         Binary = 0,
-        /// Of 10.
+        /// Powers of 10.
         Decimal = 1,
     }
     /// When the values of a metric are recorded.
     MetricOccurrence {
         /// At every enter and leave.
         SynchronousStrict = 0,
-        /// At an enter or leave.
+        /// At some enters and leaves.
         Synchronous = 1,
         /// At any time.
         Asynchronous = 2,
     }
-    /// What kind of location records a metric class.
+    /// Kind of the locations that record a metric class.
     RecorderKind {
         /// Unknown.
         Unknown = 0,
-        /// None: only instances of the class are recorded.
+        /// None: only metric instances of the class are recorded.
         Abstract = 1,
         /// Locations that are threads.
         Cpu = 2,

@@ -24,9 +24,9 @@ const THREAD_END: u8 = 65;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A region is entered, inside of those that are open at this location.
+    /// A region is entered. It nests in the regions that are open at this location.
     Enter(RegionId),
-    /// The innermost open region of this location is left. It has to be this one.
+    /// The innermost open region of this location is left; it must be this one.
     Leave(RegionId),
     /// The values of the members of a metric; at most 255.
     Metric(MetricId, &'a [MetricValue]),
@@ -34,9 +34,9 @@ pub enum Event<'a> {
     ThreadFork(Paradigm, u32),
     /// The team that this location forked last is joined.
     ThreadJoin(Paradigm),
-    /// This location begins to work in a team.
+    /// This location starts work in a team.
     ThreadTeamBegin(CommId),
-    /// This location ceases to work in a team.
+    /// This location ends its work in a team.
     ThreadTeamEnd(CommId),
     /// A lock is acquired.
     ThreadAcquireLock(Lock),
@@ -44,11 +44,11 @@ pub enum Event<'a> {
     ThreadReleaseLock(Lock),
     /// This location creates a thread of this communicator.
     ThreadCreate(CommId, ThreadNumber),
-    /// This location begins: it is the thread that was created.
+    /// This location, the thread that was created, begins.
     ThreadBegin(CommId, ThreadNumber),
     /// This location waits for a thread of this communicator to end.
     ThreadWait(CommId, ThreadNumber),
-    /// This location ends; with the number of the [`Event::ThreadWait`] that waits for it, if there is one.
+    /// This location ends. The number is that of the [`Event::ThreadWait`] for it, if there is one.
     ThreadEnd(CommId, Option<ThreadNumber>),
 }
 
@@ -60,7 +60,7 @@ pub struct ThreadNumber(pub u64);
 /// An acquisition or release of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
-    /// The paradigm that the lock belongs to.
+    /// The paradigm (threading model) of the lock.
     pub model: Paradigm,
     /// Id of the lock.
     pub lock: u32,
@@ -81,7 +81,7 @@ pub enum MetricValue {
 
 /// The value of an attribute, of the type in the attribute's definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// Unsigned.
     U64(u64),
     /// Signed.
@@ -94,25 +94,25 @@ pub enum Value {
     Location(LocationId),
 }
 
-impl Value {
+impl AttributeValue {
     /// Its type.
     pub fn ty(self) -> Type {
         match self {
-            Value::U64(_) => Type::U64,
-            Value::I64(_) => Type::I64,
-            Value::F64(_) => Type::F64,
-            Value::String(_) => Type::String,
-            Value::Location(_) => Type::Location,
+            AttributeValue::U64(_) => Type::U64,
+            AttributeValue::I64(_) => Type::I64,
+            AttributeValue::F64(_) => Type::F64,
+            AttributeValue::String(_) => Type::String,
+            AttributeValue::Location(_) => Type::Location,
         }
     }
 
     fn encode(self, out: &mut Vec<u8>) {
         match self {
-            Value::U64(value) => encode::u64(out, value),
-            Value::I64(value) => encode::i64(out, value),
-            Value::F64(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Value::String(string) => encode::u32(out, string.0),
-            Value::Location(location) => encode::u64(out, location.0),
+            AttributeValue::U64(value) => encode::u64(out, value),
+            AttributeValue::I64(value) => encode::i64(out, value),
+            AttributeValue::F64(value) => out.extend_from_slice(&value.to_le_bytes()),
+            AttributeValue::String(string) => encode::u32(out, string.0),
+            AttributeValue::Location(location) => encode::u64(out, location.0),
         }
     }
 }
@@ -120,12 +120,12 @@ impl Value {
 impl Event<'_> {
     /// The record, preceded by the list of its attributes, if it has any.
     #[inline]
-    pub(crate) fn encode(&self, attributes: &[(AttributeId, Value)], out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, attributes: &[(AttributeId, AttributeValue)], out: &mut Vec<u8>) {
         if !attributes.is_empty() {
             encode::record(out, ATTRIBUTE_LIST, |out| attribute_list(attributes, out));
         }
         match *self {
-            // These two have no length.
+            // Enter and leave records have no length field.
             Event::Enter(region) => {
                 out.push(ENTER);
                 encode::u32(out, region.0);
@@ -154,17 +154,17 @@ impl Event<'_> {
             Event::ThreadReleaseLock(lock) => {
                 encode::record(out, THREAD_RELEASE_LOCK, |out| lock_body(lock, out))
             }
-            Event::ThreadCreate(comm, number) => thread(THREAD_CREATE, comm, number.0, out),
-            Event::ThreadBegin(comm, number) => thread(THREAD_BEGIN, comm, number.0, out),
-            Event::ThreadWait(comm, number) => thread(THREAD_WAIT, comm, number.0, out),
+            Event::ThreadCreate(comm, number) => thread_record(THREAD_CREATE, comm, number.0, out),
+            Event::ThreadBegin(comm, number) => thread_record(THREAD_BEGIN, comm, number.0, out),
+            Event::ThreadWait(comm, number) => thread_record(THREAD_WAIT, comm, number.0, out),
             Event::ThreadEnd(comm, number) => {
-                thread(THREAD_END, comm, number.map_or(UNDEFINED_U64, |number| number.0), out);
+                thread_record(THREAD_END, comm, number.map_or(UNDEFINED_U64, |number| number.0), out);
             }
         }
     }
 }
 
-fn attribute_list(attributes: &[(AttributeId, Value)], out: &mut Vec<u8>) {
+fn attribute_list(attributes: &[(AttributeId, AttributeValue)], out: &mut Vec<u8>) {
     encode::u32(out, attributes.len() as u32);
     for (attribute, value) in attributes {
         encode::u32(out, attribute.0);
@@ -173,8 +173,8 @@ fn attribute_list(attributes: &[(AttributeId, Value)], out: &mut Vec<u8>) {
     }
 }
 
-/// A value of any type is encoded as the unsigned integer that has its bits. There are at most 255:
-/// [`Archive::write`](crate::Archive::write) checks it.
+/// A value of any type is encoded as the unsigned integer with its bits. [`Archive::write`](crate::Archive::write) has
+/// checked that there are at most 255 values.
 fn metric_body(metric: MetricId, values: &[MetricValue], out: &mut Vec<u8>) {
     encode::u32(out, metric.0);
     out.push(values.len() as u8);
@@ -195,7 +195,7 @@ fn lock_body(lock: Lock, out: &mut Vec<u8>) {
     encode::u32(out, lock.acquisition);
 }
 
-fn thread(kind: u8, comm: CommId, number: u64, out: &mut Vec<u8>) {
+fn thread_record(kind: u8, comm: CommId, number: u64, out: &mut Vec<u8>) {
     encode::record(out, kind, |out| {
         encode::u32(out, comm.0);
         encode::u64(out, number);

@@ -1,4 +1,4 @@
-//! Ids of definitions, a type for each kind.
+//! Ids of definitions, one type for each kind.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $id:ident($number:ty);)*) => {$(
@@ -25,7 +25,7 @@ ids! {
     GroupId(u32);
     /// A metric member: one quantity.
     MetricMemberId(u32);
-    /// A metric class, which is a list of quantities, or an instance of one.
+    /// A metric class (a list of quantities), or an instance of one.
     MetricId(u32);
     /// A communicator: a set of locations that belong together.
     CommId(u32);

@@ -1,4 +1,4 @@
-//! The ids of texts that are already defined.
+//! A cache of texts that are already defined, with their ids.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use foldhash::fast::RandomState;
 
 use crate::StringId;
 
-/// When all texts together are longer than this, in bytes, they are forgotten.
-const LONGEST: usize = 16 << 20;
-/// Memory of an entry beside its text, in bytes.
-const ENTRY: usize = 48;
+/// The cache is cleared when its entries exceed this size, in bytes.
+const MAX_LEN: usize = 16 << 20;
+/// Memory of an entry without its text, in bytes.
+const ENTRY_LEN: usize = 48;
 
-/// Texts and their ids.
 #[derive(Debug, Default)]
 pub(crate) struct KnownStrings {
     ids: HashMap<Box<str>, StringId, RandomState>,
+    /// Memory of all entries, in bytes.
     len: usize,
 }
 
@@ -25,10 +25,10 @@ impl KnownStrings {
     }
 
     pub(crate) fn insert(&mut self, text: &str, id: StringId) {
-        self.len += text.len() + ENTRY;
-        if self.len > LONGEST {
+        self.len += text.len() + ENTRY_LEN;
+        if self.len > MAX_LEN {
             self.ids.clear();
-            self.len = text.len() + ENTRY;
+            self.len = text.len() + ENTRY_LEN;
         }
         self.ids.insert(text.into(), id);
     }

@@ -1,11 +1,12 @@
 //! Writes OTF2 archives: the Open Trace Format 2 of Score-P, which Vampir, Scalasca and Cube read.
 //!
-//! Pure Rust, without libotf2: the output was written after the headers of libotf2 3.0.2, and a test compares it byte by
-//! byte with what libotf2's C writer produces from the same calls. This crate only writes; it does not read archives, and it
+//! Pure Rust, without libotf2: the encoding follows the headers of libotf2 3.0.2, and a test compares it byte by byte
+//! with the output of libotf2's C writer for the same calls. This crate only writes; it does not read archives, and it
 //! does not record anything.
 //!
-//! An [`Archive`] has global [`Definitions`] (strings, regions, groups …) and a stream of [`Event`]s for each location. A
-//! location is a thread, or a series of metrics. Times are ticks of one clock, and must not decrease within a location.
+//! An [`Archive`] has global [`Definitions`] (strings, regions, groups …) and a stream of [`Event`]s for each location.
+//! A location is a thread, or a series of metrics. Times are ticks of one clock, and must not decrease within a
+//! location.
 //!
 //! ```
 //! use otf2_writer::*;
@@ -31,8 +32,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What is checked: times of a location, sizes, and ids of locations. What is not: that regions nest, and that an id which an
-//! event refers to is defined. Readers check both.
+//! Checked: times of a location, sizes, and ids of locations. Not checked: that regions nest, and that the ids in an
+//! event are defined. Readers check both.
 //!
 //! # Files
 //!
@@ -43,8 +44,8 @@
 //! traces/17.def    the local definitions of location 17
 //! ```
 //!
-//! A location may have ids of its own for regions and other definitions; its `.def` then maps them to the global ones. This
-//! crate uses the global ids everywhere, so a `.def` defines nothing; it exists because readers expect it.
+//! A location may have local ids for regions and other definitions; its `.def` then maps them to the global ones. This
+//! crate uses global ids everywhere, so a `.def` contains no definitions; it exists because readers expect it.
 //!
 //! The anchor file is written last. Integers are little-endian (`42`; `23` means big-endian):
 //!
@@ -62,8 +63,8 @@
 //!
 //! # A file of events or definitions
 //!
-//! Chunks of one size; the last one ends early. No record crosses the end of a chunk, and each chunk of events begins with a
-//! timestamp, so a reader can begin with any of them:
+//! A sequence of chunks of one size; only the last may be shorter. No record crosses the end of a chunk, and each chunk
+//! of events begins with a timestamp, so a reader can start at any chunk:
 //!
 //! ```text
 //! 0    2                   10                  18                                            chunk size
@@ -71,22 +72,22 @@
 //! | 03 42 | u64 first event | u64 last event | record | … | record | 02 01 |
 //! ```
 //!
-//! Events are numbered from 1 in each file. Definitions are not numbered: their headers contain 1 and 0. libotf2 reads chunks
-//! of 256 KiB to 16 MiB ([`CHUNK_SIZES`]), and allocates one for each location that it reads.
+//! Events are numbered from 1 in each file. Definitions are not numbered: their headers contain 1 and 0. libotf2 reads
+//! chunks of 256 KiB to 16 MiB ([`CHUNK_SIZES`]), and allocates one for each location that it reads.
 //!
 //! # Records
 //!
 //! ```text
-//! 05 u64                           timestamp of the records after it; written when it changes. It never decreases
+//! 05 u64                           timestamp of the next records; written when it changes. It never decreases
 //! kind length body                 length: one byte; from 255 on, ff and a u64
 //! 06 length count (id type value)… attributes of the event that follows
 //! 0c region                        enter, without its length
 //! 0d region                        leave, without its length
 //! ```
 //!
-//! An integer in a body is the number of its bytes, then these bytes: 0 is `00`, 300 is `02 2c 01`; the maximum, which means
-//! "undefined", is `ff`. A negative one has 8 bytes. Types and other enumerations are one byte. In an attribute
-//! a floating-point value is its 8 bytes; in a metric it is the integer with its bits.
+//! An integer in a body is its length in bytes, then these bytes: 0 is `00`, 300 is `02 2c 01`; the maximum, which
+//! means "undefined", is `ff`. A negative one has 8 bytes. Types and other enumerations are one byte. In an attribute a
+//! floating-point value is its 8 bytes; in a metric it is the integer with its bits.
 //!
 //! | events ([`Event`]) | kind | body |
 //! |---|---|---|
@@ -115,15 +116,17 @@
 //! | Comm | 22 | self, name, group, parent, flags |
 //! | SystemTreeNodeDomain | 27 | system tree node, domain |
 //!
-//! Strict readers (Python's `otf2.reader`) require a definition before all definitions that refer to it, and `otf2-print`
-//! requires consecutive ids of regions. So this crate assigns the ids. A location's definition contains its number of events,
-//! so locations are defined when the archive is finished, and then the definitions that may refer to locations.
+//! Strict readers (Python's `otf2.reader`) require a definition before all definitions that refer to it, and
+//! `otf2-print` requires consecutive ids of regions. So this crate assigns the ids. A location's definition contains
+//! its number of events, so locations are defined when the archive is finished, and then the definitions that may refer
+//! to locations.
 //!
 //! # Cost
 //!
-//! No file is open between two calls. Memory: up to 64 KiB of events for each location, and at most [`Options::memory`] for
-//! all of them; when that is exceeded, all are written. Readers need more: libotf2 holds a file and a chunk for each location
-//! that it reads at once, so 10⁵ locations need `ulimit -n` and `vm.max_map_count` above that number.
+//! No file is open between two calls. Memory: up to 64 KiB of events for each location, and at most [`Options::memory`]
+//! for all of them; when that is exceeded, all are written. Readers need more: libotf2 holds an open file and a chunk
+//! for each location that it reads at once, so for 10⁵ locations `ulimit -n` and `vm.max_map_count` must be above that
+//! number.
 
 #![forbid(unsafe_code)]
 
@@ -145,7 +148,7 @@ pub use enumerations::{
     Base, GroupType, LocationGroupType, LocationType, MetricMode, MetricOccurrence, Paradigm, ParadigmClass,
     RecorderKind, RegionRole, SystemTreeDomain, Type,
 };
-pub use event::{Event, Lock, MetricValue, ThreadNumber, Value};
+pub use event::{AttributeValue, Event, Lock, MetricValue, ThreadNumber};
 pub use ids::{
     AttributeId, CommId, GroupId, LocationGroupId, LocationId, MetricId, MetricMemberId, RegionId, StringId,
     SystemTreeNodeId,

@@ -7,9 +7,9 @@ use crate::{Base, LocationGroupId, LocationId, MetricMode, Paradigm, RegionRole,
 pub struct ClockProperties {
     /// Ticks per second.
     pub resolution: u64,
-    /// The time of the earliest event, or an earlier one, in ticks.
+    /// Start of the trace in ticks: no event is earlier.
     pub offset: u64,
-    /// Length of the trace: no event is later than `offset + length`, in ticks.
+    /// Length of the trace in ticks: no event is later than `offset + length`.
     pub length: u64,
     /// Nanoseconds since 1970-01-01 UTC at `offset`, if known.
     pub realtime: Option<u64>,
@@ -35,22 +35,22 @@ pub struct MetricMember {
     pub name: StringId,
     /// Its description; may be [`StringId::EMPTY`].
     pub description: StringId,
-    /// What its values mean.
+    /// Whether its values are absolute, and for which time they hold.
     pub mode: MetricMode,
     /// The type of its values: [`Type::U64`], [`Type::I64`] or [`Type::F64`].
     pub ty: Type,
-    /// The factor of values is `base` to the power of `exponent`.
+    /// Base of the scale factor of values, which is `base` to the power of `exponent`.
     pub base: Base,
-    /// See `base`.
+    /// Exponent of the scale factor.
     pub exponent: i64,
-    /// The unit, without any prefix: `bytes`, not `MB`.
+    /// The unit, without a prefix: `bytes`, not `MB`.
     pub unit: StringId,
 }
 
-/// What the values of a metric instance are about.
+/// The location or process that the values of a metric instance describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricScope {
-    /// A location, other than the one that records them.
+    /// A location other than the one that records the values.
     Location(LocationId),
     /// A process.
     LocationGroup(LocationGroupId),

@@ -12,12 +12,12 @@ pub(crate) const LOCATIONS: &str = "traces";
 
 /// Creates and reopens the files of one archive.
 ///
-/// [`Directory`] is the usual one. A program with requirements of its own (permissions, descriptors instead of paths,
-/// another place than a file system) implements this trait and calls [`Archive::create_in`](crate::Archive::create_in).
+/// [`Directory`] creates them by path in a directory. A program with other requirements (permissions, descriptors
+/// instead of paths, no file system) implements this trait and calls [`Archive::create_in`](crate::Archive::create_in).
 ///
-/// Names are relative, with `/` between components: `traces.otf2`, `traces.def`, `traces/17.evt`, `traces/17.def`.
-/// Files are written at their end, and now and then at an earlier offset; no file is open between two calls of
-/// [`Archive`](crate::Archive).
+/// Names are relative, with `/` between components: `traces.otf2`, `traces.def`, `traces/17.evt`, `traces/17.def`. Data
+/// is appended to files, and sometimes written at an earlier offset (chunk headers); no file is open between two calls
+/// of [`Archive`](crate::Archive).
 pub trait Storage: fmt::Debug + Send + Sync {
     /// Creates a file for writing, at offset 0.
     ///
@@ -39,18 +39,18 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Creates a directory, or takes an existing one that is empty, and creates `traces` in it. Parent directories are not
+    /// Creates a directory, or uses an existing empty one, and creates `traces` in it. Parent directories are not
     /// created.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when there is a file of that name, or a directory that is not empty; and when it
-    /// cannot be created.
+    /// [`io::ErrorKind::AlreadyExists`] when there is a file of that name, or a directory that is not empty; and when
+    /// it cannot be created.
     pub fn create(path: &Path) -> io::Result<Directory> {
         match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let is_empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
                 if !is_empty {
-                    let why = format!("{}: expected no such directory, or an empty one", path.display());
+                    let why = format!("{}: expected a new or empty directory", path.display());
                     return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
                 }
             }

@@ -9,32 +9,33 @@ use crate::timeline::{Actors, Change, Counter};
 pub(super) struct Counters {
     processes: usize,
     /// The values of the current bucket: counters of processes, then of CPUs.
-    points: Vec<Option<Points>>,
+    values: Vec<Option<BucketValues>>,
     /// Indices of counters with values in the current bucket.
     pending: Vec<u32>,
 }
 
 /// A value at an instant.
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct CounterSample {
     value: u64,
     tick: Ticks,
     number: u64,
 }
 
+/// The values of a counter in the current bucket.
 #[derive(Clone, Copy, Debug)]
-struct Points {
+struct BucketValues {
     counter: Counter,
-    least: Point,
-    greatest: Point,
-    last: Point,
+    least: CounterSample,
+    greatest: CounterSample,
+    last: CounterSample,
     received: u64,
 }
 
 impl Counters {
     pub(super) fn new(actors: &Actors) -> Counters {
         let processes = actors.processes.len();
-        Counters { processes, points: vec![None; processes + actors.cpus.len()], pending: Vec::new() }
+        Counters { processes, values: vec![None; processes + actors.cpus.len()], pending: Vec::new() }
     }
 
     /// Receives a value. The caller calls [`settle`](Self::settle) at the end of each bucket.
@@ -43,50 +44,56 @@ impl Counters {
             Counter::ReadyQueue(process) => process.index(),
             Counter::RunQueue(cpu) => self.processes + cpu.index(),
         };
-        let point = Point { value, tick, number };
-        match &mut self.points[index] {
-            Some(points) => points.add(point),
+        let sample = CounterSample { value, tick, number };
+        match &mut self.values[index] {
+            Some(values) => values.add(sample),
             none => {
-                *none = Some(Points { counter, least: point, greatest: point, last: point, received: 1 });
+                *none = Some(BucketValues {
+                    counter,
+                    least: sample,
+                    greatest: sample,
+                    last: sample,
+                    received: 1,
+                });
                 self.pending.push(index as u32);
             }
         }
     }
 
-    /// Ends the bucket; returns the number of values that are left out.
+    /// Ends the bucket. Returns the number of values left out.
     pub(super) fn settle(&mut self, pending_changes: &mut PendingChanges) -> u64 {
         let mut left_out = 0;
         for index in self.pending.drain(..) {
-            let points = self.points[index as usize].take();
-            left_out += points.map_or(0, |points| points.emit(pending_changes));
+            let values = self.values[index as usize].take();
+            left_out += values.map_or(0, |values| values.emit(pending_changes));
         }
         left_out
     }
 }
 
-impl Points {
-    fn add(&mut self, point: Point) {
-        if point.value < self.least.value {
-            self.least = point;
+impl BucketValues {
+    fn add(&mut self, sample: CounterSample) {
+        if sample.value < self.least.value {
+            self.least = sample;
         }
-        if point.value > self.greatest.value {
-            self.greatest = point;
+        if sample.value > self.greatest.value {
+            self.greatest = sample;
         }
-        self.last = point;
+        self.last = sample;
         self.received += 1;
     }
 
     fn emit(self, pending_changes: &mut PendingChanges) -> u64 {
-        let Points { counter, least, greatest, last, received } = self;
+        let BucketValues { counter, least, greatest, last, received } = self;
         let is_new =
             [true, greatest.number != least.number, ![least.number, greatest.number].contains(&last.number)];
         let mut emitted = 0;
-        for (point, is_new) in [least, greatest, last].into_iter().zip(is_new) {
+        for (sample, is_new) in [least, greatest, last].into_iter().zip(is_new) {
             if is_new {
                 pending_changes.push(
-                    point.tick,
-                    point.number,
-                    PendingChange::Plain(Change::Count(counter, point.value)),
+                    sample.tick,
+                    sample.number,
+                    PendingChange::Plain(Change::Count(counter, sample.value)),
                 );
                 emitted += 1;
             }

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use crate::timeline::{EventTypeId, Track};
 
-/// A change without duration.
+/// The kind of a change without duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Instant {
+pub(super) enum InstantKind {
     Event(EventTypeId),
     Wakeup,
     Migration,
 }
 
-/// The last bucket in which each was emitted.
+/// The last bucket in which each kind was emitted on each track.
 #[derive(Debug, Default)]
-pub(super) struct Firsts {
-    last: HashMap<(Instant, Option<Track>), u64, foldhash::fast::RandomState>,
+pub(super) struct FirstsOfBuckets {
+    last: HashMap<(InstantKind, Option<Track>), u64, foldhash::fast::RandomState>,
 }
 
-impl Firsts {
-    /// Whether none of this kind was emitted on this track in this bucket. Records that one is.
+impl FirstsOfBuckets {
+    /// Whether this is the first of its kind on this track in this bucket. Marks it as emitted.
     #[inline]
-    pub(super) fn is_first(&mut self, instant: Instant, track: Option<Track>, bucket: u64) -> bool {
-        self.last.insert((instant, track), bucket) != Some(bucket)
+    pub(super) fn is_first(&mut self, kind: InstantKind, track: Option<Track>, bucket: u64) -> bool {
+        self.last.insert((kind, track), bucket) != Some(bucket)
     }
 }

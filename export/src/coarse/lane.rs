@@ -1,14 +1,14 @@
-//! Sequences of states without holes: of an LWP, of a user thread, and the occupants of a CPU or an LWP.
+//! Lanes: sequences of states without gaps, of an LWP or a user thread; and the occupants of a CPU or an LWP.
 
 use std::collections::HashMap;
 
 use sigmund_model::{LwpState, Ticks};
 
 use super::pending_changes::{PendingChange, PendingChanges};
-use super::{Buckets, Numbers};
+use super::{Buckets, TrackIndices};
 use crate::timeline::{Actors, Change, CpuId, DetailedState, LwpId, ThreadId};
 
-/// Which sequence of states.
+/// Identifies a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneId {
     CpuLwp(CpuId),
@@ -18,44 +18,44 @@ pub(super) enum LaneId {
     Thread(ThreadId),
 }
 
-/// A state, or an occupant.
+/// A state, or an occupant, with its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value {
-    /// 0 is none; otherwise 1 + the index of the detailed state or of the occupant. Totals are kept
-    /// by this number.
+pub(super) struct LaneValue {
+    /// 0 for none; otherwise 1 + the index of the detailed state or of the occupant. Totals are computed per key.
     key: u32,
     lwp: Option<LwpId>,
     cpu: Option<CpuId>,
     blocked_on: Option<i64>,
 }
 
-/// A state that begins at an instant, by the change of this number.
+/// A value that begins at an instant, with the number of the change that began it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    pub(super) value: Value,
+pub(super) struct OpenState {
+    pub(super) value: LaneValue,
     pub(super) from: Ticks,
     pub(super) number: u64,
 }
 
 /// The state in a change, if it is a change of state.
 #[inline]
-pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
-    let who = |index: Option<u32>| Value {
+pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, LaneValue)> {
+    let with_key = |index: Option<u32>| LaneValue {
         key: index.map_or(0, |index| index + 1),
         lwp: None,
         cpu: None,
         blocked_on: None,
     };
     Some(match *change {
-        Change::CpuLwp(cpu, lwp) => (LaneId::CpuLwp(cpu), who(lwp.map(|lwp| lwp.0))),
-        Change::CpuThread(cpu, thread) => (LaneId::CpuThread(cpu), who(thread.map(|thread| thread.0))),
-        Change::LwpThread(lwp, thread) => (LaneId::LwpThread(lwp), who(thread.map(|thread| thread.0))),
+        Change::CpuLwp(cpu, lwp) => (LaneId::CpuLwp(cpu), with_key(lwp.map(|lwp| lwp.0))),
+        Change::CpuThread(cpu, thread) => (LaneId::CpuThread(cpu), with_key(thread.map(|thread| thread.0))),
+        Change::LwpThread(lwp, thread) => (LaneId::LwpThread(lwp), with_key(thread.map(|thread| thread.0))),
         Change::Lwp { lwp, state, cpu } => {
-            (LaneId::Lwp(lwp), Value { cpu, ..who(state.map(|state| state as u32)) })
+            (LaneId::Lwp(lwp), LaneValue { cpu, ..with_key(state.map(|state| state as u32)) })
         }
         Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
-            let doing = who(state.map(|state| DetailedState::new(state, blocked_for).index() as u32));
-            (LaneId::Thread(thread), Value { lwp, cpu, blocked_on, ..doing })
+            let state_value =
+                with_key(state.map(|state| DetailedState::new(state, blocked_for).index() as u32));
+            (LaneId::Thread(thread), LaneValue { lwp, cpu, blocked_on, ..state_value })
         }
         _ => return None,
     })
@@ -63,8 +63,8 @@ pub(super) fn state(change: &Change<'_>) -> Option<(LaneId, Value)> {
 
 impl LaneId {
     /// The change for a state.
-    pub(super) fn change(self, value: Value) -> Change<'static> {
-        let Value { key, lwp, cpu, blocked_on } = value;
+    pub(super) fn change(self, value: LaneValue) -> Change<'static> {
+        let LaneValue { key, lwp, cpu, blocked_on } = value;
         let index = key.checked_sub(1);
         match self {
             LaneId::CpuLwp(of) => Change::CpuLwp(of, index.map(LwpId)),
@@ -72,19 +72,19 @@ impl LaneId {
             LaneId::LwpThread(of) => Change::LwpThread(of, index.map(ThreadId)),
             LaneId::Lwp(lwp) => Change::Lwp { lwp, state: index.map(|i| LwpState::ALL[i as usize]), cpu },
             LaneId::Thread(thread) => {
-                let doing = index.map(|i| DetailedState::at(i as usize));
+                let detailed = index.map(|i| DetailedState::at(i as usize));
                 let (state, blocked_for) =
-                    (doing.map(DetailedState::state), doing.and_then(DetailedState::blocked_for));
+                    (detailed.map(DetailedState::state), detailed.and_then(DetailedState::blocked_for));
                 Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
             }
         }
     }
 }
 
-/// All sequences.
+/// All lanes.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    numbers: Numbers,
+    indices: TrackIndices,
     lanes: Vec<Lane>,
     /// Lanes whose open state is not yet known to be short or long.
     pending: Vec<LaneId>,
@@ -92,14 +92,14 @@ pub(super) struct Lanes {
 
 impl Lanes {
     pub(super) fn new(actors: &Actors) -> Lanes {
-        let numbers = Numbers::of(actors);
+        let indices = TrackIndices::of(actors);
         let mut lanes = Vec::new();
-        lanes.resize_with(2 * (numbers.cpus + numbers.lwps) + actors.threads.len(), Lane::default);
-        Lanes { numbers, lanes, pending: Vec::new() }
+        lanes.resize_with(2 * (indices.cpus + indices.lwps) + actors.threads.len(), Lane::default);
+        Lanes { indices, lanes, pending: Vec::new() }
     }
 
-    fn index(numbers: Numbers, lane: LaneId) -> usize {
-        let Numbers { cpus, lwps } = numbers;
+    fn index(indices: TrackIndices, lane: LaneId) -> usize {
+        let TrackIndices { cpus, lwps } = indices;
         match lane {
             LaneId::CpuLwp(cpu) => cpu.index(),
             LaneId::CpuThread(cpu) => cpus + cpu.index(),
@@ -109,16 +109,16 @@ impl Lanes {
         }
     }
 
-    /// Begins another state; returns whether the one before was short.
+    /// Begins a state. Returns whether the previous one was short.
     #[inline]
     pub(super) fn change(
         &mut self,
         id: LaneId,
-        received: Stretch,
+        received: OpenState,
         buckets: Buckets,
         pending_changes: &mut PendingChanges,
     ) -> bool {
-        let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
+        let lane = &mut self.lanes[Lanes::index(self.indices, id)];
         let was_short = lane.end(id, received.from, buckets, pending_changes);
         lane.open = Some(received);
         if !lane.is_pending {
@@ -128,59 +128,59 @@ impl Lanes {
         was_short
     }
 
-    /// States that began a bucket ago are long.
+    /// Emits the states that began a bucket ago: they are long.
     pub(super) fn settle(&mut self, now: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) {
-        let (lanes, numbers) = (&mut self.lanes, self.numbers);
+        let (lanes, indices) = (&mut self.lanes, self.indices);
         self.pending.retain(|id| {
-            let lane = &mut lanes[Lanes::index(numbers, *id)];
+            let lane = &mut lanes[Lanes::index(indices, *id)];
             let is_long = lane.open.is_some_and(|open| buckets.is_long(open.from, now));
             if is_long {
-                lane.tell_open(*id, pending_changes);
+                lane.emit_open(*id, pending_changes);
             }
             lane.is_pending = !is_long;
             lane.is_pending
         });
     }
 
-    /// Nothing follows. What is open is emitted; by the rules of a timeline it is `None`.
+    /// Emits the open states at the end of the timeline; by its rules they are `None`.
     pub(super) fn finish(&mut self, pending_changes: &mut PendingChanges) {
         for id in self.pending.drain(..) {
-            let lane = &mut self.lanes[Lanes::index(self.numbers, id)];
+            let lane = &mut self.lanes[Lanes::index(self.indices, id)];
             lane.is_pending = false;
-            lane.tell_open(id, pending_changes);
+            lane.emit_open(id, pending_changes);
         }
     }
 }
 
-/// The states of one track.
+/// The states of one lane.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The open state; `None` before the first, and when it has been emitted as a long one.
-    open: Option<Stretch>,
-    /// The short states before it, back to the beginning of its bucket or to a long one.
+    /// The open state; `None` before the first, and after it was emitted as a long one.
+    open: Option<OpenState>,
+    /// The short states before it, since the beginning of its bucket or the last long one.
     sums: Sums,
     /// The last emitted state, and whether it was short.
-    emitted: Option<(Value, bool)>,
+    emitted: Option<(LaneValue, bool)>,
     is_pending: bool,
 }
 
 impl Lane {
-    /// Ends the open state; returns whether it was short.
+    /// Ends the open state. Returns whether it was short.
     fn end(&mut self, id: LaneId, to: Ticks, buckets: Buckets, pending_changes: &mut PendingChanges) -> bool {
         let Some(open) = self.open else { return false };
         if buckets.is_long(open.from, to) {
-            self.tell_open(id, pending_changes);
+            self.emit_open(id, pending_changes);
             return false;
         }
         self.add(id, open, to, buckets, pending_changes);
         true
     }
 
-    /// Adds a short state to its bucket, and the part in the next bucket to that one.
+    /// Adds a short state to the sums of its bucket, and its part in the next bucket to the sums of that.
     fn add(
         &mut self,
         id: LaneId,
-        short: Stretch,
+        short: OpenState,
         to: Ticks,
         buckets: Buckets,
         pending_changes: &mut PendingChanges,
@@ -188,34 +188,34 @@ impl Lane {
         let end = Ticks(buckets.end(short.from));
         self.sums.add(short, to.min(end));
         if to >= end {
-            self.tell_sums(id, pending_changes);
+            self.emit_sums(id, pending_changes);
         }
         if to > end {
-            self.sums.add(Stretch { from: end, ..short }, to);
+            self.sums.add(OpenState { from: end, ..short }, to);
         }
     }
 
-    /// The open state is long, so the short ones before it are complete.
-    fn tell_open(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
-        self.tell_sums(id, pending_changes);
+    /// Emits the open state, which is long, after the short states before it.
+    fn emit_open(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
+        self.emit_sums(id, pending_changes);
         if let Some(open) = self.open.take() {
             self.emit(id, open, false, pending_changes);
         }
     }
 
-    fn tell_sums(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
+    fn emit_sums(&mut self, id: LaneId, pending_changes: &mut PendingChanges) {
         let mut from = self.sums.from;
         let mut sums = std::mem::take(&mut self.sums);
         for sum in &sums.of_values {
-            self.emit(id, Stretch { from, ..sum.first }, true, pending_changes);
+            self.emit(id, OpenState { from, ..sum.first }, true, pending_changes);
             from = Ticks(from.0 + sum.ticks);
         }
         sums.clear();
         self.sums = sums;
     }
 
-    fn emit(&mut self, id: LaneId, stretch: Stretch, is_short: bool, pending_changes: &mut PendingChanges) {
-        let Stretch { value, from, number } = stretch;
+    fn emit(&mut self, id: LaneId, state: OpenState, is_short: bool, pending_changes: &mut PendingChanges) {
+        let OpenState { value, from, number } = state;
         match &mut self.emitted {
             // The same value continues.
             Some((emitted, was_short)) if *emitted == value && (is_short || *was_short) => {
@@ -233,26 +233,26 @@ impl Lane {
 #[derive(Debug, Default)]
 struct Sums {
     from: Ticks,
-    /// In the order of their first occurrence.
+    /// In the order of first occurrence.
     of_values: Vec<Sum>,
-    /// Index of each, if there are many.
-    places: HashMap<u32, usize, foldhash::fast::RandomState>,
+    /// Index in `of_values` by key, if there are more than [`MAX_SEARCHED`].
+    indices_by_key: HashMap<u32, usize, foldhash::fast::RandomState>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sum {
-    first: Stretch,
+    first: OpenState,
     ticks: u64,
 }
 
-/// Larger than the number of states.
-const FEW: usize = 32;
+/// Up to this number of values, a value is found by a linear search. Larger than the number of states.
+const MAX_SEARCHED: usize = 32;
 
-const _: () = assert!(FEW > DetailedState::COUNT);
+const _: () = assert!(MAX_SEARCHED > DetailedState::COUNT);
 
 impl Sums {
     #[inline]
-    fn add(&mut self, short: Stretch, to: Ticks) {
+    fn add(&mut self, short: OpenState, to: Ticks) {
         let ticks = to.0 - short.from.0;
         if ticks == 0 {
             return;
@@ -260,42 +260,42 @@ impl Sums {
         if self.of_values.is_empty() {
             self.from = short.from;
         }
-        match self.place(short.value.key) {
-            Some(place) => self.of_values[place].add(short.value, ticks),
+        match self.index_of(short.value.key) {
+            Some(index) => self.of_values[index].add(short.value, ticks),
             None => {
                 self.of_values.push(Sum { first: short, ticks });
-                self.remember();
+                self.index_newest();
             }
         }
     }
 
     #[inline]
-    fn place(&self, key: u32) -> Option<usize> {
-        if self.of_values.len() > FEW {
-            return self.places.get(&key).copied();
+    fn index_of(&self, key: u32) -> Option<usize> {
+        if self.of_values.len() > MAX_SEARCHED {
+            return self.indices_by_key.get(&key).copied();
         }
         self.of_values.iter().position(|sum| sum.first.value.key == key)
     }
 
-    /// Records the index of the newest; of all, once there are many.
-    fn remember(&mut self) {
+    /// Adds the newest value to the map of indices; all values, when a linear search no longer suffices.
+    fn index_newest(&mut self) {
         let len = self.of_values.len();
-        let from = if len == FEW + 1 { 0 } else { len - 1 };
-        if len > FEW {
+        let from = if len == MAX_SEARCHED + 1 { 0 } else { len - 1 };
+        if len > MAX_SEARCHED {
             let new = self.of_values[from..].iter().zip(from..);
-            self.places.extend(new.map(|(sum, place)| (sum.first.value.key, place)));
+            self.indices_by_key.extend(new.map(|(sum, index)| (sum.first.value.key, index)));
         }
     }
 
     fn clear(&mut self) {
         self.of_values.clear();
-        self.places.clear();
+        self.indices_by_key.clear();
     }
 }
 
 impl Sum {
-    /// Attributes that differ are left out.
-    fn add(&mut self, value: Value, ticks: u64) {
+    /// Adds ticks. An attribute that differs is left out.
+    fn add(&mut self, value: LaneValue, ticks: u64) {
         let first = &mut self.first.value;
         first.lwp = first.lwp.filter(|_| first.lwp == value.lwp);
         first.cpu = first.cpu.filter(|_| first.cpu == value.cpu);

@@ -1,39 +1,38 @@
-//! A timeline with fewer changes: what is too short to be seen is merged or left out, and totals are preserved.
+//! A timeline with fewer changes: intervals too short to be seen are merged or left out; totals are preserved.
 //!
-//! [`Coarse`] is a sink that emits another timeline, which keeps all rules of one. Time is divided into buckets of the
-//! shortest visible length, from the clock's first tick on.
+//! [`Coarse`] is a sink that emits another timeline, which obeys all rules of a timeline. Time is divided into buckets
+//! of the shortest visible length, starting at the clock's first tick.
 //!
 //! ```text
 //!   exact   |A|B|A| B |A|B|C|A|B|A|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|C|A|C|    B is long: its bounds are kept
 //!   bucket  ^              ^              ^              ^              ^
-//!   coarse  |AAA|BBBBB|C|AA|AA|BB|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|CC|A|   as many As, Bs and Cs, to the tick
+//!   coarse  |AAA|BBBBB|C|AA|AA|BB|BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB|CC|A|   the totals of A, B and C are exact
 //! ```
 //!
 //! | what | result |
 //! |---|---|
 //! | a state, or an occupant of a CPU or an LWP, of at least a bucket | the same, with its exact bounds |
-//! | a shorter one | cut at the ends of buckets; within a bucket, all intervals of one state on one track become one interval of their total length, in the order of first occurrence. Its CPU, its LWP and the object it waits for are kept if they were the same in all |
+//! | a shorter one | cut at the ends of buckets; within a bucket, all intervals of one state on one track become one interval of their total length, in the order of first occurrence. CPU, LWP and the object it waits for are kept if they are the same in all of them |
 //! | a state without length | left out |
 //! | a slice of at least a bucket | the same |
-//! | a shorter slice | left out, with all slices inside of it |
+//! | a shorter slice | left out, with all slices nested in it |
 //! | an event, a wakeup, a migration | on each track, the first in each bucket (of each declared event; of wakeups; of migrations); the others are left out |
 //! | a hold of a lock | left out: holds of one lock would overlap |
 //! | a counter | in each bucket its minimum, its maximum and its last value, at their instants |
 //!
-//! So the total of each state on each track is exact, overall and in each bucket, and a track has at most two changes more
-//! per bucket than it has states. [`LeftOut`] counts what was left out. Tracks are merged independently: within a bucket,
-//! an LWP may be shown as running while its CPU is shown with another LWP.
+//! So the total of each state on each track is exact, overall and in each bucket, and a track has at most two more
+//! changes per bucket than it has states. [`LeftOut`] counts what was left out. Tracks are merged independently: within
+//! a bucket, an LWP may be shown as running while its CPU is shown with another LWP.
 //!
-//! A length of 0 or 1 tick passes everything through.
+//! With a length of 0 or 1 tick, all changes pass through unchanged.
 //!
 //! # Memory and speed
 //!
-//! Whether an interval is long is known one bucket after it began, so changes are held for one to two buckets: at most those
-//! of three buckets, whose number is bounded as above. Open slices that may be short are held with their names; if one track
-//! has more than 65536 of them, the innermost are left out, long or not (counted).
+//! Whether an interval is long is known one bucket after it began, so changes are buffered for one to two buckets: at
+//! most the changes of three buckets, whose number is bounded as above. Open slices that may be short are buffered with
+//! their names; if one track has more than 65536 of them, the innermost are left out, long or not (counted).
 //!
-//! 10⁷ changes of 10 user threads, 20 ticks apart; time of one CPU without the 0.18 s of the generator, in
-//! 4 MB of resident memory:
+//! 10⁷ changes of 10 user threads, 20 ticks apart; CPU time without the 0.18 s of the generator; 4 MB resident memory:
 //!
 //! | length | changes left | time |
 //! |---|---|---|
@@ -57,12 +56,12 @@ use sigmund_model::Ticks;
 
 use crate::timeline::{Actors, Change, Sink, Track};
 use counter::Counters;
-use firsts::{Firsts, Instant};
+use firsts::{FirstsOfBuckets, InstantKind};
 use lane::Lanes;
 use pending_changes::{PendingChange, PendingChanges};
 use slices::Slices;
 
-/// A sink that emits to another sink a timeline without intervals that are too short to be seen.
+/// A sink that emits to another sink a timeline without intervals too short to be seen.
 #[derive(Debug)]
 pub struct Coarse<S> {
     sink: S,
@@ -70,7 +69,7 @@ pub struct Coarse<S> {
     lanes: Lanes,
     slices: Slices,
     counters: Counters,
-    firsts: Firsts,
+    firsts: FirstsOfBuckets,
     pending_changes: PendingChanges,
     /// The end of the current bucket.
     next: u64,
@@ -79,14 +78,14 @@ pub struct Coarse<S> {
     left_out: LeftOut,
 }
 
-/// What was merged or left out.
+/// Counts of what was merged or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// States and occupants of a CPU or an LWP that were too short: merged with others of their bucket, if there are any.
+    /// States, and occupants of a CPU or an LWP, that were too short: merged within their bucket.
     pub short_states: u64,
     /// Slices that were too short.
     pub slices: u64,
-    /// Slices that were nested too deeply to be held.
+    /// Slices that were nested too deeply to be buffered.
     pub too_deep: u64,
     /// Events.
     pub events: u64,
@@ -96,15 +95,15 @@ pub struct LeftOut {
     pub migrations: u64,
     /// Values of counters.
     pub counts: u64,
-    /// Holds of locks, all of them.
+    /// Holds of locks; all are left out.
     pub holds: u64,
 }
 
-/// The division of time.
+/// The division of time into buckets.
 #[derive(Clone, Copy, Debug)]
 struct Buckets {
     first: u64,
-    /// Length of a bucket, and of the shortest interval that is long.
+    /// Length of a bucket in ticks; an interval of at least this length is long.
     len: u64,
 }
 
@@ -127,7 +126,7 @@ impl Buckets {
 }
 
 impl<S: Sink> Coarse<S> {
-    /// Emits to `sink` what is at least `least` ticks long.
+    /// Emits to `sink` a timeline with buckets of `least` ticks.
     pub fn new(sink: S, actors: &Actors, least: Ticks) -> Coarse<S> {
         let buckets = Buckets { first: actors.clock.first.0, len: least.0.max(1) };
         Coarse {
@@ -136,7 +135,7 @@ impl<S: Sink> Coarse<S> {
             lanes: Lanes::new(actors),
             slices: Slices::new(actors),
             counters: Counters::new(actors),
-            firsts: Firsts::default(),
+            firsts: FirstsOfBuckets::default(),
             pending_changes: PendingChanges::default(),
             next: buckets.end(actors.clock.first),
             number: 0,
@@ -149,21 +148,21 @@ impl<S: Sink> Coarse<S> {
         self.left_out
     }
 
-    /// The sink, which may have left out something itself.
+    /// The receiving sink.
     pub fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// The sink.
+    /// Returns the receiving sink.
     pub fn into_inner(self) -> S {
         self.sink
     }
 
-    fn hear(&mut self, tick: Ticks, change: &Change<'_>) {
+    fn receive(&mut self, tick: Ticks, change: &Change<'_>) {
         self.number += 1;
         let Coarse { buckets, pending_changes, left_out, number, .. } = self;
         if let Some((lane, value)) = lane::state(change) {
-            let received = lane::Stretch { value, from: tick, number: *number };
+            let received = lane::OpenState { value, from: tick, number: *number };
             left_out.short_states += u64::from(self.lanes.change(lane, received, *buckets, pending_changes));
             return;
         }
@@ -177,7 +176,7 @@ impl<S: Sink> Coarse<S> {
             }
             Change::Count(counter, value) => self.counters.count(counter, tick, *number, value),
             Change::Event(event) => {
-                let instant = Instant::Event(event.kind);
+                let instant = InstantKind::Event(event.kind);
                 if self.firsts.is_first(instant, event.track(), buckets.of(tick)) {
                     pending_changes.push(tick, *number, PendingChange::event(event));
                 } else {
@@ -185,14 +184,14 @@ impl<S: Sink> Coarse<S> {
                 }
             }
             Change::Wakeup { by, of } => {
-                if self.firsts.is_first(Instant::Wakeup, Some(of), buckets.of(tick)) {
+                if self.firsts.is_first(InstantKind::Wakeup, Some(of), buckets.of(tick)) {
                     pending_changes.push(tick, *number, PendingChange::Plain(Change::Wakeup { by, of }));
                 } else {
                     left_out.wakeups += 1;
                 }
             }
             Change::Migration { of, from, to } => {
-                if self.firsts.is_first(Instant::Migration, Some(of), buckets.of(tick)) {
+                if self.firsts.is_first(InstantKind::Migration, Some(of), buckets.of(tick)) {
                     pending_changes.push(
                         tick,
                         *number,
@@ -213,16 +212,16 @@ impl<S: Sink> Coarse<S> {
         }
     }
 
-    /// Begins another bucket. What began more than a bucket ago is long, so everything before the previous bucket is known
-    /// and emitted.
+    /// Begins a bucket. An interval that began more than a bucket ago is long, so all changes before the previous
+    /// bucket are final and are emitted.
     #[cold]
     fn enter_bucket(&mut self, now: Ticks) -> io::Result<()> {
         self.lanes.settle(now, self.buckets, &mut self.pending_changes);
         self.slices.settle(now, self.buckets, &mut self.pending_changes);
         self.left_out.counts += self.counters.settle(&mut self.pending_changes);
         self.next = self.buckets.end(now);
-        let decided = self.next.saturating_sub(2 * self.buckets.len).max(self.buckets.first);
-        self.pending_changes.emit_before(decided, &mut self.sink)
+        let final_before = self.next.saturating_sub(2 * self.buckets.len).max(self.buckets.first);
+        self.pending_changes.emit_before(final_before, &mut self.sink)
     }
 }
 
@@ -234,7 +233,7 @@ impl<S: Sink> Sink for Coarse<S> {
         if tick.0 >= self.next {
             self.enter_bucket(tick)?;
         }
-        self.hear(tick, change);
+        self.receive(tick, change);
         Ok(())
     }
 
@@ -246,16 +245,16 @@ impl<S: Sink> Sink for Coarse<S> {
     }
 }
 
-/// Tracks by number: CPUs, then LWPs, then user threads.
+/// Indices of tracks: CPUs, then LWPs, then user threads.
 #[derive(Clone, Copy, Debug)]
-struct Numbers {
+struct TrackIndices {
     cpus: usize,
     lwps: usize,
 }
 
-impl Numbers {
-    fn of(actors: &Actors) -> Numbers {
-        Numbers { cpus: actors.cpus.len(), lwps: actors.lwps.len() }
+impl TrackIndices {
+    fn of(actors: &Actors) -> TrackIndices {
+        TrackIndices { cpus: actors.cpus.len(), lwps: actors.lwps.len() }
     }
 
     #[inline]

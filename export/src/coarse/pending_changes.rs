@@ -1,10 +1,10 @@
-//! Changes that are held until everything before them is known.
+//! Changes that are buffered until all changes before them are final.
 
 use std::io;
 
 use sigmund_model::{Context, Cpu, Params, Ticks};
 
-use super::lane::{LaneId, Value};
+use super::lane::{LaneId, LaneValue};
 use crate::timeline::{
     Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink, Slice, SliceKind, ThreadId, Track,
 };
@@ -12,16 +12,16 @@ use crate::timeline::{
 /// A change that owns its data.
 #[derive(Debug)]
 pub(super) enum PendingChange {
-    State(LaneId, Value),
+    State(LaneId, LaneValue),
     Enter(Track, SliceKind, Box<str>),
     /// A change without data to own.
     Plain(Change<'static>),
-    Event(Box<Event>),
+    Event(Box<OwnedEvent>),
 }
 
 /// An event that owns its parameters.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct OwnedEvent {
     kind: EventTypeId,
     cpu: Option<CpuId>,
     lwp: Option<LwpId>,
@@ -34,7 +34,7 @@ pub(super) struct Event {
 impl PendingChange {
     pub(super) fn event(event: &RecordedEvent<'_>) -> PendingChange {
         let RecordedEvent { kind, cpu, lwp, thread, context, cpu_seen, params } = *event;
-        PendingChange::Event(Box::new(Event {
+        PendingChange::Event(Box::new(OwnedEvent {
             kind,
             cpu,
             lwp,
@@ -53,7 +53,7 @@ impl PendingChange {
             }
             PendingChange::Plain(change) => sink.change(tick, change),
             PendingChange::Event(event) => {
-                let Event { kind, cpu, lwp, thread, context, cpu_seen, params } = &**event;
+                let OwnedEvent { kind, cpu, lwp, thread, context, cpu_seen, params } = &**event;
                 let (kind, cpu, lwp, thread) = (*kind, *cpu, *lwp, *thread);
                 let (context, cpu_seen) = (*context, *cpu_seen);
                 sink.change(
@@ -65,25 +65,25 @@ impl PendingChange {
     }
 }
 
-/// The changes that are held; not in order.
+/// The buffered changes, unsorted.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    /// With their instants, and the numbers of the original changes: those of one instant keep their order.
-    held: Vec<(Ticks, u64, PendingChange)>,
+    /// Each with its instant, and the number of the original change, by which changes of one instant are ordered.
+    changes: Vec<(Ticks, u64, PendingChange)>,
 }
 
 impl PendingChanges {
     #[inline]
-    pub(super) fn push(&mut self, tick: Ticks, number: u64, held: PendingChange) {
-        self.held.push((tick, number, held));
+    pub(super) fn push(&mut self, tick: Ticks, number: u64, change: PendingChange) {
+        self.changes.push((tick, number, change));
     }
 
     /// Emits all changes before this tick, in order.
     pub(super) fn emit_before(&mut self, end: u64, sink: &mut impl Sink) -> io::Result<()> {
-        self.held.sort_unstable_by_key(|(tick, number, _)| (*tick, *number));
-        let emitted = self.held.partition_point(|(tick, _, _)| tick.0 < end);
-        for (tick, _, held) in self.held.drain(..emitted) {
-            held.emit(tick, sink)?;
+        self.changes.sort_unstable_by_key(|(tick, number, _)| (*tick, *number));
+        let emitted = self.changes.partition_point(|(tick, _, _)| tick.0 < end);
+        for (tick, _, change) in self.changes.drain(..emitted) {
+            change.emit(tick, sink)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The actor that has a number at an instant. The system reuses its numbers: it is the last that was born before.
+//! Finds the actor that has a number at an instant. Numbers are reused: it is the last actor created up to the instant.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ fn ids_by_birth(numbers: impl Iterator<Item = (u64, Ticks)>) -> IdsByBirth {
     ids_by_birth
 }
 
-/// The last that was born before, or the first of all if the instant is before all births.
+/// The last actor created up to the instant; if there is none, the first of this number.
 fn id_at(ids_by_birth: &IdsByBirth, number: u64, at: Ticks) -> Option<u32> {
     let ids_by_birth = ids_by_birth.get(&number)?;
     let born_after = ids_by_birth.partition_point(|(born, _)| *born <= at);

@@ -1,20 +1,21 @@
 //! Rows of a table of intervals in the order in which they **begin**.
 //!
-//! The tables are nearly in the order in which intervals end, because a streaming merge knows an interval only then. Sorting
-//! them would take memory, or a disk. But most intervals are short. Let `e` be the greatest end so far in the order of the
-//! file. A row is *late* if it begins before `e - REACH`: it is long, or it was written long after its end. A first pass over
-//! the table collects the late rows alone; in a second pass the others go through a heap, from which a row is taken as soon
-//! as no row that follows can begin before it.
+//! The tables are nearly sorted by the ends of intervals, because a streaming merge writes an interval when it ends.
+//! Sorting a whole table would take memory or disk space proportional to it. But most intervals are short. Let `e` be
+//! the greatest end so far in the order of the file. A row is *late* if it begins before `e - REACH`: it is long, or it
+//! was written long after its end. A first pass over the table collects only the late rows. In a second pass the others
+//! go through a heap, from which a row is taken as soon as no later row of the file can begin before it.
 //!
 //! ```text
 //!            e - REACH                e: the greatest end that was read
 //! ───────────────┼────────────────────┼──▶ tick
-//!   final        │ in the heap        │ not read yet: begins at e - REACH or later, or is late
+//!   final        │ in the heap        │ not yet read: begins at e - REACH or later, or is late
 //! ```
 //!
-//! `REACH` is such that the heap holds about [`ROWS_A_TRACK`] for each track, if intervals are spread evenly: then late are
-//! those that last that many times as long as intervals do on average, and memory grows with the number of tracks. A heap
-//! that fits into the caches matters: one of 131 072 rows was 46 % of an export of 8 user threads.
+//! `REACH` is chosen so that the heap holds about [`ROWS_PER_TRACK`] rows for each track, if intervals are evenly
+//! distributed. Then the late rows are those that last that many times the average, and memory grows with the number of
+//! tracks. The heap should fit into the caches: one of 131 072 rows took 46 % of the time of an export of 8 user
+//! threads.
 
 use std::{
     cmp::Reverse,
@@ -39,13 +40,13 @@ use sigmund_sql::SuperTrace;
 use super::replayer::Replayer;
 use crate::Error;
 
-/// About how many rows of each track are in the heap: 64 bytes each.
-const ROWS_A_TRACK: u64 = 16;
+/// Approximate number of rows per track in the heap; a row has 64 bytes.
+const ROWS_PER_TRACK: u64 = 16;
 
-/// Rows that may be in the heap in any case.
-const LEAST_ROWS: u64 = 1 << 12;
+/// Minimum capacity that `REACH` is computed for, in rows.
+const MIN_ROWS: u64 = 1 << 12;
 
-/// A row. Its order is that of the replay, which begins with [`begin`](Self::begin).
+/// A row. Its order is that of the replay: first by [`begin`](Self::begin).
 pub(super) trait Row: Ord + Send {
     /// Its first tick, within the window.
     fn begin(&self) -> i64;
@@ -56,22 +57,22 @@ pub(super) trait Row: Ord + Send {
 
 /// Reads the rows of one table from batches.
 pub(super) trait RowReader: Send {
-    /// What it reads.
+    /// The type of the rows.
     type Row: Row;
 
-    /// Appends those rows of a batch for whose index `is_wanted`, cut to the window.
+    /// Appends the rows of a batch whose index `is_wanted` accepts, cut to the window.
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<Self::Row>);
 }
 
-/// Which rows of a table, and which columns.
+/// The selected rows and columns of a table.
 pub(super) struct Selection<'a> {
     pub(super) table: &'static Table,
     pub(super) conditions: Vec<Expr>,
-    /// The begin, and the length, of type `Int64`; NULL where an interval has no end.
+    /// Begin and length, of type `Int64`. The length is NULL if the interval has no end.
     pub(super) interval: (Expr, Expr),
     /// Further columns, from index 2 on.
     pub(super) columns: Vec<Expr>,
-    /// Intervals without a part in it are left out.
+    /// Intervals that do not overlap it are left out.
     pub(super) window: &'a Window,
     /// Number of tracks.
     pub(super) tracks: usize,
@@ -93,11 +94,11 @@ pub(super) struct ByBegin<R: RowReader> {
 }
 
 /// A source of rows in the order of their begins.
-pub(super) trait Source: Send {
-    /// The begin of the next row; `None` if there is none, or none that is final.
+pub(super) trait RowSource: Send {
+    /// The begin of the next row; `None` if there is none, or if a row that is not yet read may precede it.
     fn next_begin(&self) -> Option<i64>;
 
-    /// Whether more must be read before the next row is final.
+    /// Whether more must be read before the next row is known.
     fn needs_more(&self) -> bool;
 
     /// Reads more rows.
@@ -108,7 +109,7 @@ pub(super) trait Source: Send {
 }
 
 impl<R: RowReader> ByBegin<R> {
-    /// Collects the late rows, and begins to read the others.
+    /// Collects the late rows, and starts reading the others.
     pub(super) async fn open(
         trace: &SuperTrace,
         selection: Selection<'_>,
@@ -122,7 +123,7 @@ impl<R: RowReader> ByBegin<R> {
             Window { from: Some(from), to: Some(to) } => to.saturating_sub(from).max(0) as u64,
             _ => i64::MAX as u64,
         };
-        let in_heap = LEAST_ROWS.max(ROWS_A_TRACK * selection.tracks as u64);
+        let in_heap = MIN_ROWS.max(ROWS_PER_TRACK * selection.tracks as u64);
         let reach = (u128::from(span) * u128::from(in_heap) / u128::from(rows.max(in_heap))) as i64;
         let in_order = trace.in_file_order(frame);
         let batches = in_order.clone().execute_stream().await.map_err(wrong)?;
@@ -177,7 +178,7 @@ impl<R: RowReader> ByBegin<R> {
     }
 }
 
-impl<R: RowReader> Source for ByBegin<R> {
+impl<R: RowReader> RowSource for ByBegin<R> {
     fn next_begin(&self) -> Option<i64> {
         let in_heap = self.heap.peek().map(|Reverse(row)| row.begin());
         let late = self.late.front().map(Row::begin);
@@ -221,7 +222,7 @@ pub(super) fn has_column(table: &Table, name: &str) -> bool {
     table.columns.iter().any(|column| column.name == name)
 }
 
-/// The part of an interval that is in the window; `None` if there is none. Without a length it has no end.
+/// The part of an interval in the window; `None` if they do not overlap. Without a length, the interval has no end.
 pub(super) fn cut(window: &Window, begin: i64, length: Option<i64>) -> Option<(i64, i64)> {
     let end = length.map_or(i64::MAX, |length| begin.saturating_add(length));
     let (begin, end) = (begin.max(window.from.unwrap_or(i64::MIN)), end.min(window.to.unwrap_or(i64::MAX)));

@@ -1,12 +1,12 @@
-//! The values at the current instant: the occupant of each CPU and LWP, and the state of each track; and their ends.
+//! The values at the current instant (the occupant of each CPU and LWP, the state of each track), and their ends.
 //!
-//! A state ends where the next one on its track begins, or, where none follows, at its own end.
+//! A state ends where the next one on its track begins, or, if none follows, at its own end.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId};
 
-/// A place for a value.
+/// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// The LWP on a CPU.
@@ -25,7 +25,8 @@ pub(super) enum Slot {
 pub(super) struct CurrentValues {
     cpus: u32,
     lwps: u32,
-    held: Vec<Option<CurrentValue>>,
+    /// By the index of the slot.
+    values: Vec<Option<CurrentValue>>,
     /// Ends, including those of values that were replaced.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
 }
@@ -40,39 +41,39 @@ impl CurrentValues {
     pub(super) fn new(actors: &Actors) -> CurrentValues {
         let (cpus, lwps) = (actors.cpus.len() as u32, actors.lwps.len() as u32);
         let slots = 2 * actors.cpus.len() + 2 * actors.lwps.len() + actors.threads.len();
-        CurrentValues { cpus, lwps, held: vec![None; slots], ends: BinaryHeap::new() }
+        CurrentValues { cpus, lwps, values: vec![None; slots], ends: BinaryHeap::new() }
     }
 
     /// Sets the value of a slot until `to`. Returns the previous value.
-    pub(super) fn hold(&mut self, slot: Slot, value: u32, to: i64) -> Option<u32> {
-        let at = self.at(slot);
-        self.ends.push(Reverse((to, at)));
-        self.held[at as usize].replace(CurrentValue { value, to }).map(|held| held.value)
+    pub(super) fn set(&mut self, slot: Slot, value: u32, to: i64) -> Option<u32> {
+        let index = self.index(slot);
+        self.ends.push(Reverse((to, index)));
+        self.values[index as usize].replace(CurrentValue { value, to }).map(|replaced| replaced.value)
     }
 
-    /// Removes the value of a slot; whether there was one.
-    pub(super) fn release(&mut self, slot: Slot) -> bool {
-        let at = self.at(slot);
-        self.held[at as usize].take().is_some()
+    /// Removes the value of a slot. Returns whether it had one.
+    pub(super) fn clear(&mut self, slot: Slot) -> bool {
+        let index = self.index(slot);
+        self.values[index as usize].take().is_some()
     }
 
-    /// Removes the next value that ended before this tick; returns the end and the slot.
+    /// Removes the next value that ended before this tick. Returns its end and its slot.
     pub(super) fn ended_before(&mut self, tick: i64) -> Option<(i64, Slot)> {
-        while let Some(Reverse((to, at))) = self.ends.peek().copied() {
+        while let Some(Reverse((to, index))) = self.ends.peek().copied() {
             if to >= tick {
                 return None;
             }
             self.ends.pop();
-            let held = &mut self.held[at as usize];
-            if held.is_some_and(|held| held.to == to) {
-                *held = None;
-                return Some((to, self.slot(at)));
+            let current = &mut self.values[index as usize];
+            if current.is_some_and(|current| current.to == to) {
+                *current = None;
+                return Some((to, self.slot(index)));
             }
         }
         None
     }
 
-    fn at(&self, slot: Slot) -> u32 {
+    fn index(&self, slot: Slot) -> u32 {
         let (cpus, lwps) = (self.cpus, self.lwps);
         match slot {
             Slot::CpuLwp(CpuId(cpu)) => cpu,
@@ -83,14 +84,14 @@ impl CurrentValues {
         }
     }
 
-    fn slot(&self, at: u32) -> Slot {
+    fn slot(&self, index: u32) -> Slot {
         let (cpus, lwps) = (self.cpus, self.lwps);
-        match at {
-            _ if at < cpus => Slot::CpuLwp(CpuId(at)),
-            _ if at < 2 * cpus => Slot::CpuThread(CpuId(at - cpus)),
-            _ if at < 2 * cpus + lwps => Slot::LwpThread(LwpId(at - 2 * cpus)),
-            _ if at < 2 * (cpus + lwps) => Slot::Lwp(LwpId(at - 2 * cpus - lwps)),
-            _ => Slot::Thread(ThreadId(at - 2 * (cpus + lwps))),
+        match index {
+            _ if index < cpus => Slot::CpuLwp(CpuId(index)),
+            _ if index < 2 * cpus => Slot::CpuThread(CpuId(index - cpus)),
+            _ if index < 2 * cpus + lwps => Slot::LwpThread(LwpId(index - 2 * cpus)),
+            _ if index < 2 * (cpus + lwps) => Slot::Lwp(LwpId(index - 2 * cpus - lwps)),
+            _ => Slot::Thread(ThreadId(index - 2 * (cpus + lwps))),
         }
     }
 }

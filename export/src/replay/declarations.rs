@@ -7,15 +7,15 @@ use sigmund_query::EventRow;
 
 use crate::timeline::Actors;
 
-/// Numbers below this one are small.
-const SMALL: usize = 1 << 12;
+/// Event codes below this one are found by index, without a map.
+const INDEXED_CODES: usize = 1 << 12;
 
 /// The declared events, by level, number and name.
 pub(super) struct Declarations<'a> {
     actors: &'a Actors,
-    /// The first event of a small number, by level: avoids the map.
-    small: [Vec<Option<u32>>; 2],
-    /// Events of two programs may have the same number. The first of a name is taken.
+    /// The first event of each code below [`INDEXED_CODES`], by level.
+    by_code: [Vec<Option<u32>>; 2],
+    /// The first event of each name. Events of two programs may have the same number.
     by_name: HashMap<(Level, Option<i64>, &'a str), u32, foldhash::fast::FixedState>,
 }
 
@@ -23,15 +23,15 @@ impl Declarations<'_> {
     pub(super) fn of(actors: &Actors) -> Declarations<'_> {
         let mut declarations = Declarations {
             actors,
-            small: [vec![None; SMALL], vec![None; SMALL]],
+            by_code: [vec![None; INDEXED_CODES], vec![None; INDEXED_CODES]],
             by_name: HashMap::default(),
         };
         for (index, ty) in actors.event_types.iter().enumerate() {
             let (index, code) = (index as u32, ty.code.map(i64::from));
             declarations.by_name.entry((ty.level, code, &ty.name)).or_insert(index);
-            if let Some(code) = code.and_then(small) {
-                // The name decides: the others are in the map.
-                declarations.small[usize::from(ty.level == Level::User)][code].get_or_insert(index);
+            if let Some(code) = code.and_then(indexed) {
+                // `of_row` compares the name; further events of this code are in the map.
+                declarations.by_code[usize::from(ty.level == Level::User)][code].get_or_insert(index);
             }
         }
         declarations
@@ -39,9 +39,9 @@ impl Declarations<'_> {
 
     /// Index of the declaration of a row.
     pub(super) fn of_row(&self, row: &EventRow<'_>) -> Option<usize> {
-        let quick = row.code.and_then(small).zip(row.level);
+        let quick = row.code.and_then(indexed).zip(row.level);
         if let Some(index) =
-            quick.and_then(|(code, level)| self.small[usize::from(level == Level::User)][code])
+            quick.and_then(|(code, level)| self.by_code[usize::from(level == Level::User)][code])
             && self.actors.event_types[index as usize].name == row.name
         {
             return Some(index as usize);
@@ -50,6 +50,6 @@ impl Declarations<'_> {
     }
 }
 
-fn small(code: i64) -> Option<usize> {
-    usize::try_from(code).ok().filter(|code| *code < SMALL)
+fn indexed(code: i64) -> Option<usize> {
+    usize::try_from(code).ok().filter(|code| *code < INDEXED_CODES)
 }

@@ -21,7 +21,7 @@ use sigmund_query::{Filter, Window, number_in};
 use sigmund_sql::SuperTrace;
 
 use super::{
-    by_begin::{ByBegin, Row, RowReader, Selection, Source, cut, has_column, number},
+    by_begin::{ByBegin, Row, RowReader, RowSource, Selection, cut, has_column, number},
     replayer::Replayer,
 };
 use crate::{
@@ -29,8 +29,8 @@ use crate::{
     timeline::{Actors, SliceKind},
 };
 
-/// Different names of slices that share their memory.
-const MOST_NAMES: usize = 1 << 16;
+/// Maximum number of names in the cache of a [`SliceReader`].
+const MAX_NAMES: usize = 1 << 16;
 
 /// The number of an LWP or a user thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +40,8 @@ pub(super) enum ActorNumber {
 }
 
 impl ActorNumber {
-    /// The user thread, if there is one, otherwise the LWP.
-    fn narrowest(thread: Option<i64>, lwp: Option<i64>) -> Option<ActorNumber> {
+    /// The user thread if there is one, otherwise the LWP.
+    fn most_specific(thread: Option<i64>, lwp: Option<i64>) -> Option<ActorNumber> {
         thread.map(ActorNumber::Thread).or(lwp.map(ActorNumber::Lwp))
     }
 }
@@ -52,39 +52,39 @@ pub(super) async fn intervals(
     filter: &Filter,
     actors: &Actors,
     window: &Window,
-) -> Result<Vec<Box<dyn Source>>, Error> {
-    let tables = Tables { trace, filter, actors, window };
+) -> Result<Vec<Box<dyn RowSource>>, Error> {
+    let tables = IntervalTables { trace, filter, actors, window };
     let left_out = super::left_out_tables(trace);
-    let is_there = |table: &Table| !left_out.iter().any(|left_out| left_out.name == table.name);
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    let is_in_trace = |table: &Table| !left_out.iter().any(|left_out| left_out.name == table.name);
+    let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
     let (kernel, user) = (filter.level != Some(Level::User), filter.level != Some(Level::Kern));
     for (table, is_selected) in [(&SYSCALLS, kernel), (&INTERRUPTS, kernel), (&SPANS, user)] {
-        if is_selected && is_there(table) {
+        if is_selected && is_in_trace(table) {
             sources.push(tables.slices(table).await?);
         }
     }
-    if user && is_there(&LOCKS) {
+    if user && is_in_trace(&LOCKS) {
         sources.push(tables.holds().await?);
     }
-    if is_there(&WAKEUPS) {
+    if is_in_trace(&WAKEUPS) {
         sources.push(tables.wakeups().await?);
     }
-    if is_there(&COUNTERS) {
+    if is_in_trace(&COUNTERS) {
         sources.push(tables.counters().await?);
     }
     Ok(sources)
 }
 
-/// Opens tables.
-struct Tables<'a> {
+/// Opens the tables of intervals.
+struct IntervalTables<'a> {
     trace: &'a SuperTrace,
     filter: &'a Filter,
     actors: &'a Actors,
     window: &'a Window,
 }
 
-impl Tables<'_> {
-    async fn slices(&self, table: &'static Table) -> Result<Box<dyn Source>, Error> {
+impl IntervalTables<'_> {
+    async fn slices(&self, table: &'static Table) -> Result<Box<dyn RowSource>, Error> {
         let (tracks, columns) = match table.name {
             "syscalls" => (self.actors.lwps.len(), ["lwp", "name", "number", "end_reason"].as_slice()),
             "interrupts" => {
@@ -105,8 +105,8 @@ impl Tables<'_> {
         Ok(Box::new(ByBegin::open(self.trace, selection, reader).await?))
     }
 
-    async fn holds(&self) -> Result<Box<dyn Source>, Error> {
-        // A row with a hold has a wait, which may be 0.
+    async fn holds(&self) -> Result<Box<dyn RowSource>, Error> {
+        // A row with a hold has a wait, which may be 0. The hold begins when the wait ends.
         let taken = ident("ts_tick") + ident("wait_tick");
         let columns = ["thread", "lwp", "object", "kind", "end_reason"];
         let mut selection =
@@ -115,7 +115,7 @@ impl Tables<'_> {
         Ok(Box::new(ByBegin::open(self.trace, selection, HoldReader { window: *self.window }).await?))
     }
 
-    async fn wakeups(&self) -> Result<Box<dyn Source>, Error> {
+    async fn wakeups(&self) -> Result<Box<dyn RowSource>, Error> {
         let columns = ["level", "context", "waker_lwp", "waker_thread", "lwp", "thread", "cpu"];
         let mut selection = self.selection(
             &WAKEUPS,
@@ -129,12 +129,12 @@ impl Tables<'_> {
         Ok(Box::new(ByBegin::open(self.trace, selection, WakeupReader { window: *self.window }).await?))
     }
 
-    async fn counters(&self) -> Result<Box<dyn Source>, Error> {
+    async fn counters(&self) -> Result<Box<dyn RowSource>, Error> {
         let no_length = lit(0i64);
         let columns = ["kind", "cpu", "pid", "value"];
         let tracks = self.actors.cpus.len() + self.actors.processes.len();
         let mut selection = self.selection(&COUNTERS, (ident("ts_tick"), no_length), &columns, tracks)?;
-        // Those of actors are selected by the replay.
+        // The replay leaves out counters of CPUs and processes that are not actors.
         selection.conditions.clear();
         match self.filter.level {
             Some(Level::Kern) => selection.conditions.push(ident("kind").eq(lit("run-queue"))),
@@ -144,7 +144,7 @@ impl Tables<'_> {
         Ok(Box::new(ByBegin::open(self.trace, selection, CounterReader).await?))
     }
 
-    /// Rows of the selected LWPs, user threads and CPUs, as far as the table has these columns.
+    /// Selects rows by the filter's LWPs, user threads and CPUs, if the table has columns for them.
     fn selection(
         &self,
         table: &'static Table,
@@ -187,7 +187,7 @@ pub(super) struct SliceRow {
     pub(super) is_complete: bool,
 }
 
-/// The track of a slice, by its number.
+/// The track of a slice, by the number of the CPU, LWP or user thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SliceTrack {
     Cpu(i64),
@@ -208,7 +208,7 @@ impl PartialOrd for SliceRow {
     }
 }
 
-/// Outer slices first.
+/// Sorts by begin; enclosing slices first.
 impl Ord for SliceRow {
     fn cmp(&self, other: &SliceRow) -> Ordering {
         let key = |row: &SliceRow| (row.from, Reverse(row.to), row.depth, row.track);
@@ -239,7 +239,7 @@ impl SliceReader {
         if let Some((name, ())) = self.names.get_key_value(self.name.as_str()) {
             return Arc::clone(name);
         }
-        if self.names.len() >= MOST_NAMES {
+        if self.names.len() >= MAX_NAMES {
             self.names.clear();
         }
         let name: Arc<str> = self.name.as_str().into();
@@ -274,7 +274,7 @@ impl RowReader for SliceReader {
                 }
                 _ => {
                     push_name(&mut self.name, name, None);
-                    let actor = ActorNumber::narrowest(number(batch, 2, row), number_of);
+                    let actor = ActorNumber::most_specific(number(batch, 2, row), number_of);
                     let Some(actor) = actor else { continue };
                     let is_span = text(batch, 6, row) == Some("span");
                     let kind = if is_span { SliceKind::Span } else { SliceKind::Function };
@@ -287,7 +287,7 @@ impl RowReader for SliceReader {
     }
 }
 
-/// The name, or else the number.
+/// Appends the name, or the number if there is no name.
 fn push_name(out: &mut String, name: Option<&str>, number: Option<i64>) {
     match (name, number) {
         (Some(name), _) => out.push_str(name),
@@ -296,7 +296,7 @@ fn push_name(out: &mut String, name: Option<&str>, number: Option<i64>) {
     }
 }
 
-/// `irq 24 eth0`, `TIMER`, `local_timer`, `nmi`.
+/// Appends `irq 24 eth0`, `TIMER`, `local_timer`, `nmi`.
 fn push_interrupt(out: &mut String, kind: &str, name: Option<&str>, number: Option<i64>) {
     match (kind, name, number) {
         ("irq", name, Some(number)) => {
@@ -343,7 +343,7 @@ impl RowReader for HoldReader {
         for row in (0..batch.num_rows()).filter(|row| is_wanted(*row)) {
             let Some(begin) = number(batch, 0, row) else { continue };
             let Some((from, to)) = cut(&self.window, begin, number(batch, 1, row)) else { continue };
-            let owner = ActorNumber::narrowest(number(batch, 2, row), number(batch, 3, row));
+            let owner = ActorNumber::most_specific(number(batch, 2, row), number(batch, 3, row));
             let kind = text(batch, 5, row).and_then(WaitKind::from_name);
             let (Some(owner), Some(object), Some(kind)) = (owner, number(batch, 4, row), kind) else {
                 continue;
@@ -454,7 +454,7 @@ impl RowReader for CounterReader {
     }
 }
 
-/// A value of a column of texts or words.
+/// A value of a column of texts or dictionary words.
 fn text(batch: &RecordBatch, column: usize, row: usize) -> Option<&str> {
     let column = batch.column(column);
     if column.is_null(row) {
@@ -469,7 +469,7 @@ fn text(batch: &RecordBatch, column: usize, row: usize) -> Option<&str> {
     }
 }
 
-/// The values of all counters before a window.
+/// The last values of all counters before a window.
 pub(super) async fn counters_before(
     trace: &SuperTrace,
     filter: &Filter,

@@ -1,15 +1,15 @@
 //! Replays a super-trace as a [`timeline`](crate::timeline): rows of tables become changes.
 //!
 //! ```text
-//!   lwp_states, thread_states ──────────────▶ by their begins ─┐
+//!   lwp_states, thread_states ──────────────▶ sorted by begin ─┐
 //!   events ────────────────────────────────────────────────────┼─▶ in the order of time ─▶ Replayer ─▶ Sink
 //!   syscalls, interrupts, spans, locks,                        │
-//!   wakeups, counters ──────────────────────▶ by their begins ─┘
+//!   wakeups, counters ──────────────────────▶ sorted by begin ─┘
 //! ```
 //!
-//! Nothing is paired here: an interval is a row of a table, so a viewer shows what SQL counts. At one tick, first intervals
-//! end, then states begin, then events occur, then other intervals begin. The tables are described in
-//! [`sigmund_model::tables`]; a kind of interval whose table was left out of the super-trace is missing, see
+//! No events are paired here: an interval is a row of a table, so a viewer shows the same intervals as SQL. Order at
+//! one tick: intervals end, states begin, events occur, other intervals begin. The tables are described in
+//! [`sigmund_model::tables`]. Intervals whose table was left out of the super-trace are missing in the export, see
 //! [`left_out_tables`].
 //!
 //! What a filter selects:
@@ -17,15 +17,15 @@
 //! | filter | user threads | LWPs | CPUs | events | slices, holds, wakeups, counters |
 //! |---|---|---|---|---|---|
 //! | none | all | all | all | all | all |
-//! | threads | these | those on which they were mounted, without states of their own | only these on them | that concern them | of these; interrupts of these; all counters |
-//! | LWPs | while on them | these | only these on them | of theirs | of these; interrupts of these; all counters |
+//! | threads | these | the LWPs on which they were mounted, without LWP states | only these threads on them | of these threads | of these; interrupts of these; all counters |
+//! | LWPs | while mounted on them | these | only these LWPs on them | of these LWPs | of these; interrupts of these; all counters |
 //! | CPUs | while on them | while on them, or waiting for them | these | on them | interrupts, wakeups and run queues of these; all others |
-//! | level `USER` | all | all, without states of their own | only user threads on them, and the LWPs these are mounted on | of that side | spans, holds, unparks, ready queues |
-//! | level `KERN` | none | all | without user threads | of that side | system calls, interrupts, wakeups of LWPs, run queues |
+//! | level `USER` | all | all, without LWP states | only user threads on them, and the LWPs these are mounted on | of that level | spans, holds, unparks, ready queues |
+//! | level `KERN` | none | all | without user threads | of that level | system calls, interrupts, wakeups of LWPs, run queues |
 //! | events | all | all | all | these | all |
-//! | from, to | all are cut to the window | | | | |
+//! | from, to | everything is cut to the window | | | | |
 //!
-//! It streams: memory grows with the number of tracks, locks and teams, not with the length of the trace.
+//! The replay streams: memory grows with the number of tracks, locks and teams, not with the length of the trace.
 
 mod actor_ids;
 mod by_begin;
@@ -48,7 +48,7 @@ use sigmund_model::{
 use sigmund_query::{EventBatch, Filter, Window, list_events, number_in};
 use sigmund_sql::SuperTrace;
 
-use self::{by_begin::Source, interval_rows::CounterRow, replayer::Replayer};
+use self::{by_begin::RowSource, interval_rows::CounterRow, replayer::Replayer};
 use crate::{
     Error,
     timeline::{Actors, Sink},
@@ -56,7 +56,7 @@ use crate::{
 
 pub use read_actors::read_actors;
 
-/// What was replayed, and what had to be corrected.
+/// Counts of what was replayed and corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// States of LWPs and of user threads.
@@ -67,9 +67,10 @@ pub struct Replayed {
     pub changes: u64,
     /// Slices: system calls, interrupts, spans and functions.
     pub slices: u64,
-    /// Slices among them whose end was not recorded: they end with their evidence, see `end_reason` in the tables.
+    /// Slices among them whose end was not recorded: they end where the evidence for them ends, see `end_reason` in the
+    /// tables.
     pub slices_without_end: u64,
-    /// Slices among them that end after the slice around them on their track: cut to the end of that.
+    /// Slices among them that end after the enclosing slice of their track: cut to its end.
     pub cut_slices: u64,
     /// Holds of locks.
     pub holds: u64,
@@ -77,11 +78,11 @@ pub struct Replayed {
     pub holds_without_end: u64,
     /// Wakeups.
     pub wakeups: u64,
-    /// States and events of unknown LWPs, user threads or event types: left out.
+    /// States and events that were left out, because their LWP, user thread or event type is unknown.
     pub unknown_actors: u64,
 }
 
-/// Emits what the filter selects to a sink. `progress` is called periodically, with the tick that was reached; an error of it
+/// Emits what the filter selects to a sink. `progress` is called periodically with the tick reached; an error from it
 /// ends the replay.
 ///
 /// # Errors
@@ -98,7 +99,8 @@ pub async fn replay(
     let mut sources = states(trace, filter, actors, &window).await?;
     let state_sources = sources.len();
     sources.extend(interval_rows::intervals(trace, filter, actors, &window).await?);
-    let mut events = Events { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
+    let mut events =
+        EventCursor { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
     let mut replayer = Replayer::new(filter, actors, sink);
     for (queue, value) in interval_rows::counters_before(trace, filter, &window).await? {
         replayer.counter(&CounterRow { at: actors.clock.first.0 as i64, queue, value })?;
@@ -114,7 +116,7 @@ pub async fn replay(
             events.more().await?;
             progress(replayer.replayed(), replayer.reached())?;
         }
-        // As long as nothing more has to be read.
+        // Replay until one of the sources must read more.
         let mut begins: Vec<Option<i64>> = sources.iter().map(|source| source.next_begin()).collect();
         let mut next = next_source(&begins);
         loop {
@@ -151,27 +153,27 @@ pub async fn replay(
     }
 }
 
-/// The source with the earliest begin, the first of several.
+/// The source with the earliest begin; of several, the first.
 fn next_source(begins: &[Option<i64>]) -> Option<(usize, i64)> {
     let known = begins.iter().enumerate().filter_map(|(source, begin)| Some((source, (*begin)?)));
     known.min_by_key(|(_, begin)| *begin)
 }
 
-/// The tables of intervals that the merge left out of this super-trace: an export has nothing of their kind.
+/// The tables of intervals that the merge left out of this super-trace; an export lacks these intervals.
 pub fn left_out_tables(trace: &SuperTrace) -> Vec<&'static Table> {
     let names = trace.info().get(info_keys::LEFT_OUT_TABLES).unwrap_or_default();
     OPTIONAL.iter().filter(|table| names.split(',').any(|name| name.trim() == table.name)).collect()
 }
 
-/// States of LWPs, unless only user threads, or the user side, are selected; and of user threads, unless only the kernel
-/// side is selected.
+/// States of LWPs, unless user threads or the user level are selected; and states of user threads, unless only the
+/// kernel level is selected.
 async fn states(
     trace: &SuperTrace,
     filter: &Filter,
     actors: &Actors,
     window: &Window,
-) -> Result<Vec<Box<dyn Source>>, Error> {
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+) -> Result<Vec<Box<dyn RowSource>>, Error> {
+    let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
     if filter.threads.is_empty() && filter.level != Some(Level::User) {
         let states = state_rows::lwp_states(trace, filter.place(), window, actors.lwps.len()).await?;
         sources.push(Box::new(states));
@@ -187,15 +189,15 @@ async fn states(
     Ok(sources)
 }
 
-/// The rows of events.
-struct Events {
+/// Reads the rows of events.
+struct EventCursor {
     rows: sigmund_query::EventRows,
     batch: Option<EventBatch>,
     row: usize,
     ended: bool,
 }
 
-impl Events {
+impl EventCursor {
     fn needs_more(&self) -> bool {
         !self.ended && self.next_tick().is_none()
     }

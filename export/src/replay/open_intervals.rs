@@ -1,6 +1,6 @@
-//! The slices and holds that are open, and their ends.
+//! The open slices and holds, and their ends.
 //!
-//! Slices of a track nest: one that would end after the slice around it is cut to the end of that.
+//! Slices of a track nest: one that would end after its enclosing slice is cut to the end of that slice.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::timeline::{Hold, SliceKind, Track};
 
-/// What ends.
+/// The end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The innermost slice of a track.
@@ -27,11 +27,11 @@ pub(super) struct OpenIntervals {
     opened: u64,
 }
 
-/// An end that is yet to come. Ends of one tick are in the order of the begins.
+/// A future end. Ends at one tick are in the order of the begins.
 struct PlannedEnd {
     tick: i64,
     number: u64,
-    what: Planned,
+    interval: Planned,
 }
 
 enum Planned {
@@ -40,10 +40,10 @@ enum Planned {
 }
 
 impl OpenIntervals {
-    /// Begins a slice that ends at `to`. Returns whether it was cut, because the slice around it ends before.
+    /// Begins a slice that ends at `to`. Returns whether it was cut, because the enclosing slice ends earlier.
     pub(super) fn begin_slice(&mut self, track: Track, kind: SliceKind, to: i64) -> bool {
         let open = self.slices.entry(track).or_default();
-        let end = open.last().map_or(to, |(around, _)| to.min(*around));
+        let end = open.last().map_or(to, |(enclosing_end, _)| to.min(*enclosing_end));
         open.push((end, kind));
         self.plan(end, Planned::Slice(track));
         end < to
@@ -59,10 +59,10 @@ impl OpenIntervals {
         self.ends.peek().map(|Reverse(end)| end.tick)
     }
 
-    /// Removes what ends next.
+    /// Removes the interval that ends next.
     pub(super) fn end_next(&mut self) -> Option<End> {
-        let Reverse(PlannedEnd { what, .. }) = self.ends.pop()?;
-        match what {
+        let Reverse(PlannedEnd { interval, .. }) = self.ends.pop()?;
+        match interval {
             Planned::Hold(by, hold) => Some(End::Hold(by, hold)),
             Planned::Slice(track) => {
                 let (_, kind) = self.slices.get_mut(&track)?.pop()?;
@@ -71,9 +71,9 @@ impl OpenIntervals {
         }
     }
 
-    fn plan(&mut self, tick: i64, what: Planned) {
+    fn plan(&mut self, tick: i64, interval: Planned) {
         self.opened += 1;
-        self.ends.push(Reverse(PlannedEnd { tick, number: self.opened, what }));
+        self.ends.push(Reverse(PlannedEnd { tick, number: self.opened, interval }));
     }
 }
 

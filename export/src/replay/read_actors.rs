@@ -31,10 +31,10 @@ use crate::{
 pub async fn read_actors(trace: &SuperTrace, filter: &Filter) -> Result<Actors, Error> {
     let clock = clock(trace, filter).await?;
     let (mut lwps, mut threads) = (lwps(trace, filter).await?, threads(trace, filter).await?);
-    let lived =
+    let is_in_window =
         |born: Ticks, died: Option<Ticks>| born <= clock.last && died.is_none_or(|died| died >= clock.first);
-    lwps.retain(|lwp| lived(lwp.born, lwp.died));
-    threads.retain(|thread| lived(thread.born, thread.died));
+    lwps.retain(|lwp| is_in_window(lwp.born, lwp.died));
+    threads.retain(|thread| is_in_window(thread.born, thread.died));
     lwps.sort_by_key(|lwp| (lwp.lwp, lwp.born));
     threads.sort_by_key(|thread| (thread.thread, thread.born));
 
@@ -89,7 +89,7 @@ async fn clock(trace: &SuperTrace, filter: &Filter) -> Result<Clock, Error> {
     Ok(Clock { first, last: last.max(first), rate: trace.tick_hz(), realtime_at_first })
 }
 
-/// Nanoseconds since 1970 at a tick, by the snapshot with the smallest bound.
+/// Nanoseconds since 1970 at a tick, from the snapshot with the smallest error bound.
 async fn realtime(trace: &SuperTrace, at: Ticks) -> Result<Option<i64>, Error> {
     let Some(rate) = trace.tick_hz() else { return Ok(None) };
     let is_realtime = ident("domain").eq(lit("realtime")).and(ident("against").eq(lit("tsc")));
@@ -111,7 +111,7 @@ async fn realtime(trace: &SuperTrace, at: Ticks) -> Result<Option<i64>, Error> {
 
 async fn cpus(trace: &SuperTrace, filter: &Filter) -> Result<Vec<Cpu>, Error> {
     let rows = read(trace, &CPUS, Vec::new(), &["cpu"]).await?;
-    // A CPU that only occurs in user events has no row of its own.
+    // A CPU that occurs only in user events has no row in `cpus`.
     let states = read(trace, &THREAD_STATES, vec![ident("cpu").is_not_null()], &["cpu"]).await?;
     let numbers = rows.iter().chain(&states).flat_map(|rows| {
         rows.column(0)
@@ -137,7 +137,7 @@ struct LwpRow {
     carries_threads: bool,
 }
 
-/// The selected LWPs; if user threads are selected, those on which one of them was mounted.
+/// The selected LWPs; if user threads are selected, the LWPs on which one of them was mounted.
 async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error> {
     let mut conditions = Vec::new();
     if !filter.lwps.is_empty() {
@@ -156,7 +156,7 @@ async fn lwps(trace: &SuperTrace, filter: &Filter) -> Result<Vec<LwpRow>, Error>
     for rows in read(trace, &LWPS, conditions, &columns).await? {
         let carries_threads = rows.column(5).as_boolean();
         for row in 0..rows.num_rows() {
-            let (born, died) = life(&rows, 3, row);
+            let (born, died) = lifetime(&rows, 3, row);
             lwps.push(LwpRow {
                 lwp: Lwp(get::<Int32Type>(&rows, 0, row).unwrap_or_default() as u32),
                 name: text(&rows, 1, row),
@@ -179,7 +179,7 @@ struct ThreadRow {
     created_by: Option<Thread>,
 }
 
-/// The selected user threads; none if only the kernel side is selected.
+/// The selected user threads; none if only the kernel level is selected.
 async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, Error> {
     if filter.level == Some(Level::Kern) {
         return Ok(Vec::new());
@@ -191,7 +191,7 @@ async fn threads(trace: &SuperTrace, filter: &Filter) -> Result<Vec<ThreadRow>, 
     let mut threads = Vec::new();
     for rows in read(trace, &THREADS, conditions.into_iter().collect(), &columns).await? {
         for row in 0..rows.num_rows() {
-            let (born, died) = life(&rows, 3, row);
+            let (born, died) = lifetime(&rows, 3, row);
             threads.push(ThreadRow {
                 thread: Thread(get::<Int64Type>(&rows, 0, row).unwrap_or_default() as u64),
                 name: text(&rows, 1, row),
@@ -220,11 +220,11 @@ async fn process_names(trace: &SuperTrace) -> Result<HashMap<u32, String>, Error
     Ok(names.collect())
 }
 
-/// The processes of all these, sorted by pid; then the one without a pid, if the process of some is not known.
+/// The processes of these actors, sorted by pid; then one without a pid, if the process of some actors is unknown.
 fn processes(lwps: &[LwpRow], threads: &[ThreadRow], mut names: HashMap<u32, String>) -> Vec<Process> {
     let pids: BTreeSet<Option<Pid>> =
         lwps.iter().map(|lwp| lwp.pid).chain(threads.iter().map(|thread| thread.pid)).collect();
-    // Where the table of processes was left out, the main LWP's name is the process's.
+    // If the table of processes was left out, a process has the name of its main LWP.
     for lwp in lwps {
         if let Some(name) = &lwp.name {
             names.entry(lwp.lwp.0).or_insert_with(|| name.clone());
@@ -250,7 +250,7 @@ async fn read(
 fn select(frame: DataFrame, conditions: Vec<Expr>, columns: &[&str]) -> PlanResult<DataFrame> {
     let frame = conditions.into_iter().try_fold(frame, |frame, condition| frame.filter(condition))?;
     let frame = frame.select(columns.iter().map(|column| ident(*column)).collect::<Vec<_>>())?;
-    // Of one column, the distinct values.
+    // A single column is read for its distinct values.
     if columns.len() == 1 { frame.distinct() } else { Ok(frame) }
 }
 
@@ -264,10 +264,10 @@ fn text(rows: &RecordBatch, column: usize, row: usize) -> Option<String> {
     texts.is_valid(row).then(|| texts.as_string::<i32>().value(row).to_string())
 }
 
-/// Birth and end, from a begin and a length in the next column.
-fn life(rows: &RecordBatch, column: usize, row: usize) -> (Ticks, Option<Ticks>) {
+/// Creation and end, from a begin and the length in the next column.
+fn lifetime(rows: &RecordBatch, column: usize, row: usize) -> (Ticks, Option<Ticks>) {
     let born = get::<Int64Type>(rows, column, row).unwrap_or_default();
-    let died =
-        get::<Int64Type>(rows, column + 1, row).map(|life| Ticks(born.saturating_add(life).max(0) as u64));
+    let died = get::<Int64Type>(rows, column + 1, row)
+        .map(|length| Ticks(born.saturating_add(length).max(0) as u64));
     (Ticks(born.max(0) as u64), died)
 }

@@ -1,4 +1,4 @@
-//! Turns rows, which come in the order of time, into changes.
+//! Converts rows in the order of time into changes.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Turns rows, which come in the order of time, into changes.
+/// Converts rows in the order of time into changes.
 pub(super) struct Replayer<'a> {
     actors: &'a Actors,
     ids: ActorIds,
@@ -32,10 +32,11 @@ pub(super) struct Replayer<'a> {
     open: OpenIntervals,
     /// Numbers of locks, by process and address.
     locks: HashMap<(ProcessId, i64), u32, foldhash::fast::RandomState>,
-    /// The last place of each: CPUs of LWPs, LWPs of user threads.
-    lwp_was_on: Vec<Option<CpuId>>,
-    thread_was_on: Vec<Option<LwpId>>,
-    /// LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
+    /// The last CPU of each LWP.
+    last_cpus: Vec<Option<CpuId>>,
+    /// The last LWP of each user thread.
+    last_lwps: Vec<Option<LwpId>>,
+    /// Whether the LWPs on CPUs are derived from states of user threads, because states of LWPs are not selected.
     only_threads: bool,
     replayed: Replayed,
     /// The tick of the last change.
@@ -54,8 +55,8 @@ impl<'a> Replayer<'a> {
             current: CurrentValues::new(actors),
             open: OpenIntervals::default(),
             locks: HashMap::default(),
-            lwp_was_on: vec![None; actors.lwps.len()],
-            thread_was_on: vec![None; actors.threads.len()],
+            last_cpus: vec![None; actors.lwps.len()],
+            last_lwps: vec![None; actors.threads.len()],
             only_threads: !filter.threads.is_empty() || filter.level == Some(Level::User),
             replayed: Replayed::default(),
             reached: actors.clock.first.0 as i64,
@@ -77,7 +78,7 @@ impl<'a> Replayer<'a> {
         self.advance(row.from)?;
         let state = LwpState::ALL[usize::from(row.state)];
         let Some(lwp) = self.ids.lwp(Lwp(row.actor as u32), Ticks(row.from as u64)) else {
-            // Those that ended before the window are not among the actors.
+            // LWPs that ended before the window are not actors.
             self.replayed.unknown_actors += u64::from(state != LwpState::Exited);
             return Ok(());
         };
@@ -86,7 +87,7 @@ impl<'a> Replayer<'a> {
         if state == LwpState::Exited {
             return self.exited(row.from, Slot::Lwp(lwp));
         }
-        self.current.hold(Slot::Lwp(lwp), row.state.into(), row.to);
+        self.current.set(Slot::Lwp(lwp), row.state.into(), row.to);
         self.change(row.from, &Change::Lwp { lwp, state: Some(state), cpu })?;
         if let Some(cpu) = cpu.filter(|_| state == LwpState::Running) {
             self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
@@ -109,7 +110,7 @@ impl<'a> Replayer<'a> {
         if state == ThreadState::Exited {
             return self.exited(row.from, Slot::Thread(thread));
         }
-        self.current.hold(Slot::Thread(thread), row.state.into(), row.to);
+        self.current.set(Slot::Thread(thread), row.state.into(), row.to);
         let (blocked_on, blocked_for) = (row.blocked_on, WaitKind::from_number(row.blocked_for.into()));
         let change = Change::Thread { thread, state: Some(state), lwp, cpu, blocked_on, blocked_for };
         self.change(row.from, &change)?;
@@ -120,7 +121,7 @@ impl<'a> Replayer<'a> {
             if let Some(lwp) = lwp.filter(|_| self.only_threads) {
                 self.lwp_on_cpu(row.from, cpu, lwp, row.to)?;
             }
-            if self.current.hold(Slot::CpuThread(cpu), thread.0, row.to) != Some(thread.0) {
+            if self.current.set(Slot::CpuThread(cpu), thread.0, row.to) != Some(thread.0) {
                 self.change(row.from, &Change::CpuThread(cpu, Some(thread)))?;
             }
         }
@@ -145,7 +146,7 @@ impl<'a> Replayer<'a> {
                 (None, None) => self.params.push_unknown(),
             }
         }
-        // Taken out while it is borrowed.
+        // `change` borrows `self` mutably, so the parameters are moved out.
         let params = std::mem::take(&mut self.params);
         let context = row.context.and_then(|word| Context::ALL.iter().copied().find(|c| c.name() == word));
         let recorded = RecordedEvent {
@@ -211,7 +212,7 @@ impl<'a> Replayer<'a> {
         self.change(row.at, &Change::Wakeup { by, of })
     }
 
-    /// A counter has another value.
+    /// A counter gets a new value.
     pub(super) fn counter(&mut self, row: &CounterRow) -> Result<(), Error> {
         self.advance(row.at)?;
         let counter = match row.queue {
@@ -240,22 +241,22 @@ impl<'a> Replayer<'a> {
     }
 
     fn lwp_on_cpu(&mut self, tick: i64, cpu: CpuId, lwp: LwpId, to: i64) -> Result<(), Error> {
-        if let Some(from) = self.lwp_was_on[lwp.index()].replace(cpu).filter(|from| *from != cpu) {
+        if let Some(from) = self.last_cpus[lwp.index()].replace(cpu).filter(|from| *from != cpu) {
             let (from, to) = (Track::Cpu(from), Track::Cpu(cpu));
             self.change(tick, &Change::Migration { of: Track::Lwp(lwp), from, to })?;
         }
-        if self.current.hold(Slot::CpuLwp(cpu), lwp.0, to) != Some(lwp.0) {
+        if self.current.set(Slot::CpuLwp(cpu), lwp.0, to) != Some(lwp.0) {
             self.change(tick, &Change::CpuLwp(cpu, Some(lwp)))?;
         }
         Ok(())
     }
 
     fn thread_on_lwp(&mut self, tick: i64, lwp: LwpId, thread: ThreadId, to: i64) -> Result<(), Error> {
-        if let Some(from) = self.thread_was_on[thread.index()].replace(lwp).filter(|from| *from != lwp) {
+        if let Some(from) = self.last_lwps[thread.index()].replace(lwp).filter(|from| *from != lwp) {
             let (from, to) = (Track::Lwp(from), Track::Lwp(lwp));
             self.change(tick, &Change::Migration { of: Track::Thread(thread), from, to })?;
         }
-        if self.current.hold(Slot::LwpThread(lwp), thread.0, to) != Some(thread.0) {
+        if self.current.set(Slot::LwpThread(lwp), thread.0, to) != Some(thread.0) {
             self.change(tick, &Change::LwpThread(lwp, Some(thread)))?;
         }
         Ok(())
@@ -263,10 +264,10 @@ impl<'a> Replayer<'a> {
 
     /// An LWP or a user thread has exited.
     fn exited(&mut self, tick: i64, slot: Slot) -> Result<(), Error> {
-        if self.current.release(slot) { self.value_ends(tick, slot) } else { Ok(()) }
+        if self.current.clear(slot) { self.value_ends(tick, slot) } else { Ok(()) }
     }
 
-    /// Advances to this tick: ends values that ended before it, and slices and holds that end up to it.
+    /// Advances to this tick: ends values that ended before it, and slices and holds that end at or before it.
     fn advance(&mut self, tick: i64) -> Result<(), Error> {
         while let Some(at) = self.open.next_end().filter(|end| *end <= tick) {
             self.end_values_before(at)?;

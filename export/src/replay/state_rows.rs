@@ -21,7 +21,7 @@ use super::{
 };
 use crate::Error;
 
-/// "Unknown" in a column that is never negative.
+/// The value for "unknown" in a column whose numbers are never negative.
 pub(super) const UNKNOWN: i32 = -1;
 
 /// The state of an LWP or of a user thread. The derived order is that of the replay: by begin, then by end.
@@ -57,7 +57,7 @@ impl Row for StateRow {
     }
 }
 
-/// Reads states.
+/// Reads states from `lwp_states` or `thread_states`.
 pub(super) struct StateReader {
     of_thread: bool,
     states: Vec<&'static str>,
@@ -125,7 +125,8 @@ impl RowReader for StateReader {
     type Row = StateRow;
 
     fn read(&mut self, batch: &RecordBatch, is_wanted: &dyn Fn(usize) -> bool, rows: &mut Vec<StateRow>) {
-        let state_of = |word: &str| self.states.iter().position(|state| *state == word).map(|at| at as u8);
+        let state_of =
+            |word: &str| self.states.iter().position(|state| *state == word).map(|index| index as u8);
         let states = Words::of(batch, 3, state_of);
         let kinds = Words::of(batch, 7, |word| WaitKind::from_name(word).map(WaitKind::number));
         let or_unknown = |column, row| number(batch, column, row).map_or(UNKNOWN, |number| number as i32);
@@ -148,10 +149,10 @@ impl RowReader for StateReader {
     }
 }
 
-/// A column of words, as numbers.
+/// A dictionary column of words, each mapped to a number.
 pub(super) struct Words<'b> {
     words: &'b DictionaryArray<Int32Type>,
-    /// By key; `None` for unknown words.
+    /// By dictionary key; `None` for unknown words.
     numbers: Vec<Option<u8>>,
 }
 

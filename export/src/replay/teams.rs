@@ -1,7 +1,6 @@
-//! Reads which user threads forked teams, their members, and when they were joined.
+//! Reads the teams of user threads: the forking thread, their members, and when they were joined.
 //!
-//! A team has a unique number in its process. So one whose fork or join is missing cannot be confused with another, and is
-//! left out.
+//! The number of a team is unique in its process. A team whose fork or join is missing is left out.
 
 use std::collections::HashMap;
 
@@ -35,7 +34,8 @@ pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Tea
         ..Filter::default()
     };
     let mut rows = list_events(trace, &filter).await?;
-    let mut teams = Teams { actors, ids: ActorIds::of(actors), open: HashMap::default(), joined: Vec::new() };
+    let mut teams =
+        TeamCollector { actors, ids: ActorIds::of(actors), open: HashMap::default(), joined: Vec::new() };
     while let Some(batch) = rows.next().await? {
         for row in batch.rows() {
             teams.event(&row);
@@ -45,15 +45,15 @@ pub(super) async fn teams(trace: &SuperTrace, actors: &Actors) -> Result<Vec<Tea
     Ok(teams.joined)
 }
 
-struct Teams<'c> {
+struct TeamCollector<'c> {
     actors: &'c Actors,
     ids: ActorIds,
-    /// Those that are not joined yet, by process and number.
+    /// Teams that are not joined yet, by process and number.
     open: HashMap<(ProcessId, i64), Team, RandomState>,
     joined: Vec<Team>,
 }
 
-impl Teams<'_> {
+impl TeamCollector<'_> {
     fn event(&mut self, row: &EventRow<'_>) {
         let mut params = row.params().map(|param| param.number);
         let Some(number) = params.next().flatten() else { return };

@@ -1,6 +1,6 @@
 //! The formats of viewers: each is a [`Sink`](crate::timeline::Sink) that writes a timeline.
 //!
-//! The head of each module describes what is drawn, how, what is lost, and what it costs; `docs/export.md` compares them.
+//! The documentation of each module describes what is drawn, what is lost, and the cost; `docs/export.md` compares them.
 
 pub mod chrome;
 pub mod ctf;

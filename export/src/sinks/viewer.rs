@@ -1,4 +1,4 @@
-//! The formats of viewers by name, and messages about what an export left out.
+//! The formats of viewers as one type, and messages about what an export left out.
 
 use std::{
     io::{self, Write},
@@ -29,7 +29,7 @@ pub enum ViewerFormat {
     Ctf,
 }
 
-/// A format that is being written, exactly or coarsely.
+/// An export in progress, exact or coarse.
 pub struct ViewerSink<'w>(Detail<'w>);
 
 enum Detail<'w> {
@@ -53,7 +53,7 @@ impl ViewerFormat {
         matches!(self, ViewerFormat::Otf2 | ViewerFormat::Ctf)
     }
 
-    /// What `--force` may overwrite: a file, an empty folder, or a folder with the first file of one of the formats.
+    /// What `--force` may overwrite: a file, an empty folder, or a folder with the main file of one of the formats.
     pub const REPLACEABLE: Replaceable = Replaceable {
         expected: "a file, an OTF2 archive (with traces.otf2) or a CTF trace (with metadata)",
         files: true,
@@ -63,7 +63,7 @@ impl ViewerFormat {
         },
     };
 
-    /// Begins an export at its destination; intervals shorter than `coarse` are merged or left out.
+    /// Creates an export at its destination. Intervals shorter than `coarse` are merged or left out.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -87,10 +87,10 @@ impl ViewerFormat {
         Ok(ViewerSink::new(format, actors, coarse))
     }
 
-    /// Begins an export to a stream.
+    /// Creates an export to a stream.
     ///
     /// # Errors
-    /// When it cannot be written, or the format is a folder.
+    /// When it cannot be written, or when the format is a folder.
     pub fn write<'w>(
         self,
         out: impl Write + 'w,
@@ -103,7 +103,10 @@ impl ViewerFormat {
             ViewerFormat::Perfetto => Box::new(Perfetto::new(out, for_sink)?),
             ViewerFormat::Chrome => Box::new(Chrome::new(out, for_sink)?),
             ViewerFormat::Otf2 | ViewerFormat::Ctf => {
-                return Err(io::Error::new(io::ErrorKind::IsADirectory, "this format is a folder"));
+                return Err(io::Error::new(
+                    io::ErrorKind::IsADirectory,
+                    "a format that is a folder cannot be written to a stream",
+                ));
             }
         };
         Ok(ViewerSink::new(Format::Other(sink), actors, coarse))
@@ -119,7 +122,7 @@ impl<'w> ViewerSink<'w> {
         })
     }
 
-    /// Messages about what was left out, a line each.
+    /// Messages about what was left out, one line each.
     pub fn left_out(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Detail::Coarse(coarse) = &self.0 {

@@ -1,4 +1,4 @@
-//! The rows of a table that match a filter, as a plan.
+//! A plan of the rows of a table that match a filter.
 
 use arrow::datatypes::DataType;
 use datafusion::{
@@ -36,7 +36,7 @@ fn select(view: DataFrame, conditions: Vec<Expr>, format: TableFormat) -> PlanRe
     if format != TableFormat::Arrow {
         return Ok(rows);
     }
-    // An IPC file has one dictionary for each column, and each part of a table has its own.
+    // An IPC file has one dictionary per column, but each part of a table has its own: dictionaries are decoded.
     let columns = rows.schema().fields().iter().map(|field| match field.data_type() {
         DataType::Dictionary(_, words) => {
             cast(ident(field.name()), words.as_ref().clone()).alias(field.name())
@@ -72,13 +72,13 @@ fn conditions(trace: &SuperTrace, table: &Table, filter: &Filter) -> Result<Vec<
     }
     let window = filter.window(trace)?;
     if need("ts_tick", window != Window::default())? {
-        conditions.extend(touches(window, has("dur_tick")));
+        conditions.extend(overlaps(window, has("dur_tick")));
     }
     Ok(conditions)
 }
 
-/// Conditions on an interval, which begins at `ts_tick`: that a part of it is in the window.
-fn touches(window: Window, has_length: bool) -> Vec<Expr> {
+/// Conditions that an interval, which begins at `ts_tick`, overlaps the window.
+fn overlaps(window: Window, has_length: bool) -> Vec<Expr> {
     if !has_length {
         return window.holds("ts_tick");
     }

@@ -1,14 +1,14 @@
 //! One table of a super-trace, filtered, for programs that read tables.
 //!
-//! Rows are in the order of the table's files: events by time, intervals by their ends. Each `X_tick` is followed by `X_ns`,
-//! as in SQL.
+//! Rows are in the order of the table's files: events by time, intervals by their ends. Each `X_tick` is followed by
+//! `X_ns`, as in SQL.
 //!
 //! | format | lists (`args`, `texts`) | NULL | readers |
 //! |---|---|---|---|
-//! | csv, tsv | `[1, 2]`, in quotes if needed (RFC 4180) | empty | everything |
+//! | csv, tsv | `[1, 2]`, in quotes if needed (RFC 4180) | empty | any program |
 //! | ndjson | arrays | left out | jq, DuckDB |
 //! | arrow (IPC file) | lists | NULL | pyarrow, Polars |
-//! | parquet | lists | NULL | all of them |
+//! | parquet | lists | NULL | pyarrow, Polars, DuckDB |
 
 mod filtered;
 mod rows;

@@ -1,4 +1,4 @@
-//! Tables as text: a line per row, or one array of objects.
+//! Writes tables as text: a line per row, or one array of objects.
 
 use std::io::{self, Write};
 
@@ -36,7 +36,7 @@ enum Lines {
 }
 
 impl<W: Write> RowWriter<W> {
-    /// Begins: writes the header, if the format has one.
+    /// Writes the header, if the format has one.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -81,7 +81,7 @@ impl<W: Write> RowWriter<W> {
         Ok(())
     }
 
-    /// Ends, and returns the output.
+    /// Completes the output and returns it.
     ///
     /// # Errors
     /// When `out` cannot be written.

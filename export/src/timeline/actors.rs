@@ -1,6 +1,6 @@
 //! The actors of a trace (CPUs, processes, LWPs, user threads) and its clock: known before the first change.
 //!
-//! The system reuses its numbers: two LWPs may have had the same tid. So each actor has an id, which is an index.
+//! The kernel reuses tids, so two LWPs of a trace may have the same tid. Each actor has its own id, which is an index.
 
 use std::ops::Index;
 
@@ -13,7 +13,7 @@ macro_rules! ids {
         pub struct $id(pub u32);
 
         impl $id {
-            /// As an index.
+            /// The id as an index.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -51,13 +51,13 @@ pub struct Actors {
     pub name: String,
     /// The CPUs, sorted by number.
     pub cpus: Vec<Cpu>,
-    /// The processes, sorted by pid; the last one has no pid, if the process of some LWPs is not known.
+    /// The processes, sorted by pid. If the process of some LWPs is unknown, a process without a pid follows.
     pub processes: Vec<Process>,
     /// The LWPs, sorted by tid and birth.
     pub lwps: Vec<LwpActor>,
     /// The user threads, sorted by number and birth.
     pub threads: Vec<ThreadActor>,
-    /// The teams of user threads that were forked and joined, sorted by fork.
+    /// The teams of user threads that were forked and joined, sorted by the time of the fork.
     pub teams: Vec<Team>,
     /// The declared events of both sides.
     pub event_types: Vec<EventType>,
@@ -88,7 +88,7 @@ impl Clock {
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number; `None` for all actors whose process is not known: kernel threads, and programs without user threads.
+    /// Its pid; `None` for all actors whose process is unknown: kernel threads, and programs without user threads.
     pub pid: Option<Pid>,
     /// Its name.
     pub name: Option<String>,
@@ -128,7 +128,7 @@ pub struct ThreadActor {
     pub created_by: Option<ThreadId>,
 }
 
-/// User threads that were created for a scope of another thread, which continued when all had ended.
+/// User threads that were created in a scope of another thread, which continued when all of them had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Team {
     /// The thread that forked and joined it.
@@ -137,7 +137,7 @@ pub struct Team {
     pub forked: Ticks,
     /// When it was joined.
     pub joined: Ticks,
-    /// The threads that were created for it and are actors, in the order of creation.
+    /// The actors among its threads, in the order of creation.
     pub members: Vec<ThreadId>,
 }
 

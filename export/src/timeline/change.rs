@@ -6,7 +6,7 @@ use sigmund_model::{Context, Cpu, LwpState, Params, ThreadState, Ticks, WaitKind
 
 use super::{CpuId, EventTypeId, LwpId, ProcessId, ThreadId};
 
-/// Receives the changes of a timeline. The rules in the [module](super) hold for them.
+/// Receives the changes of a timeline, which obey the rules of the [module](super).
 pub trait Sink {
     /// Receives a change at this instant.
     ///
@@ -86,9 +86,9 @@ pub enum Change<'a> {
         /// [`DetailedState`](super::DetailedState).
         blocked_for: Option<WaitKind>,
     },
-    /// A slice begins, inside of the open slices of its track.
+    /// A slice begins. It nests in the open slices of its track.
     Enter(Track, Slice<'a>),
-    /// The innermost open slice of this track ends; its kind.
+    /// The innermost open slice of this track ends. The kind is that slice's.
     Leave(Track, SliceKind),
     /// An LWP becomes runnable, or a user thread ready.
     Wakeup {
@@ -119,7 +119,7 @@ pub enum Change<'a> {
     Unlocked {
         /// The actor that acquired it.
         by: Track,
-        /// As when it was acquired.
+        /// The same as in [`Change::Locked`].
         hold: Hold,
     },
     /// An event, as it was recorded.
@@ -163,7 +163,7 @@ impl SliceKind {
 pub struct Slice<'a> {
     /// Its kind.
     pub kind: SliceKind,
-    /// Its name: the span's, the function's, `read`, `irq 24 eth0`, `TIMER`. It may contain any character.
+    /// The name of the span or function, or `read`, `irq 24 eth0`, `TIMER`. It may contain any character.
     pub name: &'a str,
 }
 
@@ -181,19 +181,19 @@ pub enum Counter {
 pub struct Hold {
     /// Holds are numbered from 1, in the order in which they begin.
     pub number: u64,
-    /// Locks are numbered from 0, in the order of first occurrence. Locks of two processes are different, even with the same
-    /// address.
+    /// Locks are numbered from 0, in the order of first occurrence. Locks of two processes are different, even with the
+    /// same address.
     pub lock: u32,
     /// Its address.
     pub address: u64,
-    /// The kind of lock, and how it is held: the kind of wait of a thread that is blocked for it.
+    /// The kind of lock and of access, as the kind of wait of a thread that is blocked by it.
     pub kind: WaitKind,
 }
 
 /// An event, as it was recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedEvent<'a> {
-    /// Its declaration, which has its level, its name and its fields.
+    /// Its declaration: level, name and fields.
     pub kind: EventTypeId,
     /// The CPU on which it occurred.
     pub cpu: Option<CpuId>,
@@ -201,7 +201,7 @@ pub struct RecordedEvent<'a> {
     pub lwp: Option<LwpId>,
     /// The user thread that was executing.
     pub thread: Option<ThreadId>,
-    /// The context of the CPU: a task, an interrupt …
+    /// The context of the CPU: task, interrupt …
     pub context: Option<Context>,
     /// The CPU that the probe read.
     pub cpu_seen: Option<Cpu>,
@@ -210,8 +210,8 @@ pub struct RecordedEvent<'a> {
 }
 
 impl RecordedEvent<'_> {
-    /// The most specific track: of the user thread, or of the LWP; of the CPU in an interrupt, or if neither is known; `None`
-    /// if none is known.
+    /// The most specific known track: that of the user thread, then of the LWP, then of the CPU; in an interrupt, that
+    /// of the CPU if it is known.
     pub fn track(&self) -> Option<Track> {
         let in_interrupt =
             matches!(self.context, Some(Context::Irq | Context::Softirq | Context::Nmi | Context::Idle));

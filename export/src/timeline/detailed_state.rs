@@ -4,7 +4,7 @@ use sigmund_model::{ThreadState, WaitKind};
 
 /// A state of a user thread; for blocked threads, one for each kind of wait.
 ///
-/// They are numbered, so a format can have a name, a region or a colour for each.
+/// States are numbered, so a format can have a table of names, regions or colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetailedState(u8);
 
@@ -49,7 +49,7 @@ impl DetailedState {
         DetailedState(index as u8)
     }
 
-    /// All of them: first the states, then those of a blocked thread.
+    /// All of them: first the states, then the blocked states with a known kind of wait.
     pub fn all() -> impl ExactSizeIterator<Item = DetailedState> {
         (0..DetailedState::COUNT as u8).map(DetailedState)
     }
@@ -67,14 +67,14 @@ impl DetailedState {
 
     /// The kind of wait, if it is blocked and the kind is known.
     pub fn blocked_for(self) -> Option<WaitKind> {
-        self.index().checked_sub(STATES).map(|place| WaitKind::ALL[place])
+        self.index().checked_sub(STATES).map(|index| WaitKind::ALL[index])
     }
 
     /// `active`, `blocked`, `blocked (mutex)`.
     #[inline]
     pub fn name(self) -> &'static str {
         match self.index().checked_sub(STATES) {
-            Some(place) => BLOCKED[place],
+            Some(index) => BLOCKED[index],
             None => ThreadState::ALL[self.index()].name(),
         }
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_number_and_a_name_of_its_own_and_returns_its_parts() {
+    fn number_name_and_parts_of_each_state_are_consistent() {
         for state in ThreadState::ALL.iter().copied() {
             let detailed = DetailedState::new(state, None);
             assert_eq!(

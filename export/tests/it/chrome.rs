@@ -1,4 +1,4 @@
-//! Chrome's JSON: as Python reads it, and as Perfetto's trace processor understands it.
+//! Chrome's JSON, read with Python and with Perfetto's trace processor.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
@@ -10,10 +10,10 @@ use sigmund_export::{
 use sigmund_model::Lwp;
 
 use crate::{
+    known_timelines,
+    known_timelines::RandomTimeline,
     machine::Machine,
     perfetto::{Emit, FAULTS, assert_near, emit_small},
-    story,
-    story::Random,
     tally::Tally,
     viewer,
 };
@@ -26,12 +26,12 @@ fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
     tally
 }
 
-/// What Python reads of it, after the checks of `read_chrome.py`.
+/// The contents as read with Python, after the checks of `read_chrome.py`.
 fn read(path: &Path) -> Option<Value> {
     viewer::run("read_chrome.py", &[path.as_os_str()])
 }
 
-/// Names of rows by the tally's names for tracks; of states, and of slices.
+/// The names of the rows of states and of slices, by the tally's names of tracks.
 fn rows(actors: &Actors) -> BTreeMap<String, [String; 2]> {
     let process = |process| {
         let process: &Process = &actors[process];
@@ -82,10 +82,10 @@ fn assert_sums(actors: &Actors, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_python_as_it_was_emitted() {
+fn the_small_timeline_is_read_by_python_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     assert_sums(&actors, &tally, &read);
@@ -107,11 +107,11 @@ fn the_small_story_is_read_by_python_as_it_was_emitted() {
 }
 
 #[test]
-fn random_stories_are_read_by_python_as_they_were_emitted() {
+fn random_timelines_are_read_by_python_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.json");
     for seed in 1..4 {
-        let random = Random::new(seed, 20_000);
+        let random = RandomTimeline::new(seed, 20_000);
         let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
         assert_sums(&random.actors, &tally, &read);
@@ -124,18 +124,18 @@ fn random_stories_are_read_by_python_as_they_were_emitted() {
 }
 
 #[test]
-fn nothing_is_a_trace_too() {
+fn an_empty_timeline_is_a_valid_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.json");
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     let tally = write(&path, &actors, &|sink| sink.finish().unwrap());
     let Some(read) = read(&path) else { return };
     assert_sums(&actors, &tally, &read);
 }
 
 #[test]
-fn rows_of_ours_have_numbers_that_no_lwp_has() {
-    let mut actors = story::actors(11_000);
+fn tids_of_added_rows_differ_from_those_of_lwps() {
+    let mut actors = known_timelines::actors(11_000);
     actors.lwps[1].lwp = Lwp(1_000_000_004);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.json");
@@ -154,10 +154,10 @@ fn rows_of_ours_have_numbers_that_no_lwp_has() {
 }
 
 #[test]
-fn perfettos_trace_processor_understands_it() {
+fn perfettos_trace_processor_reads_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.json");
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
@@ -182,6 +182,6 @@ fn perfettos_trace_processor_understands_it() {
         ["2 work/6 \"x\"", "active", 2000, 2000],
     ]);
     assert_eq!(json!(answers[1]), states);
-    // The thread that wakes stops executing in the same instant.
+    // The waker stops executing at the same instant.
     assert_eq!(json!(answers[2]), json!([["NET_RX", "runnable"], ["stalled", "ready"]]));
 }

@@ -1,4 +1,4 @@
-//! A coarser timeline: the same totals to the tick, fewer changes, all rules kept.
+//! A coarse timeline has the same totals to the tick, fewer changes, and obeys all rules of a timeline.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,16 +10,16 @@ use sigmund_export::timeline::{
 use sigmund_model::{LwpState, ThreadState, Ticks, WaitKind};
 
 use crate::cpu_time;
-use crate::story::{self, Random};
+use crate::known_timelines::{self, RandomTimeline};
 use crate::tally::Tally;
 
-/// Sums the states of every track, by bucket, and checks what [`Tally`] checks.
+/// Sums the states of every track by bucket, with the checks of [`Tally`].
 struct Sums {
     tally: Tally,
     first: u64,
     bucket: u64,
     now: BTreeMap<String, (String, u64)>,
-    /// Ticks by track, what, and bucket.
+    /// Ticks by track, state and bucket.
     ticks: BTreeMap<(String, String, u64), u64>,
     open: BTreeMap<String, Vec<(SliceKind, String, u64)>>,
     /// Track, name, bounds.
@@ -92,9 +92,9 @@ impl Sink for Sums {
     }
 }
 
-/// A story, exact and coarse.
+/// A timeline, exact and coarse.
 fn both(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums, LeftOut) {
-    // A multiple of the length, and not too many.
+    // The sums use a multiple of the length, so that their number is limited.
     let bucket = least.max(1) * (1 + 1000 / least.max(1));
     let mut exact = Sums::new(actors, bucket);
     emit(&mut exact);
@@ -104,7 +104,7 @@ fn both(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sum
     (exact, coarse.into_inner(), left_out)
 }
 
-/// What holds for every story and every length.
+/// Checks that must hold for every timeline and every length.
 fn assert_is_coarse(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -> (Sums, Sums) {
     let (exact, mut coarse, left_out) = both(actors, least, emit);
     assert_eq!(exact.tally.ticks_in_state, coarse.tally.ticks_in_state, "length {least}");
@@ -126,9 +126,9 @@ fn assert_is_coarse(actors: &Actors, least: u64, emit: impl Fn(&mut dyn Sink)) -
 const LENGTHS: [u64; 9] = [0, 1, 2, 3, 17, 200, 1000, 30_000, 10_000_000];
 
 #[test]
-fn totals_of_random_stories_stay_the_same_to_the_tick() {
+fn totals_of_random_timelines_stay_the_same_to_the_tick() {
     for seed in 1..12 {
-        let random = Random::new(seed, 4000);
+        let random = RandomTimeline::new(seed, 4000);
         for least in LENGTHS {
             assert_is_coarse(&random.actors, least, |sink| random.emit(sink).unwrap());
         }
@@ -164,9 +164,11 @@ fn nothing_is_lost_at_0_and_at_1_tick() {
 }
 
 #[test]
-fn the_small_story_keeps_its_totals() {
+fn the_small_timeline_keeps_its_totals() {
     for least in [500, 1000, 2000, 5000, 20_000] {
-        assert_is_coarse(&story::actors(11_000), least, |sink| story::small(sink).unwrap());
+        assert_is_coarse(&known_timelines::actors(11_000), least, |sink| {
+            known_timelines::small(sink).unwrap()
+        });
     }
 }
 
@@ -175,7 +177,7 @@ fn the_small_story_keeps_its_totals() {
 // coarse   |AAAAAAA|S|AA  |BBBBBBBBBBBBBBBBBB|R|A|      B is long: exact. A has 2+2+3 ticks in the first bucket
 #[test]
 fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
-    let actors = story::actors(2000);
+    let actors = known_timelines::actors(2000);
     let thread = ThreadId(0);
     let states = [
         (1000, ThreadState::Active, Some(CpuId(0))),
@@ -219,7 +221,7 @@ fn short_states_of_a_bucket_become_one_each_and_a_long_one_keeps_its_bounds() {
 //     g       |=|  |=|               short: left out, and the leaves meet their enters
 #[test]
 fn short_slices_are_left_out_of_long_ones() {
-    let actors = story::actors(2000);
+    let actors = known_timelines::actors(2000);
     let track = Track::Thread(ThreadId(0));
     let mut coarse =
         Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
@@ -244,8 +246,8 @@ fn short_slices_are_left_out_of_long_ones() {
 }
 
 #[test]
-fn of_a_counter_the_least_the_greatest_and_the_last_value_of_a_bucket_are_kept() {
-    let actors = story::actors(2000);
+fn the_least_greatest_and_last_value_of_a_counter_in_a_bucket_are_kept() {
+    let actors = known_timelines::actors(2000);
     let mut coarse =
         Coarse::new(Sums { text: Some(Vec::new()), ..Sums::new(&actors, 10) }, &actors, Ticks(10));
     let count = |value| Change::Count(Counter::ReadyQueue(ProcessId(0)), value);
@@ -258,10 +260,10 @@ fn of_a_counter_the_least_the_greatest_and_the_last_value_of_a_bucket_are_kept()
     assert_eq!(coarse.into_inner().text.unwrap(), expected);
 }
 
-// Recursion deeper than what may wait: the innermost are left out, the others keep their bounds.
+// Recursion deeper than the buffer: the innermost slices are left out, the others keep their bounds.
 #[test]
-fn nesting_that_is_too_deep_to_wait_is_cut_and_counted() {
-    let actors = story::actors(10_000_000);
+fn nesting_that_is_too_deep_to_buffer_is_cut_and_counted() {
+    let actors = known_timelines::actors(10_000_000);
     let track = Track::Thread(ThreadId(0));
     let mut coarse = Coarse::new(Sums::new(&actors, 1_000_000), &actors, Ticks(1_000_000));
     for depth in 0..100_000 {
@@ -278,17 +280,17 @@ fn nesting_that_is_too_deep_to_wait_is_cut_and_counted() {
     assert_eq!((slices.len(), slices[65_535].2, slices[65_535].3), (65_536, 1000, 5_099_999));
 }
 
-// However many changes there are: in each bucket each track has at most one for each state, one for none, and one for a
-// long one that begins; counters three; instants one for each kind.
+// For any number of changes: in each bucket, each track has at most one change for each state, one for no state, and
+// one for a long state that begins; a counter has three, and each kind of instant one.
 #[test]
 fn the_number_of_changes_is_bounded_by_tracks_states_and_buckets() {
     for changes in [20_000, 80_000] {
-        let random = Random::new(3, changes);
+        let random = RandomTimeline::new(3, changes);
         let actors = &random.actors;
-        // 64 buckets, whatever the number of changes.
+        // 64 buckets for any number of changes.
         let least = (actors.clock.last.0 - actors.clock.first.0) / 64;
         let (exact, coarse, _) = both(actors, least, |sink| random.emit(sink).unwrap());
-        // Active, stalled, ready, blocked, and blocked for each kind of thing.
+        // Active, stalled, ready, blocked, and blocked for each kind of wait.
         let states = 4 + WaitKind::ALL.len() as u64;
         let per_track = states + 1 + 1 + 2;
         assert!(coarse.changes < 65 * (actors.threads.len() as u64 * per_track + 3), "{}", coarse.changes);
@@ -296,7 +298,7 @@ fn the_number_of_changes_is_bounded_by_tracks_states_and_buckets() {
     }
 }
 
-/// Two CPUs on which 40 LWPs and as many user threads take turns, with waits, system calls, interrupts.
+/// Two CPUs on which 40 LWPs and 40 user threads take turns, with waits, system calls and interrupts.
 struct Machine {
     actors: Actors,
     seed: u64,
@@ -304,7 +306,7 @@ struct Machine {
 
 impl Machine {
     fn new(seed: u64) -> Machine {
-        let mut actors = story::actors(1_000_000);
+        let mut actors = known_timelines::actors(1_000_000);
         for number in 0..40 {
             actors.lwps.push(actors.lwps[number % 3].clone());
             actors.threads.push(actors.threads[number % 3].clone());
@@ -390,10 +392,10 @@ impl Sink for Nothing {
 #[test]
 #[ignore = "measures"]
 fn speed() {
-    let random = Random::new(1, 10_000_000);
+    let random = RandomTimeline::new(1, 10_000_000);
     let start = cpu_time::of_this_thread();
     random.emit(&mut Nothing(0)).unwrap();
-    eprintln!("the story alone: {:?}", cpu_time::of_this_thread() - start);
+    eprintln!("the timeline alone: {:?}", cpu_time::of_this_thread() - start);
     for least in [100, 2500, 250_000, 1_000_000_000] {
         let mut coarse = Coarse::new(Nothing(0), &random.actors, Ticks(least));
         let start = cpu_time::of_this_thread();

@@ -1,5 +1,5 @@
-//! Names that no format likes, from a recorded form to the program that reads each format: quotes, percent signs, newlines,
-//! tabs, bytes that are no UTF-8, and 10 kB.
+//! Hostile names, from a recording to the reference reader of each format: quotes, percent signs, newlines, tabs, bytes
+//! that are not UTF-8, and 10 kB.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,13 +18,13 @@ use sigmund_sql::SuperTrace;
 
 use crate::{tools, viewer};
 
-/// What is short of it; the merge puts U+FFFD for the byte 0xff.
+/// The short name. The merge replaces the byte 0xff with U+FFFD.
 const NAME: &str = "say \"hi\" 100% \u{fffd} Ünï";
-/// Where a name may have them: of user threads, LWPs and spans.
+/// A name with a newline and a tab, which names of user threads, LWPs and spans may contain.
 const LINES: &str = "say \"hi\" 100% \u{fffd} Ünï\n\tnext";
 
-/// Two user threads with hostile names, one of 10 kB, that take turns on an LWP with a hostile name; a span and an event
-/// of hostile names.
+/// Two user threads with hostile names, one of 10 kB, that take turns on an LWP with a hostile name; a span and an
+/// event with hostile names.
 fn listing() -> Vec<u8> {
     let quoted = format!("{LINES:?}").replace('\u{fffd}', "\x01");
     let name = NAME.replace('\u{fffd}', "\x01");
@@ -64,7 +64,7 @@ fn assert_has(text: &str, what: &str) {
     assert!(text.contains(what), "{what:?} is not in {}", text.chars().take(5000).collect::<String>());
 }
 
-/// As C and JSON write it.
+/// A text with the escapes of C and JSON.
 fn escaped(text: &str) -> String {
     text.replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -86,7 +86,7 @@ async fn pj_dump_prints_recorded_hostile_names() {
         );
         assert_has(&table, "event say %22hi%22 100%25 \u{fffd} Ünï");
         assert_has(&table, &format!("2 {}", "long".repeat(700)));
-        // The name of 10 kB is cut at 3000 bytes, and continues elsewhere.
+        // The name of 10 kB is divided at 3000 bytes, and continues in another line.
         assert_has(&table, &format!("2 {}lo%+", "long".repeat(749)));
     }
 }

@@ -1,14 +1,14 @@
-//! A story of CPUs and LWPs alone, as a kernel could produce it: each CPU runs one LWP at a time or none, an LWP that
-//! waits is made runnable by another or by an interrupt before it runs again, and continues on any CPU.
+//! A timeline of CPUs and LWPs only, as a kernel could produce it: each CPU runs at most one LWP at a time; an LWP that
+//! waits is woken by another LWP or by an interrupt before it runs again, and continues on any CPU.
 
 use std::io;
 
 use sigmund_export::timeline::{Actors, Change, CpuId, LwpActor, LwpId, Sink, Track};
 use sigmund_model::{Cpu, Lwp, LwpState, Ticks};
 
-use crate::story::{self, Dice};
+use crate::known_timelines::{self, Dice};
 
-/// The story and its actors.
+/// The timeline and its actors.
 pub(crate) struct Machine {
     pub(crate) actors: Actors,
     seed: u64,
@@ -25,7 +25,7 @@ struct Now<'a> {
 
 impl Machine {
     pub(crate) fn new(seed: u64, steps: u64, cpus: u32, lwps: u32) -> Machine {
-        let mut actors = story::actors(1000 + steps * 100);
+        let mut actors = known_timelines::actors(1000 + steps * 100);
         actors.cpus = (0..cpus).map(Cpu).collect();
         let like = actors.lwps[0].clone();
         actors.lwps = (0..lwps)
@@ -92,7 +92,7 @@ impl Now<'_> {
         if cpu_first { Ok(()) } else { self.emit(switch) }
     }
 
-    /// Somebody makes an LWP runnable that waits.
+    /// Wakes an LWP that waits.
     fn wake(&mut self) -> io::Result<()> {
         let of = self.dice.below(self.states.len() as u64) as usize;
         if matches!(self.states[of], LwpState::Running | LwpState::Runnable) {

@@ -1,4 +1,4 @@
-//! Pajé files as text: names, and what the format's rules ask.
+//! Pajé files as text: names, and the rules of the format.
 
 use std::{
     collections::HashMap,
@@ -12,9 +12,9 @@ use sigmund_export::{
 };
 use sigmund_model::{Pid, ThreadState, Ticks};
 
-use crate::story::{self, HOSTILE_NAMES, Random};
+use crate::known_timelines::{self, HOSTILE_NAMES, RandomTimeline};
 
-/// The file that a story makes.
+/// A timeline as a Pajé file.
 pub(crate) fn written(actors: &Actors, emit: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Vec<u8> {
     let mut file = Vec::new();
     let mut paje = Paje::new(&mut file, Arc::new(actors.clone())).unwrap();
@@ -28,7 +28,7 @@ pub(crate) fn check_clean(file: &[u8]) {
     assert_eq!(report.faults, []);
 }
 
-/// Names of 10 kB, alike but for their ends; and all kinds of characters around the place where a line is cut.
+/// Names of 10 kB that differ only at their ends, and various characters around the position where a name is divided.
 pub(crate) fn long_names() -> Vec<String> {
     let long = "long ".repeat(2000);
     let mut names = vec![long.clone() + "a", long + "b", "\n".repeat(10_000), "ü".repeat(5000)];
@@ -36,9 +36,9 @@ pub(crate) fn long_names() -> Vec<String> {
     names
 }
 
-/// A story whose threads have these names, and a span of the same name each.
+/// A timeline whose threads have these names, each with a span of the same name.
 pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std::io::Result<()> + use<>) {
-    let mut actors = story::actors(11_000);
+    let mut actors = known_timelines::actors(11_000);
     let like = actors.threads[0].clone();
     actors.threads =
         names.iter().map(|name| ThreadActor { name: Some(name.clone()), ..like.clone() }).collect();
@@ -56,7 +56,7 @@ pub(crate) fn named(names: &[String]) -> (Actors, impl Fn(&mut dyn Sink) -> std:
     (actors, emit)
 }
 
-/// The names in a file by their aliases, put together and read back.
+/// The names in a file by their aliases, joined and decoded.
 fn names_in(file: &[u8]) -> HashMap<String, String> {
     let file = std::str::from_utf8(file).unwrap();
     let quoted = |line: &str| line.split('"').nth(1).unwrap().to_string();
@@ -87,7 +87,7 @@ fn names_in(file: &[u8]) -> HashMap<String, String> {
 }
 
 #[test]
-fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
+fn any_name_is_read_back_and_no_line_is_too_long_for_vite() {
     let mut names = long_names();
     names.extend(HOSTILE_NAMES.map(String::from));
     let (actors, emit) = named(&names);
@@ -98,14 +98,14 @@ fn any_name_comes_back_and_no_line_is_longer_than_vite_reads() {
     let read = names_in(&file);
     for (index, name) in names.iter().enumerate() {
         assert_eq!(read[&format!("t{index}")], actors.threads[index].label());
-        // The first names of values are those of spans, in the order of their first use.
+        // The first values are the names of spans, in the order of their first use.
         assert_eq!(&read[&format!("vn{}", index + 1)], name);
     }
 }
 
 #[test]
-fn no_two_containers_have_one_name() {
-    let mut actors = story::actors(11_000);
+fn names_of_containers_are_unique() {
+    let mut actors = known_timelines::actors(11_000);
     let (process, main) = (actors.processes[0].clone(), actors.threads[0].clone());
     actors.processes.push(Process { pid: Some(Pid(90)), ..process });
     let elsewhere = ProcessId(actors.processes.len() as u32 - 1);
@@ -137,7 +137,7 @@ fn no_two_containers_have_one_name() {
 }
 
 #[test]
-fn what_a_thread_waits_for_is_a_field_of_its_state() {
+fn the_object_that_a_thread_waits_for_is_a_field_of_its_state() {
     let blocked = |blocked_on| Change::Thread {
         thread: ThreadId(0),
         state: Some(ThreadState::Blocked),
@@ -146,7 +146,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
         blocked_on,
         blocked_for: None,
     };
-    let file = written(&story::actors(11_000), |sink| {
+    let file = written(&known_timelines::actors(11_000), |sink| {
         sink.change(Ticks(1000), &blocked(Some(0x7ffe_1234)))?;
         sink.change(Ticks(3500), &blocked(None))?;
         sink.finish()
@@ -159,7 +159,7 @@ fn what_a_thread_waits_for_is_a_field_of_its_state() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_an_error() {
-    /// A disk with room for this many bytes.
+    /// An output that fails after this many bytes.
     struct Full(usize);
 
     impl Write for Full {
@@ -174,7 +174,7 @@ fn a_file_that_cannot_be_written_is_an_error() {
         }
     }
 
-    let random = Random::new(1, 20_000);
+    let random = RandomTimeline::new(1, 20_000);
     let size = written(&random.actors, |sink| random.emit(sink)).len();
     for room in [0, 100, 70_000, size - 1] {
         let emitted =

@@ -1,11 +1,11 @@
-//! The checker of Pajé files finds what is wrong, and only that.
+//! The checker of Pajé files reports every fault, and only faults.
 
 use sigmund_export::sinks::paje::{FaultKind, Report, check, is_paje};
 
-use crate::{paje::written, story};
+use crate::{known_timelines, paje::written};
 
 fn small() -> String {
-    String::from_utf8(written(&story::actors(11_000), story::small)).unwrap()
+    String::from_utf8(written(&known_timelines::actors(11_000), known_timelines::small)).unwrap()
 }
 
 fn checked(file: &str) -> Report {
@@ -22,7 +22,7 @@ fn a_valid_file_has_no_faults_and_is_counted() {
     assert_eq!(report.count("PajeCreateContainer"), report.count("PajeDestroyContainer"));
 }
 
-/// A fault in the small story.
+/// A fault planted in the small timeline.
 #[derive(Debug)]
 pub(crate) struct Planted {
     kind: FaultKind,
@@ -31,7 +31,7 @@ pub(crate) struct Planted {
     to: &'static str,
     /// A part of the description.
     what: &'static str,
-    /// Whether pj_dump 1.3.6 refuses it, too.
+    /// Whether pj_dump 1.3.6 also rejects it.
     pub(crate) refused_by_pj_dump: bool,
 }
 
@@ -43,7 +43,7 @@ impl Planted {
     }
 }
 
-/// One fault each, and how it is found.
+/// Files with one fault each, and the expected report.
 pub(crate) fn planted() -> Vec<Planted> {
     use FaultKind::*;
     let leave_span = "10 0.000004000 S40 ts0\n";
@@ -70,33 +70,33 @@ pub(crate) fn planted() -> Vec<Planted> {
             "7 0.000004000 M m0\n7 0.000004000 M m0\n",
             "is destroyed",
         ),
-        (Fields, ready, "8 soon ST t1 vt1\n", "\"soon\" is not of its field's type"),
+        (Fields, ready, "8 soon ST t1 vt1\n", "\"soon\" does not have the type of its field"),
         (
             Fields,
             "12 0.000001000 VP p0 1\n",
             "12 0.000001000 VP p0 one\n",
-            "\"one\" is not of its field's type",
+            "\"one\" does not have the type of its field",
         ),
-        (Fields, "\"thread 3\"\n", "\"thread 3\n", "expected a quote behind \"thread 3\""),
+        (Fields, "\"thread 3\"\n", "\"thread 3\n", "expected a quote after \"thread 3\""),
         (
             Fields,
             "\"active\" \"0.000 0.700 0.000\"",
             "\"active\" \"0.000 7.000 0.000\"",
-            "is not of its field's type",
+            "does not have the type of its field",
         ),
     ];
     let refused = [
         (NothingToPop, leave_span, "10 0.000004000 S40 ts0\n10 0.000004000 S40 ts0\n", "has no state"),
         (Header, "%EventDef PajePopState", "%\n%EventDef PajePopState", "expected EventDef"),
         (UndefinedType, ready, "8 0.000001000 XX t1 vt1\n", "type \"XX\" is not defined"),
-        (WrongType, ready, "8 0.000001000 SL t1 vl1\n", "not of \"t1\"'s container type"),
+        (WrongType, ready, "8 0.000001000 SL t1 vl1\n", "does not belong to the container type of \"t1\""),
         (WrongType, ready, "8 0.000001000 VP t1 vt1\n", "is a type of Variable"),
-        (WrongType, "7 0.000004000 T t2\n", "7 0.000004000 L t2\n", "\"t2\" is not of that type"),
-        (WrongType, "6 0.000000000 t2 T p0", "6 0.000000000 t2 T m0", "are not created in there"),
+        (WrongType, "7 0.000004000 T t2\n", "7 0.000004000 L t2\n", "\"t2\" is not a container of that type"),
+        (WrongType, "6 0.000000000 t2 T p0", "6 0.000000000 t2 T m0", "cannot be created in this container"),
         (WrongType, "K88 m0 t1 vw88 2", "K88 m0 l1 vw88 2", "cannot be at \"l1\""),
         (UndefinedContainer, ready, "8 0.000001000 ST t9 vt1\n", "\"t9\" was not created"),
         (LinkNotPaired, "14 0.000001000 K88 m0 t1 vw88 2\n", "", "link \"2\" has no end"),
-        (LinkNotPaired, "13 0.000001000 K88 m0 t0 vw88 2\n", "", "link \"2\" has not begun"),
+        (LinkNotPaired, "13 0.000001000 K88 m0 t0 vw88 2\n", "", "link \"2\" has not started"),
         (NameUsedTwice, value, "5 vn1 S40 \"outer\" \"0 0 0\"\n5 vn1 S40 \"other\"", "value \"vn1\" already"),
         (UnknownEvent, ready, "80 0.000001000 ST t1 vt1\n", "event 80 is not declared"),
         (Header, "%EventDef PajePopState 10", "%EventDef PajePopState 9", "event 9 is declared twice"),
@@ -112,7 +112,7 @@ pub(crate) fn planted() -> Vec<Planted> {
 }
 
 #[test]
-fn each_fault_is_found_where_it_is() {
+fn each_fault_is_reported_for_its_line() {
     let small = small();
     for planted in planted() {
         let report = checked(&planted.file());
@@ -130,7 +130,7 @@ fn each_fault_is_found_where_it_is() {
 }
 
 #[test]
-fn a_file_that_ends_anywhere_is_never_good_and_never_a_panic() {
+fn a_truncated_file_has_a_fault_and_never_panics() {
     let small = small();
     for end in (0..small.len()).step_by(7).filter(|end| small.is_char_boundary(*end)) {
         let report = checked(&small[..end]);
@@ -140,7 +140,7 @@ fn a_file_that_ends_anywhere_is_never_good_and_never_a_panic() {
 }
 
 #[test]
-fn a_file_with_any_bytes_changed_is_never_a_panic() {
+fn a_file_with_changed_bytes_never_panics() {
     let small = small().into_bytes();
     let mut dice = 1_u64;
     let mut faulty = 0;
@@ -156,7 +156,7 @@ fn a_file_with_any_bytes_changed_is_never_a_panic() {
 }
 
 #[test]
-fn rubbish_costs_no_memory_and_many_faults_are_counted() {
+fn random_bytes_cost_no_memory_and_many_faults_are_counted() {
     let report = checked(&"x\n".repeat(10_000));
     assert_eq!((report.faults.len(), report.more_faults), (100, 9900));
     let mut long = vec![b'x'; 40 << 20];
@@ -166,7 +166,7 @@ fn rubbish_costs_no_memory_and_many_faults_are_counted() {
     assert!(report.faults[0].what.contains("expected at most"), "{}", report.faults[0]);
 }
 
-/// Fields in another order, names in the place of aliases, comments, blanks: other people's files.
+/// Fields in another order, names instead of aliases, comments, blanks: as in files of other programs.
 #[test]
 fn the_format_is_read_in_all_its_forms() {
     let file = "\

@@ -1,4 +1,4 @@
-//! Pajé files as pj_dump reads them, against the truth of the stories.
+//! Pajé files read with pj_dump, compared with the emitted timelines.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -13,31 +13,31 @@ use sigmund_export::{
 use sigmund_model::Ticks;
 
 use crate::{
+    known_timelines::{self, RandomTimeline},
     paje::{self, check_clean, written},
     paje_check,
-    paje_story::Everything,
-    story::{self, Random},
+    random_changes::RandomChanges,
     tally::Tally,
 };
 
-/// What pj_dump does with a file; nothing if it is not there.
+/// Runs pj_dump on a file; `None` if it is not installed.
 fn run_pj_dump(file: &[u8]) -> Option<Output> {
     if Command::new("pj_dump").arg("--help").stdout(Stdio::null()).status().is_err() {
         crate::skipped::skipped("needs pj_dump (Debian: pajeng)");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("story.trace");
+    let path = folder.path().join("timeline.trace");
     std::fs::write(&path, file).unwrap();
     Some(Command::new("pj_dump").args(["-u", "-l", "9"]).arg(&path).output().unwrap())
 }
 
-/// What pj_dump reads in a file that it accepts.
+/// pj_dump's table of a file that it must accept.
 fn pj_dump(file: &[u8]) -> Option<Table> {
-    let said = run_pj_dump(file)?;
-    let errors = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && errors.is_empty(), "pj_dump refuses it: {errors}");
-    Some(Table::new(String::from_utf8(said.stdout).unwrap()))
+    let output = run_pj_dump(file)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "pj_dump rejects it: {errors}");
+    Some(Table::new(String::from_utf8(output.stdout).unwrap()))
 }
 
 /// pj_dump's table.
@@ -77,7 +77,7 @@ impl Table {
     }
 }
 
-/// `12.000000400`, exactly.
+/// Parses `12.000000400` exactly.
 fn nanos(seconds: &str) -> u64 {
     let (whole, decimals) = seconds.split_once('.').unwrap();
     assert_eq!(decimals.len(), 9, "{seconds}");
@@ -96,19 +96,19 @@ fn containers(file: &[u8]) -> HashMap<String, String> {
         .collect()
 }
 
-/// What the tally does not sum: occupants and counters.
+/// Sums that the tally does not have: occupants and counters.
 #[derive(Default)]
 struct Carried {
-    /// By (row, carried).
+    /// Ticks by (row, occupant).
     nanos: BTreeMap<(String, String), u64>,
     now: HashMap<String, (String, u64)>,
-    /// By (row, instant): the last value.
+    /// The last value by (row, instant).
     counters: BTreeMap<(String, u64), u64>,
     unknown_wakers: u64,
 }
 
 impl Carried {
-    fn goes_on(&mut self, row: String, with: Option<String>, at: u64) {
+    fn continue_with(&mut self, row: String, with: Option<String>, at: u64) {
         if let Some((before, since)) = self.now.remove(&row) {
             *self.nanos.entry((row.clone(), before)).or_default() += at - since;
         }
@@ -117,16 +117,16 @@ impl Carried {
         }
     }
 
-    fn hear(&mut self, at: u64, change: &Change<'_>) {
+    fn receive(&mut self, at: u64, change: &Change<'_>) {
         match change {
             Change::CpuLwp(cpu, lwp) => {
-                self.goes_on(format!("c{}", cpu.0), lwp.map(|l| format!("l{}", l.0)), at);
+                self.continue_with(format!("c{}", cpu.0), lwp.map(|l| format!("l{}", l.0)), at);
             }
             Change::CpuThread(cpu, thread) => {
-                self.goes_on(format!("ct{}", cpu.0), thread.map(|t| format!("t{}", t.0)), at);
+                self.continue_with(format!("ct{}", cpu.0), thread.map(|t| format!("t{}", t.0)), at);
             }
             Change::LwpThread(lwp, thread) => {
-                self.goes_on(format!("lt{}", lwp.0), thread.map(|t| format!("t{}", t.0)), at);
+                self.continue_with(format!("lt{}", lwp.0), thread.map(|t| format!("t{}", t.0)), at);
             }
             Change::Count(counter, value) => {
                 let row = match counter {
@@ -142,15 +142,15 @@ impl Carried {
 }
 
 /// Both sums at once.
-struct Truth<'a> {
+struct EmittedSums<'a> {
     actors: &'a Actors,
     tally: Tally,
     carried: Carried,
 }
 
-impl Sink for Truth<'_> {
+impl Sink for EmittedSums<'_> {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
-        self.carried.hear(self.actors.clock.nanos(tick).0, change);
+        self.carried.receive(self.actors.clock.nanos(tick).0, change);
         self.tally.change(tick, change)
     }
 
@@ -159,7 +159,7 @@ impl Sink for Truth<'_> {
     }
 }
 
-/// How the tally calls a track, and its row's alias.
+/// The tally's name of each track, and the alias of its row.
 fn tracks(actors: &Actors) -> impl Iterator<Item = (String, String)> {
     let cpus = actors.cpu_ids().map(|id| (Track::Cpu(id), format!("c{}", id.0)));
     let lwps = actors.lwp_ids().map(|id| (Track::Lwp(id), format!("l{}", id.0)));
@@ -168,7 +168,7 @@ fn tracks(actors: &Actors) -> impl Iterator<Item = (String, String)> {
 }
 
 fn compare(actors: &Actors, mut emit: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
-    let mut truth = Truth { actors, tally: Tally::default(), carried: Carried::default() };
+    let mut truth = EmittedSums { actors, tally: Tally::default(), carried: Carried::default() };
     emit(&mut truth).unwrap();
     let file = written(actors, &mut emit);
     check_clean(&file);
@@ -179,16 +179,16 @@ fn compare(actors: &Actors, mut emit: impl FnMut(&mut dyn Sink) -> io::Result<()
     carried_agree(&truth.carried, &table, &containers);
 
     let (events, links) = (table.rows::<5>("Event").len() as u64, table.rows::<10>("Link").len() as u64);
-    let Truth { tally, carried, .. } = &truth;
+    let EmittedSums { tally, carried, .. } = &truth;
     assert_eq!(events, tally.events + carried.unknown_wakers);
     assert_eq!(links, tally.wakeups + tally.migrations - carried.unknown_wakers);
 }
 
-fn states_agree(truth: &Truth<'_>, table: &Table, containers: &HashMap<String, String>) {
+fn states_agree(truth: &EmittedSums<'_>, table: &Table, containers: &HashMap<String, String>) {
     let mut read: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for state in table.states() {
         if ["user thread state", "LWP state"].contains(&state.ty) {
-            // After the value there may be the field of the object that is waited for.
+            // The field of the object that is waited for may follow the value.
             let value = state.value.split(", ").next().unwrap();
             let (count, nanos) = read.entry((state.container, value)).or_default();
             *count += 1;
@@ -213,7 +213,7 @@ fn slices_agree(tally: &Tally, actors: &Actors, table: &Table, containers: &Hash
     let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
     let aliases: HashMap<String, String> = tracks(actors).collect();
     for ((track, name), count) in &tally.slices {
-        // The row beside the actor's: `ts0` beside `t0`.
+        // The additional row of the actor: `ts0` for `t0`.
         let alias = &aliases[track];
         let row = format!("{}s{}", &alias[..1], &alias[1..]);
         expected.insert((containers[&row].clone(), name.clone()), *count);
@@ -255,14 +255,14 @@ fn carried_agree(carried: &Carried, table: &Table, containers: &HashMap<String, 
 }
 
 #[test]
-fn the_small_story_is_read_as_it_was_emitted() {
-    compare(&story::actors(11000), |sink| story::small(sink));
+fn the_small_timeline_is_read_as_it_was_emitted() {
+    compare(&known_timelines::actors(11000), |sink| known_timelines::small(sink));
 }
 
 #[test]
-fn random_stories_are_read_as_they_were_emitted() {
+fn random_timelines_are_read_as_they_were_emitted() {
     for seed in 1..20 {
-        let random = Random::new(seed, 2000);
+        let random = RandomTimeline::new(seed, 2000);
         compare(&random.actors, |sink| random.emit(sink));
     }
 }
@@ -270,15 +270,15 @@ fn random_stories_are_read_as_they_were_emitted() {
 #[test]
 fn all_kinds_of_changes_at_random_are_read_as_they_were_emitted() {
     for seed in 1..20 {
-        let everything = Everything::new(seed, 3000);
+        let everything = RandomChanges::new(seed, 3000);
         compare(&everything.actors, |sink| everything.emit(sink));
     }
 }
 
 #[test]
-fn an_empty_story_is_a_valid_file() {
-    compare(&story::actors(11000), |sink| sink.finish());
-    let mut nobody = story::actors(1000);
+fn an_empty_timeline_is_a_valid_file() {
+    compare(&known_timelines::actors(11000), |sink| sink.finish());
+    let mut nobody = known_timelines::actors(1000);
     (nobody.cpus, nobody.processes, nobody.lwps, nobody.threads) = (vec![], vec![], vec![], vec![]);
     nobody.clock.last = nobody.clock.first;
     compare(&nobody, |sink| sink.finish());
@@ -287,25 +287,25 @@ fn an_empty_story_is_a_valid_file() {
 #[test]
 fn long_and_hostile_names_are_accepted() {
     let mut names = paje::long_names();
-    names.extend(story::HOSTILE_NAMES.map(String::from));
+    names.extend(known_timelines::HOSTILE_NAMES.map(String::from));
     let (actors, emit) = paje::named(&names);
     let Some(table) = pj_dump(&written(&actors, &emit)) else { return };
     assert_eq!(table.states().len(), names.len());
-    // Each is its own: what is cut ends differently.
+    // All names are different: divided names have different continuations.
     let values: HashSet<&str> = table.states().iter().map(|state| state.value).collect();
     assert_eq!(values.len(), names.len());
     let containers: HashSet<&str> = table.states().iter().map(|state| state.container).collect();
     assert_eq!(containers.len(), names.len());
 }
 
-/// Or the checker would not be needed.
+/// Shows that the checker is needed.
 #[test]
-fn pj_dump_lets_faults_pass_that_the_checker_finds() {
+fn pj_dump_accepts_faults_that_the_checker_reports() {
     for planted in paje_check::planted() {
         let file = planted.file();
-        let Some(said) = run_pj_dump(file.as_bytes()) else { return };
-        let emitted = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(!said.status.success(), planted.refused_by_pj_dump, "{planted:?}: {emitted}");
+        let Some(output) = run_pj_dump(file.as_bytes()) else { return };
+        let emitted = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(!output.status.success(), planted.refused_by_pj_dump, "{planted:?}: {emitted}");
     }
 }
 
@@ -317,8 +317,10 @@ fn pj_dump_lets_faults_pass_that_the_checker_finds() {
 /// ns        0         1000     2000         4000
 /// ```
 #[test]
-fn the_small_story_row_by_row() {
-    let Some(table) = pj_dump(&written(&story::actors(11000), story::small)) else { return };
+fn the_small_timeline_row_by_row() {
+    let Some(table) = pj_dump(&written(&known_timelines::actors(11000), known_timelines::small)) else {
+        return;
+    };
     let mut read: Vec<String> = table
         .states()
         .iter()

@@ -1,5 +1,5 @@
-//! How fast Pajé files are written. Run by hand, in a release build:
-//! `cargo test --release -p sigmund-export paje_speed -- --ignored --nocapture`
+//! Measures the speed of writing Pajé files. To be run manually, in a release build: `cargo test --release -p
+//! sigmund-export paje_speed -- --ignored --nocapture`
 
 use std::{
     fs::File,
@@ -15,11 +15,11 @@ use sigmund_export::{
 };
 use sigmund_model::Ticks;
 
-use crate::{paje_story::Everything, story::Random};
+use crate::{known_timelines::RandomTimeline, random_changes::RandomChanges};
 
 const CHANGES: u64 = 10_000_000;
 
-/// Hears a story and does nothing.
+/// Ignores all changes.
 struct Silence;
 
 impl Sink for Silence {
@@ -33,7 +33,7 @@ impl Sink for Silence {
     }
 }
 
-/// What this thread has had of a CPU.
+/// CPU time of this thread.
 fn cpu_time() -> Duration {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(said.split(' ').next().unwrap().parse().unwrap())
@@ -51,23 +51,23 @@ fn write(actors: &Actors, emit: Emit<'_>, path: &Path) -> Duration {
     time(emit, &mut Paje::new(File::create(path).unwrap(), Arc::new(actors.clone())).unwrap())
 }
 
-/// Writes a story, and returns M changes/s, its generation included.
+/// Writes a timeline. Returns the rate in M changes/s, including the generation.
 fn rate(what: &str, actors: &Actors, emit: Emit<'_>) -> f64 {
     let best = |run: &dyn Fn() -> Duration| (0..3).map(|_| run()).min().unwrap();
     let nothing = best(&|| time(emit, &mut Silence));
     let null = best(&|| write(actors, emit, Path::new("/dev/null")));
     let rate = |time: Duration| CHANGES as f64 / time.as_secs_f64() / 1e6;
     println!(
-        "{what}: {:.1} M changes/s, without replay it {:.1} M; {nothing:?} and {null:?}; {} MiB",
+        "{what}: {:.1} M changes/s, without the generator {:.1} M; {nothing:?} and {null:?}; {} MiB",
         rate(null),
         rate(null - nothing),
-        most_memory()
+        peak_memory()
     );
     rate(null)
 }
 
-/// What of the process is in memory at most, in MiB.
-fn most_memory() -> u64 {
+/// Peak resident memory of this process, in MiB.
+fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
@@ -76,19 +76,19 @@ fn most_memory() -> u64 {
 #[test]
 #[ignore = "ten million changes; in a release build"]
 fn at_least_two_million_changes_in_a_second() {
-    let everything = Everything::new(1, CHANGES);
+    let everything = RandomChanges::new(1, CHANGES);
     let of_everything = rate("all kinds", &everything.actors, &|sink| everything.emit(sink));
-    let random = Random::new(1, CHANGES);
+    let random = RandomTimeline::new(1, CHANGES);
     let of_random = rate("user threads", &random.actors, &|sink| random.emit(sink));
 
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let path = folder.path().join("story.trace");
+    let path = folder.path().join("timeline.trace");
     let file = write(&random.actors, &|sink| random.emit(sink), &path);
     println!("user threads to tmpfs: {file:?}, {} MB", path.metadata().unwrap().len() / 1_000_000);
     let before = cpu_time();
     let report = check(BufReader::new(File::open(&path).unwrap())).unwrap();
     let checked = (cpu_time() - before).as_secs_f64();
-    println!("checked at {:.1} M lines/s, {} MiB", report.lines as f64 / checked / 1e6, most_memory());
+    println!("checked at {:.1} M lines/s, {} MiB", report.lines as f64 / checked / 1e6, peak_memory());
     assert_eq!(report.faults, []);
     assert!(of_everything.min(of_random) >= 2.0, "{of_everything:.1} and {of_random:.1} M changes/s");
 }

@@ -1,4 +1,4 @@
-//! Perfetto traces: as Perfetto's message definitions read them, and as its trace processor understands them.
+//! Perfetto traces, read with Perfetto's message definitions and with its trace processor.
 
 use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc};
 
@@ -9,15 +9,20 @@ use sigmund_export::{
 };
 use sigmund_model::{LwpState, Ticks};
 
-use crate::{machine::Machine, story, story::Random, tally::Tally, viewer};
+use crate::{
+    known_timelines::{self, RandomTimeline},
+    machine::Machine,
+    tally::Tally,
+    viewer,
+};
 
 pub(crate) type Emit<'a> = &'a dyn Fn(&mut dyn Sink);
 
 pub(crate) fn emit_small(sink: &mut dyn Sink) {
-    story::small(sink).unwrap();
+    known_timelines::small(sink).unwrap();
 }
 
-/// Writes a story to a file, and sums it up.
+/// Writes a timeline to a file. Returns its sums.
 pub(crate) fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
     let mut perfetto = Perfetto::new(fs::File::create(path).unwrap(), Arc::new(actors.clone())).unwrap();
     emit(&mut perfetto);
@@ -26,12 +31,12 @@ pub(crate) fn write(path: &Path, actors: &Actors, emit: Emit<'_>) -> Tally {
     tally
 }
 
-/// What Perfetto's definitions read of it, after the checks of `read_perfetto.py`.
+/// The contents as read with Perfetto's definitions, after the checks of `read_perfetto.py`.
 pub(crate) fn read(path: &Path) -> Option<Value> {
     viewer::run("read_perfetto.py", &[path.as_os_str()])
 }
 
-/// The rows that a reader names, by the tally's names for tracks.
+/// The reader's names of rows, by the tally's names of tracks.
 fn rows(actors: &Actors, of: impl Fn(Track) -> String) -> BTreeMap<String, String> {
     let threads = actors.thread_ids().map(Track::Thread);
     let tracks = threads.chain(actors.lwp_ids().map(Track::Lwp)).chain(actors.cpu_ids().map(Track::Cpu));
@@ -67,7 +72,7 @@ fn slice_row(actors: &Actors, track: Track) -> String {
     }
 }
 
-/// Compares counts, and sums of nanoseconds: each interval is rounded at both ends, to the nearest.
+/// Compares counts and sums of nanoseconds. Both ends of each interval are rounded to the nearest nanosecond.
 fn assert_states(actors: &Actors, tally: &Tally, read: &Value) {
     let rows = rows(actors, |track| state_row(actors, track));
     let mut states = BTreeMap::new();
@@ -105,20 +110,21 @@ fn assert_slices(actors: &Actors, tally: &Tally, read: &Value) {
 }
 
 #[test]
-fn the_small_story_is_read_by_perfettos_definitions_as_it_was_emitted() {
+fn the_small_timeline_is_read_by_perfettos_definitions_as_it_was_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     let tally = write(&path, &actors, &emit_small);
     let Some(read) = read(&path) else { return };
     assert_states(&actors, &tally, &read);
     assert_slices(&actors, &tally, &read);
     assert_eq!(read["instants"]["user"], tally.events);
-    // One user thread wakes another; one goes to another LWP. The wakeup and the migration of an LWP are the kernel's.
+    // One user thread wakes another; one migrates to another LWP. The wakeup and migration of an LWP are kernel events.
     assert_eq!(read["flows"], 2);
     assert_eq!(read["kernel"]["sched_waking"], 1);
     assert_eq!(read["kernel"]["sched_migrate_task"], 1);
-    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), idle, LWP 71 until the end (3: for an unknown reason).
+    // CPU 0: LWP 70 until it is preempted (0: it stays runnable), idle, LWP 71 until the end (3: for an unknown
+    // reason).
     let cpu0 = serde_json::json!([[0, 0, 0], [0, 0, 70], [1000, 0, 0], [2000, 0, 71], [4000, 3, 0]]);
     assert_eq!(read["switches"], serde_json::json!({ "0": cpu0, "3": [[0, 0, 0]] }));
     let counts = serde_json::json!({
@@ -137,10 +143,10 @@ fn the_small_story_is_read_by_perfettos_definitions_as_it_was_emitted() {
 }
 
 #[test]
-fn random_stories_are_read_by_perfettos_definitions_as_they_were_emitted() {
+fn random_timelines_are_read_by_perfettos_definitions_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 1..4 {
-        let random = Random::new(seed, 20_000);
+        let random = RandomTimeline::new(seed, 20_000);
         let path = folder.path().join("random.pftrace");
         let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
         let Some(read) = read(&path) else { return };
@@ -153,10 +159,10 @@ fn random_stories_are_read_by_perfettos_definitions_as_they_were_emitted() {
     }
 }
 
-/// Of Perfetto's trace processor: errors and losses that it counted.
+/// The errors and losses that Perfetto's trace processor counted.
 pub(crate) const FAULTS: &str = "select name, value from stats where severity != 'info' and value != 0";
 
-/// Sums by tid and state. What lasts to the end of the trace has no duration of its own.
+/// Sums by tid and state. A state that lasts to the end of the trace has no duration there.
 const LWP_STATES: &str = "
     select t.tid, s.state, count(*), sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
     from thread_state s join thread t using (utid) group by 1, 2";
@@ -166,7 +172,7 @@ const ON_CPUS: &str = "
     select s.cpu, t.tid, sum(iif(s.dur = -1, trace_end() - s.ts, s.dur))
     from sched s join thread t using (utid) where t.tid != 0 group by 1, 2";
 
-/// A reader's word for a state.
+/// The reader's letter for a state.
 fn letter(state: LwpState) -> &'static str {
     match state {
         LwpState::Running => "Running",
@@ -184,7 +190,7 @@ fn assert_lwp_states(actors: &Actors, tally: &Tally, rows: &[Vec<Value>]) {
         let key = (row[0].as_u64().unwrap(), row[1].as_str().unwrap());
         read.insert(key, (row[2].as_u64().unwrap(), row[3].as_u64().unwrap()));
     }
-    // The state of an LWP after the end of the trace: of no length, and unknown.
+    // The state of an LWP after the end of the trace has zero length and is unknown.
     for ((_, _), (_, nanos)) in read.extract_if(.., |(_, state), _| *state == "SD") {
         assert_eq!(nanos, 0);
     }
@@ -203,10 +209,10 @@ fn assert_lwp_states(actors: &Actors, tally: &Tally, rows: &[Vec<Value>]) {
 }
 
 #[test]
-fn perfettos_trace_processor_understands_the_small_story() {
+fn perfettos_trace_processor_reads_the_small_timeline() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.pftrace");
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     let tally = write(&path, &actors, &emit_small);
     let queries = [
         FAULTS,
@@ -239,7 +245,7 @@ fn perfettos_trace_processor_understands_the_small_story() {
     assert_eq!(serde_json::json!(names), serde_json::json!([["sumtime \"2\"\n", 70, "sumtime"]]));
 }
 
-/// How many wakeups have a known waker, and how many of them are an interrupt's.
+/// Counts wakeups with a known waker, and those from an interrupt.
 #[derive(Default)]
 struct Wakers {
     known: u64,
@@ -261,7 +267,7 @@ impl Sink for Wakers {
 }
 
 #[test]
-fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_emitted() {
+fn perfettos_trace_processor_reads_cpus_and_lwps_as_they_were_emitted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.pftrace");
     let machine = Machine::new(5, 20_000, 4, 12);
@@ -277,10 +283,10 @@ fn perfettos_trace_processor_sees_cpus_and_lwps_as_they_were_emitted() {
 }
 
 #[test]
-fn perfettos_trace_processor_finds_no_fault_in_a_random_story() {
+fn perfettos_trace_processor_reports_no_error_in_a_random_timeline() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.pftrace");
-    let random = Random::new(9, 30_000);
+    let random = RandomTimeline::new(9, 30_000);
     let tally = write(&path, &random.actors, &|sink| random.emit(sink).unwrap());
     let states = "select s.name, count(*), sum(s.dur) from slice s where s.category = 'state' group by 1";
     let flows = "select count(*) from flow";

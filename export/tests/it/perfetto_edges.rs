@@ -1,4 +1,4 @@
-//! Perfetto traces of what is rare: names without end, numbers that come again, nothing at all.
+//! Perfetto traces of edge cases: many names, reused tids, an empty timeline.
 
 use std::{fs, io, sync::Arc};
 
@@ -10,10 +10,10 @@ use sigmund_export::{
 use sigmund_model::{Cpu, LwpState, ThreadState, Ticks};
 
 use crate::{
+    known_timelines,
+    known_timelines::RandomTimeline,
     machine::Machine,
     perfetto::{FAULTS, read, write},
-    story,
-    story::Random,
     viewer,
 };
 
@@ -29,7 +29,7 @@ fn thread<'a>(thread: ThreadId, state: Option<ThreadState>) -> Change<'a> {
     Change::Thread { thread, state, lwp: None, cpu: None, blocked_on: None, blocked_for: None }
 }
 
-/// Tells changes at ticks.
+/// Emits changes at ticks.
 fn emit(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
     for (tick, change) in changes {
         sink.change(Ticks(*tick), change).unwrap();
@@ -38,10 +38,10 @@ fn emit(sink: &mut dyn Sink, changes: &[(u64, Change<'_>)]) {
 }
 
 #[test]
-fn nothing_is_a_trace_too() {
+fn an_empty_timeline_is_a_valid_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.pftrace");
-    write(&path, &story::actors(11_000), &|sink| emit(sink, &[]));
+    write(&path, &known_timelines::actors(11_000), &|sink| emit(sink, &[]));
     let Some(sums) = read(&path) else { return };
     assert_eq!((&sums["states"], &sums["flows"]), (&json!([]), &json!(0)));
     let names =
@@ -55,7 +55,7 @@ fn nothing_is_a_trace_too() {
 fn more_names_than_are_kept_are_defined_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("names.pftrace");
-    let actors = story::actors(200_000);
+    let actors = known_timelines::actors(200_000);
     let track = Track::Thread(ThreadId(0));
     let name = |n: u64| format!("{}{n}", "n".repeat(10_000));
     let tally = write(&path, &actors, &|sink| {
@@ -76,10 +76,10 @@ fn more_names_than_are_kept_are_defined_again() {
 }
 
 #[test]
-fn a_tid_that_comes_again_is_another_thread() {
+fn a_reused_tid_is_another_thread() {
     // LWP 70 |--A--|            ends
     // LWP 70           |--B--|  another one, later
-    let mut actors = story::actors(11_000);
+    let mut actors = known_timelines::actors(11_000);
     actors.lwps[0].died = Some(Ticks(3500));
     let another =
         LwpActor { name: Some("another".into()), born: Ticks(6000), died: None, ..actors.lwps[0].clone() };
@@ -108,7 +108,7 @@ fn a_tid_that_comes_again_is_another_thread() {
     }
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, STATES]) else { return };
     assert_eq!(json!(answers[0]), json!([]));
-    // X: dead.
+    // X: exited.
     let expected = json!([
         ["sumtime", 0, 1000, "Running", 0],
         ["sumtime", 1000, -1, "X", null],
@@ -119,10 +119,10 @@ fn a_tid_that_comes_again_is_another_thread() {
 }
 
 #[test]
-fn an_lwp_may_go_to_another_cpu_in_no_time() {
+fn an_lwp_may_migrate_to_another_cpu_at_one_instant() {
     // CPU 3  |==70==|
     // CPU 0         |==70==|
-    let actors = story::actors(11_000);
+    let actors = known_timelines::actors(11_000);
     let (cpu0, cpu3, l) = (CpuId(0), CpuId(1), LwpId(0));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hop.pftrace");
@@ -156,8 +156,8 @@ fn an_lwp_may_go_to_another_cpu_in_no_time() {
 }
 
 #[test]
-fn a_cpu_that_perfetto_has_no_number_for_costs_its_own_track_only() {
-    let mut actors = story::actors(11_000);
+fn a_cpu_number_that_perfetto_rejects_loses_only_its_own_track() {
+    let mut actors = known_timelines::actors(11_000);
     actors.cpus[1] = Cpu(1024);
     let cpu = CpuId(1);
     let folder = tempfile::tempdir().unwrap();
@@ -185,8 +185,8 @@ fn a_cpu_that_perfetto_has_no_number_for_costs_its_own_track_only() {
 }
 
 #[test]
-fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
-    let actors = story::actors(11_000);
+fn every_wakeup_has_its_flow_even_if_several_coincide_or_no_state_follows() {
+    let actors = known_timelines::actors(11_000);
     let (main, work) = (ThreadId(0), ThreadId(1));
     let wakeup = Change::Wakeup { by: Some(Track::Thread(main)), of: Track::Thread(work) };
     let folder = tempfile::tempdir().unwrap();
@@ -218,8 +218,8 @@ fn every_wakeup_has_its_flow_even_if_many_come_at_once_or_lead_to_nothing() {
 }
 
 #[test]
-fn an_lwp_of_no_known_process_has_its_system_calls_among_the_others() {
-    let actors = story::actors(11_000);
+fn system_calls_of_an_lwp_of_unknown_process_are_in_the_group_of_other_lwps() {
+    let actors = known_timelines::actors(11_000);
     let track = Track::Lwp(LwpId(2));
     let slice = Slice { kind: SliceKind::Syscall, name: "read" };
     let folder = tempfile::tempdir().unwrap();
@@ -229,14 +229,14 @@ fn an_lwp_of_no_known_process_has_its_system_calls_among_the_others() {
     });
     let Some(sums) = read(&path) else { return };
     assert_eq!(sums["slices"], json!([["other LWPs / kworker/0:1 (9)", "syscall", "read", 1]]));
-    // No process is made up for it.
+    // No process is invented for it.
     let processes = "select pid from process where pid != 0";
     let Some(answers) = viewer::trace_processor(&path, &[FAULTS, processes]) else { return };
     assert_eq!(json!(answers[0]), Value::Array(Vec::new()));
     assert_eq!(json!(answers[1]), json!([[70]]));
 }
 
-/// The most that is written at once.
+/// Records the size of the largest write.
 #[derive(Default)]
 struct Largest(usize);
 
@@ -252,9 +252,9 @@ impl io::Write for &mut Largest {
 }
 
 #[test]
-fn what_is_held_does_not_grow_with_the_story() {
+fn buffered_memory_does_not_grow_with_the_timeline() {
     let held = |changes| {
-        let (random, machine) = (Random::new(3, changes), Machine::new(3, changes, 8, 50));
+        let (random, machine) = (RandomTimeline::new(3, changes), Machine::new(3, changes, 8, 50));
         let (mut one, mut two) = (Largest::default(), Largest::default());
         random.emit(&mut Perfetto::uncompressed(&mut one, Arc::new(random.actors.clone())).unwrap()).unwrap();
         machine

@@ -1,4 +1,4 @@
-//! A replay has the contents of the tables.
+//! A replay emits the contents of the tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -48,7 +48,7 @@ async fn sums(trace: &SuperTrace, query: &str) -> BTreeMap<(i64, String), u64> {
     sums
 }
 
-/// The same of a tally, of user threads or of LWPs.
+/// The same sums from a tally, of user threads or of LWPs.
 fn emitted_sums(actors: &Actors, tally: &Tally, threads: bool) -> BTreeMap<(i64, String), u64> {
     let mut labels: BTreeMap<String, i64> = BTreeMap::new();
     if threads {
@@ -67,13 +67,13 @@ fn emitted_sums(actors: &Actors, tally: &Tally, threads: bool) -> BTreeMap<(i64,
     sums
 }
 
-/// Ticks of each user thread in each state, and what it was blocked for.
+/// Ticks of each user thread in each state, with the kind of wait.
 const THREAD_STATES: &str = "SELECT thread, concat(CAST(state AS VARCHAR), CASE WHEN blocked_for IS NULL THEN '' ELSE \
      concat(' (', CAST(blocked_for AS VARCHAR), ')') END) AS doing, CAST(sum(dur_tick) AS BIGINT) FROM \
      raw_thread_states WHERE state <> 'exited' GROUP BY thread, doing";
 
 #[tokio::test]
-async fn what_a_thread_is_blocked_for_and_which_locks_it_holds_is_replayed() {
+async fn kinds_of_waits_and_holds_of_locks_are_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let listing = folder.path().join("waits.tsv");
     std::fs::write(&listing, waits::listing()).unwrap();
@@ -111,7 +111,7 @@ async fn teams_that_were_forked_and_joined_are_among_the_actors() {
         "150\tUSER_TEAM_FORK\tteam=8",
         "160\tUSER_THREAD_NEW\tnew=4",
         "170\tUSER_TEAM_MEMBER\tteam=8 member=4",
-        // Of a team whose fork is missing.
+        // A member of a team whose fork is missing.
         "172\tUSER_TEAM_MEMBER\tteam=6 member=4",
         "180\tUSER_TEAM_JOIN\tteam=8",
         "190\tUSER_TEAM_JOIN\tteam=6",
@@ -119,7 +119,7 @@ async fn teams_that_were_forked_and_joined_are_among_the_actors() {
         "210\tUSER_THREAD_NEW\tnew=3",
         "220\tUSER_TEAM_MEMBER\tteam=7 member=3",
         "300\tUSER_TEAM_JOIN\tteam=7",
-        // One whose join is missing.
+        // A team whose join is missing.
         "310\tUSER_TEAM_FORK\tteam=9",
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ async fn teams_that_were_forked_and_joined_are_among_the_actors() {
     let of = async |filter| teams(&read_actors(&trace, &filter).await.unwrap());
     let (outer, inner) = ((1, 110, 300, vec![2, 3]), (2, 150, 180, vec![4]));
     assert_eq!(of(Filter::default()).await, [outer, inner.clone()]);
-    // The outer one is not joined in this time.
+    // The outer team is not joined in this window.
     let at = |tick: u64| Some(tick.to_string().parse().unwrap());
     assert_eq!(of(Filter { from: at(145), to: at(250), ..Filter::default() }).await, [inner]);
     let of_some = |threads: [&str; 2]| Filter {
@@ -157,7 +157,7 @@ async fn teams_that_were_forked_and_joined_are_among_the_actors() {
 }
 
 #[tokio::test]
-async fn every_state_has_its_ticks_and_every_event_is_replayed() {
+async fn every_state_and_every_event_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     for input in INPUTS {
         let trace = open(folder.path(), input).await;
@@ -223,7 +223,7 @@ async fn an_exit_of_another_system_call_does_not_end_the_open_one() {
         "KERN 200 7 0 sys_exit id=1",
         "KERN 300 7 0 sys_exit id=0",
         "KERN 400 7 0 sys_enter id=15",
-        // The kernel has forgotten which.
+        // The kernel does not report which system call ended.
         "KERN 500 7 0 sys_exit id=-1",
         "KERN 600 7 0 sys_enter_read fd=3",
         "KERN 650 7 0 sys_exit_write ret=1",
@@ -251,7 +251,7 @@ async fn functions_of_c_programs_are_slices() {
         "USER 210 7 0 PROF_IN function=8200(sort at sort.c:21)",
         "USER 290 7 0 PROF_OUT function=8300(sort at sort.c:29, main at sort.c:60)",
         "USER 300 7 0 FUNC_EXIT function=8192(sort at sort.c:20) call_site=4100(main at sort.c:60)",
-        // Stripped: addresses alone.
+        // Stripped: only addresses.
         "USER 310 7 0 PROF_IN function=9000",
         "USER 320 7 0 PROF_OUT function=9010",
         // Of a function that was entered before the trace began.
@@ -265,7 +265,7 @@ async fn functions_of_c_programs_are_slices() {
 }
 
 #[tokio::test]
-async fn the_wakeup_of_a_new_lwp_is_replayed_although_others_are_by_their_waking() {
+async fn the_wakeup_of_a_new_lwp_is_replayed_without_a_waking() {
     let (tally, _) = replay_listing(&[
         "KERN 100 7 0 sched_wakeup_new pid=8 target_cpu=1",
         // Of an unknown actor.
@@ -302,11 +302,11 @@ async fn a_window_cuts_states_and_a_thread_filter_leaves_the_others_out() {
 }
 
 #[tokio::test]
-async fn those_who_were_gone_before_a_window_are_not_missed() {
+async fn actors_that_ended_before_a_window_are_not_counted_as_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let trace = open(folder.path(), "small-tsc-v7-zstd.dat").await;
     let (first, last) = (trace.first_tick().unwrap().0, trace.last_tick().unwrap().0);
-    // The first of the seven children ends when four fifths are over.
+    // The first of the seven children ends after four fifths of the trace.
     let from = last - (last - first) / 10;
     let filter = Filter { from: Some(from.to_string().parse().unwrap()), ..Filter::default() };
     let (actors, _, of_window) = replayed(&trace, &filter).await;
@@ -316,7 +316,7 @@ async fn those_who_were_gone_before_a_window_are_not_missed() {
 }
 
 #[tokio::test]
-async fn the_kernels_side_alone_has_no_user_threads_and_the_users_side_no_states_of_lwps() {
+async fn the_kernel_level_has_no_user_threads_and_the_user_level_no_states_of_lwps() {
     let folder = tempfile::tempdir().unwrap();
     let trace = open(folder.path(), "paper/figure2.tsv").await;
     let kernel = Filter { level: Some(Level::Kern), ..Filter::default() };

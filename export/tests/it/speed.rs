@@ -1,4 +1,4 @@
-//! How fast formats are: `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`.
+//! Measures the speed of formats: `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`.
 
 use std::{fs, io, sync::Arc};
 
@@ -9,7 +9,7 @@ use sigmund_export::{
 };
 use sigmund_model::Ticks;
 
-use crate::story::Random;
+use crate::known_timelines::RandomTimeline;
 
 const CHANGES: u64 = 10_000_000;
 
@@ -41,17 +41,17 @@ impl io::Write for &mut Counted {
     }
 }
 
-/// Nanoseconds of CPU time that this LWP has had (Documentation/scheduler/sched-stats.rst, v6.12).
+/// CPU time of this LWP in nanoseconds (Documentation/scheduler/sched-stats.rst, v6.12).
 fn cpu_time() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Emits a story to the given sink.
+/// Emits a timeline to the given sink.
 type Emit<'a> = &'a mut dyn FnMut(&mut dyn Sink);
 
-/// The least CPU time of three, in seconds, and the bytes that were written.
-fn least(random: &Random, write: &dyn Fn(Emit<'_>) -> u64) -> (f64, u64) {
+/// The least CPU time of three runs in seconds, and the number of bytes written.
+fn least(random: &RandomTimeline, write: &dyn Fn(Emit<'_>) -> u64) -> (f64, u64) {
     let once = || {
         let before = cpu_time();
         let bytes = write(&mut |sink| random.emit(sink).unwrap());
@@ -62,16 +62,16 @@ fn least(random: &Random, write: &dyn Fn(Emit<'_>) -> u64) -> (f64, u64) {
 }
 
 fn measure(name: &str, write: impl Fn(Arc<Actors>, Emit<'_>) -> u64) {
-    let random = Random::new(1, CHANGES);
+    let random = RandomTimeline::new(1, CHANGES);
     let actors = Arc::new(random.actors.clone());
-    let (story, _) = least(&random, &|emit| {
+    let (timeline, _) = least(&random, &|emit| {
         emit(&mut Ignore);
         0
     });
     let (all, bytes) = least(&random, &|emit| write(actors.clone(), emit));
-    let seconds = all - story;
+    let seconds = all - timeline;
     println!(
-        "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the story's {story:.2}), {:.1} bytes each",
+        "{name}: {:.2} M changes/s ({seconds:.2} s of CPU time without the timeline's {timeline:.2}), {:.1} bytes each",
         CHANGES as f64 / 1e6 / seconds,
         bytes as f64 / CHANGES as f64,
     );

@@ -1,5 +1,4 @@
-//! The sums of a story, with which a format's reader is compared. It also checks the rules of the
-//! timeline on the way.
+//! The sums of a timeline, with which the output of a format's reader is compared. Also checks the rules of a timeline.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,13 +8,13 @@ use std::{
 use sigmund_export::timeline::{Change, DetailedState, Hold, Sink, Track};
 use sigmund_model::{Ticks, WaitKind};
 
-/// Sums of a story.
+/// Sums of a timeline.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     last: Ticks,
     /// Ticks by (track, state).
     pub(crate) ticks_in_state: BTreeMap<(String, &'static str), u64>,
-    /// How often each state began.
+    /// Number of times that each state began.
     pub(crate) states: BTreeMap<(String, &'static str), u64>,
     /// Slices that were entered, by (track, name).
     pub(crate) slices: BTreeMap<(String, String), u64>,
@@ -35,7 +34,7 @@ pub(crate) struct Tally {
 
 impl Sink for Tally {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
-        assert!(tick >= self.last, "time goes back from {:?} to {tick:?} at {change:?}", self.last);
+        assert!(tick >= self.last, "time decreases from {:?} to {tick:?} at {change:?}", self.last);
         self.last = tick;
         match change {
             Change::Lwp { lwp, state, .. } => self.state(tick, Track::Lwp(*lwp), state.map(|s| s.name())),
@@ -98,12 +97,12 @@ fn label(track: Track) -> String {
 }
 
 #[test]
-fn stories_keep_the_rules_of_the_timeline() {
+fn the_known_timelines_obey_the_rules_of_a_timeline() {
     let mut tally = Tally::default();
-    crate::story::small(&mut tally).unwrap();
+    crate::known_timelines::small(&mut tally).unwrap();
     assert_eq!(tally.ticks_in_state[&("Thread(ThreadId(0))".into(), "stalled")], 2500);
     assert_eq!((tally.events, tally.wakeups, tally.migrations, tally.counts), (1, 2, 2, 4));
     for seed in 1..50 {
-        crate::story::Random::new(seed, 1000).emit(&mut Tally::default()).unwrap();
+        crate::known_timelines::RandomTimeline::new(seed, 1000).emit(&mut Tally::default()).unwrap();
     }
 }

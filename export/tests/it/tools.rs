@@ -1,4 +1,4 @@
-//! Programs of other projects.
+//! Runs programs of other projects.
 
 use std::{
     env,
@@ -30,7 +30,7 @@ pub(crate) fn quiet_output(program: &mut Command) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// Debian's Python, which alone has Debian's packages.
+/// Debian's Python, which has the packages that Debian installs.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// Whether Debian's Python has this module; prints if it does not.

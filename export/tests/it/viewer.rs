@@ -1,5 +1,5 @@
-//! Other people's programs that read what is written: Python with Perfetto's message definitions, and Perfetto's trace
-//! processor under node. `export/tests/viewer/install target/viewer` puts them there.
+//! Runs readers of other projects: Python with Perfetto's message definitions, and Perfetto's trace processor under
+//! node. `export/tests/viewer/install target/viewer` installs them.
 
 use std::{
     ffi::OsStr,
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::skipped::skipped;
 
-/// Runs one of the scripts of `export/tests/viewer`, which prints JSON. `None` if it cannot be run here.
+/// Runs one of the scripts of `export/tests/viewer`, which prints JSON. `None` if it cannot be run.
 pub(crate) fn run(script: &str, args: &[&OsStr]) -> Option<Value> {
     let Some(python) = python() else {
-        skipped("target/viewer is not there: run export/tests/viewer/install target/viewer");
+        skipped("target/viewer is missing: run export/tests/viewer/install target/viewer");
         return None;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/viewer").join(script);
@@ -24,7 +24,7 @@ pub(crate) fn run(script: &str, args: &[&OsStr]) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// What Perfetto's trace processor answers, one list of rows for each query.
+/// The answers of Perfetto's trace processor: a list of rows for each query.
 pub(crate) fn trace_processor(trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Vec<Value>>>> {
     if Command::new("node").arg("--version").output().is_err() {
         skipped("node is not installed");

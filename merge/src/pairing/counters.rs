@@ -1,6 +1,7 @@
-//! Counters: how many LWPs wait in the run queue of each CPU, how many user threads in the ready queue of each process.
+//! Counters: the number of LWPs in the run queue of each CPU, and of user threads in the ready queue of each process.
 //!
-//! Changes of one instant are one row: a switch that puts one LWP into a queue and takes another out of it changes nothing.
+//! Changes at one instant are one row: a switch that puts one LWP into a queue and takes another out of it changes
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use sigmund_model::{Cpu, Pid, Ticks};
 
 use crate::{error::Error, tables::OptionalTable};
 
-/// What is counted.
+/// A counted queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Queue {
     /// Runnable LWPs that wait for this CPU.
@@ -24,7 +25,7 @@ struct Length {
     written: i64,
 }
 
-/// The table, and the lengths of all queues.
+/// The table, and the current lengths of all queues.
 pub(crate) struct Counters {
     rows: OptionalTable,
     lengths: HashMap<Queue, Length, RandomState>,
@@ -38,7 +39,7 @@ impl Counters {
         Counters { rows, lengths: HashMap::default(), changed: Vec::new(), at: Ticks(0) }
     }
 
-    /// One leaves a queue, if it was in one, and enters another, if there is one.
+    /// An LWP or user thread leaves queue `from`, if any, and enters queue `to`, if any.
     #[inline]
     pub(crate) fn moves(&mut self, from: Option<Queue>, to: Option<Queue>, tick: Ticks) -> Result<(), Error> {
         if from == to || !self.rows.is_written() { Ok(()) } else { self.change(from, to, tick) }

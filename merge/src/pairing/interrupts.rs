@@ -1,17 +1,17 @@
 //! Interrupts: from the entry of a handler to its exit, on one CPU. They nest.
 //!
-//! An event in task context shows that every handler of its CPU has returned; one whose exit was not traced is known up to
-//! the last event inside of it.
+//! An event in task context shows that every handler of its CPU has returned. A handler whose exit was not traced is
+//! known up to the last event inside it.
 
 use sigmund_model::{Cpu, EndReason, Lwp, Thread, Ticks, vocabulary::InterruptKind};
 
 use super::names::{NameId, Names};
 use crate::{error::Error, tables::OptionalTable};
 
-/// More interrupts than so many do not nest: exits are missing.
+/// Maximum nesting depth; if more are open, exits are missing.
 const DEEPEST: usize = 16;
 
-/// CPUs with larger numbers have no interrupts here: their numbers are damaged.
+/// Larger CPU numbers are taken to be damaged; their interrupts are left out.
 const MOST_CPUS: usize = 1 << 16;
 
 /// What an event reports about an interrupt.
@@ -32,20 +32,20 @@ struct OpenInterrupt {
     thread: Option<Thread>,
 }
 
-/// The interrupts that one CPU is in, the innermost last.
+/// The open interrupts of one CPU, the innermost last.
 #[derive(Debug, Default)]
 struct Stack {
     open: Vec<OpenInterrupt>,
-    /// The last event inside of them.
+    /// The last event inside them.
     known_until: Ticks,
 }
 
-/// The table, and what is open.
+/// The table, and the open interrupts.
 pub(crate) struct Interrupts {
     rows: OptionalTable,
     names: Names,
     stacks: Vec<Stack>,
-    /// Interrupts that are open, on all CPUs.
+    /// Number of open interrupts on all CPUs.
     open: usize,
 }
 
@@ -54,7 +54,8 @@ impl Interrupts {
         Interrupts { rows, names: Names::default(), stacks: Vec::new(), open: 0 }
     }
 
-    /// An event on a CPU, in a task or not. To be reported before what the event itself begins or ends.
+    /// An event on a CPU, in task context or not. To be called before the interrupt that the event itself begins or
+    /// ends.
     #[inline]
     pub(crate) fn event(&mut self, cpu: Cpu, in_task: bool, tick: Ticks) -> Result<(), Error> {
         if self.open == 0 { Ok(()) } else { self.event_while_open(cpu, in_task, tick) }
@@ -72,7 +73,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// A handler begins, which interrupts this LWP and this user thread.
+    /// A handler begins; it interrupts this LWP and this user thread.
     pub(crate) fn enter(
         &mut self,
         cpu: Cpu,
@@ -100,7 +101,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// A handler ends: the innermost of this kind and number. Those inside of it have ended, too.
+    /// A handler ends: the innermost of this kind and number. Handlers nested in it have also ended.
     pub(crate) fn exit(&mut self, cpu: Cpu, event: InterruptEvent<'_>, tick: Ticks) -> Result<(), Error> {
         let Some(stack) = self.stacks.get(cpu.0 as usize) else { return Ok(()) };
         let is_it = |open: &OpenInterrupt| {
@@ -116,7 +117,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// An interrupt that is reported when it has ended.
+    /// An interrupt that is reported by one event, after its end.
     pub(crate) fn ended(
         &mut self,
         cpu: Cpu,
@@ -128,7 +129,7 @@ impl Interrupts {
         self.exit(cpu, event, tick)
     }
 
-    /// Events of this CPU are missing from here on.
+    /// A gap in the events of this CPU begins.
     pub(crate) fn lose(&mut self, cpu: Cpu, tick: Ticks) -> Result<(), Error> {
         self.end_all(cpu, tick, EndReason::Lost)
     }
@@ -140,7 +141,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Ends the innermost.
+    /// Ends the innermost interrupt.
     fn end(&mut self, cpu: Cpu, tick: Ticks, reason: EndReason) -> Result<(), Error> {
         let stack = &mut self.stacks[cpu.0 as usize];
         let Some(open) = stack.open.pop() else { return Ok(()) };

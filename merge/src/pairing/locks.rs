@@ -1,16 +1,17 @@
 //! Locks: one row for each request, from the request to the release.
 //!
-//! 1. A wait begins when a user thread blocks on a lock. Where taking this lock is recorded, it ends when the thread has
-//!    taken it, however often it was woken in vain. Elsewhere it ends with the unpark, and each blocked stretch is a row.
-//! 2. A request that was not contended begins when the lock is taken. It is seen only where that is recorded.
-//! 3. Locks that exclude each other have one holder. If another takes one, the release is missing: `unseen`, and how long it
-//!    was held is not known.
-//! 4. A lock is released by its holder; one that excludes others also by another thread, if that one has not taken it: a
-//!    guard may move. Which of several readers a release by another thread is of, is not known.
-//! 5. A futex is a wait only: of a system call that slept.
-//! 6. One that may have been waiting before it was known what it does has a wait of unknown length, if any.
-//! 7. Behind a gap of its process, a lock may be in other hands: its holder is not known, and a hold that no release of its
-//!    own ends is known up to the gap.
+//! 1. A wait begins when a user thread blocks on a lock. If acquisitions of this lock are recorded, it ends when the
+//!    thread has acquired the lock, regardless of earlier wakeups without success. Otherwise it ends with the unpark,
+//!    and each blocked interval is a row.
+//! 2. A request without contention begins when the lock is acquired. It is known only if acquisitions are recorded.
+//! 3. An exclusive lock has one holder. If another thread acquires it, the release is missing: the end reason is
+//!    `unseen`, and the length of the hold is unknown.
+//! 4. A lock is released by its holder. An exclusive lock may also be released by another thread that has not acquired
+//!    it, because a guard may move. If another thread releases a read lock, it is unknown whose of several holds ends.
+//! 5. A futex has only a wait: that of a system call that slept.
+//! 6. If the owner may have been waiting before its state was known, the length of the wait, if any, is unknown.
+//! 7. After a gap in the events of its process, a lock may have another holder: its holder is unknown, and a hold
+//!    without a release of its own is known up to the gap.
 
 use std::collections::HashMap;
 
@@ -20,10 +21,10 @@ use sigmund_model::{EndReason, Lwp, Pid, Ticks, WaitKind};
 use super::spans::Owner;
 use crate::{error::Error, tables::OptionalTable};
 
-/// Locks that are remembered. Of a program with more, waits for the others end with the unpark.
+/// Maximum number of locks that are tracked. Waits for further locks end with the unpark.
 const MOST_LOCKS: usize = 1 << 20;
 
-/// A lock: addresses are those of one process.
+/// A lock: process and address. Addresses are relative to a process.
 type Lock = (Option<Pid>, u64);
 
 /// A request for a lock.
@@ -35,20 +36,20 @@ pub(crate) struct LockRequest {
     pub(crate) kind: WaitKind,
     pub(crate) since: Ticks,
     pub(crate) call_site: Option<String>,
-    /// Whether its owner may have been requesting this lock before (rule 6).
+    /// Whether its owner may have requested this lock earlier (rule 6).
     pub(crate) may_go_on: bool,
-    /// Whether events of its process are missing now (rule 7).
+    /// Whether a gap in the events of its process is open (rule 7).
     pub(crate) in_gap: bool,
 }
 
-/// One that waits, or did.
+/// A wait for a lock, open or ended.
 #[derive(Clone, Debug)]
 struct Waiting {
     request: LockRequest,
     holder: Option<Owner>,
-    /// When it was made ready; it has not taken the lock since.
+    /// When the owner was made ready; it has not acquired the lock since.
     woken: Option<Ticks>,
-    /// Its row is written already: it ended with the unpark.
+    /// Whether its row is already written: it ended with the unpark.
     is_written: bool,
 }
 
@@ -59,9 +60,9 @@ struct Hold {
     contended: bool,
     wait: Option<u64>,
     taken: Ticks,
-    /// Whether events of its process were missing then.
+    /// Whether a gap in the events of its process was open at that time.
     in_gap: bool,
-    /// Another reader's release may have been of this one.
+    /// Whether the release by another thread may have ended this hold.
     may_be_released: bool,
 }
 
@@ -69,16 +70,16 @@ struct Hold {
 pub(crate) struct Locks {
     rows: OptionalTable,
     waiting: HashMap<Owner, Waiting, RandomState>,
-    /// Holds of each lock that was ever recorded to be taken.
+    /// Holds of each lock with a recorded acquisition.
     holds: HashMap<Lock, Vec<Hold>, RandomState>,
     /// The locks that each owner holds.
     held_by: HashMap<Owner, Vec<Lock>, RandomState>,
-    /// When gaps in the events of each process opened, in order.
+    /// Begins of gaps in the events of each process, in order.
     gaps: HashMap<Option<Pid>, Vec<Ticks>, RandomState>,
 }
 
 impl Hold {
-    /// A lock that is taken when it is requested.
+    /// A request for a lock that is acquired immediately.
     fn of(request: LockRequest, holder: Option<Owner>, contended: bool, wait: Option<u64>) -> Hold {
         let taken = request.since;
         let in_gap = request.in_gap;
@@ -90,7 +91,7 @@ fn excludes(kind: WaitKind) -> bool {
     kind != WaitKind::RwLockRead
 }
 
-/// Whether waiting for this is waiting for a lock.
+/// Whether this kind of wait is for a lock.
 pub(crate) fn is_lock(kind: WaitKind) -> bool {
     matches!(kind, WaitKind::Mutex | WaitKind::RwLockRead | WaitKind::RwLockWrite)
 }
@@ -110,14 +111,14 @@ impl Locks {
         self.rows.is_written()
     }
 
-    /// Events of a process are missing from here on.
+    /// A gap in the events of a process begins.
     pub(crate) fn gap_opens(&mut self, pid: Option<Pid>, tick: Ticks) {
         if self.is_written() {
             self.gaps.entry(pid).or_default().push(tick);
         }
     }
 
-    /// When a lock that was taken may have got into other hands unseen.
+    /// The instant from which an acquired lock may have another holder, unobserved.
     fn gap_since(&self, hold: &Hold) -> Option<Ticks> {
         let (pid, _) = hold.request.lock;
         let tick = hold.taken;
@@ -141,7 +142,7 @@ impl Locks {
             && !waiting.is_written
             && self.holds.contains_key(&request.lock)
         {
-            // It was woken in vain.
+            // It was woken without acquiring the lock.
             waiting.woken = None;
             return Ok(());
         }
@@ -155,7 +156,7 @@ impl Locks {
         Ok(())
     }
 
-    /// An owner blocks on something else, or goes on without having blocked.
+    /// An owner blocks on something else, or continues without having blocked.
     pub(crate) fn blocks_elsewhere(&mut self, owner: Owner, tick: Ticks) -> Result<(), Error> {
         if self.waiting.is_empty() { Ok(()) } else { self.end_wait(owner, tick, EndReason::Woken) }
     }
@@ -178,14 +179,14 @@ impl Locks {
         self.write(&request, holder, Some(wait), None, true, EndReason::Woken)
     }
 
-    /// An owner has taken a lock.
+    /// An owner has acquired a lock.
     pub(crate) fn takes(&mut self, request: LockRequest) -> Result<(), Error> {
         let (owner, tick) = (request.owner, request.since);
         let in_gap = request.in_gap;
         let waited = self.waiting.get(&owner).is_some_and(|waiting| waiting.request.lock == request.lock);
         let waiting = if waited { self.waiting.remove(&owner) } else { None };
         let hold = match waiting {
-            // That this lock is recorded was not known when it was woken.
+            // When it was woken, it was not known that acquisitions of this lock are recorded.
             Some(Waiting { is_written: true, .. }) => Hold::of(request, None, true, None),
             Some(Waiting { request: first, holder, .. }) => {
                 let wait = Some(tick.0 - first.since.0).filter(|_| !first.may_go_on);
@@ -224,7 +225,7 @@ impl Locks {
         kind: WaitKind,
         tick: Ticks,
     ) -> Result<(), Error> {
-        // What is released now was taken before recording began; what follows is recorded.
+        // The released hold began before recording; later holds are recorded.
         if self.holds.len() < MOST_LOCKS {
             self.holds.entry(lock).or_default();
         }
@@ -239,7 +240,7 @@ impl Locks {
         let hold = holds.remove(place);
         self.no_longer_held(&hold);
         match self.gap_since(&hold).filter(|_| own.is_none()) {
-            // It had lost it before, perhaps.
+            // It may have lost the lock before.
             Some(gap) => self.write_hold(&hold, Some(gap), EndReason::Lost),
             None => self.write_hold(&hold, Some(tick), EndReason::Released),
         }
@@ -255,7 +256,7 @@ impl Locks {
         }
     }
 
-    /// Nothing is known any more about what an owner waits for and holds.
+    /// The waits and holds of an owner are no longer known.
     pub(crate) fn lose(&mut self, owner: Owner, tick: Ticks) -> Result<(), Error> {
         self.end_wait(owner, tick, EndReason::Lost)?;
         let mut lost = Vec::new();
@@ -269,12 +270,12 @@ impl Locks {
         lost.iter().try_for_each(|hold| self.write_hold(hold, Some(tick), EndReason::Lost))
     }
 
-    /// An owner has ended. What it holds may be released by another.
+    /// An owner has ended. Another thread may release its locks.
     pub(crate) fn ends(&mut self, owner: Owner, tick: Ticks) -> Result<(), Error> {
         if self.waiting.is_empty() { Ok(()) } else { self.end_wait(owner, tick, EndReason::Exit) }
     }
 
-    /// A wait for a futex, which is over.
+    /// A wait for a futex that has ended.
     pub(crate) fn futex(
         &mut self,
         owner: Owner,
@@ -301,9 +302,9 @@ impl Locks {
             return Ok(());
         }
         let (until, reason) = match (woken, reason) {
-            // It may have been about to take it.
+            // It may have been about to acquire the lock.
             (Some(woken), EndReason::Lost | EndReason::TraceEnd) => (woken, reason),
-            // One that was woken, and goes on without it, has waited until then.
+            // It was woken and continues without the lock: it waited until the wakeup.
             (Some(woken), _) => (woken, EndReason::Woken),
             (None, _) => (tick, reason),
         };

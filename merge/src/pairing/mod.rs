@@ -1,16 +1,16 @@
-//! Intervals that are paired from events: what belongs together, where it begins and where it ends.
+//! Pairs events to intervals: which events belong together, and where an interval begins and ends.
 //!
-//! The [machine](crate::machine) reports what happens to LWPs, user threads and CPUs; each file here pairs one kind of
-//! interval from that and writes its table. Nothing after the merge pairs events again.
+//! The [machine](crate::machine) reports the changes of LWPs, user threads and CPUs. Each file here pairs one kind of
+//! interval from these reports, and writes its table. No later stage pairs events again.
 //!
 //! Rules that all kinds share:
 //!
-//! 1. A row is written when its interval ends; so a table is sorted by the ends of its rows, but for rows that end
-//!    before the event that shows that they have ended (`unseen`).
+//! 1. A row is written when its interval ends. So a table is sorted by the ends of its rows, except for rows that end
+//!    before the event that shows their end (`unseen`).
 //! 2. An end without its begin gives no row.
-//! 3. A gap in the stream that would have the end of an interval ends it there (`lost`): a later event of the same name
-//!    may belong to another interval.
-//! 4. What is open when the trace ends is closed there (`trace-end`).
+//! 3. A gap in the stream that would contain the end of an interval ends the interval (`lost`): a later event of the
+//!    same name may belong to another interval.
+//! 4. Intervals that are open when the trace ends are closed there (`trace-end`).
 
 mod counters;
 
@@ -52,7 +52,7 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Begins the tables, without those that are `left_out`.
+    /// Creates the tables, except those that are `left_out`.
     pub(crate) fn create(directory: &Directory, left_out: &[String]) -> Result<Pairing, Error> {
         let table = |table| OptionalTable::create(directory, table, left_out);
         Ok(Pairing {
@@ -65,7 +65,7 @@ impl Pairing {
         })
     }
 
-    /// Events of this user thread, or of this LWP, are missing from here on.
+    /// A gap in the events of this user thread, or of this LWP, begins.
     pub(crate) fn lose_thread(
         &mut self,
         owner: Owner,

@@ -1,10 +1,10 @@
-//! Names of intervals, kept once.
+//! The names of intervals, each stored once.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-/// A name that is kept.
+/// A stored name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NameId(u32);
 
@@ -15,10 +15,10 @@ impl NameId {
     }
 }
 
-/// Distinct names that are kept; a trace with more has the others' intervals without a name.
+/// Maximum number of stored names; intervals with further names have no name.
 const MOST_NAMES: usize = 1 << 20;
 
-/// All names that intervals have had.
+/// All stored names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     names: Vec<Box<str>>,

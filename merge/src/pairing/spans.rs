@@ -1,6 +1,6 @@
-//! Spans and functions: from their begin to their end, of one user thread wherever it goes, or of an LWP that carries none.
+//! Spans and functions: from begin to end, of one user thread on any LWP, or of an LWP that carries no user thread.
 //!
-//! They nest. One that ends takes those inside of it along whose own ends are missing (`enclosing`).
+//! They nest. A span that ends also ends the spans nested in it whose own ends are missing (`enclosing`).
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use sigmund_model::{EndReason, Lwp, Thread, Ticks};
 use super::names::{NameId, Names};
 use crate::{error::Error, tables::OptionalTable};
 
-/// Open spans of one thread; deeper recursion is left out.
+/// Maximum number of open spans of one thread; deeper recursion is left out.
 const DEEPEST: usize = 1 << 16;
 
-/// What spans belong to.
+/// The owner of spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Thread(Thread),
@@ -21,7 +21,7 @@ pub(crate) enum Owner {
     Lwp(Lwp),
 }
 
-/// Whether the program named it, or it is a function.
+/// Whether it is a span that the program named, or a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     Span,
@@ -41,15 +41,15 @@ impl SpanKind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpanEvent<'e> {
     pub(crate) kind: SpanKind,
-    /// The address of its description, or of the function.
+    /// The address of its declaration, or of the function.
     pub(crate) address: Option<i64>,
     /// `NAME at FILE:LINE`, or `NAME`.
     pub(crate) text: Option<&'e str>,
-    /// Whether begin and end have the same name, and addresses of their own.
+    /// Whether begin and end have the same name, but different addresses.
     pub(crate) by_name: bool,
 }
 
-/// What its begin and its end have in common.
+/// The property that begin and end have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Address(Option<i64>),
@@ -67,14 +67,14 @@ struct OpenSpan {
     active_before: Option<Activity>,
 }
 
-/// How long an owner has been active so far, and how often that was not known for a while.
+/// The active time of an owner so far, and the number of times that its state was unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) active: u64,
     pub(crate) doubts: u32,
 }
 
-/// The table, and what is open.
+/// The table, and the open spans.
 pub(crate) struct Spans {
     rows: OptionalTable,
     names: Names,
@@ -104,7 +104,7 @@ impl Spans {
         }
     }
 
-    /// One ends, and those inside of it.
+    /// A span or function ends, and those nested in it.
     pub(crate) fn end(
         &mut self,
         owner: Owner,
@@ -128,7 +128,7 @@ impl Spans {
         Ok(())
     }
 
-    /// All that are open of an owner end.
+    /// All open spans of an owner end.
     pub(crate) fn end_all(
         &mut self,
         owner: Owner,
@@ -156,7 +156,7 @@ impl Spans {
         owners
     }
 
-    /// The innermost span or function that is open, as `NAME at FILE:LINE`.
+    /// The innermost open span or function, as `NAME at FILE:LINE`.
     pub(crate) fn innermost(&self, owner: Owner) -> Option<String> {
         let span = self.open.get(&owner)?.last()?;
         let name = self.names.of(span.name?);
@@ -168,7 +168,7 @@ impl Spans {
 
     fn named(&mut self, event: &SpanEvent<'_>) -> (Option<NameId>, Option<NameId>) {
         let Some(text) = event.text else { return (None, None) };
-        // Of an inlined function the chain of its callers follows: `sort at sort.c:29, main at sort.c:60`.
+        // An inlined function is followed by the chain of its callers: `sort at sort.c:29, main at sort.c:60`.
         let split = match event.kind {
             SpanKind::Function => text.split_once(" at "),
             SpanKind::Span => text.rsplit_once(" at "),

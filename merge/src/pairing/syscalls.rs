@@ -1,10 +1,10 @@
 //! System calls: from `sys_enter` to `sys_exit` of one LWP.
 //!
-//! 1. An exit of another call than the open one gives no row and closes nothing. The exit number −1 (of `rt_sigreturn`, and
-//!    of calls that a tracer has skipped) is that of whatever call is open.
-//! 2. An entry while a call is open ends that one: its exit is missing. It is known up to the last switch of its LWP. If both
-//!    are the same call by two events (`sys_enter` and `sys_enter_read`), they are one.
-//! 3. An LWP that ends leaves its call at its last switch.
+//! 1. An exit of a call other than the open one gives no row and closes no call. The exit number −1 (of `rt_sigreturn`,
+//!    and of calls that a tracer has skipped) matches any open call.
+//! 2. An entry while a call is open ends the open call, whose exit is missing: it is known up to the last switch of its
+//!    LWP. If two events report the same call (`sys_enter` and `sys_enter_read`), it is one row.
+//! 3. The call of an LWP that ends, ends at the LWP's last switch.
 
 use sigmund_model::{EndReason, Lwp, Thread, Ticks};
 
@@ -14,32 +14,32 @@ use crate::{
     tables::{SyscallRow, SyscallRows},
 };
 
-/// The most arguments that a system call has.
+/// Maximum number of arguments of a system call.
 const MOST_ARGS: usize = 6;
 
-/// Numbers of system calls whose names are found without a hash.
+/// The names of system calls with smaller numbers are found by index, without a hash.
 const NUMBERS: usize = 1024;
 
 /// Whether an LWP is in a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It is not known: no system call of it has been seen, or events are missing.
+    /// Unknown: the LWP has no recorded system call yet, or events are missing.
     #[default]
     Unknown,
     Outside,
     Inside,
 }
 
-/// What an LWP is in. One system call is filled in where the one before it was: it is copied nowhere.
+/// The system call of an LWP. The next call overwrites the previous one in place, to avoid a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     state: State,
-    /// The call that it is in, or was in last.
+    /// The current call, or the last one.
     open: OpenCall,
 }
 
 impl Call {
-    /// Why an LWP in it that is still runnable leaves its CPU.
+    /// The reason why an LWP in this call leaves its CPU while runnable.
     pub(crate) fn reason_to_leave_runnable(&self) -> EndReason {
         match self.state {
             State::Unknown => EndReason::Runnable,
@@ -70,7 +70,7 @@ impl Call {
         self.state = State::Unknown;
     }
 
-    /// The LWP leaves its CPU, to sleep or not: it is in the call until now at least.
+    /// The LWP leaves its CPU, to sleep or not: the call has lasted at least until now.
     pub(crate) fn leaves_cpu(&mut self, sleeps: bool, tick: Ticks) {
         if self.state == State::Inside {
             self.open.known_until = tick;
@@ -78,7 +78,7 @@ impl Call {
         }
     }
 
-    /// It is not known any more whether the LWP was on a CPU all the time.
+    /// From now on, the LWP's time on CPUs in this call is unknown.
     pub(crate) fn lose_cpu(&mut self) {
         self.open.on_cpu_before = None;
     }
@@ -91,12 +91,12 @@ pub(crate) struct OpenCall {
     thread: Option<Thread>,
     number: Option<i64>,
     name: Option<NameId>,
-    /// The event type that reported it.
+    /// The event type of its entry.
     event_kind: usize,
     /// Only the first `args_len` are of this call.
     args: [i64; MOST_ARGS],
     args_len: u8,
-    /// The LWP's time on CPUs at the entry, if it is known up to now.
+    /// The LWP's time on CPUs at the entry; `None` once the time since then is unknown.
     on_cpu_before: Option<u64>,
     known_until: Ticks,
     slept: bool,
@@ -128,7 +128,7 @@ impl OpenCall {
         &self.args[..usize::from(self.args_len)]
     }
 
-    /// Up to when it is known to have lasted, if its exit is missing.
+    /// The last instant at which it is known to be open, for a call without an exit.
     pub(crate) fn known_until(&self) -> Ticks {
         self.known_until
     }
@@ -189,7 +189,7 @@ impl Syscalls {
         self.names.of(id)
     }
 
-    /// A call begins. What it gives as exit code, if it ends its LWP, or its process (then `true`).
+    /// A call begins. Returns its exit code if it ends its LWP, or its process (then `true`).
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -215,7 +215,7 @@ impl Syscalls {
             *slot = arg;
             len += 1;
         }
-        // Those behind the last that is not 0 are left out.
+        // Trailing zeros are left out.
         let given = open.args[..len].iter().rposition(|arg| *arg != 0);
         open.args_len = given.map_or(0, |last| last as u8 + 1);
         name?;
@@ -224,7 +224,8 @@ impl Syscalls {
         exits.then(|| (open.args().first().copied().unwrap_or(0), name == self.exit_group))
     }
 
-    /// Whether an entry reports the call that is open already, by another event, or twice: perf writes some samples twice.
+    /// Whether an entry reports the call that is already open: by another event, or by a duplicate. perf writes some
+    /// samples twice.
     pub(crate) fn is_same_entry(&mut self, open: &OpenCall, event: &CallEvent<'_>, tick: Ticks) -> bool {
         (open.event_kind != event.event_kind || open.since == tick)
             && open.known_until == open.since

@@ -1,14 +1,15 @@
-//! Wakeups: from who woke an LWP or a user thread to its next dispatch.
+//! Wakeups: from the wakeup of an LWP or a user thread to its next dispatch.
 //!
-//! A wakeup of an LWP begins at `sched_waking`; `sched_wakeup` adds the run queue it is put in, or is the begin where no
-//! waking is traced. Waking what is awake has no latency. Nor has the wakeup of what may have been awake, or may have been
-//! dispatched and have slept again, because it was not known where it was: the next dispatch may be another's.
+//! A wakeup of an LWP begins at `sched_waking`; `sched_wakeup` adds the run queue, or is the begin if wakings are not
+//! traced. The wakeup of an LWP that is awake has no latency. Neither has a wakeup if the state of the LWP was unknown,
+//! so that it may have been awake, or may have been dispatched and have slept again: the next dispatch may belong to
+//! another wakeup.
 
 use sigmund_model::{Context, Cpu, Level, Lwp, Thread, Ticks};
 
 use crate::{error::Error, tables::OptionalTable};
 
-/// A wakeup whose dispatch has not been seen yet.
+/// A wakeup whose dispatch has not yet been recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wakeup {
     pub(crate) at: Ticks,
@@ -20,7 +21,7 @@ pub(crate) struct Wakeup {
     pub(crate) thread: Option<Thread>,
     pub(crate) cpu: Option<Cpu>,
     pub(crate) target_cpu: Option<Cpu>,
-    /// Whether what was woken may have been dispatched before, unseen: events are missing.
+    /// Whether an earlier dispatch may be missing, because events are missing.
     pub(crate) in_gap: bool,
 }
 
@@ -34,7 +35,7 @@ impl Wakeups {
         Wakeups { rows }
     }
 
-    /// Writes a wakeup, whose LWP or user thread was dispatched at `dispatched`, if that was seen.
+    /// Writes a wakeup. `dispatched` is the time of the dispatch, if it was recorded.
     pub(crate) fn write(&mut self, wakeup: &Wakeup, dispatched: Option<Ticks>) -> Result<(), Error> {
         self.rows.row(|mut row| {
             row.count(wakeup.at.0).text(wakeup.level.name()).maybe_text(wakeup.context.map(Context::name));

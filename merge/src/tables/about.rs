@@ -16,7 +16,7 @@ use crate::{
     tables::TableWriter,
 };
 
-/// Kernel events that the kernel counted as lost and that no page tells of: those after the last page, mostly.
+/// Events that the kernel counted as lost but no page reports: mostly events after the last page.
 pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss> {
     let mut by_cpu: BTreeMap<u32, u64> = BTreeMap::new();
     for (cpu, lost) in sources.iter().flat_map(|s| &s.cpus_lost) {
@@ -35,14 +35,14 @@ pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss>
     by_cpu.into_iter().filter_map(rest).collect()
 }
 
-/// Sides that are among the inputs, and have no event.
+/// Sides (kernel, user) that have an input but no event.
 pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]) -> Vec<Loss> {
     let has = |source: &Source, level| match level {
         Level::User => source.numbers_its_threads || source.types.iter().any(|ty| ty.level == level),
         Level::Kern => !source.numbers_its_threads && source.types.iter().any(|ty| ty.level == level),
     };
     let named = |level| sources.iter().find(|source| has(source, level));
-    // What is damaged, cut or lost explains it.
+    // A damaged, truncated or lost part explains the lack of events.
     let is_told = |level| losses.iter().any(|loss| loss.level == level && loss.severity != Severity::Note);
     let sides = [(Level::Kern, summary.kernel_events, "kernel"), (Level::User, summary.user_events, "user")];
     let missing = |(level, events, side): (Level, u64, &str)| {
@@ -63,7 +63,8 @@ pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]
     empty
 }
 
-/// An input that was damaged or cut is not what was recorded, whatever its format says about the part that is missing.
+/// Makes losses of damaged or truncated inputs serious: such an input differs from the recording, even if its format
+/// reports the missing part.
 pub(crate) fn judge(losses: &mut [Loss]) {
     for loss in losses.iter_mut().filter(|l| matches!(l.kind, LossKind::Damaged | LossKind::Truncated)) {
         loss.severity = Severity::Serious;
@@ -104,7 +105,7 @@ pub(crate) fn write_event_types(mut table: TableWriter, kinds: &Kinds) -> Result
     table.finish()
 }
 
-/// What a column holds at most. A damaged input may state more, and sums of lengths may be more.
+/// The largest number that a column can store. Numbers in a damaged input, and sums of lengths, may be larger.
 const MOST: u64 = i64::MAX as u64;
 
 pub(crate) fn write_losses(mut table: TableWriter, losses: &[Loss]) -> Result<(), Error> {
@@ -138,7 +139,7 @@ pub(crate) fn write_clocks(mut table: TableWriter, clock: &MainClock) -> Result<
     table.finish()
 }
 
-/// The value in the column of nanoseconds, and in that of ticks.
+/// A value for the column of nanoseconds and for the column of ticks: one of the two is `None`.
 fn by_unit<T>(domain: ClockDomain, value: Option<T>) -> (Option<T>, Option<T>) {
     if domain.counts_nanos() { (value, None) } else { (None, value) }
 }

@@ -1,4 +1,4 @@
-//! The directory of a super-trace: it gets its name when it is whole.
+//! The directory of a super-trace, which is renamed to its final name when it is complete.
 
 use std::{
     io,
@@ -19,18 +19,18 @@ use crate::{encoding::Parts, error::Error, merge::MergeOptions, worker_pool::Wor
 const SUPER_TRACE: Replaceable =
     Replaceable { expected: "a super-trace", files: false, folder: |folder| folder.has_folder(INFO.name) };
 
-/// A super-trace that is being written, beside the place where it will be.
+/// A super-trace that is being written, in a temporary directory next to its final path.
 pub(crate) struct Directory {
     target: PathBuf,
     destination: Destination,
     partial: Folder,
     pool: Option<Arc<WorkerPool>>,
-    /// Bytes of the rows that are in their files.
+    /// Bytes of the rows written to files.
     written: Arc<AtomicU64>,
 }
 
 impl Directory {
-    /// Begins a super-trace that will be at `target`; its rows are encoded by the pool, if there is one.
+    /// Creates a super-trace with the final path `target`. If there is a pool, it encodes the rows.
     pub(crate) fn create(
         target: &Path,
         options: &MergeOptions,
@@ -47,24 +47,24 @@ impl Directory {
         Ok(Directory { target: target.to_path_buf(), destination, partial, pool, written: Arc::default() })
     }
 
-    /// Bytes of the rows that are in their files so far.
+    /// Bytes of the rows written to files so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// A writer for one of its tables.
+    /// Creates a writer for one table.
     pub(crate) fn table(&self, table: &'static Table) -> Result<TableWriter, Error> {
         Ok(TableWriter::new(table, self.parts(table)?))
     }
 
-    /// The files of one of its tables.
+    /// Creates the files of one table.
     pub(super) fn parts(&self, table: &'static Table) -> Result<Parts, Error> {
         let folder = self.partial.create_folder(table.name);
         let folder = folder.map_err(Error::io(&self.partial.path_of(table.name)))?;
         Parts::create(table, folder, self.pool.clone(), Arc::clone(&self.written))
     }
 
-    /// All tables are written: gives it its name. What had that name before goes away then, and not earlier.
+    /// Renames the complete super-trace to its final name. An existing one is removed only now.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.destination.finish().map_err(Error::io(&self.target))
     }

@@ -1,5 +1,5 @@
-//! The table `events`: most rows of a super-trace, so its columns are filled without looking anything up. An event's
-//! level, code and name are those of its type, and are gathered from there batch by batch.
+//! The table `events`. It has most of the rows of a super-trace, so its columns are filled without lookups. The level,
+//! code and name of an event are those of its type, and are gathered from the types for each batch.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -16,8 +16,8 @@ use crate::{
     machine::Placed,
 };
 
-/// Rows with the tick of the row before stay in its batch, and so in its part, up to this many: then the times of two
-/// parts do not overlap.
+/// Rows with the same tick stay in one batch, and so in one part, up to this number: then the times of two parts do not
+/// overlap.
 const MOST_BATCH_ROWS: usize = 8 * BATCH_ROWS;
 
 /// Writes the table `events`.
@@ -37,7 +37,8 @@ pub(crate) struct EventRows {
     texts: Filled<Texts>,
 }
 
-/// What the rows of each event type have in common: the type's number is the key of its value in each of these columns.
+/// The values that all rows of an event type have in common. The number of the type is the key of its value in each of
+/// these columns.
 struct Types {
     level: Arc<Values>,
     code: Arc<Values>,
@@ -150,7 +151,7 @@ impl Types {
     }
 }
 
-/// From the value of each type; `push` adds one to the list. Equal ones stand there once.
+/// Builds a list from the values of all types; `push` adds a value to the list. Equal values are added once.
 fn of_types<T: Hash + Eq + Copy>(
     of_types: impl Iterator<Item = Option<T>>,
     push: impl Fn(T, &mut Values),

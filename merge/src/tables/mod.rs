@@ -1,4 +1,4 @@
-//! Rows of the tables of a super-trace. How their columns become bytes is the business of [`encoding`](crate::encoding).
+//! Writes rows of the tables of a super-trace. [`encoding`](crate::encoding) encodes their columns.
 
 pub(crate) mod about;
 mod directory;

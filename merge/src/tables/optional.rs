@@ -8,11 +8,11 @@ use super::{
 };
 use crate::error::Error;
 
-/// The rows of a table that may be left out: then they go nowhere.
+/// A table that may be left out; its rows are then discarded.
 pub(crate) struct OptionalTable(Option<TableWriter>);
 
 impl OptionalTable {
-    /// The table, unless its name is among those that are left out.
+    /// Creates the table, unless its name is among those left out.
     pub(crate) fn create(
         directory: &Directory,
         table: &'static Table,

@@ -1,5 +1,5 @@
-//! The table `syscalls`: in many traces, a row for every two events. So its columns are filled without looking anything up,
-//! and a name is a key of the list of names.
+//! The table `syscalls`. Many traces have a row for every two events, so its columns are filled without lookups, and a
+//! name is a key into the list of names.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct SyscallRow<'r> {
     pub(crate) name: Option<u32>,
     pub(crate) args: &'r [i64],
     pub(crate) ret: Option<i64>,
-    /// The part in which its LWP was on no CPU.
+    /// The part of its length in which its LWP was not on a CPU.
     pub(crate) off_cpu: Option<u64>,
     pub(crate) reason: EndReason,
 }
@@ -45,7 +45,7 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    /// Begins the table, unless its name is among those that are left out.
+    /// Creates the table, unless its name is among those left out.
     pub(crate) fn create(directory: &Directory, left_out: &[String]) -> Result<Option<SyscallRows>, Error> {
         if left_out.iter().any(|name| name == SYSCALLS.name) {
             return Ok(None);
@@ -66,7 +66,7 @@ impl SyscallRows {
         }))
     }
 
-    /// Adds a row. Names are keys of `names`, which may have grown since the row before.
+    /// Adds a row. Names are keys into `names`, which may have grown since the previous row.
     #[inline]
     pub(crate) fn push<'n>(
         &mut self,

@@ -1,4 +1,4 @@
-//! One table: rows in, batches of columns out.
+//! Writes one table: gathers rows, and encodes them in batches of columns.
 
 use sigmund_model::tables::Table;
 
@@ -7,7 +7,7 @@ use crate::{
     error::Error,
 };
 
-/// Rows that are gathered before they are encoded: what fits the cache.
+/// Number of rows that are gathered before they are encoded; a batch fits the cache.
 pub(super) const BATCH_ROWS: usize = 16 << 10;
 
 /// Writes one table.
@@ -20,7 +20,7 @@ pub(crate) struct TableWriter {
 /// One row, filled in the order of the table's columns.
 ///
 /// # Panics
-/// If a cell is not what its column holds: a mistake of ours, found by the first row of any test.
+/// If a cell does not have the type of its column. This is a programming error, which the first row of any test shows.
 pub(crate) struct Row<'w> {
     columns: std::slice::IterMut<'w, Column>,
 }

@@ -1,73 +1,40 @@
-//! Inputs on different clocks: brought together by snapshots, directly or through a third clock; by an estimate, where
-//! there are none; and the counters of single CPUs by what LWPs did on two of them.
+//! Inputs on different clocks: aligned by snapshots, directly or through a third clock, or by an estimate if there are
+//! none; and alignment of the counters of single CPUs by LWPs that ran on two of them.
 
 mod drawn;
 #[path = "../supertrace/mod.rs"]
 mod supertrace;
 
-use std::{fs, path::PathBuf};
-
-use sigmund_files::Folder;
-use sigmund_merge::{Error, KernelSide, Manifest, ManifestSnapshot, MergeOptions, Summary, UserSide, merge};
+use sigmund_merge::{Error, KernelSide, Manifest, ManifestSnapshot, MergeOptions, Summary, UserSide};
 use sigmund_model::{ClockDomain, Hertz, LossKind, Nanos, Severity, Snapshot, Ticks};
-use tempfile::TempDir;
 
 use self::{
-    drawn::{BOOTTIME, MONOTONIC, Message, REALTIME, Switch, perf_data, user_trace},
-    supertrace::Table,
+    drawn::{BOOTTIME, MONOTONIC, REALTIME, Switch, perf_data},
+    supertrace::{
+        Inputs, Merged,
+        user_file::{Message, user_trace},
+    },
 };
 
 const SECOND: u64 = 1_000_000_000;
-/// Ticks of a nanosecond on the machine that is drawn.
+/// Ticks per nanosecond of the machine in these tests.
 const RATE: u64 = 2;
 
-/// A folder with inputs.
-struct Inputs {
-    folder: TempDir,
-    paths: Vec<PathBuf>,
+/// The manifest of a run whose kernel side is `kernel.perf`.
+fn manifest(snapshots: impl IntoIterator<Item = ManifestSnapshot>) -> Manifest {
+    let kernel_side = KernelSide { file: Some("kernel.perf".into()), ..KernelSide::default() };
+    Manifest { kernel_side, snapshots: snapshots.into_iter().collect(), ..Manifest::default() }
 }
 
-impl Inputs {
-    fn new() -> Inputs {
-        Inputs { folder: tempfile::tempdir().unwrap(), paths: Vec::new() }
-    }
-
-    fn with(mut self, name: &str, bytes: &[u8]) -> Inputs {
-        let path = self.folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        self.paths.push(path);
-        self
-    }
-
-    /// A run directory without a user side.
-    fn with_run(mut self, kernel: &[u8], snapshots: Vec<ManifestSnapshot>) -> Inputs {
-        let run = self.folder.path().join("run");
-        let folder = Folder::create_or_take_empty(&run, None).unwrap();
-        fs::write(run.join("kernel.perf"), kernel).unwrap();
-        let kernel_side = KernelSide { file: Some("kernel.perf".into()), ..KernelSide::default() };
-        Manifest { kernel_side, snapshots, ..Manifest::default() }.write(&folder).unwrap();
-        self.paths.push(run);
-        self
-    }
-
-    fn merge(&self, options: &MergeOptions) -> Result<Summary, Error> {
-        merge(&self.paths, &self.folder.path().join("out.supertrace"), options, |_| {})
-    }
-
-    fn table(&self, name: &str) -> Table {
-        Table::read(&self.folder.path().join("out.supertrace"), name)
-    }
-
-    fn ticks(&self) -> Vec<u64> {
-        self.table("events").numbers("ts_tick").into_iter().map(|tick| tick.unwrap() as u64).collect()
-    }
+fn ticks(merged: &Merged) -> Vec<u64> {
+    merged.read("events").numbers("ts_tick").into_iter().map(|tick| tick.unwrap() as u64).collect()
 }
 
 fn with_hz() -> MergeOptions {
     MergeOptions { tick_hz: Hertz::new(RATE as f64 * 1e9), ..MergeOptions::default() }
 }
 
-/// Each second from tick 0 on: what a clock says that is `ahead` nanoseconds ahead.
+/// Snapshots of a clock that is `ahead` nanoseconds ahead, one per second.
 fn snapshots(domain: ClockDomain, ahead: u64) -> impl Iterator<Item = ManifestSnapshot> {
     (1..8).map(move |second| {
         let tick = second * SECOND * RATE;
@@ -77,40 +44,37 @@ fn snapshots(domain: ClockDomain, ahead: u64) -> impl Iterator<Item = ManifestSn
 }
 
 // monotonic   run/kernel.perf  ──snapshots── TSC ──snapshots── boottime   other.perf
-//             no input is on the TSC; two switches of each are recorded by turns
+//             no input is on the TSC; the switches of the two inputs alternate
 #[test]
-fn two_clocks_without_a_tsc_meet_in_the_snapshots_of_both() {
+fn two_clocks_without_a_tsc_are_aligned_by_the_snapshots_of_both() {
     let slept = 500 * SECOND;
     let at = |tenths: u64, ahead: u64| tenths * SECOND / 10 + ahead;
     let monotonic = [(at(20, 7), 0, 0, 70), (at(40, 7), 0, 70, 0)];
     let boottime = [(at(30, slept), 1, 0, 71), (at(50, slept), 1, 71, 0)];
     let all = snapshots(ClockDomain::Monotonic, 7).chain(snapshots(ClockDomain::Boottime, slept));
-    let inputs = Inputs::new()
-        .with_run(&perf_data(Some(MONOTONIC), &monotonic), all.collect())
-        .with("other.perf", &perf_data(Some(BOOTTIME), &boottime));
-    let summary = inputs.merge(&MergeOptions::default()).unwrap();
-    assert_eq!(inputs.ticks(), [20, 30, 40, 50].map(|tenths| at(tenths, 7)));
-    assert_eq!(summary.tick_hz, Hertz::new(1e9));
-    let clocks = inputs.table("clocks").lines(&["domain", "against", "kind", "used", "residual_ns"]);
+    let merged = Inputs::new()
+        .run(&[("kernel.perf", &perf_data(Some(MONOTONIC), &monotonic))], Some(&manifest(all)))
+        .file("other.perf", perf_data(Some(BOOTTIME), &boottime))
+        .merge();
+    assert_eq!(ticks(&merged), [20, 30, 40, 50].map(|tenths| at(tenths, 7)));
+    assert_eq!(merged.summary.tick_hz, Hertz::new(1e9));
+    let clocks = merged.table("clocks", &["domain", "against", "kind", "used", "residual_ns"]);
     assert_eq!(clocks.len(), 14);
-    assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "no line checks the first");
+    assert_eq!(clocks[0], "monotonic tsc snapshot true ?", "the first snapshot has no residual");
     assert_eq!(clocks[1], "monotonic tsc snapshot true 0.0");
 }
 
 #[test]
-fn what_the_recorder_knows_to_be_missing_of_a_process_is_a_row_that_names_its_cause() {
+fn losses_that_the_recorder_reports_of_a_process_are_rows_with_their_cause() {
     let at = |second: u64| second * SECOND * RATE;
     let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
     let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
     let merged = |side: UserSide| {
-        let inputs = Inputs::new().with_run(&kernel, snapshots(ClockDomain::Monotonic, 0).collect());
-        let run = inputs.folder.path().join("run");
-        fs::write(run.join("user-60.fut"), &user).unwrap();
-        let mut manifest = Manifest::read(&run).unwrap();
+        let mut manifest = manifest(snapshots(ClockDomain::Monotonic, 0));
         manifest.user_side = vec![UserSide { file: "user-60.fut".into(), pid: 60, ..side }];
-        manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
-        inputs.merge(&MergeOptions::default()).unwrap();
-        let losses = inputs.table("losses").lines(&["kind", "level", "count", "from_tick", "detail"]);
+        let merged =
+            Inputs::new().run(&[("kernel.perf", &kernel), ("user-60.fut", &user)], Some(&manifest)).merge();
+        let losses = merged.table("losses", &["kind", "level", "count", "from_tick", "detail"]);
         losses.into_iter().filter(|loss| loss.contains(" USER ")).collect::<Vec<_>>()
     };
     assert_eq!(merged(UserSide::default()), Vec::<String>::new());
@@ -134,29 +98,26 @@ fn what_the_recorder_knows_to_be_missing_of_a_process_is_a_row_that_names_its_ca
 // CPU 0       |==70==================================| ? kernel side has stopped
 // LWP 70               user CPU 0                                    user CPU 1
 #[test]
-fn what_a_process_records_after_the_kernel_side_has_stopped_has_no_known_cpu() {
+fn events_recorded_after_the_kernel_side_has_stopped_have_no_known_cpu() {
     let at = |second: u64| second * SECOND * RATE;
     let kernel = perf_data(Some(MONOTONIC), &[(SECOND, 0, 0, 70), (2 * SECOND, 1, 0, 71)]);
     let user = user_trace(&[(at(2), 0, 70), (at(6), 1, 70)]);
     let merged = |stopped_tick| {
-        let inputs = Inputs::new().with_run(&kernel, snapshots(ClockDomain::Monotonic, 0).collect());
-        let run = inputs.folder.path().join("run");
-        fs::write(run.join("user-60.fut"), &user).unwrap();
-        let mut manifest = Manifest::read(&run).unwrap();
+        let mut manifest = manifest(snapshots(ClockDomain::Monotonic, 0));
         let file = "user-60.fut".into();
         manifest.user_side = vec![UserSide { file, pid: 60, ..UserSide::default() }];
         manifest.kernel_side.stopped_tick = stopped_tick;
-        manifest.write(&Folder::open_own(&run, None).unwrap()).unwrap();
-        let summary = inputs.merge(&MergeOptions::default()).unwrap();
-        let on_cpu = inputs.table("lwps").lines(&["lwp", "on_cpu_tick"]);
-        let losses = inputs.table("losses").lines(&["kind", "severity", "cpu", "from_tick"]);
-        (summary.witness_disagree, on_cpu.into_iter().find(|line| line.starts_with("70 ")), losses)
+        let merged =
+            Inputs::new().run(&[("kernel.perf", &kernel), ("user-60.fut", &user)], Some(&manifest)).merge();
+        let on_cpu = merged.table("lwps", &["lwp", "on_cpu_tick"]);
+        let losses = merged.table("losses", &["kind", "severity", "cpu", "from_tick"]);
+        (merged.summary.witness_disagree, on_cpu.into_iter().find(|line| line.starts_with("70 ")), losses)
     };
     let (disagree, on_cpu, losses) = merged(Some(at(5)));
     assert_eq!((disagree, on_cpu), (0, Some(format!("70 {}", at(4)))), "{losses:?}");
     let stops = |cpu| format!("not-recorded note {cpu} {}", at(5));
     assert!(losses.contains(&stops(0)) && losses.contains(&stops(1)), "{losses:?}");
-    // Where nobody says that it has stopped, it did so at its last event; and where the user side ends before, nothing is
+    // Without a time at which it stopped, it stopped at its last event. If the user side ends earlier, no events are
     // missing.
     let (disagree, _, losses) = merged(None);
     assert!(disagree == 0 && losses.contains(&format!("not-recorded note 0 {}", at(2))), "{losses:?}");
@@ -171,19 +132,21 @@ fn a_snapshot_that_was_interrupted_is_shown_and_not_used() {
     let mut all: Vec<_> = snapshots(ClockDomain::Monotonic, 0).collect();
     all[3].after += 1_000_000;
     let kernel = perf_data(Some(MONOTONIC), &[(4 * SECOND, 0, 0, 70)]);
-    let inputs = Inputs::new().with_run(&kernel, all).with("user-60.fut", &user_trace(&[(SECOND, 0, 70)]));
-    inputs.merge(&MergeOptions::default()).unwrap();
-    assert_eq!(inputs.ticks(), [SECOND, 4 * SECOND * RATE]);
-    let clocks = inputs.table("clocks").lines(&["used", "residual_ns"]);
+    let merged = Inputs::new()
+        .run(&[("kernel.perf", &kernel)], Some(&manifest(all)))
+        .user_trace(&[(SECOND, 0, 70)])
+        .merge();
+    assert_eq!(ticks(&merged), [SECOND, 4 * SECOND * RATE]);
+    let clocks = merged.table("clocks", &["used", "residual_ns"]);
     assert_eq!(clocks[3], "false 250000.0");
 }
 
-/// LWP 70 is on CPU 0 for 30 µs out of 100, and records something three times meanwhile. `(switches in ns, messages)`
+/// LWP 70 is on CPU 0 for 30 µs of every 100, and records three messages in each: (switches in ns, messages).
 fn a_busy_lwp(ahead: u64, events_at: u64) -> (Vec<Switch>, Vec<Message>) {
     let (mut switches, mut messages) = (Vec::new(), Vec::new());
     let mut at = SECOND;
     for round in 0..400_u64 {
-        // Not the same each time: what repeats fits at many offsets.
+        // Irregular: a regular pattern would fit at many offsets.
         at += 70_000 + round * round % 1009 * 50;
         switches.push((at + ahead, 0, 0, 70));
         messages.extend([1, 15, 29].map(|us| ((at + us * 1000 + events_at) * RATE, 0, 70)));
@@ -193,24 +156,23 @@ fn a_busy_lwp(ahead: u64, events_at: u64) -> (Vec<Switch>, Vec<Message>) {
 }
 
 #[test]
-fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
+fn without_snapshots_the_offset_is_estimated_with_a_bound() {
     let ahead = 123 * SECOND + 456;
     let (switches, messages) = a_busy_lwp(ahead, 0);
-    let inputs = Inputs::new()
-        .with("local.perf", &perf_data(None, &switches))
-        .with("user-60.fut", &user_trace(&messages));
-    let summary = inputs.merge(&with_hz()).unwrap();
+    let inputs = Inputs::new().file("local.perf", perf_data(None, &switches)).user_trace(&messages);
+    let merged = inputs.try_merge(&with_hz()).unwrap();
+    let summary = &merged.summary;
 
-    let clocks = inputs.table("clocks");
+    let clocks = merged.read("clocks");
     assert_eq!(clocks.lines(&["domain", "against", "kind", "used"]), ["local tsc estimated true"]);
     let one = |column: &str| clocks.numbers(column)[0].unwrap() as u64;
     let (before, after, bound) = (one("before_tick"), one("after_tick"), one("bound_ns"));
     let truth = (one("ns") - ahead) * RATE;
     assert!(before <= truth && truth <= after, "{before} <= {truth} <= {after}");
-    assert!(bound < 2_000, "the first message is 1 µs behind the switch, the last 1 µs before: {bound}");
-    let said: Vec<_> = summary.losses.iter().filter(|loss| loss.detail.contains("no snapshot")).collect();
-    assert_eq!((said.len(), said[0].kind, said[0].severity), (1, LossKind::NotRecorded, Severity::Note));
-    // So nothing is recorded off-CPU.
+    assert!(bound < 2_000, "the first message is 1 µs after the switch, the last 1 µs before: {bound}");
+    let notes: Vec<_> = summary.losses.iter().filter(|loss| loss.detail.contains("no snapshot")).collect();
+    assert_eq!((notes.len(), notes[0].kind, notes[0].severity), (1, LossKind::NotRecorded, Severity::Note));
+    // So no event was recorded off-CPU.
     assert!(summary.losses.iter().all(|l| l.kind != LossKind::Contradiction), "{:?}", summary.losses);
     assert_eq!(summary.witness_disagree, 0);
 }
@@ -218,12 +180,10 @@ fn without_snapshots_the_offset_is_estimated_within_a_bound_that_is_said() {
 #[test]
 fn inputs_of_two_recordings_are_an_error() {
     let (switches, _) = a_busy_lwp(0, 0);
-    // Recorded off-CPU at any offset: messages in every 10 µs for as long as the switches go.
+    // A message every 10 µs: at any offset, some were recorded off-CPU.
     let messages: Vec<_> = (0..4000).map(|n| ((SECOND + n * 10_000) * RATE, 0, 70)).collect();
-    let inputs = Inputs::new()
-        .with("local.perf", &perf_data(None, &switches))
-        .with("user-60.fut", &user_trace(&messages));
-    let error = inputs.merge(&with_hz()).unwrap_err();
+    let inputs = Inputs::new().file("local.perf", perf_data(None, &switches)).user_trace(&messages);
+    let error = inputs.try_merge(&with_hz()).err().unwrap();
     assert!(matches!(error, Error::ClocksContradict { .. }), "{error}");
     assert!(error.to_string().contains("local.perf"), "{error}");
 }
@@ -231,18 +191,18 @@ fn inputs_of_two_recordings_are_an_error() {
 #[test]
 fn without_evidence_or_a_rate_there_is_no_common_clock() {
     let (switches, messages) = a_busy_lwp(0, 0);
-    let strangers: Vec<_> = messages.iter().map(|(tick, cpu, _)| (*tick, *cpu, 99)).collect();
-    for (messages, options) in [(strangers, with_hz()), (messages, MergeOptions::default())] {
-        let inputs = Inputs::new()
-            .with("wall.perf", &perf_data(Some(REALTIME), &switches))
-            .with("user-60.fut", &user_trace(&messages));
-        let error = inputs.merge(&options).unwrap_err();
+    let other_lwp: Vec<_> = messages.iter().map(|(tick, cpu, _)| (*tick, *cpu, 99)).collect();
+    for (messages, options) in [(other_lwp, with_hz()), (messages, MergeOptions::default())] {
+        let inputs =
+            Inputs::new().file("wall.perf", perf_data(Some(REALTIME), &switches)).user_trace(&messages);
+        let error = inputs.try_merge(&options).err().unwrap();
         assert!(matches!(error, Error::NoCommonClock { clock: "realtime", main: "tsc", .. }), "{error}");
     }
 }
 
-/// LWP 70 wanders over three CPUs of a machine whose kernel trace is on the TSC; the counter of CPU 1 is `ahead`.
-fn a_wandering_lwp(ahead: i64) -> Inputs {
+/// Merges a trace in which LWP 70 migrates between three CPUs. The kernel trace is on the TSC; the counter of CPU 1 is
+/// `ahead` ticks ahead.
+fn a_wandering_lwp(ahead: i64, align_cpus: bool) -> Merged {
     let (mut switches, mut messages) = (Vec::new(), Vec::new());
     let mut tick = SECOND;
     for round in 0..600_u64 {
@@ -253,43 +213,39 @@ fn a_wandering_lwp(ahead: i64) -> Inputs {
         switches.push((stamp(tick + 20_000), cpu, 70, 0));
         tick += 21_000;
     }
-    // As the buffers of CPUs are: each in the order of its own counter.
+    // As in the buffers of CPUs: each CPU in the order of its own counter.
     switches.sort_by_key(|(tick, cpu, ..)| (*cpu, *tick));
-    Inputs::new().with("kernel.perf", &perf_data(None, &switches)).with("user-60.fut", &user_trace(&messages))
-}
-
-fn on_the_tsc(align_cpus: bool) -> MergeOptions {
-    MergeOptions { clock: Some(ClockDomain::Tsc), align_cpus, ..with_hz() }
+    let options = MergeOptions { clock: Some(ClockDomain::Tsc), align_cpus, ..with_hz() };
+    let inputs = Inputs::new().file("kernel.perf", perf_data(None, &switches)).user_trace(&messages);
+    inputs.try_merge(&options).unwrap()
 }
 
 #[test]
 fn a_cpu_whose_counter_is_ahead_is_corrected_on_demand_for_both_sides() {
-    let inputs = a_wandering_lwp(5000);
-    let seen = inputs.merge(&on_the_tsc(false)).unwrap();
+    let uncorrected = a_wandering_lwp(5000, false);
     let contradictions = |summary: &Summary| {
         let of_state =
             |loss: &&sigmund_model::Loss| loss.kind == LossKind::Contradiction && loss.cpu.is_none();
         summary.losses.iter().filter(of_state).map(|loss| loss.advice).collect::<Vec<_>>()
     };
-    assert!(contradictions(&seen).iter().any(|advice| advice.contains("--align-cpus")), "{:?}", seen.losses);
+    let advice = contradictions(&uncorrected.summary);
+    assert!(advice.iter().any(|advice| advice.contains("--align-cpus")), "{:?}", uncorrected.summary.losses);
 
-    let inputs = a_wandering_lwp(5000);
-    let corrected = inputs.merge(&on_the_tsc(true)).unwrap();
-    assert_eq!(contradictions(&corrected), [""; 0]);
-    let said = corrected.losses.iter().find(|loss| loss.detail.contains("ticks ahead")).expect("a row");
-    assert_eq!((said.cpu, said.severity), (Some(sigmund_model::Cpu(1)), Severity::Note));
+    let corrected = a_wandering_lwp(5000, true);
+    assert_eq!(contradictions(&corrected.summary), [""; 0]);
+    let note =
+        corrected.summary.losses.iter().find(|loss| loss.detail.contains("ticks ahead")).expect("a row");
+    assert_eq!((note.cpu, note.severity), (Some(sigmund_model::Cpu(1)), Severity::Note));
 
-    let truth = a_wandering_lwp(0);
-    truth.merge(&on_the_tsc(false)).unwrap();
-    let off = inputs.ticks().into_iter().zip(truth.ticks()).map(|(found, truth)| found.abs_diff(truth)).max();
+    let expected = ticks(&a_wandering_lwp(0, false));
+    let off =
+        ticks(&corrected).into_iter().zip(expected).map(|(tick, expected)| tick.abs_diff(expected)).max();
     assert!(off < Some(1000), "the switches leave 1000 ticks between two CPUs: {off:?}");
 }
 
 #[test]
 fn counters_that_agree_are_left_alone() {
-    let (asked, not_asked) = (a_wandering_lwp(0), a_wandering_lwp(0));
-    let [one, other] =
-        [asked.merge(&on_the_tsc(true)), not_asked.merge(&on_the_tsc(false))].map(Result::unwrap);
-    assert_eq!(asked.ticks(), not_asked.ticks());
-    assert_eq!(one.losses, other.losses);
+    let [aligned, not_aligned] = [true, false].map(|align_cpus| a_wandering_lwp(0, align_cpus));
+    assert_eq!(ticks(&aligned), ticks(&not_aligned));
+    assert_eq!(aligned.summary.losses, not_aligned.summary.losses);
 }

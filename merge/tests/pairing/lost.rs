@@ -1,11 +1,9 @@
-//! Wakeups and counters across events that were lost on a CPU: ftrace's text says so, with a line between two events.
+//! Wakeups and counters when events of a CPU were lost: ftrace's text has a line for them between two events.
 
-use crate::supertrace::Merged;
+use crate::supertrace::{Inputs, Merged, switch};
 
-/// Merges lines `CPU TICK LWP EVENT`; `CPU lost` is a gap of a CPU before its next line.
+/// Merges lines `CPU TICK LWP EVENT`; `CPU lost`: events of the CPU were lost before its next line.
 fn merged(drawn: &str) -> Merged {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace.txt");
     let mut text = "# tracer: nop\n".to_string();
     for line in drawn.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.splitn(4, ' ').collect();
@@ -15,21 +13,14 @@ fn merged(drawn: &str) -> Merged {
             _ => panic!("{line}"),
         };
     }
-    std::fs::write(&path, text).unwrap();
-    Merged::of_files_in(folder, &[path]).unwrap()
-}
-
-fn switch(prev: u32, state: &str, next: u32) -> String {
-    format!(
-        "sched_switch: prev_comm=p prev_pid={prev} prev_prio=120 prev_state={state} ==> next_comm=p next_pid={next} next_prio=120"
-    )
+    Inputs::new().file("trace.txt", text).merge()
 }
 
 fn waking(event: &str, lwp: u32) -> String {
     format!("{event}: comm=p pid={lwp} prio=120 target_cpu=000")
 }
 
-/// LWP 70 sleeps from 1200 on; CPU 1 has LWP 80. What comes then.
+/// Rows of `wakeups` and `counters`: LWP 70 sleeps from 1200 on, LWP 80 is on CPU 1, then these events follow.
 fn wakeups(then: &[(u32, u64, u32, String)], gap_of_cpu_0_before: Option<u64>) -> (Vec<String>, Vec<String>) {
     let mut drawn = format!(
         "0 1000 0 {}\n1 1100 0 {}\n0 1200 70 {}\n",
@@ -48,7 +39,7 @@ fn wakeups(then: &[(u32, u64, u32, String)], gap_of_cpu_0_before: Option<u64>) -
     (wakeups, merged.table("counters", &["ts_tick", "cpu", "value"]))
 }
 
-// CPU 0   |=70=|idle  ···  |=70=     the dispatch that is seen may be a second one, after a first in the gap
+// CPU 0   |=70=|idle  ···  |=70=     the recorded dispatch may follow another one in the gap
 // CPU 1   |==80==w===========
 #[test]
 fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has() {
@@ -67,6 +58,6 @@ fn a_wakeup_whose_dispatch_may_be_lost_has_no_latency_and_one_after_the_gap_has(
     assert_eq!(counters, ["1310 0 1", "1400 0 0", "1610 0 1", "1650 0 0"]);
     let (lossy, counters) = wakeups(&then, Some(1400));
     assert_eq!(lossy, ["1300 70 ? ?", "1600 70 0 50"]);
-    // It was lost before it was seen to be in the queue; the second wait is counted.
+    // The gap precedes the evidence that it was in the queue; the second wait is counted.
     assert_eq!(counters, ["1610 0 1", "1650 0 0"]);
 }

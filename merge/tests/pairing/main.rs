@@ -1,6 +1,6 @@
-//! Intervals that the merge pairs from events, drawn by hand: every row can be worked out on paper. A file a table.
+//! Intervals that the merge pairs from events, in small drawn cases. One file per table.
 //!
-//! In the drawings `=` is an LWP on a CPU, a letter a user thread that executes, `[` and `]` what is paired.
+//! In the drawings `=` is an LWP on a CPU, a letter a user thread that executes, `[` and `]` the ends of the paired interval.
 
 mod counters;
 mod interrupts;
@@ -14,10 +14,10 @@ mod supertrace;
 mod syscalls;
 mod wakeups;
 
-use self::supertrace::Merged;
+use self::supertrace::Inputs;
 
-/// The rows of a table, from events drawn under this head: `type date_tick pid cpu name params`.
+/// The rows of a table, from events drawn under the columns `type date_tick pid cpu name params`.
 fn rows(events: &str, table: &str, columns: &str) -> Vec<String> {
-    let merged = Merged::of(&format!("type date_tick pid cpu name params\n{}", events.trim_start()));
+    let merged = Inputs::new().listing("drawn.tsv", events).merge();
     merged.table(table, &columns.split(' ').collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! Spans and functions of a user thread, wherever it goes, or of an LWP that carries none.
+//! Spans and functions of a user thread on any LWP, or of an LWP that carries no user thread.
 
 use crate::rows;
 

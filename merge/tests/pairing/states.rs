@@ -1,4 +1,4 @@
-//! Why LWPs leave their CPUs, as far as it is known.
+//! The known reasons why LWPs leave their CPUs.
 
 use crate::rows;
 
@@ -30,7 +30,8 @@ fn a_runnable_lwp_leaves_inside_of_sched_yield_or_preempted_or_nobody_knows() {
     assert_eq!(found, expected);
 }
 
-// prev_state 128: TASK_IDLE, a kernel thread that waits for work; 2: uninterruptible; 4: stopped; 129: asleep, parked or not.
+// prev_state 128: TASK_IDLE, a kernel thread that waits for work; 2: uninterruptible; 4: stopped; 129: asleep, parked
+// or not.
 #[test]
 fn a_state_is_that_of_the_kernels_letters() {
     let left = |prev_state: u32| {

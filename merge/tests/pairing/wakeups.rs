@@ -1,4 +1,4 @@
-//! Wakeups: from who woke an LWP or a user thread to its next dispatch.
+//! Wakeups: from the wakeup of an LWP or a user thread to its next dispatch.
 
 use crate::rows;
 
@@ -101,7 +101,8 @@ fn an_unpark_is_a_wakeup_of_a_user_thread() {
     assert_eq!(found, ["120 USER task 80 6 ? 5 1 ? 10"]);
 }
 
-// Unparked at 120 while it is mounted: blocking at 125 (reason 3) makes it ready; yielding (reason 1) had no need of it.
+// Unparked at 120 while it is mounted: blocking at 125 (reason 3) makes it ready; yielding (reason 1) had no need of
+// it.
 #[test]
 fn the_unpark_of_a_mounted_thread_counts_if_it_blocks_then() {
     let unparked = |reason| {

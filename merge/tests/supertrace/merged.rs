@@ -1,55 +1,35 @@
-//! A super-trace that a test has made: of a drawn listing, or of files.
+//! A super-trace that a test has merged, and its tables.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use sigmund_merge::{Error, MergeOptions, Summary, merge};
+use sigmund_merge::{Error, MergeOptions, Summary};
 use tempfile::TempDir;
 
-use super::Table;
+use super::{Inputs, Table, tsv};
 
-/// A super-trace in a folder that goes with it.
+/// A super-trace, in a folder that is removed with it.
 pub(crate) struct Merged {
-    folder: TempDir,
-    #[allow(dead_code, reason = "each test binary uses a part")]
+    pub(super) folder: TempDir,
     pub(crate) summary: Summary,
 }
 
-#[allow(dead_code, reason = "each test binary uses a part")]
 impl Merged {
-    /// Of a listing drawn with blanks between its columns: a comma separates parameters, `_` is an empty cell.
+    /// Merges a listing drawn as for [`tsv`], with the line of its columns.
     pub(crate) fn of(drawn: &str) -> Merged {
         Merged::of_bytes(tsv(drawn).as_bytes()).unwrap()
     }
 
-    /// Of the bytes of a listing.
+    /// Merges the bytes of a listing.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Merged, Error> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("drawn.tsv");
-        fs::write(&path, bytes).unwrap();
-        Merged::of_files_in(folder, &[path])
+        Inputs::new().file("drawn.tsv", bytes).try_merge(&MergeOptions::default())
     }
 
-    /// Of files; the super-trace is put into `folder`, which is removed in the end.
-    pub(crate) fn of_files_in(folder: TempDir, inputs: &[PathBuf]) -> Result<Merged, Error> {
-        let out = folder.path().join("out.supertrace");
-        match merge(inputs, &out, &MergeOptions::default(), |_| {}) {
-            Ok(summary) => Ok(Merged { folder, summary }),
-            Err(error) => {
-                assert!(!out.exists(), "a merge that failed leaves nothing");
-                Err(error)
-            }
-        }
-    }
-
-    /// Of a file.
+    /// Merges an existing file.
     pub(crate) fn of_file(path: &Path) -> Result<Merged, Error> {
-        Merged::of_files_in(tempfile::tempdir().unwrap(), &[path.to_path_buf()])
+        Inputs::new().path(path).try_merge(&MergeOptions::default())
     }
 
-    /// The super-trace's directory.
+    /// The directory of the super-trace.
     pub(crate) fn out(&self) -> PathBuf {
         self.folder.path().join("out.supertrace")
     }
@@ -62,17 +42,12 @@ impl Merged {
     pub(crate) fn table(&self, name: &str, columns: &[&str]) -> Vec<String> {
         self.read(name).lines(columns)
     }
-}
 
-/// The listing of a drawing.
-pub(crate) fn tsv(drawn: &str) -> String {
-    drawn.trim().lines().map(|line| tsv_line(line.trim_start()) + "\n").collect()
-}
-
-fn tsv_line(line: &str) -> String {
-    if line.starts_with('#') {
-        return line.to_string();
+    /// Numbers of user events on whose CPU the probe and the kernel agree, on which they disagree, and of those with only
+    /// one of the two.
+    pub(crate) fn witnesses(&self) -> (u64, u64, u64) {
+        let info = self.table("info", &["key", "value"]);
+        let single = info.iter().find_map(|line| line.strip_prefix("witness_single ")).unwrap();
+        (self.summary.witness_agree, self.summary.witness_disagree, single.parse().unwrap())
     }
-    let cell = |cell: &str| if cell == "_" { String::new() } else { cell.replace(',', " ") };
-    line.split_whitespace().map(cell).collect::<Vec<_>>().join("\t")
 }

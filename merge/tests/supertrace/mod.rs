@@ -1,6 +1,12 @@
-//! Reads the tables of a super-trace back, for tests: as numbers, or as lines to compare with lines.
+//! Support for tests: writes inputs of a merge, merges them, and reads the tables of the super-trace as numbers or lines.
+//!
+//! [`Inputs`] are listings, ftrace's text, user traces ([`user_file`]) and run directories; [`Merged`] is the result.
 
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part")]
+
+mod inputs;
 mod merged;
+pub(crate) mod user_file;
 
 use std::{fs::File, path::Path};
 
@@ -12,13 +18,14 @@ use arrow::{
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-#[allow(unused_imports, reason = "not every test merges a listing")]
-pub(crate) use self::merged::{Merged, tsv};
+pub(crate) use self::{
+    inputs::{Inputs, ftrace_text, switch, tsv},
+    merged::Merged,
+};
 
 /// A whole table.
 pub(crate) struct Table(RecordBatch);
 
-#[allow(dead_code, reason = "not every test asks for numbers")]
 impl Table {
     pub(crate) fn read(trace: &Path, name: &str) -> Table {
         let file = File::open(trace.join(name).join("part-00000.parquet")).unwrap();
@@ -34,7 +41,7 @@ impl Table {
         arrow::array::AsArray::as_primitive::<Int64Type>(&wide).iter().collect()
     }
 
-    /// Its rows, with a blank between the cells of these columns; NULL is `?`, an empty text `""`.
+    /// The rows, with a blank between the cells of these columns; NULL is `?`, an empty text is `""`.
     pub(crate) fn lines(&self, columns: &[&str]) -> Vec<String> {
         let options = FormatOptions::default().with_null("?");
         let arrays: Vec<ArrayRef> = columns.iter().map(|name| self.column(name)).collect();
@@ -45,7 +52,7 @@ impl Table {
         (0..self.0.num_rows()).map(line).collect()
     }
 
-    /// The time on CPUs of a system call is stored as the time off them, which is mostly 0.
+    /// A column. `on_cpu_tick` of system calls is computed: the table has the time off CPUs, which is mostly 0.
     fn column(&self, name: &str) -> ArrayRef {
         let stored = |name: &str| self.0.column_by_name(name).cloned();
         let on_cpu = || {

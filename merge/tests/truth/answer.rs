@@ -1,4 +1,5 @@
-//! The right answer, taken down while the simulated machine runs: whenever time passes, everybody is asked where he is.
+//! The expected answer, recorded while the simulated machine runs: whenever time passes, the state of each CPU, LWP and
+//! user thread is added.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(crate) struct Interval {
     pub(crate) cpu: u32,
 }
 
-/// What is true of one user thread, from its first dispatch on.
+/// The expected values of one user thread, from its first dispatch on.
 #[derive(Debug)]
 pub(crate) struct ThreadAnswer {
     pub(crate) first: u64,
@@ -59,7 +60,7 @@ impl Answer {
         })
     }
 
-    /// Nothing happens between these two ticks: everybody stays where he is.
+    /// No state changes between these two ticks.
     pub(crate) fn time_passes(&mut self, machine: &Machine, from: u64, to: u64) {
         if from == to {
             return;
@@ -93,7 +94,7 @@ fn state_and_wait(machine: &Machine, thread: &Thread) -> String {
     format!("{state} {on} {kind}")
 }
 
-/// What a thread does now, in the words of the table `thread_states`.
+/// The current state of a thread, as in the table `thread_states`.
 fn state(machine: &Machine, thread: &Thread) -> &'static str {
     let Some(lwp) = thread.lwp.map(|lwp| &machine.lwps[&lwp]) else {
         return match thread.left {
@@ -111,7 +112,7 @@ fn state(machine: &Machine, thread: &Thread) -> &'static str {
     }
 }
 
-/// Adds an interval. One that only goes on where the last one ended is the same; an empty one is none.
+/// Adds an interval. One that continues the last one extends it; an empty one is ignored.
 pub(crate) fn join(intervals: &mut Vec<Interval>, next: Interval) {
     if next.start == next.end {
         return;

@@ -1,4 +1,4 @@
-//! A schedule as people would write it down: columns in any order, some of them left out, and much left to be worked out.
+//! A schedule as a handwritten listing: columns in any order, some left out, and many values left to be inferred.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::{
     schedule::{Act, Detail, Off, Step, Waits},
 };
 
-/// A listing, and what must come out for each of its lines.
+/// A listing, and the expected event for each of its lines.
 pub(crate) struct Listing {
     /// The file.
     pub(crate) text: String,
@@ -15,15 +15,15 @@ pub(crate) struct Listing {
     pub(crate) lines: Vec<String>,
     /// For each of them, the cells of [`EVENT_COLUMNS`].
     pub(crate) expected: Vec<String>,
-    /// User events that tell their CPU.
+    /// Number of user events that contain their CPU.
     pub(crate) witnesses: u64,
 }
 
-/// What is compared of each event.
+/// The columns of each event that are compared.
 pub(crate) const EVENT_COLUMNS: [&str; 9] =
     ["ts_tick", "level", "name", "cpu", "lwp", "thread", "context", "target_lwp", "target_thread"];
 
-/// Writes a schedule down.
+/// Writes a schedule as a listing.
 pub(crate) fn write(seed: u64, mut steps: Vec<Step>, detail: Detail) -> Listing {
     let mut chance = Chance::new(!seed);
     swap_equal_ticks(&mut chance, &mut steps);
@@ -34,7 +34,7 @@ pub(crate) fn write(seed: u64, mut steps: Vec<Step>, detail: Detail) -> Listing 
     let mut listing = Listing { text: String::new(), lines: vec![], expected: vec![], witnesses: 0 };
     for step in &steps {
         let user = level(step.act) == "USER";
-        // Where an LWP is, and who is on a CPU, can be worked out once a switch of the kernel has said so.
+        // The CPU of an LWP, and the LWP of a CPU, can be inferred after a switch of the kernel.
         let hides_pid = switched.contains(&step.cpu) && chance.one_in(6);
         let hides_cpu = !hides_pid && step.lwp != 0 && chance.one_in(if user { 2 } else { 6 });
         listing.witnesses += u64::from(user && !hides_cpu);

@@ -1,5 +1,5 @@
-//! The merge against a truth that it cannot see: random schedules of user threads on LWPs on CPUs are simulated, written
-//! down as listings that say little, and everything the merge works out must be what the simulator did.
+//! The merge against known truth: random schedules of user threads on LWPs on CPUs are simulated and written as
+//! listings with little information; everything that the merge infers must equal what the simulator did.
 //!
 //! ```text
 //!   seed, size ─► schedule ─┬─► listing ─► sigmund_merge::merge ─► Parquet ─► found ─┐
@@ -16,7 +16,6 @@ mod supertrace;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
@@ -24,7 +23,7 @@ use proptest::{
     prelude::{ProptestConfig, TestCaseError, any, proptest},
     strategy::Strategy,
 };
-use sigmund_merge::{MergeOptions, Summary, merge};
+use sigmund_merge::Summary;
 
 use self::{
     answer::{Answer, Interval, ThreadAnswer, join},
@@ -32,7 +31,7 @@ use self::{
     listing::{EVENT_COLUMNS, Listing},
     recording::{Sides, Size as World, Told},
     schedule::{Detail, Size},
-    supertrace::Table,
+    supertrace::{Merged, Table},
 };
 
 proptest! {
@@ -199,15 +198,13 @@ fn details() -> impl Strategy<Value = Detail> {
 }
 
 fn check(listing: &Listing, answer: &Answer) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (input, trace) = (folder.path().join("drawn.tsv"), folder.path().join("drawn.supertrace"));
-    fs::write(&input, &listing.text).map_err(|error| error.to_string())?;
-    let summary = merge(&[input], &trace, &MergeOptions::default(), |_| {});
-    let summary = summary.map_err(|error| format!("{error}\n{}", listing.text))?;
+    let merged = Merged::of_bytes(listing.text.as_ref());
+    let merged = merged.map_err(|error| format!("{error}\n{}", listing.text))?;
+    let trace = merged.out();
     check_events(&trace, listing)?;
-    check_summary(&trace, &summary, listing)?;
+    check_summary(&trace, &merged.summary, listing)?;
     check_active(&trace, listing, answer)?;
-    // Sums have no place; but a failure shrinks until its cause stands at the end.
+    // Sums belong to no line; but a failure shrinks until its cause is the last line.
     check_sums(&trace, answer)
         .map_err(|wrong| format!("{}\n{wrong}", neighbourhood(&listing.lines, listing.lines.len() - 1)))
 }
@@ -220,7 +217,7 @@ fn check_sums(trace: &Path, answer: &Answer) -> Result<(), String> {
     check_cpus(trace, answer)
 }
 
-/// Every event, in the order of the sorted listing: when, what, and who was on what.
+/// Compares every event, in the order of the sorted listing: time, name, and CPU, LWP and user thread.
 fn check_events(trace: &Path, listing: &Listing) -> Result<(), String> {
     let found = Table::read(trace, "events").lines(&EVENT_COLUMNS);
     for (place, expected) in listing.expected.iter().enumerate() {
@@ -241,7 +238,7 @@ fn check_summary(trace: &Path, summary: &Summary, listing: &Listing) -> Result<(
     equal("witnesses that agree, and disagree", &(listing.witnesses, 0), &found)
 }
 
-/// Every stretch in which a thread executed. Their sum is compared on its own in `check_threads`.
+/// Compares every active interval of threads. `check_threads` compares their sums.
 fn check_active(trace: &Path, listing: &Listing, answer: &Answer) -> Result<(), String> {
     let table = Table::read(trace, "active");
     let mut found: BTreeMap<u64, Vec<Interval>> = BTreeMap::new();
@@ -265,7 +262,7 @@ fn check_active(trace: &Path, listing: &Listing, answer: &Answer) -> Result<(), 
     Ok(())
 }
 
-/// The time in each state, and no holes: each state begins where the one before ended.
+/// Compares the time in each state. States have no gaps: each begins where the previous one ended.
 fn check_thread_states(trace: &Path, answer: &Answer) -> Result<(), String> {
     let table = Table::read(trace, "thread_states");
     let (threads, starts) = (known(&table, "thread"), known(&table, "ts_tick"));
@@ -314,7 +311,7 @@ fn check_threads(trace: &Path, answer: &Answer) -> Result<(), String> {
     }
 }
 
-/// Time on CPUs, and what it went to: it is active or unmounted, and nothing else.
+/// Compares the time on CPUs, which is either active or unmounted.
 fn check_lwps(trace: &Path, answer: &Answer) -> Result<(), String> {
     let table = Table::read(trace, "lwps");
     let columns = ["lwp", "on_cpu_tick", "active_tick", "unmounted_tick"].map(|name| known(&table, name));
@@ -328,7 +325,7 @@ fn check_lwps(trace: &Path, answer: &Answer) -> Result<(), String> {
     equal("LWPs that are missing", &Vec::new(), &missing)
 }
 
-/// No two LWPs run on one CPU at once.
+/// Checks that no two LWPs run on one CPU at the same time.
 fn check_lwp_states(trace: &Path) -> Result<(), String> {
     let table = Table::read(trace, "lwp_states");
     let (starts, lengths, cpus) = (known(&table, "ts_tick"), table.numbers("dur_tick"), table.numbers("cpu"));
@@ -370,7 +367,7 @@ fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) ->
     if expected == found { Ok(()) } else { Err(format!("{what}: expected {expected:?}, found {found:?}")) }
 }
 
-/// The lines around one, which is marked.
+/// The lines around a line, which is marked.
 fn neighbourhood(lines: &[String], place: usize) -> String {
     let around = place.saturating_sub(6)..(place + 4).min(lines.len());
     let mark = |line| if line == place { ">" } else { " " };

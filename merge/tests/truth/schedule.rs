@@ -1,5 +1,5 @@
-//! A machine with two schedulers, simulated. At every step one CPU does something that a trace would show, and the
-//! simulator, which knows who is where because it put them there, writes down who did it.
+//! Simulates a machine with two schedulers. At every step, one CPU does something that a trace would contain, and the
+//! simulator, which knows all states, records which LWP and user thread did it.
 //!
 //! At the start every CPU is idle, every LWP is off-CPU, and no user thread is mounted.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{answer::Answer, chance::Chance};
 
-/// How large a schedule is.
+/// The size of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) cpus: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Size {
     pub(crate) events: usize,
 }
 
-/// What the trace says beside who comes next.
+/// The information in the trace in addition to the next LWP or thread of each switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
     /// The kernel's words: switches give the state of the LWP that leaves, and wakeups are events.
@@ -127,7 +127,7 @@ pub(crate) struct Machine {
     pub(crate) detail: Detail,
 }
 
-/// Runs a machine for as many events as `size` says.
+/// Runs a machine for the number of events in `size`.
 pub(crate) fn run(seed: u64, size: Size, detail: Detail) -> (Vec<Step>, Answer) {
     let mut chance = Chance::new(seed);
     let mut machine = Machine::new(size, detail);
@@ -275,7 +275,7 @@ impl Machine {
         self.lwps.get(&lwp)?.thread
     }
 
-    /// Who does it: those who are there before it is done.
+    /// The LWP and user thread that do it: those before the step.
     fn witness(&self, tick: u64, number: u32, act: Act) -> Step {
         let cpu = &self.cpus[number as usize];
         let in_interrupt = matches!(act, Act::Irq(_)) || !cpu.interrupts.is_empty();

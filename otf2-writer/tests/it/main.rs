@@ -1,4 +1,4 @@
-//! The writer, against libotf2's writer and a reader.
+//! Compares the writer with libotf2's writer, and reads its output with `otf2-print`.
 
 mod example;
 mod reference;

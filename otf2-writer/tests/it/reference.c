@@ -1,4 +1,4 @@
-/* The archive that `reference.rs` writes, by libotf2's own writer. Argument: the folder to make. */
+/* Writes the same archive as `reference.rs`, with libotf2's writer. Argument: the folder to create. */
 #include <otf2/otf2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ events( OTF2_Archive* archive )
         CHECK( OTF2_EvtWriter_Enter( many, NULL, 1000 + i * 3 / 4, i % 70001 ) );
     }
 
-    /* A long record, at time 0, and nothing at all. */
+    /* A long record; an event at time 0; a location without events. */
     OTF2_EvtWriter* longest = OTF2_Archive_GetEvtWriter( archive, 6 );
     CHECK( OTF2_AttributeList_RemoveAllAttributes( list ) );
     for ( uint32_t i = 0; i < 30; i++ )
@@ -90,7 +90,7 @@ definitions( OTF2_Archive* archive )
     CHECK( OTF2_GlobalDefWriter_WriteClockProperties( g, 2500000000, 0, 300000, 1700000000000000000 ) );
     CHECK( OTF2_GlobalDefWriter_WriteString( g, 0, "" ) );
     CHECK( OTF2_GlobalDefWriter_WriteString( g, 1, "name" ) );
-    /* Lengths around that which needs nine bytes, then so long that they need two chunks. */
+    /* Lengths around the limit above which a length takes nine bytes; then strings that fill two chunks. */
     static char name[ 10001 ];
     for ( uint32_t i = 2; i < 600; i++ )
     {
@@ -161,7 +161,7 @@ main( int argc, char** argv )
     CHECK( OTF2_Archive_SetSerialCollectiveCallbacks( archive ) );
     CHECK( OTF2_Archive_SetMachineName( archive, "box" ) );
     CHECK( OTF2_Archive_SetDescription( archive, "a description" ) );
-    CHECK( OTF2_Archive_SetCreator( archive, "somebody" ) );
+    CHECK( OTF2_Archive_SetCreator( archive, "a program" ) );
     events( archive );
     local_definitions( archive );
     definitions( archive );

@@ -1,17 +1,18 @@
-//! The same archive by libotf2's writer and by ours: the same bytes.
+//! Writes the same archive with libotf2's writer and with this crate: the bytes are the same.
 
 use std::{fs, io, path::Path, process::Command};
 
 use otf2_writer::{
-    Archive, AttributeId, Base, ClockProperties, CommId, Event, GroupId, GroupType, LocationGroupId,
-    LocationGroupType, LocationId, LocationType, Lock, MetricId, MetricMember, MetricMemberId, MetricMode,
-    MetricOccurrence, MetricScope, MetricValue, Options, Paradigm, ParadigmClass, RecorderKind, Region,
-    RegionId, RegionRole, StringId, SystemTreeDomain, SystemTreeNodeId, ThreadNumber, Type, Value,
+    Archive, AttributeId, AttributeValue, Base, ClockProperties, CommId, Event, GroupId, GroupType,
+    LocationGroupId, LocationGroupType, LocationId, LocationType, Lock, MetricId, MetricMember,
+    MetricMemberId, MetricMode, MetricOccurrence, MetricScope, MetricValue, Options, Paradigm, ParadigmClass,
+    RecorderKind, Region, RegionId, RegionRole, StringId, SystemTreeDomain, SystemTreeNodeId, ThreadNumber,
+    Type,
 };
 
 use crate::tools;
 
-/// What `reference.c` does.
+/// Writes the same archive as `reference.c`.
 fn write(folder: &Path) -> io::Result<()> {
     let clock = ClockProperties {
         resolution: 2_500_000_000,
@@ -22,7 +23,7 @@ fn write(folder: &Path) -> io::Result<()> {
     let options = Options {
         event_chunk: 256 << 10,
         machine: "box".into(),
-        creator: "somebody".into(),
+        creator: "a program".into(),
         description: "a description".into(),
         ..Options::default()
     };
@@ -45,11 +46,11 @@ fn events(archive: &mut Archive) -> io::Result<()> {
     write(1000, Event::ThreadBegin(comm, ThreadNumber(7)))?;
     write(1000, Event::Enter(RegionId(0)))?;
     let attributes = [
-        (AttributeId(0), Value::U64(70000)),
-        (AttributeId(1), Value::I64(-5)),
-        (AttributeId(2), Value::String(StringId(300))),
-        (AttributeId(3), Value::Location(LocationId(5))),
-        (AttributeId(4), Value::F64(1.5)),
+        (AttributeId(0), AttributeValue::U64(70000)),
+        (AttributeId(1), AttributeValue::I64(-5)),
+        (AttributeId(2), AttributeValue::String(StringId(300))),
+        (AttributeId(3), AttributeValue::Location(LocationId(5))),
+        (AttributeId(4), AttributeValue::F64(1.5)),
     ];
     archive.write(all, 2000, Event::Enter(RegionId(300)), &attributes)?;
     let mut write = |time, event| archive.write(all, time, event, &[]);
@@ -70,7 +71,7 @@ fn events(archive: &mut Archive) -> io::Result<()> {
     for i in 0..200_000 {
         archive.write(many, 1000 + i * 3 / 4, Event::Enter(RegionId((i % 70001) as u32)), &[])?;
     }
-    let attributes: Vec<_> = (0..30).map(|id| (AttributeId(id), Value::U64(1 << 60))).collect();
+    let attributes: Vec<_> = (0..30).map(|id| (AttributeId(id), AttributeValue::U64(1 << 60))).collect();
     archive.write(longest, 1, Event::Enter(RegionId(0)), &attributes)?;
     archive.write(longest, 1, Event::Leave(RegionId(0)), &[])
 }
@@ -111,7 +112,7 @@ fn define(archive: &mut Archive) -> io::Result<()> {
     let members = [MetricMemberId(0), MetricMemberId(1)];
     let class = defs.metric_class(&members, MetricOccurrence::Asynchronous, RecorderKind::Abstract)?;
 
-    // These are in the file after the locations.
+    // These are written after the locations.
     defs.metric_instance(class, LocationId(6), MetricScope::LocationGroup(process))?;
     assert_eq!(
         defs.metric_instance(class, LocationId(6), MetricScope::Location(LocationId(5)))?,
@@ -140,7 +141,7 @@ fn assert_same(ours: &Path, theirs: &Path, file: &str) {
 }
 
 #[test]
-fn our_bytes_are_those_of_libotf2() {
+fn the_files_equal_those_of_libotf2() {
     if !tools::all_there(&["cc", "pkg-config"]) || !tools::header_exists("otf2/otf2.h") {
         return;
     }
@@ -160,7 +161,7 @@ fn our_bytes_are_those_of_libotf2() {
     }
     assert_same(&ours, &theirs, "traces.def");
 
-    // The anchor file: but for the version of the library, and the random number of the trace.
+    // The anchor file, except for the version of the library and the random trace id.
     let anchors = [&ours, &theirs].map(|folder| fs::read(folder.join("traces.otf2")).unwrap());
     let [ours, theirs] = anchors.map(|mut anchor| {
         let trace_id = anchor.len() - 3 - 8 - 8;

@@ -1,4 +1,4 @@
-//! Calls that are refused, and how texts are remembered.
+//! Calls that return errors; the cache of texts.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -21,18 +21,21 @@ fn with_one_location(folder: &Path) -> (Archive, Location) {
 }
 
 #[test]
-fn time_that_goes_back_at_a_location_is_refused() {
+fn decreasing_time_at_a_location_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (mut archive, location) = with_one_location(folder.path());
     archive.write(location, 10, Event::Enter(RegionId(0)), &[]).unwrap();
     archive.write(location, 10, Event::Leave(RegionId(0)), &[]).unwrap();
     let error = archive.write(location, 9, Event::Enter(RegionId(0)), &[]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.to_string().contains("from 10 to 9"), "{error}");
+    assert!(
+        error.to_string().contains("event at 9, before the previous event of this location at 10"),
+        "{error}"
+    );
 }
 
 #[test]
-fn nothing_is_written_after_the_end() {
+fn no_event_can_be_written_to_a_finished_archive() {
     let folder = tempfile::tempdir().unwrap();
     let (mut archive, location) = with_one_location(folder.path());
     assert!(!folder.path().join("traces.otf2").exists(), "readers cannot open an unfinished archive");
@@ -42,7 +45,7 @@ fn nothing_is_written_after_the_end() {
 }
 
 #[test]
-fn an_archive_is_not_written_over_another() {
+fn an_existing_archive_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let (mut archive, _) = with_one_location(folder.path());
     archive.finish().unwrap();
@@ -61,7 +64,7 @@ fn chunks_that_libotf2_does_not_read_are_refused() {
 }
 
 #[test]
-fn a_definition_that_no_chunk_holds_is_refused() {
+fn a_definition_that_does_not_fit_into_a_chunk_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (mut archive, _) = with_one_location(folder.path());
     let members = vec![1 << 60; 1 << 20];
@@ -71,7 +74,7 @@ fn a_definition_that_no_chunk_holds_is_refused() {
 }
 
 #[test]
-fn a_text_keeps_its_id_until_all_texts_are_too_long() {
+fn a_text_keeps_its_id_until_the_cache_of_texts_is_cleared() {
     let folder = tempfile::tempdir().unwrap();
     let mut archive = Archive::create(folder.path(), CLOCK, Options::default()).unwrap();
     let definitions = archive.definitions();
@@ -96,7 +99,7 @@ fn a_file_that_cannot_be_written_is_an_error() {
     assert_eq!(failed.map(|error| error.kind()), Some(ErrorKind::NotFound));
 }
 
-// The format has one byte for the number of members.
+// The format stores the number of members in one byte.
 #[test]
 fn a_metric_of_more_than_255_values_is_refused() {
     let folder = tempfile::tempdir().unwrap();

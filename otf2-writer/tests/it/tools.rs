@@ -1,4 +1,4 @@
-//! Programs and headers of libotf2, which a machine may lack.
+//! Programs and headers of libotf2, which may not be installed.
 
 use std::{env, path::Path};
 

@@ -1,11 +1,11 @@
-//! Arguments of an event: `"args":{…}`.
+//! The arguments of an event: `"args":{…}`.
 
 use sigmund_model::{FieldType, Param};
 
-use super::{Interval, json::Json};
+use super::{StateSlice, json::Json};
 use crate::timeline::{Actors, RecordedEvent, Track};
 
-/// The arguments of one event. Without any, nothing is written.
+/// The arguments of one event. Without arguments, nothing is written.
 struct Args<'a> {
     out: &'a mut Vec<u8>,
     any: bool,
@@ -16,7 +16,7 @@ impl<'a> Args<'a> {
         Args { out, any: false }
     }
 
-    /// Begins an argument, whose name is in two parts. The caller appends its value.
+    /// Begins an argument with a name in two parts. The caller appends its value.
     fn name(&mut self, name: &str, more: &str) -> &mut Vec<u8> {
         self.out.put(if self.any { "," } else { ",\"args\":{" });
         self.any = true;
@@ -33,7 +33,7 @@ impl<'a> Args<'a> {
 }
 
 /// Arguments of a state: its LWP, its CPU, the object it waits for.
-pub(super) fn state(out: &mut Vec<u8>, actors: &Actors, interval: &Interval) {
+pub(super) fn state(out: &mut Vec<u8>, actors: &Actors, interval: &StateSlice) {
     let mut args = Args::new(out);
     if let Some(lwp) = interval.lwp {
         args.name("lwp", "").number(u64::from(actors[lwp].lwp.0));

@@ -1,7 +1,8 @@
-//! JSON (RFC 8259), appended to bytes. `serde_json` escapes texts; which numbers become texts is decided here.
+//! Appends JSON (RFC 8259) to bytes. `serde_json` escapes texts; this module decides which numbers are written as
+//! texts.
 
-/// Integers up to this one are exact for readers that have only 64-bit floating point.
-const EXACT: u64 = 1 << 53;
+/// Integers up to this one are exact for readers with only 64-bit floating point.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// Appends parts of a document.
 pub(super) trait Json {
@@ -23,10 +24,10 @@ impl Json for Vec<u8> {
         self.extend_from_slice(text.as_bytes());
     }
 
-    /// Numbers above 2^53 become texts, so that all readers keep their last digits.
+    /// Numbers above 2^53 become texts, so that no reader rounds them.
     #[inline]
     fn number(&mut self, number: u64) {
-        if number <= EXACT {
+        if number <= MAX_EXACT {
             self.put(itoa::Buffer::new().format(number));
         } else {
             quoted(self, itoa::Buffer::new().format(number));
@@ -35,17 +36,17 @@ impl Json for Vec<u8> {
 
     #[inline]
     fn signed(&mut self, number: i64) {
-        if number.unsigned_abs() <= EXACT {
+        if number.unsigned_abs() <= MAX_EXACT {
             self.put(itoa::Buffer::new().format(number));
         } else {
             quoted(self, itoa::Buffer::new().format(number));
         }
     }
 
-    /// JSON has no infinity and no NaN: these become texts.
+    /// JSON has no infinity and no NaN; they become texts.
     fn float(&mut self, number: f64) {
         if number.is_finite() {
-            serde_json::to_writer(self, &number).expect("a Vec takes all bytes");
+            serde_json::to_writer(self, &number).expect("writing to a Vec does not fail");
         } else {
             self.text(&number.to_string());
         }
@@ -64,7 +65,7 @@ impl Json for Vec<u8> {
 
     #[inline]
     fn text(&mut self, text: &str) {
-        serde_json::to_writer(self, text).expect("a Vec takes all bytes");
+        serde_json::to_writer(self, text).expect("writing to a Vec does not fail");
     }
 
     #[inline]

@@ -1,5 +1,4 @@
-//! Chrome's JSON, for everything that reads it: ui.perfetto.dev, chrome://tracing, Speedscope, Tracy's importer, and
-//! scripts.
+//! Chrome's JSON, for ui.perfetto.dev, chrome://tracing, Speedscope, Tracy's importer, and scripts.
 //!
 //! The document is "Trace Event Format" (Duca, Sinclair; Google, 2016), JSON object format. One line is one event.
 //!
@@ -14,25 +13,25 @@
 //! ]}
 //! ```
 //!
-//! Times are microseconds with three decimals, relative to the trace's first tick. An `X` is written
-//! when it ends, everything else when it happens: lines are in the order of the time of writing.
+//! Times are microseconds with three decimals, relative to the trace's first tick. An `X` is written when it ends, all
+//! other events when they occur, so lines are not sorted by `ts`.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | LWPs on CPUs, user threads on CPUs, interrupts | rows of a process "CPUs" | |
-//! | states of LWPs | the row with their tid, in their process | which of two LWPs with one tid it was, and the second one's name |
-//! | their system calls, spans, events; user threads mounted on them | two more rows for each | |
-//! | states of user threads; their spans, functions, events | two rows for each; `blocked (mutex)` if the kind of wait is known; `lwp`, `cpu`, `blocked on` in `args` | |
+//! | states of LWPs | the row with their tid, in their process | the distinction of two LWPs with one tid, and the name of the second |
+//! | system calls, spans, events of LWPs; user threads mounted on them | two more rows for each LWP | |
+//! | states of user threads; their spans, functions, events | two rows for each user thread; `blocked (mutex)` if the kind of wait is known; `lwp`, `cpu`, `blocked on` in `args` | |
 //! | wakeups, of LWPs and user threads | flows between rows of states | those without a known waker |
-//! | migrations | instants with both places in `args` | |
+//! | migrations | instants with both CPUs or LWPs in `args` | |
 //! | ready and run queues | counters | |
 //! | events | instants with their parameters in `args`; a value's name as `FIELD name` | parameters that could not be read |
 //! | ticks | | rounded to the nearest nanosecond |
 //! | the clock | the time of day at 0, in `otherData` | for readers that ignore it |
 //!
-//! `rows.rs` describes the pids and tids of rows; LWPs have their own tids, those of user threads begin at 1,000,000,000.
-//! Numbers above 2^53 and addresses are texts. Names are not changed. Viewers read such a file into memory, and some at most
-//! 512 MB of it: 4 million changes.
+//! `rows.rs` describes the pids and tids of rows: LWPs have their own tids, tids of user threads start at
+//! 1,000,000,000. Numbers above 2^53 and addresses are texts. Names are not changed. Viewers read the whole file into
+//! memory, and some at most 512 MB: 4 million changes.
 //!
 //! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
 //! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 13 million changes a second, 115
@@ -65,12 +64,12 @@ pub struct Chrome<W> {
     out: W,
     actors: Arc<Actors>,
     tick: Ticks,
-    /// The same in nanoseconds.
+    /// The current time in nanoseconds.
     at: u64,
     buffer: Vec<u8>,
     rows: Rows,
-    threads: Vec<Option<Interval>>,
-    lwps: Vec<Option<Interval>>,
+    threads: Vec<Option<StateSlice>>,
+    lwps: Vec<Option<StateSlice>>,
     mounted: Vec<Option<(u64, ThreadId)>>,
     cpu_lwps: Vec<Option<(u64, LwpId)>>,
     cpu_threads: Vec<Option<(u64, ThreadId)>>,
@@ -78,15 +77,15 @@ pub struct Chrome<W> {
     labels: Arc<Labels>,
 }
 
-/// Names for slices, in quotes.
+/// Names of slices as JSON strings.
 struct Labels {
     lwps: Vec<Vec<u8>>,
     threads: Vec<Vec<u8>>,
 }
 
-/// A state that lasts.
+/// A state that has not ended.
 #[derive(Clone, Copy)]
-struct Interval {
+struct StateSlice {
     since: u64,
     state: &'static str,
     lwp: Option<LwpId>,
@@ -95,7 +94,7 @@ struct Interval {
 }
 
 impl<W: Write> Chrome<W> {
-    /// Begins a trace.
+    /// Starts a trace.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -132,19 +131,19 @@ impl<W: Write> Chrome<W> {
         self.rows.head(out);
     }
 
-    /// One event: the common fields, then `more`, which begins with a comma.
+    /// Appends an event: the common fields, then `more`, which begins with a comma.
     #[inline]
     fn event(&mut self, phase: &str, row: Row, at: u64, more: impl FnOnce(&mut Vec<u8>, &Actors)) {
-        let numbers = self.rows.numbers(row, &self.actors, &mut self.buffer);
+        let ids = self.rows.ids(row, &self.actors, &mut self.buffer);
         let out = &mut self.buffer;
-        event_head(out, phase, numbers.pid, at);
+        event_head(out, phase, ids.pid, at);
         out.put(",\"tid\":");
-        out.number(numbers.tid);
+        out.number(ids.tid);
         more(out, &self.actors);
         out.push(b'}');
     }
 
-    /// An interval that ends now.
+    /// Appends an interval that ends now.
     #[inline]
     fn interval(&mut self, row: Row, since: u64, category: &str, more: impl FnOnce(&mut Vec<u8>, &Actors)) {
         let duration = self.at - since;
@@ -158,7 +157,7 @@ impl<W: Write> Chrome<W> {
         });
     }
 
-    fn state(&mut self, row: Row, before: Option<Interval>) {
+    fn state(&mut self, row: Row, before: Option<StateSlice>) {
         let Some(interval) = before else { return };
         self.interval(row, interval.since, "state", |out, actors| {
             out.push(b'"');
@@ -181,7 +180,8 @@ impl<W: Write> Chrome<W> {
         self.interval(row, since, "lwp", |out, _| out.extend_from_slice(&labels.lwps[lwp.index()]));
     }
 
-    /// Both ends bind to the slice that is open there (`"bp":"e"`): the waker's, and the one that the woken actor begins.
+    /// Both ends bind to the slice that is open there (`"bp":"e"`): the waker's, and the slice that the woken actor
+    /// begins.
     fn wakeup(&mut self, by: Track, of: Track) {
         self.flows += 1;
         let id = self.flows;
@@ -194,7 +194,7 @@ impl<W: Write> Chrome<W> {
         }
     }
 
-    /// An instant: a flow needs an open slice at both ends, and where it comes from there is none any more.
+    /// Appends an instant: a flow needs an open slice at both ends, and the slice on the source has already ended.
     fn migration(&mut self, of: Track, from: Track, to: Track) {
         self.event("i", Row::events(of), self.at, |out, actors| {
             out.put(",\"s\":\"t\"");
@@ -230,7 +230,7 @@ impl<W: Write> Chrome<W> {
                 Level::User => "user",
                 Level::Kern => "kernel",
             };
-            // Its scope is the row.
+            // Scope: the row ("t", thread).
             out.put(",\"s\":\"t\"");
             named(out, category, &ty.name);
             args::event(out, actors, event);
@@ -268,14 +268,14 @@ impl<W: Write> Sink for Chrome<W> {
                 self.carried(Row::Mounted(lwp), "mounted", before);
             }
             Change::Lwp { lwp, state, cpu } => {
-                let now = state.map(|state| Interval { cpu, ..Interval::new(since, state.name()) });
+                let now = state.map(|state| StateSlice { cpu, ..StateSlice::new(since, state.name()) });
                 let before = std::mem::replace(&mut self.lwps[lwp.index()], now);
                 self.state(Row::Lwp(lwp), before);
             }
             Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
                 let now = state.map(|state| {
                     let name = DetailedState::new(state, blocked_for).name();
-                    Interval { lwp, cpu, blocked_on, ..Interval::new(since, name) }
+                    StateSlice { lwp, cpu, blocked_on, ..StateSlice::new(since, name) }
                 });
                 let before = std::mem::replace(&mut self.threads[thread.index()], now);
                 self.state(Row::Thread(thread), before);
@@ -288,7 +288,7 @@ impl<W: Write> Sink for Chrome<W> {
             Change::Wakeup { by: Some(by), of } => self.wakeup(by, of),
             Change::Migration { of, from, to } => self.migration(of, from, to),
             Change::Count(counter, value) => self.count(counter, value),
-            // Their events are written.
+            // The recorded events of locks are written instead.
             Change::Locked { .. } | Change::Unlocked { .. } => {}
             Change::Event(event) => self.recorded_event(event),
         }
@@ -317,13 +317,13 @@ fn quoted(label: &str) -> Vec<u8> {
     quoted
 }
 
-impl Interval {
-    fn new(since: u64, state: &'static str) -> Interval {
-        Interval { since, state, lwp: None, cpu: None, blocked_on: None }
+impl StateSlice {
+    fn new(since: u64, state: &'static str) -> StateSlice {
+        StateSlice { since, state, lwp: None, cpu: None, blocked_on: None }
     }
 }
 
-/// The beginning of an event that is not the first.
+/// Appends the begin of an event that is not the first.
 #[inline]
 fn event_head(out: &mut Vec<u8>, phase: &str, pid: u64, at: u64) {
     out.put(",\n{\"ph\":\"");
@@ -334,7 +334,7 @@ fn event_head(out: &mut Vec<u8>, phase: &str, pid: u64, at: u64) {
     out.number(pid);
 }
 
-/// Category and name. The category needs no escapes.
+/// Appends category and name. The category must need no escapes.
 #[inline]
 fn named(out: &mut Vec<u8>, category: &str, name: &str) {
     out.put(",\"cat\":\"");

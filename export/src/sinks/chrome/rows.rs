@@ -1,24 +1,24 @@
-//! Rows, which the format calls threads of processes. It has no other tracks, so CPUs, states and spans get processes and
-//! threads with numbers that no real one has.
+//! Rows. The format has no tracks other than threads of processes, so CPUs, states and spans are rows with pids and
+//! tids that no real process or thread has.
 //!
 //! | row | pid | tid |
 //! |---|---|---|
 //! | states of an LWP | its process's | its own |
-//! | its system calls, spans and events; the user threads mounted on it | its process's | 2 B + 2 i, 2 B + 2 i + 1 |
+//! | system calls, spans and events of an LWP; the user threads mounted on it | its process's | 2 B + 2 i, 2 B + 2 i + 1 |
 //! | states of a user thread; its spans, functions and events | its process's | B + 2 i, B + 2 i + 1 |
 //! | LWPs on a CPU, user threads on it, its interrupts | B + 1 | 3 B + 3 i, 3 B + 3 i + 1, 3 B + 3 i + 2 |
 //! | events of unknown origin | B + 1 | 4 B - 1 |
 //!
-//! i is the index of the actor, so two user threads of one number have two rows. LWPs whose process is not known are
-//! in process B. B is 1,000,000,000, and Linux has no tid above 4,194,304 (`PID_MAX_LIMIT`, include/linux/threads.h); if
-//! a trace has one that is larger than B, B is the next multiple.
+//! i is the index of the actor, so two user threads with the same number have two rows. LWPs of an unknown process are
+//! in process B. B is 1,000,000,000, and Linux has no tid above 4,194,304 (`PID_MAX_LIMIT`, include/linux/threads.h);
+//! if a trace has one that is larger than B, B is the next multiple.
 
 use super::json::Json;
 use crate::timeline::{Actors, CpuId, LwpId, ProcessId, ThreadId, Track};
 
 const BASE: u64 = 1_000_000_000;
 
-/// What a row shows.
+/// A row, by its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
     Lwp(LwpId),
@@ -42,7 +42,7 @@ impl Row {
         }
     }
 
-    /// The row of states, at whose slices flows begin and end.
+    /// The row of states; flows begin and end at its slices.
     pub(super) fn states(track: Track) -> Row {
         match track {
             Track::Cpu(cpu) => Row::CpuInterrupts(cpu),
@@ -52,7 +52,7 @@ impl Row {
     }
 }
 
-/// Numbers of rows, and which rows have been named.
+/// Assigns pids and tids to rows, and records which rows have been named.
 pub(super) struct Rows {
     base: u64,
     lwps: u64,
@@ -61,9 +61,9 @@ pub(super) struct Rows {
     processes: Vec<bool>,
 }
 
-/// The numbers of a row.
+/// The pid and tid of a row.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers {
+pub(super) struct RowIds {
     pub(super) pid: u64,
     pub(super) tid: u64,
 }
@@ -81,15 +81,15 @@ impl Rows {
         }
     }
 
-    /// The numbers of a row. The first call writes its name to `out`, as separate events.
+    /// The pid and tid of a row. The first call for a row writes its name to `out`, as separate events.
     #[inline]
-    pub(super) fn numbers(&mut self, row: Row, actors: &Actors, out: &mut Vec<u8>) -> Numbers {
+    pub(super) fn ids(&mut self, row: Row, actors: &Actors, out: &mut Vec<u8>) -> RowIds {
         let (kind, index) = kind_and_index(row);
-        let numbers = Numbers { pid: self.pid(row, actors), tid: self.tid(row, actors) };
+        let ids = RowIds { pid: self.pid(row, actors), tid: self.tid(row, actors) };
         if self.named[kind].get(index as usize) != Some(&true) {
-            self.name(row, numbers, actors, out);
+            self.name(row, ids, actors, out);
         }
-        numbers
+        ids
     }
 
     /// The pid of a process.
@@ -104,7 +104,7 @@ impl Rows {
         self.base + 1
     }
 
-    /// The first event: the name of the process for CPUs. All others begin with a comma.
+    /// Appends the first event: the name of the process for CPUs. All other events begin with a comma.
     pub(super) fn head(&self, out: &mut Vec<u8>) {
         out.put("{\"ph\":\"M\",\"pid\":");
         out.number(self.machine());
@@ -135,7 +135,7 @@ impl Rows {
     }
 
     #[cold]
-    fn name(&mut self, row: Row, numbers: Numbers, actors: &Actors, out: &mut Vec<u8>) {
+    fn name(&mut self, row: Row, ids: RowIds, actors: &Actors, out: &mut Vec<u8>) {
         let (kind, index) = kind_and_index(row);
         let named = &mut self.named[kind];
         named.resize(named.len().max(index as usize + 1), false);
@@ -143,24 +143,24 @@ impl Rows {
         if let Some(process) = process_of(row, actors) {
             self.name_process(process, actors, out);
         }
-        metadata(out, "thread_name", numbers, |out| out.text(&name(row, actors)));
+        metadata(out, "thread_name", ids, |out| out.text(&name(row, actors)));
         let order = match row {
             Row::Lwp(_) | Row::LwpCalls(_) | Row::Mounted(_) => 3 * u64::from(index) + kind as u64,
             Row::Thread(_) | Row::ThreadSpans(_) => 3 * self.lwps + 2 * u64::from(index) + kind as u64,
-            _ => numbers.tid - 3 * self.base,
+            _ => ids.tid - 3 * self.base,
         };
-        metadata(out, "thread_sort_index", numbers, |out| out.number(order));
+        metadata(out, "thread_sort_index", ids, |out| out.number(order));
     }
 
     fn name_process(&mut self, process: ProcessId, actors: &Actors, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.processes[process.index()], true) {
             return;
         }
-        let numbers = Numbers { pid: self.process_pid(process, actors), tid: 0 };
+        let ids = RowIds { pid: self.process_pid(process, actors), tid: 0 };
         let actor = &actors[process];
         let name = actor.name.clone().unwrap_or_else(|| actor.label());
-        metadata(out, "process_name", numbers, |out| out.text(&name));
-        metadata(out, "process_sort_index", numbers, |out| out.number(u64::from(process.0) + 1));
+        metadata(out, "process_name", ids, |out| out.text(&name));
+        metadata(out, "process_sort_index", ids, |out| out.number(u64::from(process.0) + 1));
     }
 }
 
@@ -200,12 +200,12 @@ fn name(row: Row, actors: &Actors) -> String {
     }
 }
 
-fn metadata(out: &mut Vec<u8>, what: &str, numbers: Numbers, value: impl FnOnce(&mut Vec<u8>)) {
+fn metadata(out: &mut Vec<u8>, what: &str, ids: RowIds, value: impl FnOnce(&mut Vec<u8>)) {
     let field = if what.ends_with("sort_index") { "sort_index" } else { "name" };
     out.put(",\n{\"ph\":\"M\",\"pid\":");
-    out.number(numbers.pid);
+    out.number(ids.pid);
     out.put(",\"tid\":");
-    out.number(numbers.tid);
+    out.number(ids.tid);
     out.put(",\"name\":\"");
     out.put(what);
     out.put("\",\"args\":{\"");

@@ -2,20 +2,20 @@
 
 use crate::timeline;
 
-/// Ticks per second of a clock of unknown rate: a tick counts as a nanosecond.
+/// Ticks per second if the clock's rate is unknown: a tick counts as a nanosecond.
 const NANOS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
     /// Ticks per second, rounded to the nearest integer.
     pub(super) freq: u64,
-    /// Ticks from 1970 to the clock's zero; 0 if that is not known.
+    /// Ticks from 1970 to the clock's zero; 0 if unknown.
     pub(super) offset: u64,
 }
 
 impl Clock {
-    /// The clock of a timeline. The offset is one number of ticks, without `offset_s`, because Trace Compass reads no
-    /// other: 63 bits suffice up to 5 GHz. One that would be negative or longer is 0.
+    /// The clock of a timeline. The offset is one number of ticks, without `offset_s`, because Trace Compass supports
+    /// only that: 63 bits suffice up to 5 GHz. An offset that would be negative or longer is 0.
     pub(super) fn of(clock: &timeline::Clock) -> Clock {
         let freq =
             clock.rate.map_or(NANOS, |rate| (rate.per_second().round() as u64).clamp(1, i64::MAX as u64));

@@ -7,41 +7,41 @@ use std::collections::HashMap;
 
 use sigmund_model::{EventType, FieldType, Level, Params};
 
-use super::form::{self, Form, Type};
+use super::form::{self, Form, TsdlType};
 use super::names;
 use super::packet_stream::StreamClass;
 use super::usual_names::{self, UsualName};
 
-/// Most classes of one declared event: each new combination of forms adds one. Events of further combinations are written
-/// as texts.
-const CLASSES_OF_A_KIND: usize = 64;
-/// Most system calls with event classes of their own.
-const SYSTEM_CALLS: usize = 2048;
-/// Most bytes of labels of numbers that are kept for the metadata.
-const LABEL_ROOM: usize = 4 << 20;
-/// Memory of a label beside its text, in bytes.
-const LABEL: usize = 64;
+/// Maximum number of classes of one declared event: each combination of forms is a class. Events with further
+/// combinations are written as texts.
+const MAX_CLASSES: usize = 64;
+/// Maximum number of system calls with separate event classes.
+const MAX_SYSTEM_CALLS: usize = 2048;
+/// Maximum size of the labels of numbers that are kept for the metadata, in bytes.
+const MAX_LABEL_BYTES: usize = 4 << 20;
+/// Memory of a label without its text, in bytes.
+const LABEL_LEN: usize = 64;
 
-/// The classes of a trace, found while its events are written.
+/// The event classes of a trace, collected while its events are written.
 #[derive(Debug, Default)]
 pub(super) struct EventClasses {
     kinds: Vec<EventShape>,
     classes: Vec<EventClass>,
     forms: Vec<Form>,
     label_bytes: usize,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: ClassesLeftOut,
 }
 
-/// What was left out.
+/// Counts of what was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct ClassesLeftOut {
     /// Names of numbers.
     pub(super) labels: u64,
     /// Events whose parameters are all written as texts.
     pub(super) as_text: u64,
 }
 
-/// What is known of a declared event, or of the event of one system call.
+/// The name, fields, labels and classes of a declared event, or of the event of one system call.
 #[derive(Debug)]
 struct EventShape {
     name: String,
@@ -49,7 +49,7 @@ struct EventShape {
     usual: Option<&'static UsualName>,
     /// The prefix of the event's name, and the parameter that is the system call.
     system_call: Option<(&'static str, usize)>,
-    /// `prev_state` of `sched_switch`.
+    /// Index of the field `prev_state` of `sched_switch`.
     prev_state: Option<usize>,
     /// The forms and the class of the previous event.
     latest: Option<(Vec<Form>, u32)>,
@@ -80,7 +80,7 @@ pub(super) struct Declaration<'c> {
 #[derive(Debug)]
 pub(super) struct DeclaredField<'c> {
     pub(super) identifier: String,
-    pub(super) ty: Type,
+    pub(super) ty: TsdlType,
     /// Names of its numbers.
     pub(super) labels: Vec<(i64, &'c str)>,
 }
@@ -121,12 +121,12 @@ impl EventClasses {
             self.forms.push(form);
             if kind.prev_state == Some(index) && form.is_number() {
                 recorded_state = param.and_then(|param| param.number);
-                // The lowest byte is the state; the others are how the task came to leave the CPU.
+                // The lowest byte is the state; the others encode how the task left the CPU.
                 out[start + 1..].fill(0);
             }
             let label = param.and_then(|param| param.number.zip(param.text));
             if let (Some((number, text)), Some(labels)) = (label, &mut kind.labels) {
-                let room = LABEL_ROOM - self.label_bytes;
+                let room = MAX_LABEL_BYTES - self.label_bytes;
                 match add_label(&mut labels[index], *ty, number, text, room) {
                     Some(bytes) => self.label_bytes += bytes,
                     None => self.left_out.labels += 1,
@@ -136,7 +136,7 @@ impl EventClasses {
         out.extend(recorded_state.map(i64::to_le_bytes).iter().flatten());
     }
 
-    /// The class of the forms that were just written, which may be new.
+    /// The class of the forms just written; creates it if it is new.
     fn find(&mut self, out: &mut Vec<u8>, start: usize, kind: usize, params: &Params) -> u32 {
         let known = self.kinds[kind].by_forms.get(self.forms.as_slice()).copied();
         let id = known.unwrap_or_else(|| self.new_class(out, start, kind, params));
@@ -150,11 +150,11 @@ impl EventClasses {
         id
     }
 
-    /// A new class of these forms; one with texts only if there are too many.
+    /// Creates a class of these forms; if there are too many classes, one with texts only.
     #[cold]
     fn new_class(&mut self, out: &mut Vec<u8>, start: usize, at: usize, params: &Params) -> u32 {
         let kind = &mut self.kinds[at];
-        if kind.by_forms.len() >= CLASSES_OF_A_KIND {
+        if kind.by_forms.len() >= MAX_CLASSES {
             out.truncate(start);
             self.left_out.as_text += 1;
             for (index, (form, (_, declared))) in self.forms.iter_mut().zip(&kind.fields).enumerate() {
@@ -170,7 +170,7 @@ impl EventClasses {
         id
     }
 
-    /// The shape of the event: that of its system call, if it is one.
+    /// The shape of the event; of a system call, that of the particular call.
     #[inline]
     fn system_call(&mut self, kind: usize, params: &Params) -> usize {
         let Some((prefix, index)) = self.kinds[kind].system_call else { return kind };
@@ -185,7 +185,7 @@ impl EventClasses {
     fn new_call(&mut self, kind: usize, prefix: &str, name: &str) -> usize {
         let next = self.kinds.len();
         let of = &mut self.kinds[kind];
-        let name = if of.calls.len() < SYSTEM_CALLS { name } else { "unknown" };
+        let name = if of.calls.len() < MAX_SYSTEM_CALLS { name } else { "unknown" };
         let call = *of.calls.entry(name.into()).or_insert(next);
         if call == next {
             let fields = of.fields.clone();
@@ -204,7 +204,7 @@ impl EventClasses {
         let kind = &self.kinds[class.kind];
         let types = kind.fields.iter().zip(&class.forms).map(|((_, ty), form)| form.ty(*ty));
         let shown = kind.fields.iter().map(|(name, _)| kind.usual.map_or(&**name, |usual| usual.field(name)));
-        let shown: Vec<(&str, Option<Type>)> = shown.zip(types).collect();
+        let shown: Vec<(&str, Option<TsdlType>)> = shown.zip(types).collect();
         let name = kind.usual.map_or_else(|| kind.name.clone(), |usual| usual.name(&shown));
         let identifiers = names::identifiers(shown.iter().map(|(name, _)| *name));
         let mut fields = Vec::new();
@@ -227,8 +227,8 @@ fn sorted(labels: &HashMap<i64, Box<str>>) -> Vec<(i64, &str)> {
     labels
 }
 
-/// Keeps the name of a number; returns its memory in bytes, or `None` if it cannot be kept: the number has another name, or
-/// there is no room.
+/// Keeps the name of a number. Returns the added memory in bytes, or `None` if the name cannot be kept: the number has
+/// another name, or memory is exhausted.
 #[inline]
 fn add_label(
     labels: &mut HashMap<i64, Box<str>>,
@@ -240,8 +240,8 @@ fn add_label(
     if let Some(known) = labels.get(&number) {
         return (**known == *text).then_some(0);
     }
-    let bytes = text.len() + LABEL;
-    // Only integers have labels, and Trace Compass reads those of at most 63 bits.
+    let bytes = text.len() + LABEL_LEN;
+    // Only integers have labels, and Trace Compass reads only labels of at most 63 bits.
     let is_signed = matches!(ty, FieldType::I64 | FieldType::Text);
     if ty == FieldType::F64 || bytes > room || number < 0 && !is_signed {
         return None;

@@ -1,4 +1,4 @@
-//! The form of one parameter: as its field is declared, if it fits; otherwise by its own type.
+//! The form of one parameter: the type declared for its field if it fits, otherwise the parameter's own type.
 
 use std::io::Write;
 
@@ -11,21 +11,21 @@ use super::names::SYMBOL_FOR_NUL;
 pub(super) enum Form {
     /// As declared.
     Declared,
-    /// A number where a text is declared, or one that is too large for what is declared: 64 bits with a sign.
+    /// A number where a text is declared, or a number too large for the declared type: signed, 64 bits.
     Wide,
     /// A text where a number is declared.
     Text,
-    /// An empty text. babeltrace2 2.0.4 uses the memory of an event for a later one of its class, and shows
-    /// an empty text as the one that was there before. In a class in which a field is always empty, it is right.
+    /// An empty text. babeltrace2 2.0.4 reuses the memory of an event for later events of its class, and shows the
+    /// previous text instead of an empty one. A class in which the field is always empty avoids this.
     Empty,
-    /// It could not be read: the event has no such field.
+    /// The parameter could not be read: the class lacks the field.
     Absent,
 }
 
-/// The types of the metadata, by the names that they have there.
+/// The types of the metadata, by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Type {
-    /// An integer: its alias.
+pub(super) enum TsdlType {
+    /// An integer type, by its alias.
     Integer(&'static str),
     /// IEEE 754, 64 bits.
     Float,
@@ -33,7 +33,7 @@ pub(super) enum Type {
     Text,
 }
 
-pub(super) const I64: Type = Type::Integer("int64_t");
+pub(super) const I64: TsdlType = TsdlType::Integer("int64_t");
 
 impl Form {
     /// Of a field that is declared as a number.
@@ -42,26 +42,26 @@ impl Form {
     }
 
     /// The type of a field in this form.
-    pub(super) fn ty(self, declared: FieldType) -> Option<Type> {
+    pub(super) fn ty(self, declared: FieldType) -> Option<TsdlType> {
         match self {
             Form::Declared => Some(declared_type(declared)),
             Form::Wide => Some(I64),
-            Form::Text | Form::Empty => Some(Type::Text),
+            Form::Text | Form::Empty => Some(TsdlType::Text),
             Form::Absent => None,
         }
     }
 }
 
-fn declared_type(declared: FieldType) -> Type {
+fn declared_type(declared: FieldType) -> TsdlType {
     match declared {
-        FieldType::U8 | FieldType::Bool => Type::Integer("uint8_t"),
-        FieldType::U16 => Type::Integer("uint16_t"),
-        FieldType::U32 => Type::Integer("uint32_t"),
-        FieldType::U64 | FieldType::Thread => Type::Integer("uint64_t"),
+        FieldType::U8 | FieldType::Bool => TsdlType::Integer("uint8_t"),
+        FieldType::U16 => TsdlType::Integer("uint16_t"),
+        FieldType::U32 => TsdlType::Integer("uint32_t"),
+        FieldType::U64 | FieldType::Thread => TsdlType::Integer("uint64_t"),
         FieldType::I64 => I64,
-        FieldType::Pointer => Type::Integer("pointer_t"),
-        FieldType::F64 => Type::Float,
-        FieldType::Text => Type::Text,
+        FieldType::Pointer => TsdlType::Integer("pointer_t"),
+        FieldType::F64 => TsdlType::Float,
+        FieldType::Text => TsdlType::Text,
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn write(out: &mut Vec<u8>, declared: FieldType, param: Option<Param<
 
 #[inline]
 fn write_number(out: &mut Vec<u8>, declared: FieldType, number: i64) -> Form {
-    // Numbers keep their bits: a `u64` is written as it is.
+    // The bits are written unchanged, also those of a `u64`.
     let size = match declared {
         FieldType::U8 | FieldType::Bool => 1,
         FieldType::U16 => 2,
@@ -101,7 +101,7 @@ fn write_number(out: &mut Vec<u8>, declared: FieldType, number: i64) -> Form {
 /// Writes any parameter as a text.
 pub(super) fn write_as_text(out: &mut Vec<u8>, param: Option<Param<'_>>) {
     let mut text = Vec::new();
-    // Writing to memory does not fail.
+    // Writing to a Vec does not fail.
     let _ = match param {
         Some(param) => write!(text, "{param}"),
         None => write!(text, "?"),
@@ -109,7 +109,7 @@ pub(super) fn write_as_text(out: &mut Vec<u8>, param: Option<Param<'_>>) {
     write_text(out, &String::from_utf8_lossy(&text));
 }
 
-/// A NUL would end the text for its readers: it becomes the symbol for it.
+/// Appends a text. A NUL would end it for readers, so it is replaced by U+2400, the symbol for it.
 #[inline]
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     let mut parts = text.split('\0');

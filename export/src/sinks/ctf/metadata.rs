@@ -6,13 +6,13 @@ use sigmund_model::Context;
 
 use super::clock::Clock;
 use super::event_classes::{Declaration, DeclaredField, EventClasses};
-use super::form::Type;
+use super::form::TsdlType;
 use super::names::literal;
 use super::packet_stream::StreamClass;
 use crate::timeline::Actors;
 
-/// Most user threads for which the metadata contains names.
-const NAMED_THREADS: usize = 1024;
+/// Maximum number of user threads with a name in the metadata.
+const MAX_NAMED_THREADS: usize = 1024;
 
 /// The value of an unknown context.
 pub(super) const NO_CONTEXT: u8 = 255;
@@ -42,14 +42,18 @@ fn uuid_text(uuid: [u8; 16]) -> String {
 
 /// The type of `_thread`: the numbers of user threads, with the name where a number has exactly one.
 fn threads(actors: &Actors) -> String {
-    let mut named: Vec<(u64, String)> =
-        actors.threads.iter().take(NAMED_THREADS + 1).map(|actor| (actor.thread.0, actor.label())).collect();
-    if named.len() > NAMED_THREADS {
+    let mut named: Vec<(u64, String)> = actors
+        .threads
+        .iter()
+        .take(MAX_NAMED_THREADS + 1)
+        .map(|actor| (actor.thread.0, actor.label()))
+        .collect();
+    if named.len() > MAX_NAMED_THREADS {
         named.clear();
     }
     named.sort();
     let is_unique = |number: u64| named.iter().filter(|(other, _)| *other == number).count() == 1;
-    // Trace Compass reads 63 bits.
+    // Trace Compass reads labels of 63 bits.
     let labels = named.iter().filter(|(number, _)| i64::try_from(*number).is_ok() && is_unique(*number));
     enumeration("uint64_t", labels.map(|(number, label)| (*number as i64, label.as_str())))
 }
@@ -59,7 +63,7 @@ fn contexts() -> String {
     enumeration("uint8_t", known.chain([(i64::from(NO_CONTEXT), "unknown")]))
 }
 
-/// An enumeration; without labels, the integer type.
+/// An enumeration type, or the integer type if there are no labels.
 fn enumeration<'l>(ty: &str, labels: impl Iterator<Item = (i64, &'l str)>) -> String {
     let labels: Vec<String> =
         labels.map(|(number, label)| format!("{} = {number}", literal(label))).collect();
@@ -82,14 +86,14 @@ fn stream_block(stream: StreamClass, threads: &str) -> String {
 
 fn event_block(text: &mut String, stream: StreamClass, event: &Declaration<'_>) {
     let (name, id) = (literal(&event.name), event.id);
-    // Writing to a string does not fail.
+    // Writing to a String does not fail.
     let _ = write!(text, "event {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {};\n", stream.id());
     text.push_str("\tfields := struct {\n");
     for DeclaredField { identifier, ty, labels } in &event.fields {
         let ty = match ty {
-            Type::Integer(alias) => enumeration(alias, labels.iter().copied()),
-            Type::Float => "floating_point { exp_dig = 11; mant_dig = 53; align = 8; }".to_owned(),
-            Type::Text => "string".to_owned(),
+            TsdlType::Integer(alias) => enumeration(alias, labels.iter().copied()),
+            TsdlType::Float => "floating_point { exp_dig = 11; mant_dig = 53; align = 8; }".to_owned(),
+            TsdlType::Text => "string".to_owned(),
         };
         let _ = writeln!(text, "\t\t{ty} {identifier};");
     }

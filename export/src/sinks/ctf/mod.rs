@@ -1,7 +1,7 @@
 //! Common Trace Format 1.8, for babeltrace2 and Trace Compass.
 //!
-//! The specification is <https://diamon.org/ctf/v1.8.3/>. A trace is a folder: `metadata` declares the contents of the streams
-//! (in TSDL, as plain text, which both readers accept), and each stream is a file of packets.
+//! The specification is <https://diamon.org/ctf/v1.8.3/>. A trace is a folder: `metadata` declares the contents of the
+//! streams (in TSDL, as plain text, which both readers accept), and each stream is a file of packets.
 //!
 //! ```text
 //!   metadata
@@ -14,35 +14,36 @@
 //!           | id | timestamp | (user events: cpu_id i32, cpu_seen i32) tid i32 | thread u64 | context u8 | fields …
 //! ```
 //!
-//! Time stamps are ticks; the clock's declaration has their rate and the time of their zero. Everything is little endian and
-//! aligned to bytes. Numbers of 32 bits are −1 where they are unknown; `thread` is 0 where there is none. The head of
-//! `packet_stream.rs` describes packets; [`original`] describes how names are made legal, and reverses it.
+//! Time stamps are ticks; the declaration of the clock has the rate and the time of tick 0. Everything is little endian
+//! and aligned to bytes. Unknown 32-bit numbers are −1; `thread` is 0 if there is none. `packet_stream.rs` describes
+//! packets; [`original`] describes how names are converted to identifiers, and reverses it.
 //!
 //! `env` declares the trace as one of LTTng's kernel tracer, and kernel events have LTTng's names and fields
 //! (`usual_names.rs`), so that Trace Compass's scheduler and control-flow analyses accept it.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
-//! | event | event of its name and its declared fields, with its CPU, LWP, user thread and context | which of two LWPs of one tid, or user threads of one number, it was |
+//! | event | event with its name and declared fields, and its CPU, LWP, user thread and context | the distinction of two LWPs with one tid, or two user threads with one number |
 //! | number | integer of the declared size; wider if it does not fit | |
 //! | named number | enumeration: number and label | a second name of one number; all names in the events that Trace Compass reads (`prev_state`, `vec`); names beyond 4 MiB (counted) |
-//! | text | string, UTF-8; an event with an empty one has a class of its own (babeltrace2 2.0.4 shows an older text for it otherwise) | NUL becomes U+2400 |
+//! | text | string, UTF-8; an event with an empty string has a separate class (babeltrace2 2.0.4 would show an older text) | NUL becomes U+2400 |
 //! | text in a number's field, number in a text's field | another class of the same event, with that type | |
 //! | a parameter that could not be read | another class of the same event, without the field | |
 //! | the 65th combination of these in one event | all fields as texts (counted) | types |
 //! | `prev_state` of `sched_switch` | its lowest byte, which is the state; Trace Compass treats 0x100, "preempted", as an unknown state. The recorded number is `prev_state_recorded` | |
 //! | `sys_enter`, `sys_exit` | `syscall_entry_read`, `syscall_exit_read` | |
 //! | an event under LTTng's name without the fields that Trace Compass needs | its name, with `_incomplete` | |
-//! | a user event with a name of the kernel's | `user:` and its name | |
+//! | a user event with the name of a kernel event | `user:` and its name | |
 //! | kernel event without a CPU | stream 2, which Trace Compass's analyses ignore (counted) | |
 //! | states, slices, wakeups, migrations, counters | | all: viewers derive them from events |
 //! | lost events | `events_discarded` is 0 | the losses of the recording |
 //! | names of LWPs, processes | those in events (`next_comm`) | the others |
 //! | fractions of a tick rate in Hz | | 0.2 ppb at 2.6 GHz |
 //!
-//! This follows Trace Compass's sources (2012 to 2019); no trace was opened in it. It converts ticks other than nanoseconds
-//! in a `double`: with an offset to 1970, times are exact to some 256 ns there. babeltrace2 prints the exact ticks with
-//! `--clock-cycles`. Readers order streams by nanoseconds: events of two streams within one may change places.
+//! This follows the sources of Trace Compass (2012 to 2019); no trace was opened in it. Trace Compass converts ticks
+//! other than nanoseconds in a `double`: with an offset from 1970, times are exact to about 256 ns. babeltrace2 prints
+//! the exact ticks with `--clock-cycles`. Readers order streams by nanoseconds: events of two streams within one
+//! nanosecond may be swapped.
 //!
 //! # Memory and speed
 //!
@@ -50,8 +51,8 @@
 //! size depends on the declarations, is written last.
 //!
 //! 10⁷ `sched_switch` of seven fields, 2 CPUs, to tmpfs: 1.10 s of one CPU, 9 M events/s, 4 MB resident. 10⁷ changes of
-//! which an eighth are events: 0.30 s, of which the generator takes 0.18 (AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4 runs
-//! of `cargo test --release -p sigmund-export --test it -- --ignored --nocapture ctf::speed`).
+//! which an eighth are events: 0.30 s, of which the generator takes 0.18 (AMD EPYC, TSC 2.6 GHz, 2 CPUs; least of 4
+//! runs of `cargo test --release -p sigmund-export --test it -- --ignored --nocapture ctf::speed`).
 
 mod clock;
 mod event_classes;
@@ -76,8 +77,8 @@ use metadata::NO_CONTEXT;
 pub use names::original;
 use packet_stream::{PACKET, PacketStream, StreamClass};
 
-/// Most bytes that are buffered for all streams together, beside the longest event.
-const WAITING: usize = 64 << 20;
+/// Maximum size of the buffers of all streams together, in bytes; the longest event may exceed it.
+const MAX_BUFFERED: usize = 64 << 20;
 
 /// Writes a CTF trace.
 #[derive(Debug)]
@@ -94,12 +95,12 @@ pub struct Ctf {
     summary: Summary,
 }
 
-/// What was written, and what was changed or left out.
+/// Counts of what was written, changed or left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Events.
     pub events: u64,
-    /// Kernel events among them whose CPU is not known, in a stream of their own.
+    /// Kernel events among them whose CPU is unknown; they are in a separate stream.
     pub unplaced: u64,
     /// Names of numbers that are not kept.
     pub names_left_out: u64,
@@ -108,15 +109,15 @@ pub struct Summary {
 }
 
 impl Ctf {
-    /// Begins a trace in `folder`, which is created if it does not exist.
+    /// Creates a trace in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be created, or is not empty.
+    /// When the folder cannot be created, or is not empty.
     pub fn create(folder: &Path, actors: Arc<Actors>) -> io::Result<Ctf> {
         Ctf::create_in(Folder::create_or_take_empty(folder, None)?, actors)
     }
 
-    /// Begins a trace in an open, empty folder.
+    /// Creates a trace in an open, empty folder.
     ///
     /// # Errors
     /// When files cannot be written.
@@ -135,7 +136,7 @@ impl Ctf {
         })
     }
 
-    /// What was written so far.
+    /// Counts of what was written so far.
     pub fn summary(&self) -> Summary {
         let left_out = self.classes.left_out;
         Summary { names_left_out: left_out.labels, as_text: left_out.as_text, ..self.summary }
@@ -159,7 +160,7 @@ impl Ctf {
             self.waiting -= len;
             return self.streams[at].flush(&self.folder, self.uuid);
         }
-        if self.waiting >= WAITING { self.flush() } else { Ok(()) }
+        if self.waiting >= MAX_BUFFERED { self.flush() } else { Ok(()) }
     }
 
     /// The stream of an event.

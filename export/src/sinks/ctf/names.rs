@@ -1,7 +1,7 @@
-//! Any name as a legal name of TSDL, and back.
+//! Converts any name to a legal name of TSDL, and back.
 //!
-//! A field is an identifier: letters, digits and `_`. Every name gets a leading `_`, which readers remove (LTTng
-//! does the same; otherwise `int` and `event` would be keywords), and each illegal byte becomes `_xHH_`:
+//! The name of a field must be an identifier: letters, digits and `_`. Every name gets a leading `_`, which readers
+//! remove (as in LTTng; otherwise `int` and `event` would be keywords), and each illegal byte becomes `_xHH_`:
 //!
 //! | name | identifier |
 //! |---|---|
@@ -37,13 +37,14 @@ pub(super) fn identifier(name: &str) -> String {
     identifier
 }
 
-/// Whether a `_` before this could be read as the beginning of a form: `x` and two of `0-9a-f_`, or what becomes `_`.
+/// Whether a `_` before `rest` could be read as the start of a form: `rest` begins with `x` and two of `0-9a-f_`, or
+/// with bytes that become `_`.
 fn begins_a_form(rest: &[u8]) -> bool {
     let may = |byte: &u8| byte.is_ascii_hexdigit() || !byte.is_ascii_alphanumeric();
     matches!(rest, [b'x', first, rest @ ..] if may(first) && rest.first().is_none_or(may))
 }
 
-/// The identifiers of all fields of an event: no two the same.
+/// The identifiers of all fields of an event; all are different.
 pub(super) fn identifiers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut taken: HashMap<String, usize> = HashMap::new();
     let unique = |name: &'n str| {
@@ -54,10 +55,10 @@ pub(super) fn identifiers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Strin
     names.map(unique).collect()
 }
 
-/// The name that a field had before it became an identifier of TSDL, from what readers show: without the leading `_`.
+/// The original name of a field, from the identifier as readers show it: without the leading `_`.
 ///
-/// `a_x20_b` is `a b`: each illegal byte was written as `_xHH_`. The second field of a name ends with `_x_2`, and `_x__` is
-/// the empty name.
+/// `a_x20_b` is `a b`: each illegal byte was written as `_xHH_`. The second field with the same name ends with `_x_2`,
+/// and `_x__` is the empty name.
 pub fn original(shown: &str) -> String {
     if shown.strip_prefix(EMPTY).is_some_and(|rest| rest.is_empty() || is_number(rest.as_bytes())) {
         return String::new();
@@ -81,7 +82,7 @@ pub fn original(shown: &str) -> String {
     String::from_utf8_lossy(&name).into_owned()
 }
 
-/// Whether this is `_x_2`, the end of the second field of a name.
+/// Whether this is the suffix `_x_2` of a second field with the same name.
 fn is_number(rest: &[u8]) -> bool {
     rest.strip_prefix(b"_x_")
         .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
@@ -91,8 +92,8 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|digit| digit as u8)
 }
 
-/// A string literal. Octal escapes have three digits, so that a following digit is not read as part of them. A NUL would end the
-/// string for its readers: it becomes U+2400, the symbol for it.
+/// A string literal. Octal escapes have three digits, so that a following digit is not read as part of them. A NUL
+/// would end the string for readers, so it becomes U+2400, the symbol for it.
 pub(super) fn literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -110,7 +111,7 @@ pub(super) fn literal(text: &str) -> String {
     literal
 }
 
-/// Replaces a NUL in a text.
+/// Replaces a NUL in texts.
 pub(super) const SYMBOL_FOR_NUL: char = '\u{2400}';
 
 #[cfg(test)]
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identifier_is_legal_and_says_its_name() {
+    fn an_identifier_is_legal_and_reversible() {
         let names = [
             "len", "my field", "Ü", "a_x20_b", "_x", "_x_", "_x__", "_x_2", "__x20", "_x2 ", "", "9", "_",
             "x",
@@ -134,9 +135,9 @@ mod tests {
         assert_eq!(identifier("max_x"), "_max_x");
     }
 
-    // All names of up to 6 of these characters, and no two become one.
+    // All names of up to 6 of these characters have different identifiers.
     #[test]
-    fn no_two_names_become_one_identifier() {
+    fn different_names_have_different_identifiers() {
         let alphabet = ['_', 'x', '2', '0', ' ', 'g'];
         let mut seen = HashSet::new();
         let mut names = vec![String::new()];
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_one_name_are_told_apart() {
+    fn fields_with_the_same_name_get_different_identifiers() {
         let identifiers = identifiers(["len", "len", "", "", "len_x_2"].into_iter());
         assert_eq!(identifiers, ["_len", "_len_x_2", "__x__", "__x___x_2", "_len_x5f_x_2"]);
         assert_eq!(original("len_x_2"), "len");

@@ -52,9 +52,9 @@ pub(super) struct PacketStream {
     class: StreamClass,
     /// Number of the stream in its class.
     instance: u64,
-    /// The number of the CPU or the process.
+    /// The number of the CPU, or the pid of the process.
     owner: Option<i32>,
-    /// The packet that is being filled; empty if there is none.
+    /// The packet in progress; empty if there is none.
     packet: Vec<u8>,
     begin: Ticks,
     end: Ticks,
@@ -89,7 +89,7 @@ impl PacketStream {
             return Ok(());
         }
         self.fill_head(uuid);
-        // The first packet creates the file: an existing one is not ours.
+        // The first packet creates the file; an existing file is an error.
         let made =
             if self.written == 0 { folder.create_file(&self.name) } else { folder.reopen_file(&self.name) };
         let mut file = made?;
@@ -107,7 +107,7 @@ impl PacketStream {
         head[4..20].copy_from_slice(&uuid);
         head[20..24].copy_from_slice(&self.class.id().to_le_bytes());
         head[24..32].copy_from_slice(&self.instance.to_le_bytes());
-        // A timeline does not contain lost events: 0.
+        // `events_discarded` is 0: a timeline does not contain lost events.
         let context = [self.begin.0, self.end.0, bits, bits, self.written, 0];
         for (slot, number) in head[CONTEXT_AT..].chunks_exact_mut(8).zip(context) {
             slot.copy_from_slice(&number.to_le_bytes());

@@ -1,22 +1,22 @@
 //! LTTng's names of kernel events, which Trace Compass's kernel analyses expect.
 //!
-//! LTTng's kernel tracer has names of its own for the kernel's tracepoints: `tid` for ftrace's `pid`; some names begin with
-//! the subsystem (`irq_softirq_entry`), and each system call has an event. The
-//! analyses of Trace Compass know these (`LttngEventLayout` and `Lttng26EventLayout` to `Lttng29EventLayout` in
+//! LTTng's kernel tracer uses other names for the kernel's tracepoints: `tid` for ftrace's `pid`; some names begin with
+//! the subsystem (`irq_softirq_entry`), and each system call has its own event. The analyses of Trace Compass expect
+//! these names (`LttngEventLayout` and `Lttng26EventLayout` to `Lttng29EventLayout` in
 //! org.eclipse.tracecompass.lttng2.kernel.core, `KernelStateProvider` and its handlers in
-//! org.eclipse.tracecompass.analysis.os.linux.core; read as of 2019). An event that lacks a field that its handler
+//! org.eclipse.tracecompass.analysis.os.linux.core; read as of 2019). An event without a field that its handler
 //! requires would stop the analysis, so it gets another name.
 
-use super::form::Type;
+use super::form::TsdlType;
 
-/// One event under LTTng's name.
+/// The names of one event.
 #[derive(Debug)]
 pub(super) struct UsualName {
     /// Name in ftrace and perf.
     kernel: &'static str,
     /// Name in LTTng.
     pub(super) lttng: &'static str,
-    /// Renamed fields: the kernel's name, LTTng's name.
+    /// Renamed fields: name in the kernel, name in LTTng.
     fields: &'static [(&'static str, &'static str)],
     /// Numbers that the handler requires, by LTTng's names.
     numbers: &'static [&'static str],
@@ -107,7 +107,7 @@ const INCOMPLETE: &str = "_incomplete";
 const USER: &str = "user:";
 
 impl UsualName {
-    /// Finds a kernel event by the kernel's name, or by LTTng's.
+    /// Finds a kernel event by its name in the kernel or in LTTng.
     pub(super) fn of(event: &str) -> Option<&'static UsualName> {
         USUAL_NAMES.iter().find(|usual| usual.kernel == event || usual.lttng == event)
     }
@@ -118,12 +118,12 @@ impl UsualName {
     }
 
     /// The name of an event with these fields, by LTTng's names.
-    pub(super) fn name(&self, fields: &[(&str, Option<Type>)]) -> String {
-        let has = |name: &str, fits: fn(&Type) -> bool| {
+    pub(super) fn name(&self, fields: &[(&str, Option<TsdlType>)]) -> String {
+        let has = |name: &str, fits: fn(&TsdlType) -> bool| {
             fields.iter().any(|(field, ty)| *field == name && ty.as_ref().is_some_and(fits))
         };
-        let numbers = self.numbers.iter().all(|name| has(name, |ty| matches!(ty, Type::Integer(_))));
-        let texts = self.texts.iter().all(|name| has(name, |ty| *ty == Type::Text));
+        let numbers = self.numbers.iter().all(|name| has(name, |ty| matches!(ty, TsdlType::Integer(_))));
+        let texts = self.texts.iter().all(|name| has(name, |ty| *ty == TsdlType::Text));
         if numbers && texts { self.lttng.into() } else { format!("{}{INCOMPLETE}", self.lttng) }
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn user_event(name: &str) -> String {
     if is_kernels { format!("{USER}{name}") } else { name.to_owned() }
 }
 
-/// LTTng's name of a system call's event; `sys_enter_openat` included.
+/// LTTng's name of the event of a system call, such as `sys_enter_openat`.
 pub(super) fn syscall(event: &str) -> Option<String> {
     let entry = event.strip_prefix("sys_enter_").map(|call| format!("{SYSCALL_ENTRY}{call}"));
     entry.or_else(|| Some(format!("{SYSCALL_EXIT}{}", event.strip_prefix("sys_exit_")?)))

@@ -1,22 +1,22 @@
-//! Communicators: the user threads of a process, which are created one by one, and those of a team.
+//! Communicators: the user threads of a process, and those of a team.
 //!
-//! Each is a group of indices into the list of all locations of its paradigm, which is the list of all user threads.
+//! A communicator is a group of indices into the list of all locations of its paradigm: the list of all user threads.
 
 use std::io;
 
 use otf2_writer::{Archive, CommId, GroupType, Paradigm, ParadigmClass, StringId};
 
-use super::locations::{Lane, Locations};
+use super::locations::{LocationKind, Locations};
 use crate::timeline::{Actors, ProcessId, Track};
 
 /// The paradigm of threads that are created and waited for.
 const CREATED_THREADS: Paradigm = Paradigm::Pthread;
 
-/// The paradigm of threads that are forked and joined. OTF2 has no generic one; this is the best known, and it is defined
-/// with a name of our own.
+/// The paradigm of threads that are forked and joined. OTF2 has no generic one, so OpenMP's is used, defined with another
+/// name.
 pub(super) const TEAMS: Paradigm = Paradigm::OpenMp;
 
-/// The communicator of each of these processes: its user threads.
+/// Defines the communicator of each of these processes: its user threads.
 pub(super) fn process_comms(
     archive: &mut Archive,
     actors: &Actors,
@@ -41,7 +41,7 @@ pub(super) fn process_comms(
     members.into_iter().map(|members| members.map(&mut process_comm).transpose()).collect()
 }
 
-/// The communicator of each team: the thread that forked it, then its members.
+/// Defines the communicator of each team: the thread that forked it, then its members.
 pub(super) fn team_comms(
     archive: &mut Archive,
     actors: &Actors,
@@ -62,7 +62,7 @@ pub(super) fn team_comms(
     Ok(comms)
 }
 
-/// Defines a paradigm, and its locations: those of all user threads.
+/// Defines a paradigm and its locations, which are those of all user threads.
 fn paradigm(
     archive: &mut Archive,
     actors: &Actors,
@@ -71,7 +71,7 @@ fn paradigm(
     name: StringId,
 ) -> io::Result<()> {
     let all: Vec<u64> =
-        actors.thread_ids().map(|id| locations.location_id(Track::Thread(id), Lane::Own).0).collect();
+        actors.thread_ids().map(|id| locations.location_id(Track::Thread(id), LocationKind::Own).0).collect();
     let definitions = archive.definitions();
     definitions.paradigm(paradigm, name, class)?;
     definitions.group(StringId::EMPTY, GroupType::CommLocations, paradigm, &all)?;

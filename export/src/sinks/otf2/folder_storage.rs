@@ -1,4 +1,4 @@
-//! The files of an archive in a folder of the caller's own, by descriptors instead of paths.
+//! The files of an archive in an open folder: by descriptors instead of paths.
 
 use std::{fs::File, io};
 
@@ -13,7 +13,7 @@ pub(super) struct FolderStorage {
 }
 
 impl FolderStorage {
-    /// Takes an open, empty folder.
+    /// Uses an open, empty folder.
     pub(super) fn new(archive: Folder) -> io::Result<FolderStorage> {
         let traces = archive.create_folder("traces")?;
         Ok(FolderStorage { archive, traces })

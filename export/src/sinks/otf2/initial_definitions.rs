@@ -1,4 +1,4 @@
-//! The definitions that are made before the first change.
+//! The definitions that are written before the first change.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::timeline::{Actors, Clock};
 
-/// The resolution of a clock of unknown rate: a tick counts as a nanosecond.
+/// The resolution if the clock's rate is unknown: a tick counts as a nanosecond.
 const UNKNOWN_RATE: u64 = 1_000_000_000;
 
 pub(super) struct InitialDefinitions {
@@ -50,7 +50,7 @@ fn clock(clock: &Clock) -> ClockProperties {
     }
 }
 
-/// The CPUs, then the processes.
+/// The location groups of the CPUs, then of the processes.
 fn groups(archive: &mut Archive, actors: &Actors) -> io::Result<Vec<LocationGroupId>> {
     let definitions = archive.definitions();
     let name = definitions.string("machine")?;

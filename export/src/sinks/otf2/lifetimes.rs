@@ -1,5 +1,5 @@
-//! Creations and ends of user threads, waits for an end, and teams. All but the waits are known from the actors, and are
-//! written between the changes.
+//! Creations and ends of user threads, waits for an end, and teams. All but the waits are known from the actors before the
+//! first change, and are written at their times between the changes.
 //!
 //! ```text
 //! main     ──ThreadCreate──────── blocked (join) ─ ready ─┬─ active     ThreadWait: it continues, and the other has ended,
@@ -9,8 +9,8 @@
 //! part 1          ThreadBegin TeamBegin ─── active ──── TeamEnd ThreadEnd
 //! ```
 //!
-//! A thread that ends first makes the waiting thread ready, and ends then, so the other may continue before. A member has
-//! left its team when the team is joined, even if the member ends later.
+//! A thread first makes the thread that waits for its end ready, and ends then. So the waiting thread may continue before
+//! that end. A member leaves its team no later than at the join, even if the member ends later.
 
 use std::{cmp::Ordering, collections::HashMap, io};
 
@@ -24,14 +24,14 @@ use super::{
 };
 use crate::timeline::{Actors, DetailedState, ThreadId, Track};
 
-/// The events of all threads, in the order of time.
+/// The lifetime events of all threads, in the order of time.
 #[derive(Debug)]
 pub(super) struct ThreadLifetimes {
     all: Vec<LifetimeEvent>,
     next: usize,
-    /// For threads that are blocked until another ends: the other.
+    /// For each thread that is blocked until another ends: the other thread.
     waits_for: HashMap<ThreadId, ThreadId, RandomState>,
-    /// For threads whose end another waits for: the state of the wait.
+    /// For each thread whose end another waits for: the state of that wait.
     waits: HashMap<ThreadId, Wait, RandomState>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct ThreadLifetimes {
 struct Wait {
     by: ThreadId,
     continues: bool,
-    /// The end was written, with this communicator.
+    /// The communicator of the ThreadEnd, once it is written.
     ended: Option<CommId>,
 }
 
@@ -54,17 +54,17 @@ struct LifetimeEvent {
 
 #[derive(Clone, Copy, Debug)]
 enum LifetimeChange {
-    /// Precedes all other events of the thread.
+    /// Created by this thread; precedes all other events of the thread.
     CreatedBy(ThreadId),
-    /// It begins to work in the team.
+    /// Begins its work in the team.
     TeamBegin,
-    /// It forks the team, which has this many threads.
+    /// Forks the team, which has this many threads.
     Fork(u32),
-    /// It joins the team.
+    /// Joins the team.
     Join,
-    /// Follows all its events in the team.
+    /// Ends its work in the team; follows all its events in the team.
     TeamEnd,
-    /// Follows all its other events.
+    /// Ends; follows all its other events.
     End,
 }
 
@@ -81,7 +81,7 @@ impl LifetimeChange {
         }
     }
 
-    /// Whether it follows the changes of its tick.
+    /// Whether it is written after the changes of its tick.
     fn is_end(self) -> bool {
         matches!(self, LifetimeChange::TeamEnd | LifetimeChange::End)
     }
@@ -101,7 +101,7 @@ impl ThreadLifetimes {
         Ok(ThreadLifetimes { all, next: 0, waits_for: HashMap::default(), waits: HashMap::default() })
     }
 
-    /// Writes beginnings up to this tick, and ends before it.
+    /// Writes begins up to and including this tick, and ends before it.
     #[inline]
     pub(super) fn write_until(
         &mut self,
@@ -125,7 +125,7 @@ impl ThreadLifetimes {
         Ok(())
     }
 
-    /// A user thread changes its state; `joins` is the number of the thread whose end it waits for.
+    /// Handles a state change of a user thread. `joins` is the number of the thread whose end it waits for.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "three of them are what every event needs")]
     pub(super) fn changes_state(
@@ -146,7 +146,7 @@ impl ThreadLifetimes {
                 }
                 Ok(())
             }
-            // It has been woken, and continues later.
+            // It is ready; it continues when it is dispatched.
             (Some(ThreadState::Ready), _) => Ok(()),
             (Some(ThreadState::Unknown | ThreadState::Unmounted) | None, _) => {
                 if let Some(other) = self.waits_for.remove(&thread) {
@@ -161,7 +161,7 @@ impl ThreadLifetimes {
         }
     }
 
-    /// The thread that waited for the end of this one continues.
+    /// Handles that the thread that waited for the end of this one continues.
     #[cold]
     fn continues(
         &mut self,
@@ -223,7 +223,8 @@ impl ThreadLifetimes {
     }
 }
 
-/// Creations by known threads, and the ends of the created threads. Each process with such threads has a communicator.
+/// Creations by known threads, and the ends of the created threads. Defines a communicator for each process with such
+/// threads.
 fn creations(
     archive: &mut Archive,
     actors: &Actors,
@@ -249,7 +250,7 @@ fn creations(
     Ok(all)
 }
 
-/// Forks and joins, and the times of the members' work in between.
+/// Forks and joins, and the begin and end of each member's work.
 fn teams(archive: &mut Archive, actors: &Actors, locations: &Locations) -> io::Result<Vec<LifetimeEvent>> {
     let mut all = Vec::new();
     for (team, comm) in actors.teams.iter().zip(team_comms(archive, actors, locations)?) {
@@ -286,7 +287,7 @@ fn write_thread_event(
     }
 }
 
-/// The thread that has this number at an instant: the last that was created before.
+/// The thread that has this number at an instant: the last one created before.
 fn with_number(actors: &Actors, number: Thread, at: Ticks) -> Option<ThreadId> {
     let behind = actors.threads.partition_point(|thread| (thread.thread, thread.born) <= (number, at));
     let last = behind.checked_sub(1)?;

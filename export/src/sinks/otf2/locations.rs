@@ -3,27 +3,28 @@
 use std::io;
 
 use otf2_writer::{
-    Archive, AttributeId, Event, Location, LocationGroupId, LocationId, LocationType, RegionId, Value,
+    Archive, AttributeId, AttributeValue, Event, Location, LocationGroupId, LocationId, LocationType,
+    RegionId,
 };
 use sigmund_model::Ticks;
 
 use crate::timeline::{Actors, Track};
 
-/// Locations of one actor.
+/// The kinds of locations of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
-    /// Its states; of a CPU, the LWPs it runs.
+pub(super) enum LocationKind {
+    /// States of the actor; of a CPU: the LWPs it runs.
     Own = 0,
-    /// The user thread that is mounted on it, or that it executes.
+    /// User threads that are mounted on an LWP, or that a CPU executes.
     Carried = 1,
     /// Slices.
     Slices = 2,
-    /// Events, wakeups and migrations, which have no length.
+    /// Events, wakeups and migrations, which have zero length.
     Instants = 3,
 }
 
-/// Number of lanes.
-const LANES: usize = 4;
+/// Number of kinds.
+const KINDS: usize = 4;
 
 /// The locations of all actors: CPUs first, then LWPs, then user threads.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub(super) struct Locations {
 #[derive(Debug)]
 struct ActorLocations {
     group: LocationGroupId,
-    lanes: [Option<Location>; LANES],
-    /// The open regions of the lanes with at most one.
+    locations: [Option<Location>; KINDS],
+    /// The open region of each location that has at most one: [`LocationKind::Own`] and [`LocationKind::Carried`].
     open: [Option<RegionId>; 2],
     slices: Vec<RegionId>,
 }
@@ -54,7 +55,7 @@ impl Locations {
     ) -> io::Result<Locations> {
         let (cpu_group, processes) = (groups[0], &groups[1..]);
         let actor =
-            |group| ActorLocations { group, lanes: [None; LANES], open: [None; 2], slices: Vec::new() };
+            |group| ActorLocations { group, locations: [None; KINDS], open: [None; 2], slices: Vec::new() };
         let cpus = actors.cpus.iter().map(|_| actor(cpu_group));
         let lwps = actors.lwps.iter().map(|lwp| actor(processes[lwp.process.index()]));
         let threads = actors.threads.iter().map(|thread| actor(processes[thread.process.index()]));
@@ -64,46 +65,46 @@ impl Locations {
             Locations { all, cpus, lwps, unknown_place: None, unknown_place_group: cpu_group };
         let tracks = actors.cpu_ids().map(Track::Cpu).chain(actors.lwp_ids().map(Track::Lwp));
         for track in tracks.chain(actors.thread_ids().map(Track::Thread)) {
-            locations.location(archive, actors, track, Lane::Own)?;
+            locations.location(archive, actors, track, LocationKind::Own)?;
         }
         if locations.all.is_empty() {
-            // Readers refuse an archive without any location.
+            // Readers reject an archive without locations.
             locations.unknown_place(archive)?;
         }
         Ok(locations)
     }
 
     /// The id of a location.
-    pub(super) fn location_id(&self, track: Track, lane: Lane) -> LocationId {
-        LocationId((self.index(track) * LANES + lane as usize) as u64)
+    pub(super) fn location_id(&self, track: Track, kind: LocationKind) -> LocationId {
+        LocationId((self.index(track) * KINDS + kind as usize) as u64)
     }
 
     /// The first id that no actor uses.
     pub(super) fn first_free_id(&self) -> u64 {
-        (self.all.len() * LANES + 1) as u64
+        (self.all.len() * KINDS + 1) as u64
     }
 
     /// The location of an actor's own states.
     pub(super) fn own(&self, track: Track) -> Option<Location> {
-        self.all[self.index(track)].lanes[Lane::Own as usize]
+        self.all[self.index(track)].locations[LocationKind::Own as usize]
     }
 
-    /// Leaves the region of a lane, and enters another one.
+    /// Leaves the region of a location, and enters another one.
     pub(super) fn switch(
         &mut self,
         archive: &mut Archive,
         actors: &Actors,
         tick: Ticks,
-        (track, lane): (Track, Lane),
+        (track, kind): (Track, LocationKind),
         region: Option<RegionId>,
-        values: &[(AttributeId, Value)],
+        values: &[(AttributeId, AttributeValue)],
     ) -> io::Result<()> {
         let actor = self.index(track);
-        let before = std::mem::replace(&mut self.all[actor].open[lane as usize], region);
+        let before = std::mem::replace(&mut self.all[actor].open[kind as usize], region);
         if before.is_none() && region.is_none() {
             return Ok(());
         }
-        let location = self.location(archive, actors, track, lane)?;
+        let location = self.location(archive, actors, track, kind)?;
         if let Some(before) = before {
             archive.write(location, tick.0, Event::Leave(before), &[])?;
         }
@@ -122,7 +123,7 @@ impl Locations {
         track: Track,
         region: RegionId,
     ) -> io::Result<()> {
-        let location = self.location(archive, actors, track, Lane::Slices)?;
+        let location = self.location(archive, actors, track, LocationKind::Slices)?;
         let actor = self.index(track);
         self.all[actor].slices.push(region);
         archive.write(location, tick.0, Event::Enter(region), &[])
@@ -132,13 +133,13 @@ impl Locations {
     pub(super) fn leave(&mut self, archive: &mut Archive, tick: Ticks, track: Track) -> io::Result<()> {
         let actor = self.index(track);
         let actor = &mut self.all[actor];
-        match (actor.lanes[Lane::Slices as usize], actor.slices.pop()) {
+        match (actor.locations[LocationKind::Slices as usize], actor.slices.pop()) {
             (Some(location), Some(region)) => archive.write(location, tick.0, Event::Leave(region), &[]),
             _ => Ok(()),
         }
     }
 
-    /// Writes a region of no length.
+    /// Writes a region of zero length.
     pub(super) fn instant(
         &mut self,
         archive: &mut Archive,
@@ -146,10 +147,10 @@ impl Locations {
         tick: Ticks,
         track: Option<Track>,
         region: RegionId,
-        values: &[(AttributeId, Value)],
+        values: &[(AttributeId, AttributeValue)],
     ) -> io::Result<()> {
         let location = match track {
-            Some(track) => self.location(archive, actors, track, Lane::Instants)?,
+            Some(track) => self.location(archive, actors, track, LocationKind::Instants)?,
             None => self.unknown_place(archive)?,
         };
         archive.write(location, tick.0, Event::Enter(region), values)?;
@@ -171,11 +172,11 @@ impl Locations {
         archive: &mut Archive,
         actors: &Actors,
         track: Track,
-        lane: Lane,
+        kind: LocationKind,
     ) -> io::Result<Location> {
-        match self.all[self.index(track)].lanes[lane as usize] {
+        match self.all[self.index(track)].locations[kind as usize] {
             Some(location) => Ok(location),
-            None => self.add_location(archive, actors, track, lane),
+            None => self.add_location(archive, actors, track, kind),
         }
     }
 
@@ -185,13 +186,13 @@ impl Locations {
         archive: &mut Archive,
         actors: &Actors,
         track: Track,
-        lane: Lane,
+        kind: LocationKind,
     ) -> io::Result<Location> {
-        let name = archive.definitions().string(&label(actors, track, lane))?;
-        let (id, index) = (self.location_id(track, lane), self.index(track));
+        let name = archive.definitions().string(&label(actors, track, kind))?;
+        let (id, index) = (self.location_id(track, kind), self.index(track));
         let actor = &mut self.all[index];
         let location = archive.add_location(id, name, LocationType::CpuThread, actor.group)?;
-        actor.lanes[lane as usize] = Some(location);
+        actor.locations[kind as usize] = Some(location);
         Ok(location)
     }
 
@@ -207,18 +208,18 @@ impl Locations {
     }
 }
 
-fn label(actors: &Actors, track: Track, lane: Lane) -> String {
+fn label(actors: &Actors, track: Track, kind: LocationKind) -> String {
     let actor = match track {
         Track::Cpu(cpu) => format!("CPU {}", actors[cpu]),
         Track::Lwp(lwp) => actors[lwp].label(),
         Track::Thread(thread) => actors[thread].label(),
     };
-    match (lane, track) {
-        (Lane::Own, _) => actor,
-        (Lane::Carried, _) => format!("{actor}: user thread"),
-        (Lane::Slices, Track::Cpu(_)) => format!("{actor}: interrupts"),
-        (Lane::Slices, Track::Lwp(_)) => format!("{actor}: calls"),
-        (Lane::Slices, Track::Thread(_)) => format!("{actor}: spans"),
-        (Lane::Instants, _) => format!("{actor}: events"),
+    match (kind, track) {
+        (LocationKind::Own, _) => actor,
+        (LocationKind::Carried, _) => format!("{actor}: user thread"),
+        (LocationKind::Slices, Track::Cpu(_)) => format!("{actor}: interrupts"),
+        (LocationKind::Slices, Track::Lwp(_)) => format!("{actor}: calls"),
+        (LocationKind::Slices, Track::Thread(_)) => format!("{actor}: spans"),
+        (LocationKind::Instants, _) => format!("{actor}: events"),
     }
 }

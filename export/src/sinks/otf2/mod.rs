@@ -1,7 +1,7 @@
 //! OTF2 3.0, for Vampir and the tools of Score-P; [`otf2_writer`] writes the archive.
 //!
-//! Regions of a location must nest, but a state may change in the middle of a span. So states, occupants, slices and events
-//! of a CPU, LWP or user thread have locations of their own, next to each other. No interval is cut, and the times and
+//! Regions of a location must nest, but a state may change in the middle of a span. So the states, occupants, slices
+//! and events of a CPU, LWP or user thread have separate, adjacent locations. No interval is cut, and the times and
 //! counts of each region are exact:
 //!
 //! ```text
@@ -23,47 +23,48 @@
 //!    └─ sumtime (1234): ready queue     (metric)
 //! ```
 //!
-//! Locations other than the first of each actor exist if they are used. The id of a location is 4 × the index of its CPU, LWP
-//! or user thread in this order + 0 to 3 in the order above; metrics follow.
+//! The first location of each actor always exists, the others only if they are used. The id of a location is 4 × the
+//! index of its CPU, LWP or user thread in this order + 0 to 3 in the order above; metrics follow.
 //!
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | time | ticks; the clock's resolution is ticks per second | fractions of a Hertz; without a rate, a tick counts as a nanosecond |
-//! | CPU, LWP, user thread | a location with its name | births and deaths of LWPs |
+//! | CPU, LWP, user thread | a location with its name | creation and end of LWPs |
 //! | process | a location group | |
 //! | states | regions `active`, `running`, `blocked (mutex)`…, one enter and leave each; attributes `lwp`, `cpu`, `blocked_on` of the enter | |
 //! | occupant of a CPU or LWP | a region for each LWP and user thread, with its name | |
 //! | spans, functions, system calls, interrupts | regions | |
 //! | creation of a user thread | ThreadCreate and ThreadBegin, if creation and creator are in the trace; ThreadEnd | |
-//! | team of user threads: those of one scope | ThreadFork and ThreadTeamBegin, ThreadTeamEnd and ThreadJoin at the thread that opened the scope; ThreadTeamBegin and ThreadTeamEnd at the threads that were created for it, from creation to end (the lines above and below apply to them, too). The paradigm has the number of OpenMP's, since OTF2 has no other that forks and joins | a team whose fork or join is not in the trace |
-//! | wait for the end of a user thread | ThreadWait at the thread that was blocked for it, when the one has ended and the other has continued; with the number of its ThreadEnd | joins that did not block |
-//! | wakeup | a region `wakeup` of no length, at the woken actor; attribute `by` | the arrow |
+//! | team of user threads: those of one scope | ThreadFork and ThreadTeamBegin, ThreadTeamEnd and ThreadJoin at the thread that opened the scope; ThreadTeamBegin and ThreadTeamEnd at the threads that were created for it, from creation to end (in addition to the rows above and below). The paradigm is OpenMP's, the only one in OTF2 that forks and joins | a team whose fork or join is not in the trace |
+//! | wait for the end of a user thread | ThreadWait at the thread that was blocked for it, when that thread has continued and the other has ended; with the number of its ThreadEnd | joins that did not block |
+//! | wakeup | a region `wakeup` of zero length, at the woken actor; attribute `by` | the arrow |
 //! | migration | a region `migration` of no length, at the actor; attributes `from`, `to` | the arrow |
-//! | event | a region of no length with its name; its parameters, CPU, LWP and user thread are attributes | its level and code |
+//! | event | a region of zero length with its name; its parameters, CPU, LWP and user thread are attributes | its level and code |
 //! | queue lengths | metric instances, for a process and for a CPU; a value holds until the next | |
-//! | lock acquired, released | ThreadAcquireLock and ThreadReleaseLock, at the actor that acquired it; acquisitions are numbered for all locks together. And its event | whether it is a mutex, or a lock for reading or writing, which is in its event |
-//! | names | UTF-8 | a NUL becomes `␀`; what exceeds 1 MiB |
+//! | lock acquired, released | ThreadAcquireLock and ThreadReleaseLock, at the actor that acquired it; acquisitions of all locks share one numbering. The recorded event is written, too | whether it is a mutex, or a lock for reading or writing (this is in the event) |
+//! | names | UTF-8 | a NUL becomes `␀`; names are truncated to 1 MiB |
 //!
-//! OTF2 has arrows only for messages of MPI, which wakeups are not.
+//! OTF2 has arrows only for MPI messages; wakeups are not messages.
 //!
-//! LWPs are not a team. The thread that builds the runtime creates them; it need not be one of them, and is in no trace. They
-//! attach when they first record, some (those for blocking calls) long after the others, and only the end of the process
-//! waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs, and when, is drawn.
+//! LWPs are not a team. They are created by the thread that builds the runtime, which need not be one of them and is in
+//! no trace. They attach when they first record, LWPs for blocking calls long after the others, and only the end of the
+//! process waits for them. So there is no fork and no join to write. Which user threads are mounted on which LWPs is
+//! drawn.
 //!
 //! Regions are in groups (`thread states`, `spans`…), which have colours in Vampir.
 //!
-//! No archive was opened in Vampir: whether regions of no length are visible there is unknown. A location group of unknown
-//! type with threads for the CPUs is what lo2s writes, whose authors develop Vampir, too.
+//! Not tested in Vampir: whether regions of zero length are visible there is unknown. A location group of unknown type
+//! with threads for the CPUs is also what lo2s writes, whose authors develop Vampir, too.
 //!
 //! # Cost
 //!
-//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn, with
-//! creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to a
-//! tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
+//! Ten million changes of random threads take 0.8 s of one CPU, 12 M changes/s, and 5 MiB; of 100,000 threads in turn,
+//! with creating their 200,000 files, 3.8 s and 106 MiB, most of it buffered events. (AMD EPYC, TSC 2.6 GHz, 2 CPUs, to
+//! a tmpfs; `cargo test --release -p sigmund-export --test it -- --ignored --nocapture --test-threads 1 otf2`.)
 //!
-//! Names are remembered until they exceed 16 MiB, and defined again afterwards; so memory is bounded, and a region may be
-//! defined twice. Readers open the files of all locations at once: for a trace with more than 1000, which has perhaps 300
-//! user threads, `ulimit -n` must be raised.
+//! The cache of names is cleared when it exceeds 16 MiB, to bound memory; names that occur again are defined again, so
+//! a region may be defined twice. Readers open the files of all locations at once: for a trace with more than 1000,
+//! which has perhaps 300 user threads, `ulimit -n` must be raised.
 
 mod comms;
 mod folder_storage;
@@ -76,14 +77,14 @@ mod regions;
 
 use std::{io, path::Path, sync::Arc};
 
-use otf2_writer::{Archive, AttributeId, Event, Lock, Options, Paradigm, RegionId, Value};
+use otf2_writer::{Archive, AttributeId, AttributeValue, Event, Lock, Options, Paradigm, RegionId};
 use sigmund_files::Folder;
 use sigmund_model::{LwpState, Ticks, WaitKind};
 
 use crate::timeline::{Actors, Change, CpuId, DetailedState, Hold, LwpId, Sink, Slice, ThreadId, Track};
 use initial_definitions::InitialDefinitions;
 use lifetimes::ThreadLifetimes;
-use locations::{Lane, Locations};
+use locations::{LocationKind, Locations};
 use queue_metrics::QueueMetrics;
 use recorded_events::RecordedEvents;
 use regions::Regions;
@@ -100,10 +101,10 @@ pub struct Otf2 {
     recorded_events: RecordedEvents,
     attributes: Attributes,
     /// Attributes of the current event.
-    values: Vec<(AttributeId, Value)>,
+    values: Vec<(AttributeId, AttributeValue)>,
 }
 
-/// Attributes that have the same meaning everywhere.
+/// Attributes that several kinds of events share.
 #[derive(Clone, Copy, Debug)]
 struct Attributes {
     cpu: AttributeId,
@@ -118,7 +119,7 @@ struct Attributes {
 }
 
 impl Otf2 {
-    /// Begins an archive in a new or empty folder.
+    /// Creates an archive in a new or empty folder.
     ///
     /// # Errors
     /// When the folder is not empty, or files cannot be written.
@@ -136,7 +137,7 @@ impl Otf2 {
         Otf2::with_options_in(folder, actors, options)
     }
 
-    /// As [`create`](Self::create), with other chunks, memory or texts.
+    /// As [`create`](Self::create), with other sizes of chunks, memory limit or texts.
     ///
     /// # Errors
     /// As [`create`](Self::create), and when the options are out of range.
@@ -162,31 +163,40 @@ impl Otf2 {
         })
     }
 
-    /// Changes the region of a lane, with the values as attributes.
-    fn switch(&mut self, tick: Ticks, track: Track, lane: Lane, region: Option<RegionId>) -> io::Result<()> {
-        self.locations.switch(&mut self.archive, &self.actors, tick, (track, lane), region, &self.values)
+    /// Changes the region of a location, with `values` as attributes.
+    fn switch(
+        &mut self,
+        tick: Ticks,
+        track: Track,
+        kind: LocationKind,
+        region: Option<RegionId>,
+    ) -> io::Result<()> {
+        self.locations.switch(&mut self.archive, &self.actors, tick, (track, kind), region, &self.values)
     }
 
-    /// Writes a region of no length.
+    /// Writes a region of zero length.
     fn instant(&mut self, tick: Ticks, track: Option<Track>, region: RegionId) -> io::Result<()> {
         self.locations.instant(&mut self.archive, &self.actors, tick, track, region, &self.values)
     }
 
     fn add(&mut self, attribute: AttributeId, track: Option<Track>) {
         if let Some(track) = track {
-            self.values.push((attribute, Value::Location(self.locations.location_id(track, Lane::Own))));
+            self.values.push((
+                attribute,
+                AttributeValue::Location(self.locations.location_id(track, LocationKind::Own)),
+            ));
         }
     }
 
     fn lwp_on_cpu(&mut self, tick: Ticks, cpu: CpuId, lwp: Option<LwpId>) -> io::Result<()> {
         let region = lwp.map(|lwp| self.regions.lwp(&mut self.archive, &self.actors, lwp)).transpose()?;
-        self.switch(tick, Track::Cpu(cpu), Lane::Own, region)
+        self.switch(tick, Track::Cpu(cpu), LocationKind::Own, region)
     }
 
     fn carried(&mut self, tick: Ticks, by: Track, thread: Option<ThreadId>) -> io::Result<()> {
         let region =
             thread.map(|thread| self.regions.thread(&mut self.archive, &self.actors, thread)).transpose()?;
-        self.switch(tick, by, Lane::Carried, region)
+        self.switch(tick, by, LocationKind::Carried, region)
     }
 
     fn lwp_state(
@@ -198,7 +208,7 @@ impl Otf2 {
     ) -> io::Result<()> {
         let region = state.map(|state| self.regions.lwp_state(&mut self.archive, state)).transpose()?;
         self.add(self.attributes.cpu, cpu.map(Track::Cpu));
-        self.switch(tick, Track::Lwp(lwp), Lane::Own, region)
+        self.switch(tick, Track::Lwp(lwp), LocationKind::Own, region)
     }
 
     fn lock(&mut self, tick: Ticks, by: Track, event: Event<'_>) -> io::Result<()> {
@@ -214,7 +224,7 @@ impl Otf2 {
     }
 }
 
-/// Acquisitions are numbered for all locks together.
+/// Acquisitions of all locks share one numbering.
 fn lock(hold: Hold) -> Lock {
     Lock { model: Paradigm::Pthread, lock: hold.lock, acquisition: hold.number as u32 }
 }
@@ -231,7 +241,9 @@ impl Sink for Otf2 {
             Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for } => {
                 self.add(self.attributes.lwp, lwp.map(Track::Lwp));
                 self.add(self.attributes.cpu, cpu.map(Track::Cpu));
-                self.values.extend(blocked_on.map(|object| (self.attributes.blocked_on, Value::I64(object))));
+                self.values.extend(
+                    blocked_on.map(|object| (self.attributes.blocked_on, AttributeValue::I64(object))),
+                );
                 let detailed = state.map(|state| DetailedState::new(state, blocked_for));
                 let joins = blocked_on.filter(|_| blocked_for == Some(WaitKind::Join));
                 self.lifetimes.changes_state(
@@ -244,7 +256,7 @@ impl Sink for Otf2 {
                     &self.actors,
                 )?;
                 let region = detailed.map(|detailed| self.regions.thread_state(&mut self.archive, detailed));
-                self.switch(tick, Track::Thread(thread), Lane::Own, region.transpose()?)
+                self.switch(tick, Track::Thread(thread), LocationKind::Own, region.transpose()?)
             }
             Change::Enter(track, slice) => self.enter(tick, track, slice),
             Change::Leave(track, _) => self.locations.leave(&mut self.archive, tick, track),
@@ -275,10 +287,10 @@ impl Sink for Otf2 {
                 self.add(self.attributes.thread, event.thread.map(Track::Thread));
                 if let Some(context) = event.context {
                     let name = self.archive.definitions().string(context.name())?;
-                    self.values.push((self.attributes.context, Value::String(name)));
+                    self.values.push((self.attributes.context, AttributeValue::String(name)));
                 }
                 if let Some(cpu) = event.cpu_seen {
-                    self.values.push((self.attributes.cpu_seen, Value::U64(cpu.0.into())));
+                    self.values.push((self.attributes.cpu_seen, AttributeValue::U64(cpu.0.into())));
                 }
                 let (archive, regions, values) = (&mut self.archive, &mut self.regions, &mut self.values);
                 let region = self.recorded_events.draw(archive, &self.actors, regions, event, values)?;

@@ -1,4 +1,4 @@
-//! Lengths of queues, as metrics.
+//! Queue lengths as metrics.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use otf2_writer::{
 };
 use sigmund_model::Ticks;
 
-use super::locations::{Lane, Locations};
+use super::locations::{LocationKind, Locations};
 use crate::timeline::{Actors, Counter, Track};
 
-/// A metric for each queue, at a location of its own.
+/// A metric for each queue, each at its own location.
 #[derive(Debug)]
 pub(super) struct QueueMetrics {
     ready: MetricId,
     run: MetricId,
-    /// Processes first, then CPUs.
+    /// Location and metric of each queue: processes first, then CPUs.
     known: Vec<Option<(Location, MetricId)>>,
     processes: usize,
     /// The group of CPUs, then those of the processes.
@@ -80,7 +80,7 @@ impl QueueMetrics {
                 )
             }
             Counter::RunQueue(cpu) => {
-                let scope = MetricScope::Location(locations.location_id(Track::Cpu(cpu), Lane::Own));
+                let scope = MetricScope::Location(locations.location_id(Track::Cpu(cpu), LocationKind::Own));
                 (format!("CPU {}: run queue", actors[cpu]), self.run, self.groups[0], scope)
             }
         };

@@ -1,8 +1,8 @@
-//! Recorded events: a region for each declared one, an attribute for each of its fields.
+//! Recorded events: a region for each declared event, and attributes for its fields.
 
 use std::io;
 
-use otf2_writer::{Archive, AttributeId, RegionId, StringId, Type, Value};
+use otf2_writer::{Archive, AttributeId, AttributeValue, RegionId, StringId, Type};
 use sigmund_model::{Field, FieldType};
 
 use super::regions::Regions;
@@ -20,7 +20,7 @@ struct EventDefinition {
     fields: Vec<FieldAttributes>,
 }
 
-/// A field may be a number, a text, or a number with a name: `24(eth0)`.
+/// The attributes of a field, which may be a number, a text, or a number with a name: `24(eth0)`.
 #[derive(Debug)]
 struct FieldAttributes {
     ty: Type,
@@ -33,14 +33,14 @@ impl RecordedEvents {
         RecordedEvents { kinds: actors.event_types.iter().map(|_| None).collect() }
     }
 
-    /// The region of this event; adds its parameters to the values.
+    /// Returns the region of an event, and adds its parameters to `values`.
     pub(super) fn draw(
         &mut self,
         archive: &mut Archive,
         actors: &Actors,
         regions: &mut Regions,
         event: &RecordedEvent<'_>,
-        values: &mut Vec<(AttributeId, Value)>,
+        values: &mut Vec<(AttributeId, AttributeValue)>,
     ) -> io::Result<RegionId> {
         let known = &mut self.kinds[event.kind.index()];
         let kind = match known {
@@ -52,7 +52,7 @@ impl RecordedEvents {
                 values.push((field.number, field.value(number)));
             }
             if let Some(text) = param.text {
-                values.push((field.text, Value::String(archive.definitions().string(text)?)));
+                values.push((field.text, AttributeValue::String(archive.definitions().string(text)?)));
             }
         }
         Ok(kind.region)
@@ -92,11 +92,11 @@ impl FieldAttributes {
         Ok(FieldAttributes { ty, number: attribute(&number, ty)?, text: attribute(&text, Type::String)? })
     }
 
-    fn value(&self, number: i64) -> Value {
+    fn value(&self, number: i64) -> AttributeValue {
         match self.ty {
-            Type::I64 => Value::I64(number),
-            Type::F64 => Value::F64(f64::from_bits(number as u64)),
-            _ => Value::U64(number as u64),
+            Type::I64 => AttributeValue::I64(number),
+            Type::F64 => AttributeValue::F64(f64::from_bits(number as u64)),
+            _ => AttributeValue::U64(number as u64),
         }
     }
 }

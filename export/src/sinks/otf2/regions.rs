@@ -8,12 +8,12 @@ use sigmund_model::LwpState;
 
 use crate::timeline::{Actors, DetailedState, LwpId, Slice, SliceKind, ThreadId};
 
-/// Most names of slices that are remembered; then all are forgotten.
-const MOST_SLICES: usize = 1 << 18;
-/// Most regions of a group; further ones are in no group.
-const MOST_MEMBERS: usize = 1 << 18;
+/// Maximum number of names of slices in the cache. A full cache is cleared.
+const MAX_SLICES: usize = 1 << 18;
+/// Maximum number of regions in a group; further ones are in no group.
+const MAX_MEMBERS: usize = 1 << 18;
 
-/// Kinds of regions: each is a group.
+/// Kinds of regions; each kind is a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegionClass {
     ThreadState,
@@ -88,19 +88,19 @@ impl Regions {
         detailed: DetailedState,
     ) -> io::Result<RegionId> {
         let known = &mut self.thread_states[detailed.index()];
-        once(known, || define(&mut self.members, archive, RegionClass::ThreadState, detailed.name()))
+        define_once(known, || define(&mut self.members, archive, RegionClass::ThreadState, detailed.name()))
     }
 
     /// The region of an LWP's state.
     pub(super) fn lwp_state(&mut self, archive: &mut Archive, state: LwpState) -> io::Result<RegionId> {
         let known = &mut self.lwp_states[state as usize];
-        once(known, || define(&mut self.members, archive, RegionClass::LwpState, state.name()))
+        define_once(known, || define(&mut self.members, archive, RegionClass::LwpState, state.name()))
     }
 
     /// The region of an LWP on a CPU.
     pub(super) fn lwp(&mut self, archive: &mut Archive, actors: &Actors, lwp: LwpId) -> io::Result<RegionId> {
         let known = &mut self.lwps[lwp.index()];
-        once(known, || define(&mut self.members, archive, RegionClass::Lwp, &actors[lwp].label()))
+        define_once(known, || define(&mut self.members, archive, RegionClass::Lwp, &actors[lwp].label()))
     }
 
     /// The region of a user thread on a CPU or an LWP.
@@ -111,17 +111,23 @@ impl Regions {
         thread: ThreadId,
     ) -> io::Result<RegionId> {
         let known = &mut self.threads[thread.index()];
-        once(known, || define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label()))
+        define_once(known, || {
+            define(&mut self.members, archive, RegionClass::Thread, &actors[thread].label())
+        })
     }
 
     /// The region of wakeups.
     pub(super) fn wakeup(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
-        once(&mut self.wakeup, || define(&mut self.members, archive, RegionClass::Scheduling, "wakeup"))
+        define_once(&mut self.wakeup, || {
+            define(&mut self.members, archive, RegionClass::Scheduling, "wakeup")
+        })
     }
 
     /// The region of migrations.
     pub(super) fn migration(&mut self, archive: &mut Archive) -> io::Result<RegionId> {
-        once(&mut self.migration, || define(&mut self.members, archive, RegionClass::Scheduling, "migration"))
+        define_once(&mut self.migration, || {
+            define(&mut self.members, archive, RegionClass::Scheduling, "migration")
+        })
     }
 
     /// A new region for a declared event.
@@ -136,14 +142,14 @@ impl Regions {
             return Ok(region);
         }
         let region = define(&mut self.members, archive, RegionClass::Slice(slice.kind), slice.name)?;
-        if self.slices.len() >= MOST_SLICES {
+        if self.slices.len() >= MAX_SLICES {
             self.slices.clear();
         }
         self.slices.insert(key, region);
         Ok(region)
     }
 
-    /// Defines the groups.
+    /// Defines the groups of regions.
     pub(super) fn group(&self, archive: &mut Archive) -> io::Result<()> {
         let definitions = archive.definitions();
         for ((name, _, _), members) in GROUPS.iter().zip(&self.members) {
@@ -158,7 +164,10 @@ impl Regions {
 }
 
 #[inline]
-fn once(known: &mut Option<RegionId>, define: impl FnOnce() -> io::Result<RegionId>) -> io::Result<RegionId> {
+fn define_once(
+    known: &mut Option<RegionId>,
+    define: impl FnOnce() -> io::Result<RegionId>,
+) -> io::Result<RegionId> {
     match *known {
         Some(region) => Ok(region),
         None => Ok(*known.insert(define()?)),
@@ -177,7 +186,7 @@ fn define(
     let (_, role, paradigm) = GROUPS[class.index()];
     let region = definitions.region(Region { name, description: StringId::EMPTY, role, paradigm })?;
     let members = &mut members[class.index()];
-    if members.len() < MOST_MEMBERS {
+    if members.len() < MAX_MEMBERS {
         members.push(region.0.into());
     }
     Ok(region)

@@ -1,4 +1,4 @@
-//! Definitions: types and values, each once, before it is used.
+//! Declarations of types and values, each once, before the first use.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,24 +18,25 @@ use super::{
 };
 use crate::timeline::{Counter, DetailedState, EventTypeId, Slice};
 
-/// What has been declared so far.
+/// The types, values and rows declared so far.
 pub(super) struct Declared {
     aliases: HashSet<Alias, RandomState>,
-    /// Whether a state is declared, by [`WaitKind`].
+    /// Whether the blocked state is declared, by [`WaitKind`].
     blocked: [bool; WaitKind::ALL.len()],
-    /// Looked up for nearly every line, by a dense index.
-    pub(super) rows: Seen,
-    slice_types: Seen,
-    events: Seen,
+    /// Rows, by [`Row::index_of_all`]; looked up for nearly every line.
+    pub(super) rows: IndexSet,
+    slice_types: IndexSet,
+    events: IndexSet,
     /// Names of slices and the numbers of their values, by type.
     slices: Vec<HashMap<Box<str>, u64, RandomState>>,
     names: u64,
     bytes: usize,
 }
 
-/// Most names of slices that are declared, and most bytes of them that are kept.
-const MOST_NAMES: u64 = 1 << 20;
-const MOST_BYTES: usize = 64 << 20;
+/// Maximum number of declared names of slices.
+const MAX_NAMES: u64 = 1 << 20;
+/// Maximum length of all declared names of slices together, in bytes.
+const MAX_NAME_BYTES: usize = 64 << 20;
 
 /// Prefix of the event type of wakeups without a known cause; the container type follows.
 const WOKEN: &str = "EW";
@@ -45,9 +46,9 @@ impl Default for Declared {
         Declared {
             aliases: HashSet::default(),
             blocked: [false; WaitKind::ALL.len()],
-            rows: Seen::default(),
-            slice_types: Seen::default(),
-            events: Seen::default(),
+            rows: IndexSet::default(),
+            slice_types: IndexSet::default(),
+            events: IndexSet::default(),
             slices: (0..SLICE_TYPES).map(|_| HashMap::default()).collect(),
             names: 0,
             bytes: 0,
@@ -57,26 +58,26 @@ impl Default for Declared {
 
 /// A set of indices.
 #[derive(Default)]
-pub(super) struct Seen(Vec<bool>);
+pub(super) struct IndexSet(Vec<bool>);
 
-impl Seen {
-    /// Adds an index; whether it is new.
-    pub(super) fn is_new(&mut self, place: usize) -> bool {
-        if place >= self.0.len() {
-            self.0.resize(place + 1, false);
+impl IndexSet {
+    /// Adds an index. Returns whether it is new.
+    pub(super) fn is_new(&mut self, index: usize) -> bool {
+        if index >= self.0.len() {
+            self.0.resize(index + 1, false);
         }
-        !std::mem::replace(&mut self.0[place], true)
+        !std::mem::replace(&mut self.0[index], true)
     }
 }
 
 impl Declared {
-    /// Adds an index; whether it is new.
+    /// Adds an alias. Returns whether it is new.
     pub(super) fn is_new(&mut self, alias: Alias) -> bool {
         self.aliases.insert(alias)
     }
 
     fn has_room(&self, name: &str) -> bool {
-        self.names < MOST_NAMES && self.bytes + name.len() <= MOST_BYTES
+        self.names < MAX_NAMES && self.bytes + name.len() <= MAX_NAME_BYTES
     }
 }
 
@@ -163,7 +164,7 @@ impl<W: Write> Paje<W> {
     pub(super) fn actor_value(&mut self, value: Alias, ty: Alias, actor: Row) -> io::Result<Alias> {
         if self.declared.is_new(value) {
             let color = palette::of_actor(actor.index);
-            // The name of the actor's row, so that both can be joined.
+            // The same name as the actor's row, so that readers can join them.
             self.lines.prepare(self.names.of(actor), Commas::Replaced)?;
             self.lines.define(event::VALUE).alias(value).alias(ty).text().color(color).end()?;
         }
@@ -178,7 +179,7 @@ impl<W: Write> Paje<W> {
         Ok(ty.alias())
     }
 
-    /// The value of a slice's name; `None` if there are too many.
+    /// The value of a slice's name; `None` if too many names are declared.
     pub(super) fn slice_value(&mut self, ty: &SliceType, slice: Slice<'_>) -> io::Result<Option<Alias>> {
         if let Some(number) = self.declared.slices[ty.index].get(slice.name) {
             return Ok(Some(alias("vn", *number)));
@@ -196,7 +197,7 @@ impl<W: Write> Paje<W> {
         Ok(Some(value))
     }
 
-    /// The value of all slices without one of their own.
+    /// The value of slices whose names are not declared.
     pub(super) fn other_slices(&mut self, ty: &SliceType) -> io::Result<Alias> {
         let value = alias("vo", ty.index as u64);
         if self.declared.is_new(value) {
@@ -205,7 +206,7 @@ impl<W: Write> Paje<W> {
         Ok(value)
     }
 
-    /// The type of events of this level on rows of this kind, and the value of this event.
+    /// The type of events of this level on rows of this kind, and the value of the event.
     pub(super) fn event_value(&mut self, kind: EventTypeId, on: ContainerKind) -> io::Result<(Alias, Alias)> {
         let declaration = &self.actors[kind];
         let ty = EventsOf { level: declaration.level, on };
@@ -312,13 +313,13 @@ mod tests {
         let mut file = Vec::new();
         let mut paje = Paje::new(&mut file, Arc::new(actors)).unwrap();
         let track = Track::Cpu(CpuId(0));
-        paje.declared.names = MOST_NAMES - 1;
+        paje.declared.names = MAX_NAMES - 1;
         for name in ["first", "second", "", "first"] {
             let slice = Slice { kind: SliceKind::Irq, name };
             paje.change(Ticks(1), &Change::Enter(track, slice)).unwrap();
             paje.change(Ticks(1), &Change::Leave(track, SliceKind::Irq)).unwrap();
         }
-        assert_eq!((paje.declared.names, paje.declared.bytes), (MOST_NAMES, "first".len()));
+        assert_eq!((paje.declared.names, paje.declared.bytes), (MAX_NAMES, "first".len()));
         paje.finish().unwrap();
         drop(paje);
         assert_eq!(check(file.as_slice()).unwrap().faults, []);

@@ -1,20 +1,20 @@
-//! Short texts and numbers at the end of a line. Texts are copied in blocks of constant length: calls of `memcpy`
-//! were a seventh of the time of an export of system calls.
+//! Appends short texts and numbers to a line. Texts are copied in blocks of constant length: calls of `memcpy` took a
+//! seventh of the time of an export of system calls.
 
 use sigmund_model::Nanos;
 
-/// A short text that is appended often. It is copied in whole blocks, and the surplus of the last one is truncated.
+/// A short text that is appended often. It is copied in whole blocks, and the padding of the last block is truncated.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Short {
+pub(super) struct ShortText {
     blocks: Vec<[u8; BLOCK]>,
     len: usize,
 }
 
 const BLOCK: usize = 16;
 
-impl Short {
-    pub(super) fn new(text: &[u8]) -> Short {
-        let mut short = Short::default();
+impl ShortText {
+    pub(super) fn new(text: &[u8]) -> ShortText {
+        let mut short = ShortText::default();
         short.set(text);
         short
     }
@@ -39,16 +39,16 @@ impl Short {
     }
 }
 
-/// `12.000000400`.
+/// Appends seconds with nine decimals: `12.000000400`.
 pub(super) fn seconds(out: &mut Vec<u8>, nanos: Nanos) {
     decimal(out, nanos.0 / BILLION);
     let at = out.len();
-    // A leading one keeps the zeros; the point replaces it.
+    // BILLION adds a leading 1, which keeps the leading zeros; the point replaces it.
     decimal(out, BILLION + nanos.0 % BILLION);
     out[at] = b'.';
 }
 
-/// The digits of a number.
+/// Appends the decimal digits of a number.
 pub(super) fn decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_short_text_is_appended_whole_whatever_its_length() {
         let text: String = ('a'..='z').cycle().take(70).collect();
-        let mut short = Short::default();
+        let mut short = ShortText::default();
         for len in (0..=70).rev() {
             short.set(&text.as_bytes()[..len]);
             assert_eq!(written(|out| short.append_to(out)), text[..len]);

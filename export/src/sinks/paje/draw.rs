@@ -19,9 +19,9 @@ use crate::timeline::{Actors, Counter, RecordedEvent, Slice, SliceKind, Track};
 
 /// Rows in addition to each actor's own row.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct AdditionalRows {
     /// Additional rows, in the order of their creation.
-    beside: Vec<Row>,
+    additional: Vec<Row>,
     /// Rows that currently have a state.
     in_state: HashSet<Row, RandomState>,
 }
@@ -35,7 +35,7 @@ impl<W: Write> Paje<W> {
         Ok(())
     }
 
-    /// Creates a row whose name is prepared.
+    /// Creates a row with the prepared name.
     fn create(&mut self, row: Row) -> io::Result<()> {
         let line = self.lines.at(self.now, event::CREATE).alias(row.alias()).alias(row.ty());
         match row {
@@ -45,21 +45,21 @@ impl<W: Write> Paje<W> {
         line.text().end()
     }
 
-    /// Creates an additional row, if it does not exist.
-    fn open(&mut self, row: Row) -> io::Result<()> {
-        if row == row.actor() || !self.declared.rows.is_new(row.place()) {
+    /// Creates an additional row if it does not exist.
+    fn ensure_created(&mut self, row: Row) -> io::Result<()> {
+        if row == row.actor() || !self.declared.rows.is_new(row.index_of_all()) {
             return Ok(());
         }
-        self.rows.beside.push(row);
-        let name = self.names.beside(row);
+        self.rows.additional.push(row);
+        let name = self.names.additional(row);
         self.lines.prepare(&name, Commas::Replaced)?;
         self.create(row)
     }
 
     pub(super) fn destroy_all(&mut self) -> io::Result<()> {
         let actors: Vec<Row> = rows_of_actors(&self.actors).collect();
-        let beside = std::mem::take(&mut self.rows.beside);
-        for row in actors.iter().chain(&beside).rev() {
+        let additional = std::mem::take(&mut self.rows.additional);
+        for row in actors.iter().chain(&additional).rev() {
             self.lines.at(self.now, event::DESTROY).alias(row.ty()).alias(row.alias()).end()?;
         }
         Ok(())
@@ -87,7 +87,7 @@ impl<W: Write> Paje<W> {
     /// Sets or removes the occupant of a CPU or an LWP.
     pub(super) fn carry(&mut self, row: Row, carried: Option<Row>) -> io::Result<()> {
         if let (Some(states), Some(carried)) = (&row.kind.of().states, carried) {
-            self.open(row)?;
+            self.ensure_created(row)?;
             self.actor_value(alias(states.prefix, carried.index), states.ty, carried)?;
         }
         self.set(row, carried.map(|carried| carried.index), None)
@@ -95,20 +95,20 @@ impl<W: Write> Paje<W> {
 
     pub(super) fn enter(&mut self, track: Track, slice: Slice<'_>) -> io::Result<()> {
         let row = Row::of_slices(track);
-        self.open(row)?;
+        self.ensure_created(row)?;
         let ty = SliceType::new(slice.kind, row);
         let type_alias = self.slice_type(&ty, row)?;
         if let Some(value) = self.slice_value(&ty, slice)? {
-            return self.happens(event::PUSH, type_alias, row).alias(value).end();
+            return self.begin_event(event::PUSH, type_alias, row).alias(value).end();
         }
         let value = self.other_slices(&ty)?;
         self.lines.prepare(slice.name, Commas::Replaced)?;
-        self.happens(event::PUSH_NAMED, type_alias, row).alias(value).text().end()
+        self.begin_event(event::PUSH_NAMED, type_alias, row).alias(value).text().end()
     }
 
     pub(super) fn leave(&mut self, track: Track, kind: SliceKind) -> io::Result<()> {
         let row = Row::of_slices(track);
-        self.happens(event::POP, SliceType::new(kind, row).alias(), row).end()
+        self.begin_event(event::POP, SliceType::new(kind, row).alias(), row).end()
     }
 
     pub(super) fn wakeup(&mut self, by: Track, of: Track) -> io::Result<()> {
@@ -122,7 +122,7 @@ impl<W: Write> Paje<W> {
     pub(super) fn wakeup_without_waker(&mut self, of: Track) -> io::Result<()> {
         let row = Row::of_track(of);
         let (ty, value) = self.woken_value(row.kind)?;
-        self.happens(event::EVENT, ty, row).alias(value).end()
+        self.begin_event(event::EVENT, ty, row).alias(value).end()
     }
 
     pub(super) fn migration(&mut self, of: Track, from: Track, to: Track) -> io::Result<()> {
@@ -134,12 +134,12 @@ impl<W: Write> Paje<W> {
         self.link(ty, from, to, value)
     }
 
-    /// A link of no length.
+    /// A link of zero length.
     fn link(&mut self, ty: LinkType, from: Row, to: Row, value: Alias) -> io::Result<()> {
         self.links += 1;
         for (number, end) in [(event::START_LINK, from), (event::END_LINK, to)] {
             let key = self.links;
-            self.happens(number, ty.alias(), Row::MACHINE)
+            self.begin_event(number, ty.alias(), Row::MACHINE)
                 .alias(end.alias())
                 .alias(value)
                 .number(key)
@@ -150,27 +150,27 @@ impl<W: Write> Paje<W> {
 
     pub(super) fn count(&mut self, counter: Counter, value: u64) -> io::Result<()> {
         let (ty, row) = declare::counter(counter);
-        self.happens(event::VARIABLE, ty, row).number(value).end()
+        self.begin_event(event::VARIABLE, ty, row).number(value).end()
     }
 
     pub(super) fn event(&mut self, event: &RecordedEvent<'_>) -> io::Result<()> {
         let row = event.track().map_or(Row::MACHINE, Row::of_track);
         let (ty, value) = self.event_value(event.kind, row.kind)?;
         if event.params.is_empty() {
-            return self.happens(event::EVENT, ty, row).alias(value).end();
+            return self.begin_event(event::EVENT, ty, row).alias(value).end();
         }
         let fields = &self.fields[event.kind.index()];
         self.lines.prepare_with(|text| fields.write(text, event.params))?;
-        self.happens(event::EVENT_WITH_PARAMETERS, ty, row).alias(value).text().end()
+        self.begin_event(event::EVENT_WITH_PARAMETERS, ty, row).alias(value).text().end()
     }
 
     /// Begins the line of an event of this type on this row.
-    fn happens(&mut self, number: &'static str, ty: Alias, row: Row) -> &mut super::Lines<W> {
+    fn begin_event(&mut self, number: &'static str, ty: Alias, row: Row) -> &mut super::Lines<W> {
         self.lines.at(self.now, number).alias(ty).alias(row.alias())
     }
 }
 
-/// Each actor's own row, after the row that contains it.
+/// Each actor's own row; containing rows first.
 fn rows_of_actors(actors: &Actors) -> impl Iterator<Item = Row> + use<> {
     let machine = std::iter::once(Row::MACHINE);
     let (cpus, processes) = (actors.cpu_ids().map(Row::from), actors.process_ids().map(Row::from));

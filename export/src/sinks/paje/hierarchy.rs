@@ -1,7 +1,7 @@
 //! The types of containers, states, links and events.
 //!
-//! ViTE 1.2 keeps one stack of states for a container, whatever their types: a `SetState` of one type ends the state of
-//! another. So states that are concurrent have rows of their own: containers inside of the actor's.
+//! ViTE 1.2 keeps one stack of states per container for all types: a `SetState` of one type ends the state of another.
+//! So concurrent states have separate rows: containers nested in the actor's.
 
 use sigmund_model::Level;
 
@@ -29,23 +29,24 @@ pub(super) enum ContainerKind {
     ThreadSlices,
 }
 
-/// What all containers of a kind have in common.
+/// Properties that all containers of a kind share.
 pub(super) struct ContainerKindInfo {
     /// Alias of the container type.
     pub(super) ty: Alias,
-    /// The container type it is in.
+    /// The parent container type.
     pub(super) parent: Alias,
     /// The type's name.
     pub(super) name: &'static str,
     /// Prefix of the containers' aliases.
     pub(super) prefix: &'static str,
-    /// Of an additional row: its name before ` of ` and the actor's name. (ViTE shows the first few characters.)
-    pub(super) beside: &'static str,
-    /// Its states; `None` of a row with slices.
+    /// Of an additional row: the part of its name before ` of ` and the actor's name. (ViTE shows only the first few
+    /// characters.)
+    pub(super) row_name: &'static str,
+    /// Its states; `None` for a row with slices.
     pub(super) states: Option<States>,
 }
 
-/// A type of states of which one holds at a time.
+/// A type of states, of which one is current at a time.
 pub(super) struct States {
     /// Its alias.
     pub(super) ty: Alias,
@@ -58,21 +59,21 @@ pub(super) struct States {
 /// By [`ContainerKind`].
 #[rustfmt::skip]
 pub(super) const KINDS: [ContainerKindInfo; 10] = [
-    ContainerKindInfo { ty: only("M"), parent: only("0"), name: "machine", prefix: "m", beside: "", states: None },
-    ContainerKindInfo { ty: only("C"), parent: only("M"), name: "CPU", prefix: "c", beside: "",
+    ContainerKindInfo { ty: only("M"), parent: only("0"), name: "machine", prefix: "m", row_name: "", states: None },
+    ContainerKindInfo { ty: only("C"), parent: only("M"), name: "CPU", prefix: "c", row_name: "",
         states: Some(States { ty: only("SC"), name: "LWP on the CPU", prefix: "vc" }) },
-    ContainerKindInfo { ty: only("CT"), parent: only("C"), name: "CPU's user thread", prefix: "ct", beside: "user thread",
+    ContainerKindInfo { ty: only("CT"), parent: only("C"), name: "CPU's user thread", prefix: "ct", row_name: "user thread",
         states: Some(States { ty: only("SCT"), name: "user thread on the CPU", prefix: "vct" }) },
-    ContainerKindInfo { ty: only("CS"), parent: only("C"), name: "CPU's slices", prefix: "cs", beside: "interrupts", states: None },
-    ContainerKindInfo { ty: only("P"), parent: only("M"), name: "process", prefix: "p", beside: "", states: None },
-    ContainerKindInfo { ty: only("L"), parent: only("P"), name: "LWP", prefix: "l", beside: "",
+    ContainerKindInfo { ty: only("CS"), parent: only("C"), name: "CPU's slices", prefix: "cs", row_name: "interrupts", states: None },
+    ContainerKindInfo { ty: only("P"), parent: only("M"), name: "process", prefix: "p", row_name: "", states: None },
+    ContainerKindInfo { ty: only("L"), parent: only("P"), name: "LWP", prefix: "l", row_name: "",
         states: Some(States { ty: only("SL"), name: "LWP state", prefix: "vl" }) },
-    ContainerKindInfo { ty: only("LT"), parent: only("L"), name: "LWP's user thread", prefix: "lt", beside: "user thread",
+    ContainerKindInfo { ty: only("LT"), parent: only("L"), name: "LWP's user thread", prefix: "lt", row_name: "user thread",
         states: Some(States { ty: only("SLT"), name: "user thread on the LWP", prefix: "vlt" }) },
-    ContainerKindInfo { ty: only("LS"), parent: only("L"), name: "LWP's slices", prefix: "ls", beside: "calls", states: None },
-    ContainerKindInfo { ty: only("T"), parent: only("P"), name: "user thread", prefix: "t", beside: "",
+    ContainerKindInfo { ty: only("LS"), parent: only("L"), name: "LWP's slices", prefix: "ls", row_name: "calls", states: None },
+    ContainerKindInfo { ty: only("T"), parent: only("P"), name: "user thread", prefix: "t", row_name: "",
         states: Some(States { ty: only("ST"), name: "user thread state", prefix: "vt" }) },
-    ContainerKindInfo { ty: only("TS"), parent: only("T"), name: "user thread's slices", prefix: "ts", beside: "spans", states: None },
+    ContainerKindInfo { ty: only("TS"), parent: only("T"), name: "user thread's slices", prefix: "ts", row_name: "spans", states: None },
 ];
 
 impl ContainerKind {
@@ -97,7 +98,7 @@ impl ContainerKind {
     }
 }
 
-/// A container.
+/// A container: one row of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) kind: ContainerKind,
@@ -112,8 +113,8 @@ impl Row {
         alias(self.kind.of().prefix, self.index)
     }
 
-    /// Its index among all possible ones.
-    pub(super) fn place(self) -> usize {
+    /// Its index among all possible rows.
+    pub(super) fn index_of_all(self) -> usize {
         self.index as usize * KINDS.len() + self.kind as usize
     }
 
@@ -122,13 +123,13 @@ impl Row {
     }
 
     /// The row of this kind of the same actor.
-    pub(super) fn beside(self, kind: ContainerKind) -> Row {
+    pub(super) fn additional(self, kind: ContainerKind) -> Row {
         Row { kind, index: self.index }
     }
 
     /// The actor's own row.
     pub(super) fn actor(self) -> Row {
-        self.beside(self.kind.actor())
+        self.additional(self.kind.actor())
     }
 
     /// The row of a track's states.
@@ -143,9 +144,9 @@ impl Row {
     /// The row of a track's slices.
     pub(super) fn of_slices(track: Track) -> Row {
         match track {
-            Track::Cpu(cpu) => Row::from(cpu).beside(ContainerKind::CpuSlices),
-            Track::Lwp(lwp) => Row::from(lwp).beside(ContainerKind::LwpSlices),
-            Track::Thread(thread) => Row::from(thread).beside(ContainerKind::ThreadSlices),
+            Track::Cpu(cpu) => Row::from(cpu).additional(ContainerKind::CpuSlices),
+            Track::Lwp(lwp) => Row::from(lwp).additional(ContainerKind::LwpSlices),
+            Track::Thread(thread) => Row::from(thread).additional(ContainerKind::ThreadSlices),
         }
     }
 }
@@ -176,7 +177,7 @@ impl From<ThreadId> for Row {
 
 /// A state type for slices of this kind.
 pub(super) struct SliceType {
-    /// Its index among all possible ones.
+    /// Its index among all possible types.
     pub(super) index: usize,
     kind: SliceKind,
     of: ContainerKind,
@@ -215,7 +216,7 @@ pub(super) struct LinkType {
 }
 
 impl LinkType {
-    /// Its index among all possible ones.
+    /// Its index among all possible types.
     pub(super) fn index(self) -> u64 {
         let place = |kind: ContainerKind| kind as u64;
         let migrant = self.migrant.map_or(0, place);

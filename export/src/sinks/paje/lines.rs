@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use sigmund_model::Nanos;
 
 use super::{
-    digits::{Short, decimal, seconds},
+    digits::{ShortText, decimal, seconds},
     header::event,
     name::{self, Commas},
     palette::{self, Color},
@@ -53,20 +53,20 @@ pub(super) const fn only(alias: &'static str) -> Alias {
 pub(super) struct Lines<W> {
     out: W,
     buffer: Vec<u8>,
-    time: Time,
-    text: Text,
+    time: TimeText,
+    text: PreparedText,
 }
 
-/// The last time as text: many changes share an instant.
+/// The text of the last time, cached because many changes share an instant.
 #[derive(Default)]
-struct Time {
+struct TimeText {
     nanos: Nanos,
     /// With a leading space.
-    text: Short,
+    text: ShortText,
     written: Vec<u8>,
 }
 
-impl Time {
+impl TimeText {
     fn set(&mut self, nanos: Nanos) {
         self.nanos = nanos;
         self.written.clear();
@@ -78,11 +78,11 @@ impl Time {
 
 /// A text in its written form ([`name`]), for the next line.
 #[derive(Default)]
-struct Text {
+struct PreparedText {
     written: Vec<u8>,
     /// Length of the part in that line.
     head: usize,
-    /// The number of its continuation, if it has one.
+    /// The number of its first continuation, if it has one.
     rest: Option<u64>,
     /// Number of continuations so far.
     rests: u64,
@@ -96,23 +96,23 @@ const CHUNK: usize = 64 << 10;
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(out: W) -> Lines<W> {
-        let mut time = Time::default();
+        let mut time = TimeText::default();
         time.set(Nanos(0));
-        Lines { out, buffer: Vec::with_capacity(CHUNK + (CHUNK >> 3)), time, text: Text::default() }
+        Lines { out, buffer: Vec::with_capacity(CHUNK + (CHUNK >> 3)), time, text: PreparedText::default() }
     }
 
-    /// Begins after lines that are already formatted.
-    pub(super) fn ready_made(&mut self, lines: &str) {
+    /// Appends lines that are already formatted.
+    pub(super) fn formatted(&mut self, lines: &str) {
         self.buffer.extend_from_slice(lines.as_bytes());
     }
 
-    /// Begins the line of an event that has no time.
+    /// Begins the line of an event without a time.
     pub(super) fn define(&mut self, event: &'static str) -> &mut Self {
         self.buffer.extend_from_slice(event.as_bytes());
         self
     }
 
-    /// Begins the line of an event.
+    /// Begins the line of an event with a time.
     pub(super) fn at(&mut self, nanos: Nanos, event: &'static str) -> &mut Self {
         if self.time.nanos != nanos {
             self.time.set(nanos);
@@ -144,7 +144,7 @@ impl<W: Write> Lines<W> {
 
     pub(super) fn hex(&mut self, number: u64) -> &mut Self {
         self.word("0x");
-        write!(self.buffer, "{number:x}").expect("a Vec takes everything");
+        write!(self.buffer, "{number:x}").expect("writing to a Vec does not fail");
         self
     }
 
@@ -157,7 +157,7 @@ impl<W: Write> Lines<W> {
         self.prepare_with(|text| name::write(text, name, commas))
     }
 
-    /// The same, for a function that appends the written form.
+    /// As [`prepare`](Self::prepare), with a function that appends the written form.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -176,7 +176,7 @@ impl<W: Write> Lines<W> {
             self.buffer.push(b' ');
             self.buffer.extend_from_slice(part);
             let continued = self.next_rest(after);
-            self.continued(continued).color(palette::NOT_DRAWN).end()?;
+            self.end_text(continued).color(palette::NOT_DRAWN).end()?;
             rest = after;
         }
         self.text.written = written;
@@ -187,15 +187,15 @@ impl<W: Write> Lines<W> {
         (!rest.is_empty()).then_some(self.text.rests + 1)
     }
 
-    /// The text that was prepared, in quotes.
+    /// Appends the prepared text, in quotes.
     pub(super) fn text(&mut self) -> &mut Self {
         self.buffer.extend_from_slice(b" \"");
         self.buffer.extend_from_slice(&self.text.written[..self.text.head]);
-        self.continued(self.text.rest)
+        self.end_text(self.text.rest)
     }
 
-    /// Ends a text.
-    fn continued(&mut self, rest: Option<u64>) -> &mut Self {
+    /// Ends a text, with the number of its continuation if it has one.
+    fn end_text(&mut self, rest: Option<u64>) -> &mut Self {
         if let Some(rest) = rest {
             self.buffer.extend_from_slice(b"%+");
             decimal(&mut self.buffer, rest);
@@ -205,7 +205,7 @@ impl<W: Write> Lines<W> {
     }
 
     pub(super) fn color(&mut self, color: Color) -> &mut Self {
-        write!(self.buffer, " \"{color}\"").expect("a Vec takes everything");
+        write!(self.buffer, " \"{color}\"").expect("writing to a Vec does not fail");
         self
     }
 
@@ -218,7 +218,7 @@ impl<W: Write> Lines<W> {
         if self.buffer.len() >= CHUNK { self.write() } else { Ok(()) }
     }
 
-    /// Writes all that is buffered.
+    /// Writes the buffered lines.
     ///
     /// # Errors
     /// When it cannot be written.

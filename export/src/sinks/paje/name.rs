@@ -1,9 +1,9 @@
-//! Any name as a valid name of Pajé, and back. [`read`] describes the replacements.
+//! Converts any name to a valid name of Pajé, and back. [`read`] describes the replacements.
 
-/// The longest written form that is not cut, in bytes.
-pub(super) const LONGEST: usize = 3000;
+/// Maximum length of a written form that is not divided, in bytes.
+pub(super) const MAX_PART: usize = 3000;
 
-/// The empty name. No percent-encoding looks like this: `m` is no hexadecimal digit.
+/// The written form of the empty name. It is not a valid percent-encoding: `m` is not a hexadecimal digit.
 const EMPTY: &str = "%empty";
 
 /// Whether commas are replaced.
@@ -19,7 +19,7 @@ pub(super) fn write(out: &mut Vec<u8>, name: &str, commas: Commas) {
         out.extend_from_slice(EMPTY.as_bytes());
     }
     let mut rest = name;
-    while let Some(at) = rest.bytes().position(|byte| stops(byte, commas)) {
+    while let Some(at) = rest.bytes().position(|byte| may_need_replacement(byte, commas)) {
         let (before, after) = rest.split_at(at);
         out.extend_from_slice(before.as_bytes());
         let mut chars = after.chars();
@@ -30,8 +30,8 @@ pub(super) fn write(out: &mut Vec<u8>, name: &str, commas: Commas) {
     out.extend_from_slice(rest.as_bytes());
 }
 
-/// Whether a character that begins with this byte may be one to replace.
-fn stops(byte: u8, commas: Commas) -> bool {
+/// Whether a character that begins with this byte may have to be replaced.
+fn may_need_replacement(byte: u8, commas: Commas) -> bool {
     // U+0080 to U+009F begin with 0xC2.
     matches!(byte, 0..0x20 | b'"' | b'%' | 0x7f | 0xc2) || (byte == b',' && commas == Commas::Replaced)
 }
@@ -48,28 +48,29 @@ fn write_char(out: &mut Vec<u8>, c: char, commas: Commas) {
     }
 }
 
-/// The name that has this written form; `None` if there is none.
+/// The name with this written form; `None` if the form is not valid.
 ///
-/// A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So what would end it
-/// is written as in a URL (RFC 3986, 2.1): a percent sign and two hexadecimal digits for each byte of its UTF-8.
+/// A quoted string in Pajé ends at the next quote or at the end of the line; there is no escape. So characters that
+/// would end it are percent-encoded as in a URL (RFC 3986, 2.1): `%` and two hexadecimal digits for each byte of the
+/// UTF-8.
 ///
 /// | in a name | written |
 /// |---|---|
 /// | `"` and `%` | `%22` and `%25` |
 /// | control characters (U+0000 to U+001F, U+007F to U+009F): a newline | `%0A` |
-/// | nothing: the empty name (pj_dump 1.3.6 misreads `""`) | `%empty` |
+/// | the empty name (pj_dump 1.3.6 misreads `""`) | `%empty` |
 /// | `,` in a container's name and in a parameter | `%2C` |
 /// | anything else | unchanged |
 ///
-/// The comma, because pj_dump prints its table without quotes, and only its last column may contain one.
+/// Commas are replaced because pj_dump prints its table without quotes, so only the last column may contain a comma.
 ///
-/// ViTE 1.2 stops at a line of more than 4096 bytes. A written form of more than 3000 bytes is cut, ends with
-/// `%+` and a number, and continues in the declared value of that number:
+/// ViTE 1.2 stops at a line of more than 4096 bytes. A written form of more than 3000 bytes is divided: the first part
+/// ends with `%+` and a number, and the declared value of that number is its continuation:
 ///
 /// ```text
-///   0 … "aaaaaaaa%+7"                               the name, cut
-///   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its continuation, which is cut, too; declared before its use
-///   5 vr8 R "8 aaa" "0.000 0.000 0.000"             the end of it
+///   0 … "aaaaaaaa%+7"                               the first part of the name
+///   5 vr7 R "7 aaaaaaaa%+8" "0.000 0.000 0.000"     its continuation, also divided; declared before its use
+///   5 vr8 R "8 aaa" "0.000 0.000 0.000"             the last part
 /// ```
 ///
 /// Join the parts of a name before reading it.
@@ -92,12 +93,12 @@ pub fn read(written: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The first part of a written form that fits into a line, and the rest. No character and no `%0A` is cut.
+/// Divides a written form into a part that fits into a line, and the rest. No character and no replacement is divided.
 pub(super) fn cut(written: &[u8]) -> (&[u8], &[u8]) {
-    if written.len() <= LONGEST {
+    if written.len() <= MAX_PART {
         return (written, &[]);
     }
-    let mut at = LONGEST;
+    let mut at = MAX_PART;
     while is_continuation(written[at]) {
         at -= 1;
     }
@@ -166,7 +167,7 @@ mod tests {
                 let mut rest = whole.as_bytes();
                 while !rest.is_empty() {
                     let (part, after) = cut(rest);
-                    assert!((LONGEST - 4..=LONGEST).contains(&part.len()) || after.is_empty());
+                    assert!((MAX_PART - 4..=MAX_PART).contains(&part.len()) || after.is_empty());
                     assert!(std::str::from_utf8(part).is_ok());
                     assert!(!part.ends_with(b"%") && !part[..part.len() - 1].ends_with(b"%"));
                     rest = after;

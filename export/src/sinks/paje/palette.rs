@@ -1,7 +1,7 @@
-//! All colours.
+//! The colours of values.
 //!
-//! States have the colours that viewers of schedulers commonly use: green executes, orange is ready or runnable, red is
-//! stalled, grey waits.
+//! States have the colours that scheduler viewers commonly use: green for executing, orange for ready or runnable, red
+//! for stalled, grey for waiting.
 
 use std::fmt;
 
@@ -64,7 +64,7 @@ pub(super) fn of_thread_state(state: ThreadState) -> Color {
     }
 }
 
-/// Greys with some blue in them, from dark to pale.
+/// Bluish greys, from dark to pale.
 pub(super) fn of_blocked(blocked_for: WaitKind) -> Color {
     let grey = 250 + 40 * u16::from(blocked_for.number());
     Color(grey, grey, grey + 150)
@@ -83,8 +83,8 @@ pub(super) fn of_lwp_state(state: LwpState) -> Color {
     }
 }
 
-/// Interrupts are red to violet, system calls blue; the others have any colour that is neither too dark nor too pale.
-/// One name has one colour, in all traces.
+/// Interrupts are red to violet, system calls blue; the others have any colour of medium brightness. A name has the
+/// same colour in all traces.
 pub(super) fn of_slice(kind: SliceKind, name: &str) -> Color {
     let hash = fnv(name);
     match kind {
@@ -95,15 +95,17 @@ pub(super) fn of_slice(kind: SliceKind, name: &str) -> Color {
     }
 }
 
-/// The colour of an LWP or user thread that is on a CPU or an LWP: consecutive numbers differ much.
+/// The colour of an LWP or user thread as the occupant of a CPU or an LWP. Consecutive numbers have very different
+/// colours.
 pub(super) fn of_actor(number: u32) -> Color {
-    // From blue on in steps of the golden ratio, so that no two of a few are similar.
+    // Starts at blue, in steps of the golden ratio, so that the first few colours are dissimilar.
     hue(1200 + u64::from(number) * 1112)
 }
 
 const HUES: u64 = 1800;
 
-/// A colour of the circle: 0 red, 300 yellow, 600 green, 900 cyan, 1200 blue, 1500 magenta; neither dark nor pale.
+/// A colour of the colour circle, of medium brightness: 0 red, 300 yellow, 600 green, 900 cyan, 1200 blue, 1500
+/// magenta.
 fn hue(at: u64) -> Color {
     let (low, high) = (250, 900);
     let along = low + ((at % 300) * (high - low) / 300) as u16 as u64;

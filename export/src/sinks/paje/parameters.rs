@@ -5,33 +5,33 @@ use std::io::Write;
 use sigmund_model::{EventType, FieldType, Param, Params};
 
 use super::{
-    digits::{Short, decimal},
+    digits::{ShortText, decimal},
     name::{self, Commas},
 };
 
 /// The declared fields of an event.
-pub(super) struct Fields {
+pub(super) struct ParameterFields {
     fields: Vec<Field>,
 }
 
 struct Field {
     /// `, from=`; the first field has no comma.
-    label: Short,
+    label: ShortText,
     ty: FieldType,
 }
 
-impl Fields {
-    pub(super) fn of(event: &EventType) -> Fields {
+impl ParameterFields {
+    pub(super) fn of(event: &EventType) -> ParameterFields {
         let field = |(index, field): (usize, &sigmund_model::Field)| {
             let mut label = separator(index).to_vec();
             name::write(&mut label, &field.name, Commas::Replaced);
             label.push(b'=');
-            Field { label: Short::new(&label), ty: field.ty }
+            Field { label: ShortText::new(&label), ty: field.ty }
         };
-        Fields { fields: event.fields.iter().enumerate().map(field).collect() }
+        ParameterFields { fields: event.fields.iter().enumerate().map(field).collect() }
     }
 
-    /// Appends all parameters in their written form. The only commas are between two of them.
+    /// Appends all parameters in their written form. Commas occur only between parameters.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &Params) {
         for (index, param) in params.iter().enumerate() {
             let Some(field) = self.fields.get(index) else {
@@ -80,7 +80,7 @@ fn number(out: &mut Vec<u8>, ty: FieldType, value: i64) {
         FieldType::F64 => write!(out, "{}", f64::from_bits(bits)),
         FieldType::Pointer => write!(out, "{bits:#x}"),
     };
-    written.expect("a Vec takes everything");
+    written.expect("writing to a Vec does not fail");
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         params.push_unknown();
         params.push_number(7);
         let mut out = Vec::new();
-        Fields::of(&event).write(&mut out, &params);
+        ParameterFields::of(&event).write(&mut out, &params);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "len=18446744073709551615, delta=-9223372036854775808, load=0.5, at=0x7ffe, irq=24(eth0), \

@@ -1,4 +1,4 @@
-//! Unique names of containers: Pajé and readers of pj_dump's table identify containers by them.
+//! Unique names of containers: Pajé and readers of pj_dump's table identify containers by name.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ pub(super) struct UniqueNames {
 }
 
 impl UniqueNames {
-    /// This name; with ` #2` appended, if it is in use.
-    pub(super) fn give(&mut self, name: String) -> String {
+    /// Returns this name, with ` #2` appended if it is in use.
+    pub(super) fn make_unique(&mut self, name: String) -> String {
         let Some(asked) = self.asked.get_mut(&name) else {
             self.asked.insert(name.clone(), 1);
             return name;
@@ -44,22 +44,23 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Labels, where they are unique. The main LWP of a process has the process's name and number, so the process is
-    /// called `sumtime (70) process`; of several processes' threads with one label each is called `1 main @ sumtime (70)`.
+    /// Uses labels where they are unique. The main LWP of a process has the label of the process, so the process is
+    /// named `sumtime (70) process`. Threads of several processes with the same label are named `1 main @ sumtime
+    /// (70)`.
     pub(super) fn new(actors: &Actors) -> Names {
         let mut unique = UniqueNames::default();
         let machine =
-            unique.give(if actors.name.is_empty() { "machine".into() } else { actors.name.clone() });
-        let cpus = actors.cpus.iter().map(|cpu| unique.give(format!("CPU {cpu}"))).collect();
+            unique.make_unique(if actors.name.is_empty() { "machine".into() } else { actors.name.clone() });
+        let cpus = actors.cpus.iter().map(|cpu| unique.make_unique(format!("CPU {cpu}"))).collect();
         let processes = actors.processes.iter().map(|process| {
             let named = process.pid.is_some() && process.name.is_some();
-            unique.give(if named { format!("{} process", process.label()) } else { process.label() })
+            unique.make_unique(if named { format!("{} process", process.label()) } else { process.label() })
         });
         let processes = processes.collect();
         let of_lwps = actors.lwps.iter().map(|lwp| (lwp.label(), lwp.process)).collect();
-        let lwps = tell_apart(actors, of_lwps, &mut unique);
+        let lwps = unique_labels(actors, of_lwps, &mut unique);
         let of_threads = actors.threads.iter().map(|thread| (thread.label(), thread.process)).collect();
-        let threads = tell_apart(actors, of_threads, &mut unique);
+        let threads = unique_labels(actors, of_threads, &mut unique);
         Names { unique, machine, cpus, processes, lwps, threads }
     }
 
@@ -76,9 +77,9 @@ impl Names {
     }
 
     /// The name of an additional row of an actor.
-    pub(super) fn beside(&mut self, row: Row) -> String {
-        let name = format!("{} of {}", row.kind.of().beside, self.of(row));
-        self.unique.give(name)
+    pub(super) fn additional(&mut self, row: Row) -> String {
+        let name = format!("{} of {}", row.kind.of().row_name, self.of(row));
+        self.unique.make_unique(name)
     }
 }
 
@@ -93,16 +94,16 @@ pub(super) fn parent(actors: &Actors, row: Row) -> Row {
     }
 }
 
-fn tell_apart(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut UniqueNames) -> Vec<String> {
+fn unique_labels(actors: &Actors, labels: Vec<(String, ProcessId)>, unique: &mut UniqueNames) -> Vec<String> {
     let mut processes: HashMap<String, Option<ProcessId>> = HashMap::new();
     for (label, process) in &labels {
-        // `None` when it is of several processes.
+        // `None` if actors of several processes have the label.
         let known = processes.entry(label.clone()).or_insert(Some(*process));
         *known = known.filter(|first| first == process);
     }
     let unique = |(label, process): (String, ProcessId)| {
         let of_several = processes[&label].is_none();
-        unique.give(if of_several { format!("{label} @ {}", actors[process].label()) } else { label })
+        unique.make_unique(if of_several { format!("{label} @ {}", actors[process].label()) } else { label })
     };
     labels.into_iter().map(unique).collect()
 }
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn one_name_is_given_once() {
         let mut names = UniqueNames::default();
-        let given = ["a", "a #2", "a", "a", "b", "a #2"].map(|name| names.give(name.into()));
+        let given = ["a", "a #2", "a", "a", "b", "a #2"].map(|name| names.make_unique(name.into()));
         assert_eq!(given, ["a", "a #2", "a #3", "a #4", "b", "a #2 #2"]);
     }
 
@@ -122,8 +123,8 @@ mod tests {
     fn many_alike_take_no_quadratic_time() {
         let mut names = UniqueNames::default();
         for _ in 0..200_000 {
-            names.give("thread 5".into());
+            names.make_unique("thread 5".into());
         }
-        assert_eq!(names.give("thread 5".into()), "thread 5 #200001");
+        assert_eq!(names.make_unique("thread 5".into()), "thread 5 #200001");
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Compresses with a zlib level, or not at all.
+    /// Compresses with this zlib level; `None`: uncompressed.
     pub(super) fn new(level: Option<u32>) -> Batch {
         Batch {
             packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
@@ -43,7 +43,7 @@ impl Batch {
         self.packets.len()
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffered packets.
     pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.packets.is_empty() {
             return Ok(());
@@ -63,7 +63,7 @@ impl Batch {
     }
 }
 
-/// Appends one whole zlib stream.
+/// Appends one complete zlib stream.
 fn deflate_all(deflate: &mut Compress, bytes: &[u8], to: &mut Vec<u8>) -> io::Result<()> {
     deflate.reset();
     loop {

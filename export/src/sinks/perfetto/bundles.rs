@@ -1,8 +1,9 @@
-//! The kernel's scheduling events, one bundle for each CPU and batch (`FtraceEventBundle`).
+//! The kernel's scheduling events, one bundle per CPU and batch (`FtraceEventBundle`).
 //!
-//! Switches and most wakings are written as columns (`CompactSched`): they contain neither the previous LWP of a
-//! switch nor the waker of a waking, which the reader takes from the switch before. So every CPU begins with a complete
-//! event, from the idle task to the idle task, and a waking by an LWP that is not on a CPU is a complete event, too.
+//! Switches and most wakings are written as columns (`CompactSched`). These contain neither the previous LWP of a
+//! switch nor the waker of a waking; the reader takes both from the previous switch. So every CPU begins with a
+//! complete event, from the idle task to the idle task, and a waking by an LWP that is not on a CPU is also a complete
+//! event.
 
 use std::collections::HashMap;
 
@@ -15,10 +16,10 @@ use super::{
 };
 use crate::timeline::{Actors, CpuId, LwpId};
 
-/// Bundles have no sorted time stamps of their own, and no interned strings: another sequence.
+/// Bundles use a separate sequence: their packets are not sorted by time, and have no interned strings.
 pub(super) const SEQUENCE: u64 = 2;
 
-/// The reader refuses a whole trace with a CPU of this number or more (`kMaxCpuCount`, ftrace_tokenizer.cc).
+/// The reader rejects a trace with a CPU of this number or above (`kMaxCpuCount`, ftrace_tokenizer.cc).
 const CPUS: u32 = 1024;
 
 /// Nice 0. The timeline has no priorities, and the reader requires one.
@@ -70,7 +71,7 @@ struct Wakings {
     flags: Vec<u8>,
 }
 
-/// Names, each once per bundle.
+/// Names of LWPs, each once per bundle.
 #[derive(Default)]
 struct Comms {
     indexes: HashMap<Option<LwpId>, u64, RandomState>,
@@ -84,9 +85,9 @@ pub(super) struct Switch {
     pub(super) next: Option<LwpId>,
 }
 
-/// The common fields of ftrace's events: time and LWP.
+/// The common fields of ftrace's events: time, LWP and flags.
 #[derive(Default)]
-struct Head {
+struct EventHeader {
     at: u64,
     pid: u64,
     flags: u64,
@@ -106,10 +107,10 @@ impl Bundles {
         Bundles { cpus: actors.cpus.iter().map(|_| Bundle::default()).collect(), bytes: 0 }
     }
 
-    /// The first bundle of every CPU: the idle task, from the beginning.
+    /// Writes the first bundle of every CPU: the idle task, from the beginning.
     pub(super) fn begin(&mut self, actors: &Actors, batch: &mut Batch) {
         for cpu in actors.cpu_ids() {
-            self.event(actors, cpu, Head::default(), ftrace::SCHED_SWITCH, |out| {
+            self.event(actors, cpu, EventHeader::default(), ftrace::SCHED_SWITCH, |out| {
                 out.text(ftrace::SWITCH_PREV_COMM, IDLE);
                 out.number(ftrace::SWITCH_PREV_PID, 0);
                 out.signed(ftrace::SWITCH_PREV_PRIO, PRIORITY);
@@ -135,7 +136,7 @@ impl Bundles {
         });
     }
 
-    /// A waking by the LWP on this CPU.
+    /// Adds a waking by the LWP on this CPU.
     pub(super) fn waking(&mut self, actors: &Actors, cpu: CpuId, waking: &Waking) {
         self.on(actors, cpu, |bundle| {
             let comm = bundle.comms.index(actors, Some(waking.of));
@@ -143,27 +144,33 @@ impl Bundles {
         });
     }
 
-    /// A waking by this LWP, which is not on a CPU.
+    /// Adds a waking by this LWP, which is not on a CPU.
     pub(super) fn waking_by(&mut self, actors: &Actors, cpu: CpuId, by: LwpId, waking: &Waking) {
-        let head = Head { at: waking.at, pid: tid(actors, Some(by)), flags: waking.flags };
+        let head = EventHeader { at: waking.at, pid: tid(actors, Some(by)), flags: waking.flags };
         self.event(actors, cpu, head, ftrace::SCHED_WAKING, |out| {
             task(out, actors, waking.of);
             out.number(ftrace::WAKING_TARGET_CPU, u64::from(actors[waking.target_cpu].0));
         });
     }
 
-    /// An LWP moves to the run queue of another CPU.
+    /// Adds the migration of an LWP to the run queue of another CPU.
     pub(super) fn migration(&mut self, actors: &Actors, at: u64, of: LwpId, from: CpuId, to: CpuId) {
-        self.event(actors, to, Head { at, ..Head::default() }, ftrace::SCHED_MIGRATE_TASK, |out| {
-            task(out, actors, of);
-            out.number(ftrace::MIGRATE_ORIG_CPU, u64::from(actors[from].0));
-            out.number(ftrace::MIGRATE_DEST_CPU, u64::from(actors[to].0));
-        });
+        self.event(
+            actors,
+            to,
+            EventHeader { at, ..EventHeader::default() },
+            ftrace::SCHED_MIGRATE_TASK,
+            |out| {
+                task(out, actors, of);
+                out.number(ftrace::MIGRATE_ORIG_CPU, u64::from(actors[from].0));
+                out.number(ftrace::MIGRATE_DEST_CPU, u64::from(actors[to].0));
+            },
+        );
     }
 
-    /// An LWP has ended: its tid may be used again.
+    /// Adds the end of an LWP, after which its tid may be reused.
     pub(super) fn free(&mut self, actors: &Actors, cpu: CpuId, at: u64, of: LwpId) {
-        let head = Head { at, ..Head::default() };
+        let head = EventHeader { at, ..EventHeader::default() };
         self.event(actors, cpu, head, ftrace::SCHED_PROCESS_FREE, |out| task(out, actors, of));
     }
 
@@ -177,7 +184,14 @@ impl Bundles {
         }
     }
 
-    fn event(&mut self, actors: &Actors, cpu: CpuId, head: Head, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    fn event(
+        &mut self,
+        actors: &Actors,
+        cpu: CpuId,
+        head: EventHeader,
+        kind: u32,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) {
         self.on(actors, cpu, |bundle| bundle.event(head, kind, fill));
     }
 
@@ -199,7 +213,7 @@ impl Bundle {
         self.events.len() + self.comms.table.len() + 4 * columns
     }
 
-    fn event(&mut self, head: Head, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    fn event(&mut self, head: EventHeader, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         self.events.message(bundle::EVENT, |out| {
             out.number(ftrace::TIMESTAMP, head.at);
             out.number(ftrace::PID, head.pid);

@@ -46,7 +46,7 @@ impl Events {
         self.event(at, track_event::SLICE_END, row, |_| {});
     }
 
-    /// An instant.
+    /// Writes an instant.
     #[inline]
     pub(super) fn instant(
         &mut self,
@@ -72,7 +72,7 @@ impl Events {
         batch.packet(|out| {
             out.number(packet::TIMESTAMP, at);
             out.number(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-            strings.take_fresh(|fresh, cleared| {
+            strings.take_unsent(|fresh, cleared| {
                 let cleared = if cleared { packet::SEQ_INCREMENTAL_STATE_CLEARED } else { 0 };
                 out.number(packet::SEQUENCE_FLAGS, packet::SEQ_NEEDS_INCREMENTAL_STATE | cleared);
                 if !fresh.is_empty() {
@@ -88,7 +88,7 @@ impl Events {
     }
 }
 
-/// The common fields of slices and instants, and more.
+/// The common fields of slices and instants, then `more`.
 #[inline]
 fn named(category: Category, name: Iid, more: impl FnOnce(&mut Vec<u8>)) -> impl FnOnce(&mut Vec<u8>) {
     move |out| {
@@ -116,7 +116,7 @@ pub(super) fn note_address(out: &mut Vec<u8>, note: Note, value: i64) {
     });
 }
 
-/// Annotates an event's parameters. One that could not be read is left out.
+/// Annotates an event's parameters. A parameter that could not be read is left out.
 pub(super) fn note_params(out: &mut Vec<u8>, ty: &EventType, names: EventNames, params: &Params) {
     for (index, (field, param)) in ty.fields.iter().zip(params.iter()).enumerate() {
         let Param { number, text } = param;

@@ -1,15 +1,16 @@
 //! Perfetto's protobuf trace: for ui.perfetto.dev, and for SQL with Perfetto's trace processor.
 //!
-//! The messages are those of `protos/perfetto/trace/perfetto_trace.proto`, as the Python package perfetto 0.59.1 has it; the numbers of their fields are
-//! in one table, `schema.rs`. They are few, and encoded into one buffer by this module: a generated encoder
-//! (`perfetto_protos`) contains the whole schema, and builds each packet as a value before it encodes it.
+//! The messages are those of `protos/perfetto/trace/perfetto_trace.proto` in the Python package perfetto 0.59.1; the
+//! numbers of their fields are in one table, `schema.rs`. This module encodes the few messages it needs directly into
+//! one buffer: a generated encoder (`perfetto_protos`) contains the whole schema, and builds each packet as a value
+//! before encoding it.
 //!
 //! ```text
 //! Trace       | packet | packet | …                        packet = TracePacket.compressed_packets: zlib, level 1,
 //!                  └─ Trace | packet | packet | …             of up to 256 KiB of packets
 //!
 //! sequence 1  timestamp, flags, interned_data, track_event  slices, instants, counters
-//!             track_descriptor                              before its track is used
+//!             track_descriptor                              before the first use of a track
 //! sequence 2  clock_snapshot, process_tree                  at the beginning
 //!             ftrace_events                                 scheduling: one bundle for each CPU and batch
 //!             generic_kernel_task_state_event               states of LWPs that no switch and no waking implies
@@ -21,25 +22,25 @@
 //! | what | how it is drawn | lost |
 //! |---|---|---|
 //! | LWPs on CPUs | `sched_switch`: Perfetto's own CPU tracks, table `sched` | priorities (all are nice 0); unknown is shown as idle; CPUs from number 1024 on |
-//! | states of LWPs | from the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown, when an LWP leaves a CPU: `SD`; otherwise the state before continues, also where the timeline has none |
-//! | wakers of LWPs | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (its LWP is named); wakeups of runnable LWPs |
+//! | states of LWPs | from the same switches, `sched_waking`, `GenericKernelTaskStateEvent`: table `thread_state` | off-cpu and unknown: when an LWP leaves a CPU, `SD`; otherwise the previous state continues, even if the timeline has no state |
+//! | wakers of LWPs | `sched_waking` by the waker; in interrupts, `irq_context` | the user thread (only its LWP is written); wakeups of runnable LWPs |
 //! | migrations of LWPs | `sched_migrate_task`, in the table `ftrace_event` | |
 //! | states of a user thread | slices on its own track, a child of its process's, `blocked (mutex)` if the kind of wait is known; `lwp`, `cpu`, `blocked on` as annotations | |
-//! | spans, functions | slices on a second track, as they need not nest with states | |
+//! | spans, functions | slices on a second track, because they need not nest with states | |
 //! | system calls | slices on the LWP's track | |
 //! | interrupts | slices on a track for each CPU | |
 //! | user threads on LWPs, on CPUs | slices on a track of the LWP, and on a track for each CPU | |
 //! | wakeups of user threads | a flow from an instant on the waker's track to the slice that begins then | those without a known waker |
 //! | migrations of user threads | a flow between the tracks of the two LWPs | |
-//! | locks acquired, released | the instants of these events: slices of a track must nest, holds need not | the time one is held |
+//! | locks acquired, released | the instants of these events: slices of a track must nest, holds need not | the time a lock is held |
 //! | ready and run queues | counter tracks | their zeros before the first change |
 //! | events | instants on the most specific track, parameters as annotations; a value's name as `FIELD name` | parameters that could not be read |
 //! | a reused tid | `sched_process_free`, then a new thread | |
 //! | an LWP whose process is not known | in the group "other LWPs"; its scheduling has no process | |
 //! | ticks | | rounded to the nearest nanosecond |
 //!
-//! Names are not changed. States are slices, which take two packets per change: an event of `TYPE_STATE` would take one, but
-//! the reader of v52 does not know it.
+//! Names are not changed. States are slices, which take two packets per change: an event of `TYPE_STATE` would take
+//! one, but the reader of v52 does not support it.
 //!
 //! Cost, on an AMD EPYC with two CPUs and a TSC of 2.6 GHz, CPU time of one LWP, 10^7 changes of
 //! `cargo test --release -p sigmund-export --test it speed -- --ignored --nocapture`: 6.6 million changes a second and
@@ -68,7 +69,7 @@ use self::{
     events::Events,
     scheduling::Scheduling,
     schema::track_event,
-    strings::{Category, Fixed, Note, Strings},
+    strings::{Category, FixedName, Note, Strings},
     tracks::Row,
     wire::Wire,
 };
@@ -76,7 +77,7 @@ use crate::timeline::{
     Actors, Change, Counter, CpuId, DetailedState, LwpId, RecordedEvent, Sink, ThreadId, Track,
 };
 
-/// zlib's level: the fastest that compresses.
+/// zlib's fastest level with compression.
 const LEVEL: u32 = 1;
 
 /// Writes a Perfetto trace. The [module](self) describes its contents.
@@ -84,11 +85,11 @@ pub struct Perfetto<W> {
     out: W,
     actors: Arc<Actors>,
     tick: Ticks,
-    /// The same in nanoseconds.
+    /// The current time in nanoseconds.
     at: u64,
     events: Events,
     scheduling: Scheduling,
-    /// Open slices of states and occupants.
+    /// Whether a slice of the state, or of the occupant, is open.
     thread_open: Vec<bool>,
     mounted_open: Vec<bool>,
     executing_open: Vec<bool>,
@@ -98,7 +99,7 @@ pub struct Perfetto<W> {
 /// Flows to user threads that were woken at this instant, and whose next state has not yet begun.
 struct Flows {
     last: u64,
-    /// By thread; 0 is none.
+    /// Flow id by thread; 0 for none.
     to: Vec<u64>,
     /// Threads with a flow at this instant, each once.
     threads: Vec<ThreadId>,
@@ -106,7 +107,7 @@ struct Flows {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins a trace, compressed.
+    /// Starts a compressed trace.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -114,7 +115,7 @@ impl<W: Write> Perfetto<W> {
         Perfetto::with_level(out, actors, Some(LEVEL))
     }
 
-    /// Begins a trace whose packets are not compressed: four times as large, for readers without
+    /// Starts a trace with uncompressed packets: four times as large, for readers without support for
     /// `compressed_packets`.
     ///
     /// # Errors
@@ -140,13 +141,13 @@ impl<W: Write> Perfetto<W> {
         Ok(perfetto)
     }
 
-    /// The clock, processes and threads, and the CPUs.
+    /// Writes the clock, processes, threads and CPUs.
     fn begin(&mut self) -> io::Result<()> {
         let Perfetto { out, actors, events: Events { batch, .. }, scheduling, .. } = self;
         processes::clock(actors, batch);
         processes::processes(actors, batch);
         for lwp in actors.lwp_ids().filter(|lwp| scheduling.is_first_of_tid(*lwp)) {
-            processes::announce(actors, lwp, 0, batch);
+            processes::describe_lwp(actors, lwp, 0, batch);
             if batch.len() >= BATCH {
                 batch.send(out)?;
             }
@@ -185,7 +186,7 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// The end of a flow to a user thread whose state does not change: an instant.
+    /// Writes an instant as the end of a flow to a user thread whose state does not change.
     fn woken(&mut self, thread: ThreadId) {
         let flow = std::mem::take(&mut self.flows.to[thread.index()]);
         if flow != 0 {
@@ -193,7 +194,7 @@ impl<W: Write> Perfetto<W> {
                 self.at,
                 Row::ThreadSpans(thread),
                 Category::Wakeup,
-                Strings::fixed(Fixed::Woken),
+                Strings::fixed(FixedName::Woken),
                 |out| out.fixed64(track_event::TERMINATING_FLOW_IDS, flow),
             );
         }
@@ -258,7 +259,7 @@ impl<W: Write> Perfetto<W> {
             self.at,
             Row::events(by),
             Category::Wakeup,
-            Strings::fixed(Fixed::Wakes),
+            Strings::fixed(FixedName::Wakes),
             |out| {
                 events::note(out, Note::Thread, number);
                 out.fixed64(track_event::FLOW_IDS, flow);
@@ -277,8 +278,8 @@ impl<W: Write> Perfetto<W> {
         };
         let flow = self.flows.begin();
         for (track, name, field) in [
-            (from, Fixed::Leaves, track_event::FLOW_IDS),
-            (to, Fixed::Arrives, track_event::TERMINATING_FLOW_IDS),
+            (from, FixedName::Leaves, track_event::FLOW_IDS),
+            (to, FixedName::Arrives, track_event::TERMINATING_FLOW_IDS),
         ] {
             let row = match track {
                 Track::Lwp(lwp) => Row::Mounted(lwp),
@@ -347,7 +348,7 @@ impl<W: Write> Sink for Perfetto<W> {
                 };
                 self.events.count(self.at, row, value);
             }
-            // Their events are written.
+            // The recorded events of locks are written instead.
             Change::Locked { .. } | Change::Unlocked { .. } => {}
             Change::Event(event) => self.event(event),
         }

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::timeline::{Actors, LwpId};
 
-/// Times are relative to the beginning of the trace, and declared as time since boot, which is the clock of ftrace's bundles.
-/// The time of day at the beginning is written, if it is known.
+/// Writes the clock snapshot. Times are relative to the beginning of the trace, and declared as time since boot, the
+/// clock of ftrace's bundles. The time of day at the beginning is written if it is known.
 pub(super) fn clock(actors: &Actors, batch: &mut Batch) {
     packet(0, packet::CLOCK_SNAPSHOT, batch, |out| {
         out.number(clock_snapshot::PRIMARY_TRACE_CLOCK, clock_snapshot::BOOTTIME);
@@ -27,7 +27,7 @@ fn clock_now(out: &mut Vec<u8>, clock: u64, now: i64) {
     });
 }
 
-/// The processes with a pid.
+/// Writes the processes with a pid.
 pub(super) fn processes(actors: &Actors, batch: &mut Batch) {
     packet(0, packet::PROCESS_TREE, batch, |out| {
         for process in &actors.processes {
@@ -42,8 +42,8 @@ pub(super) fn processes(actors: &Actors, batch: &mut Batch) {
     });
 }
 
-/// The process of an LWP. If it is not known, only ftrace's events name the LWP.
-pub(super) fn announce(actors: &Actors, lwp: LwpId, at: u64, batch: &mut Batch) {
+/// Writes the process of an LWP. If it is unknown, only ftrace's events contain the LWP's name.
+pub(super) fn describe_lwp(actors: &Actors, lwp: LwpId, at: u64, batch: &mut Batch) {
     let lwp = &actors[lwp];
     let Some(pid) = actors[lwp.process].pid else { return };
     packet(at, packet::PROCESS_TREE, batch, |out| {

@@ -1,13 +1,15 @@
-//! The timeline's changes of CPUs and LWPs as `sched_switch` and `sched_waking`, from which the viewer derives its tracks of
-//! CPUs and the states of threads.
+//! Writes the timeline's changes of CPUs and LWPs as `sched_switch` and `sched_waking`, from which the viewer derives
+//! its CPU tracks and the states of threads.
 //!
 //! The recorded `sched_switch` events are not used: the timeline's changes exist for every source of the kernel trace
-//! (perf's context switches have other names), respect filters and merged short states, and contain the merge's corrections.
-//! The changes of one instant are in any order, and one event needs several of them (of a switch: the previous LWP, its
-//! state, the next LWP), so they are collected until the instant ends. Then the difference to the state before is written.
+//! (perf's context switches have other names), respect filters and coarse states, and contain the merge's corrections.
+//! The changes of one instant are in any order, and one event needs several of them (a switch: the previous LWP, its
+//! state, the next LWP). So changes are collected until the instant ends; then the difference from the previous state
+//! is written.
 //!
-//! A state that no switch and no waking implies (the state of an LWP when the trace begins) is written as a
-//! `GenericKernelTaskStateEvent`, which Perfetto has for kernels other than Linux; readers from before 2025 ignore it.
+//! A state that no switch and no waking implies (such as an LWP's state at the beginning of the trace) is written as a
+//! `GenericKernelTaskStateEvent`, which Perfetto defines for kernels other than Linux; readers from before 2025 ignore
+//! it.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,13 +25,13 @@ use super::{
 };
 use crate::timeline::{Actors, CpuId, LwpId, ThreadId, Track};
 
-/// The CPUs and LWPs, as written and as they are at this instant.
+/// The states of CPUs and LWPs: as written, and as of the current instant.
 pub(super) struct Scheduling {
     actors: Arc<Actors>,
     cpus: Vec<CpuSide>,
     lwps: Vec<LwpSide>,
-    /// The LWP that carries a user thread.
-    carrier: Vec<Option<LwpId>>,
+    /// The LWP that each user thread is mounted on.
+    lwp_of_thread: Vec<Option<LwpId>>,
     /// CPUs and LWPs that changed at this instant.
     changed: Vec<CpuId>,
     touched: Vec<LwpId>,
@@ -38,7 +40,7 @@ pub(super) struct Scheduling {
 
 #[derive(Clone, Default)]
 struct CpuSide {
-    /// The LWP on it, as written, and as it is now.
+    /// The LWP on it: as written, and now.
     written: Option<LwpId>,
     now: Option<LwpId>,
     changed: bool,
@@ -47,7 +49,7 @@ struct CpuSide {
 #[derive(Clone, Default)]
 struct LwpSide {
     state: Option<LwpState>,
-    /// The last state of this instant other than `Running`: the one in which it left its CPU.
+    /// The last state of this instant other than `Running`: the state in which it left its CPU.
     left: Option<Option<LwpState>>,
     /// The state that a reader assumes.
     shown: Option<LwpState>,
@@ -58,7 +60,7 @@ struct LwpSide {
     waker: Option<Waker>,
     mounted: Option<ThreadId>,
     touched: bool,
-    /// Another LWP had its tid before, and its end is not yet written.
+    /// Another LWP had the same tid before, and its end is not yet written.
     replaces: bool,
 }
 
@@ -79,7 +81,7 @@ impl Scheduling {
         Scheduling {
             cpus: vec![CpuSide::default(); actors.cpus.len()],
             lwps,
-            carrier: vec![None; actors.threads.len()],
+            lwp_of_thread: vec![None; actors.threads.len()],
             changed: Vec::new(),
             touched: Vec::new(),
             bundles: Bundles::new(&actors),
@@ -114,22 +116,22 @@ impl Scheduling {
 
     pub(super) fn mounted(&mut self, lwp: LwpId, thread: Option<ThreadId>) {
         if let Some(before) = std::mem::replace(&mut self.lwps[lwp.index()].mounted, thread)
-            && self.carrier[before.index()] == Some(lwp)
+            && self.lwp_of_thread[before.index()] == Some(lwp)
         {
-            self.carrier[before.index()] = None;
+            self.lwp_of_thread[before.index()] = None;
         }
         if let Some(thread) = thread {
-            self.carrier[thread.index()] = Some(lwp);
+            self.lwp_of_thread[thread.index()] = Some(lwp);
         }
     }
 
-    /// This LWP is woken. The waking is written when its state is runnable.
+    /// An LWP is woken. The waking is written when the LWP's state becomes runnable.
     pub(super) fn wakeup(&mut self, by: Option<Track>, of: LwpId) {
         self.lwps[of.index()].waker = match by {
             None => None,
             Some(Track::Cpu(cpu)) => Some(Waker::Interrupt(cpu)),
             Some(Track::Lwp(lwp)) => Some(Waker::Lwp(lwp)),
-            Some(Track::Thread(thread)) => self.carrier[thread.index()].map(Waker::Lwp),
+            Some(Track::Thread(thread)) => self.lwp_of_thread[thread.index()].map(Waker::Lwp),
         };
     }
 
@@ -137,7 +139,7 @@ impl Scheduling {
         self.bundles.migration(&self.actors, at, of, from, to);
     }
 
-    /// Ends the instant: writes what it changed.
+    /// Ends the instant: writes its changes.
     #[inline]
     pub(super) fn settle(&mut self, tick: Ticks, at: u64, batch: &mut Batch) {
         if !self.changed.is_empty() {
@@ -158,7 +160,7 @@ impl Scheduling {
                 continue;
             }
             side.written = next;
-            let early = prev.is_some_and(|prev| self.goes_down(prev, cpu));
+            let early = prev.is_some_and(|prev| self.continues_on_lower_cpu(prev, cpu));
             let at = if early { at.saturating_sub(1) } else { at };
             let prev_state = prev.map_or(0, |prev| self.leave(prev, cpu, tick));
             if let Some(next) = next {
@@ -170,23 +172,23 @@ impl Scheduling {
         self.changed = changed;
     }
 
-    /// Whether this LWP continues, at this instant, on a CPU with a smaller number. (Usually an LWP is runnable in between;
-    /// but not if short states have been merged.) The reader sorts simultaneous events by CPU, and would read the arrival
+    /// Whether this LWP continues at this instant on a CPU with a smaller number. (Usually an LWP is runnable in
+    /// between, but not in a coarse timeline.) The reader sorts simultaneous events by CPU, and would read the arrival
     /// before the departure. So the departure is written a nanosecond earlier.
-    fn goes_down(&self, lwp: LwpId, from: CpuId) -> bool {
+    fn continues_on_lower_cpu(&self, lwp: LwpId, from: CpuId) -> bool {
         let side = &self.lwps[lwp.index()];
         side.touched
             && side.state == Some(LwpState::Running)
             && side.cpu.is_some_and(|to| self.actors[to] < self.actors[from])
     }
 
-    /// An LWP leaves its CPU. Returns the state, as the kernel numbers it.
+    /// An LWP leaves its CPU. Returns its state as the kernel's number.
     fn leave(&mut self, lwp: LwpId, cpu: CpuId, tick: Ticks) -> i64 {
         let died = self.actors[lwp].died.is_some_and(|died| died <= tick);
         let side = &mut self.lwps[lwp.index()];
         let state = match side.left.unwrap_or(side.state) {
             None if died => Some(LwpState::Exited),
-            // It continues on another CPU: it was in a run queue for no time.
+            // It continues on another CPU: it was runnable for zero time.
             Some(LwpState::Running) if side.touched => Some(LwpState::Runnable),
             // Its departure is not in the timeline.
             Some(LwpState::Running) => None,
@@ -214,7 +216,7 @@ impl Scheduling {
         self.touched = touched;
     }
 
-    /// Writes a state that no switch implies.
+    /// Writes a state that is not implied by a switch.
     fn state(&mut self, lwp: LwpId, at: u64, batch: &mut Batch) {
         let actors = &self.actors;
         let side = &mut self.lwps[lwp.index()];
@@ -246,22 +248,22 @@ impl Scheduling {
         }
     }
 
-    /// An LWP appears with the tid of another one: the other one ends a nanosecond before.
+    /// An LWP appears with the tid of another one: the other's end is written a nanosecond earlier.
     fn replace(&mut self, lwp: LwpId, at: u64, batch: &mut Batch) {
         let cpu = self.lwps[lwp.index()].cpu.or(self.actors.cpu_ids().next());
         if let Some(cpu) = cpu {
             self.bundles.free(&self.actors, cpu, at.saturating_sub(1), lwp);
         }
-        processes::announce(&self.actors, lwp, at, batch);
+        processes::describe_lwp(&self.actors, lwp, at, batch);
     }
 }
 
 /// `TRACE_FLAG_HARDIRQ` (include/linux/trace_events.h, v6.12).
 const HARDIRQ: u64 = 0x08;
 
-/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12). We write no kernel
-/// version, so the reader interprets larger bits as in old kernels (0x40 is parked now, and was dead then): none of them is
-/// written. Where the reason is unknown it is both kinds of sleep, which no kernel writes, and which the reader shows as `SD`.
+/// `prev_state` as the kernel writes it (`task_state_array`, fs/proc/array.c, v6.12). The trace has no kernel version,
+/// so the reader interprets larger bits as in old kernels (0x40 is parked now, and was dead then); they are not
+/// written. If the reason is unknown, both kinds of sleep are set, which no kernel writes and the reader shows as `SD`.
 fn prev_state(state: Option<LwpState>) -> i64 {
     match state {
         Some(LwpState::Runnable | LwpState::Running) => 0,

@@ -1,7 +1,7 @@
-//! Numbers of fields and values, from Perfetto's message definitions (`protos/perfetto/trace/perfetto_trace.proto`,
-//! as the Python package perfetto 0.59.1 has it; all of them are known to v52).
+//! Numbers of fields and values, from Perfetto's message definitions (`protos/perfetto/trace/perfetto_trace.proto` in
+//! the Python package perfetto 0.59.1; v52 supports all of them).
 
-/// `Trace`: the file, and what a `compressed_packets` holds.
+/// `Trace`: the file, and the contents of `compressed_packets`.
 pub(super) mod trace {
     pub(crate) const PACKET: u32 = 1;
 }
@@ -101,7 +101,7 @@ pub(super) mod annotation {
     pub(crate) const POINTER_VALUE: u32 = 7;
 }
 
-/// `InternedData` (interned_data/interned_data.proto), and the entries, which all are alike.
+/// `InternedData` (interned_data/interned_data.proto), and its entries, which have the same fields in all tables.
 pub(super) mod interned {
     pub(crate) const EVENT_CATEGORIES: u32 = 1;
     pub(crate) const EVENT_NAMES: u32 = 2;
@@ -130,7 +130,7 @@ pub(super) mod bundle {
     pub(crate) const WAKING_COMMON_FLAGS: u32 = 12;
 }
 
-/// `FtraceEvent` (ftrace/ftrace_event.proto) and those of its events that are written here (ftrace/sched.proto).
+/// `FtraceEvent` (ftrace/ftrace_event.proto) and the events of it that are written here (ftrace/sched.proto).
 pub(super) mod ftrace {
     pub(crate) const TIMESTAMP: u32 = 1;
     pub(crate) const PID: u32 = 2;

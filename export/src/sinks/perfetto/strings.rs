@@ -1,7 +1,7 @@
 //! Interned strings (`InternedData`).
 //!
-//! A number is valid from the packet that defines it until the state of the sequence is cleared. It is cleared whenever more
-//! than [`LIMIT`] bytes of names are known, so memory is bounded.
+//! A number is valid from the packet that defines it until the incremental state of the sequence is cleared. The state
+//! is cleared when the defined names exceed [`MAX_LEN`] bytes, so memory is bounded.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use sigmund_model::{EventType, Level};
 use super::{schema::interned, wire::Wire};
 use crate::timeline::{Actors, DetailedState, EventTypeId, SliceKind, ThreadId};
 
-/// Most bytes of names that are known at one time.
-const LIMIT: usize = 4 << 20;
+/// Maximum memory of the defined names, in bytes.
+const MAX_LEN: usize = 4 << 20;
 
-/// Memory of a name beside its text, in bytes.
-const ENTRY: usize = 64;
+/// Memory of a name without its text, in bytes.
+const ENTRY_LEN: usize = 64;
 
-/// Names that are always known, by their index in [`FIXED_NAMES`].
+/// Names that are always defined, by their index in [`FIXED_NAMES`].
 #[derive(Clone, Copy)]
-pub(super) enum Fixed {
+pub(super) enum FixedName {
     Wakes,
     Woken,
     Leaves,
@@ -43,8 +43,8 @@ pub(super) enum Category {
 
 const CATEGORIES: [&str; 7] = ["state", "mounted", "executing", "wakeup", "migration", "user", "kernel"];
 
-/// Names of our own annotations, by their index in [`NOTES`]. An event's field may have one of these names, too, although a
-/// blank in it is unlikely; then both are shown.
+/// Names of annotations that are not fields of events, by their index in [`NOTES`]. If a field of an event has the same
+/// name, both are shown.
 #[derive(Clone, Copy)]
 pub(super) enum Note {
     Lwp,
@@ -66,7 +66,8 @@ pub(super) type Iid = u64;
 pub(super) struct EventNames {
     /// The number of the event's name.
     pub(super) name: Iid,
-    /// The number of its first field's name. Those of the other fields follow, two each: for the value, and for the value's name.
+    /// The number of the first field's name. The numbers of the other fields follow, two for each field: for the value,
+    /// and for the value's name.
     fields: Iid,
 }
 
@@ -76,7 +77,7 @@ impl EventNames {
         self.fields + 2 * index as Iid
     }
 
-    /// The number of the name for its value's name: `irq` is 24, `irq name` is eth0.
+    /// The number of the annotation for a value's name: `irq` is 24, `irq name` is eth0.
     pub(super) fn name_of_field(self, index: usize) -> Iid {
         self.field(index) + 1
     }
@@ -84,22 +85,22 @@ impl EventNames {
 
 /// A number that is valid until the state is cleared.
 #[derive(Clone, Copy, Default)]
-struct Known<T> {
+struct Interned<T> {
     generation: u32,
     iids: T,
 }
 
-/// The names that are known now.
+/// The currently defined names.
 pub(super) struct Strings {
     generation: u32,
     names: HashMap<Box<str>, Iid, RandomState>,
     next_name: Iid,
     next_annotation: Iid,
     bytes: usize,
-    threads: Vec<Known<Iid>>,
-    kinds: Vec<Known<(Iid, Iid)>>,
-    /// Definitions that are in no packet yet.
-    fresh: Vec<u8>,
+    threads: Vec<Interned<Iid>>,
+    kinds: Vec<Interned<(Iid, Iid)>>,
+    /// Definitions that are not yet in a packet.
+    unsent: Vec<u8>,
     cleared: bool,
 }
 
@@ -111,19 +112,19 @@ impl Strings {
             next_name: 0,
             next_annotation: 0,
             bytes: 0,
-            threads: vec![Known::default(); actors.threads.len()],
-            kinds: vec![Known::default(); actors.event_types.len()],
-            fresh: Vec::new(),
+            threads: vec![Interned::default(); actors.threads.len()],
+            kinds: vec![Interned::default(); actors.event_types.len()],
+            unsent: Vec::new(),
             cleared: false,
         };
         strings.clear();
         strings
     }
 
-    /// Clears the state, if there are too many names. Numbers that were returned before are then invalid.
+    /// Clears the state if there are too many names. Numbers returned before are then invalid.
     #[inline]
     pub(super) fn make_room(&mut self) {
-        if self.bytes > LIMIT {
+        if self.bytes > MAX_LEN {
             self.clear();
         }
     }
@@ -132,7 +133,7 @@ impl Strings {
         self.generation += 1;
         self.names.clear();
         self.bytes = 0;
-        self.fresh.clear();
+        self.unsent.clear();
         self.cleared = true;
         for (index, kind) in SliceKind::ALL.iter().map(|kind| kind.name()).chain(CATEGORIES).enumerate() {
             self.define(interned::EVENT_CATEGORIES, index as Iid + 1, kind);
@@ -148,11 +149,12 @@ impl Strings {
         self.next_annotation = NOTES.len() as Iid + 1;
     }
 
-    /// What the next packet must contain: definitions, and whether the state is cleared. Called once for each packet.
+    /// Calls `with` with the contents for the next packet: definitions, and whether the state is cleared. To be called
+    /// once for each packet.
     #[inline]
-    pub(super) fn take_fresh(&mut self, with: impl FnOnce(&[u8], bool)) {
-        with(&self.fresh, self.cleared);
-        self.fresh.clear();
+    pub(super) fn take_unsent(&mut self, with: impl FnOnce(&[u8], bool)) {
+        with(&self.unsent, self.cleared);
+        self.unsent.clear();
         self.cleared = false;
     }
 
@@ -181,11 +183,11 @@ impl Strings {
     }
 
     #[inline]
-    pub(super) fn fixed(name: Fixed) -> Iid {
+    pub(super) fn fixed(name: FixedName) -> Iid {
         DetailedState::COUNT as Iid + name as Iid + 1
     }
 
-    /// The number of any name.
+    /// The number of a name.
     #[inline]
     pub(super) fn name(&mut self, name: &str) -> Iid {
         if let Some(iid) = self.names.get(name) {
@@ -204,7 +206,7 @@ impl Strings {
             return known.iids;
         }
         let iids = self.new_name(&actors[thread].label());
-        self.threads[thread.index()] = Known { generation: self.generation, iids };
+        self.threads[thread.index()] = Interned { generation: self.generation, iids };
         iids
     }
 
@@ -213,7 +215,7 @@ impl Strings {
     pub(super) fn event(&mut self, actors: &Actors, kind: EventTypeId) -> EventNames {
         let mut known = self.kinds[kind.index()];
         if known.generation != self.generation {
-            known = Known { generation: self.generation, iids: self.new_event(&actors[kind]) };
+            known = Interned { generation: self.generation, iids: self.new_event(&actors[kind]) };
             self.kinds[kind.index()] = known;
         }
         EventNames { name: known.iids.0, fields: known.iids.1 }
@@ -243,15 +245,15 @@ impl Strings {
     }
 
     fn define(&mut self, table: u32, iid: Iid, name: &str) {
-        self.bytes += name.len() + ENTRY;
-        self.fresh.message(table, |entry| {
+        self.bytes += name.len() + ENTRY_LEN;
+        self.unsent.message(table, |entry| {
             entry.number(interned::ENTRY_IID, iid);
             entry.text(interned::ENTRY_NAME, name);
         });
     }
 }
 
-/// After the kinds of slices.
+/// The number of a category in [`CATEGORIES`]; the numbers of the kinds of slices precede it.
 const fn own_category(index: usize) -> Iid {
     (SliceKind::ALL.len() + index + 1) as Iid
 }

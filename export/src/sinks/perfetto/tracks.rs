@@ -1,4 +1,4 @@
-//! The tracks of track events: their numbers, and their descriptions, written when they are used for the first time.
+//! The tracks of track events: their uuids, and their descriptors, which are written at the first use.
 
 use super::{
     batch::Batch,
@@ -7,13 +7,13 @@ use super::{
 };
 use crate::timeline::{Actors, CpuId, LwpId, ProcessId, ThreadId, Track};
 
-/// Packets of track events and descriptions; ftrace's have a sequence of their own.
+/// The sequence of track events and descriptors; ftrace's packets have a separate one.
 pub(super) const SEQUENCE: u64 = 1;
 
-/// What a track shows.
+/// A track, by its contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Row {
-    /// A process; a group for LWPs whose process is not known.
+    /// A process; a group for LWPs of an unknown process.
     Process(ProcessId),
     /// The group of a process's user threads.
     Threads(ProcessId),
@@ -23,19 +23,19 @@ pub(super) enum Row {
     ThreadSpans(ThreadId),
     /// System calls, spans and events of an LWP.
     Lwp(LwpId),
-    /// User threads that an LWP carries.
+    /// User threads mounted on an LWP.
     Mounted(LwpId),
-    /// Their group.
+    /// The group of [`Row::CpuThread`].
     Executing,
     /// User threads that a CPU executes.
     CpuThread(CpuId),
-    /// Their group.
+    /// The group of [`Row::CpuInterrupts`].
     Interrupts,
     /// Interrupts of a CPU, and events in them.
     CpuInterrupts(CpuId),
     /// Ready user threads of a process.
     ReadyQueue(ProcessId),
-    /// Their group.
+    /// The group of [`Row::RunQueue`].
     RunQueues,
     /// Runnable LWPs that wait for a CPU.
     RunQueue(CpuId),
@@ -98,7 +98,7 @@ impl Row {
     }
 }
 
-/// Which tracks have been described.
+/// Records which tracks have been described.
 pub(super) struct Tracks {
     described: [Vec<bool>; KINDS],
 }
@@ -108,7 +108,8 @@ impl Tracks {
         Tracks { described: [const { Vec::new() }; KINDS] }
     }
 
-    /// The uuid of a row; never 0, which is the viewer's own. The first call writes its description to `batch`.
+    /// The uuid of a row; never 0, which the viewer uses itself. The first call for a row writes its descriptor to
+    /// `batch`.
     #[inline]
     pub(super) fn uuid(&mut self, row: Row, actors: &Actors, batch: &mut Batch) -> u64 {
         let (kind, index) = row.kind_and_index();
@@ -168,7 +169,7 @@ fn process(out: &mut Vec<u8>, process: ProcessId, actors: &Actors) {
     });
 }
 
-/// A thread's description contains its process, so an LWP of unknown process has none.
+/// A thread descriptor contains the process, so an LWP of an unknown process has none.
 fn lwp(out: &mut Vec<u8>, lwp: LwpId, actors: &Actors) {
     let lwp = &actors[lwp];
     let Some(pid) = actors[lwp.process].pid else { return named(out, &lwp.label()) };
@@ -181,7 +182,7 @@ fn lwp(out: &mut Vec<u8>, lwp: LwpId, actors: &Actors) {
     });
 }
 
-/// Siblings of the same name are different tracks: user threads may share a name, and even a number.
+/// Siblings with the same name are not merged: user threads may have the same name, and even the same number.
 fn named(out: &mut Vec<u8>, name: &str) {
     out.text(descriptor::NAME, name);
     out.number(descriptor::SIBLING_MERGE_BEHAVIOR, descriptor::SIBLING_MERGE_BEHAVIOR_NONE);

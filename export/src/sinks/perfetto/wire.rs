@@ -1,4 +1,4 @@
-//! The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as far as it is written here.
+//! The parts of the wire format of protocol buffers that are needed here (protobuf.dev/programming-guides/encoding).
 //!
 //! ```text
 //! message:  | tag | value | tag | value | …        tag = field number << 3 | wire type, as a varint
@@ -63,7 +63,7 @@ impl Wire for Vec<u8> {
         self.counted(field, text.as_bytes());
     }
 
-    /// The length is known only at the end. One byte is reserved for it; a content of more than 127 bytes is moved.
+    /// The length is known only at the end. One byte is reserved for it; contents of more than 127 bytes are moved.
     #[inline]
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         self.raw_varint(u64::from(field) << 3 | COUNTED);
@@ -79,7 +79,7 @@ impl Wire for Vec<u8> {
     }
 }
 
-/// Writes a length of two bytes or more before what begins at `from`, where one byte is reserved.
+/// Writes a length of two or more bytes before the contents that begin at `from`, where one byte is reserved.
 #[cold]
 fn lengthen(bytes: &mut Vec<u8>, from: usize, len: usize) {
     let mut length = Vec::with_capacity(10);

@@ -1,9 +1,9 @@
-//! What `babeltrace2` reads in a trace: event by event, field by field.
+//! Parses the output of `babeltrace2`: event by event, field by field.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One event as it prints it.
+/// One printed event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line {
     pub(crate) tick: u64,
@@ -22,8 +22,8 @@ pub(crate) enum Value {
     Named(String, String),
 }
 
-/// Whether it is there; aloud if not.
-pub(crate) fn is_there() -> bool {
+/// Whether babeltrace2 is installed; prints that the test is skipped if not.
+pub(crate) fn is_installed() -> bool {
     let found = Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !found {
         crate::skipped::skipped("babeltrace2 is not installed");
@@ -31,7 +31,7 @@ pub(crate) fn is_there() -> bool {
     found
 }
 
-/// All events of the trace in a folder. It must read them without an error and without a warning.
+/// All events of the trace in a folder, which babeltrace2 must read without errors and warnings.
 pub(crate) fn read(folder: &Path) -> Vec<Line> {
     let mut command = Command::new("babeltrace2");
     command.args(["--clock-cycles", "--no-delta", "--names=all", "--fields=all", "--color=never"]);
@@ -58,9 +58,9 @@ fn line(rest: &mut &str) -> Line {
         .into_iter()
         .chain(rest.find(", stream.event.context = {"))
         .min();
-    let (name, behind) = rest.split_at(end.unwrap_or_else(|| panic!("{rest:?}")));
+    let (name, after) = rest.split_at(end.unwrap_or_else(|| panic!("{rest:?}")));
     line.name = name.to_owned();
-    *rest = behind;
+    *rest = after;
     while skip(rest, ", ") {
         let group = match between(rest, "", " = {").as_str() {
             "stream.packet.context" => &mut line.packet,
@@ -96,8 +96,8 @@ fn value(rest: &mut &str) -> Value {
         return Value::Text(text(rest));
     }
     let end = rest.find([',', ' ']).unwrap();
-    let (number, behind) = rest.split_at(end);
-    *rest = behind;
+    let (number, after) = rest.split_at(end);
+    *rest = after;
     Value::Number(number.to_owned())
 }
 
@@ -122,8 +122,8 @@ fn text(rest: &mut &str) -> String {
                     't' => '\t',
                     'v' => '\x0b',
                     'x' => {
-                        let (hex, behind) = rest.split_at(2);
-                        *rest = behind;
+                        let (hex, after) = rest.split_at(2);
+                        *rest = after;
                         u8::from_str_radix(hex, 16).unwrap() as char
                     }
                     other => other,
@@ -134,17 +134,17 @@ fn text(rest: &mut &str) -> String {
     }
 }
 
-fn skip(rest: &mut &str, sign: &str) -> bool {
-    let behind = rest.strip_prefix(sign);
-    *rest = behind.unwrap_or(rest);
-    behind.is_some()
+fn skip(rest: &mut &str, mark: &str) -> bool {
+    let after = rest.strip_prefix(mark);
+    *rest = after.unwrap_or(rest);
+    after.is_some()
 }
 
-/// Cuts what is between two signs.
-fn between(rest: &mut &str, before: &str, behind: &str) -> String {
-    let cut = rest.strip_prefix(before).and_then(|rest| rest.split_once(behind));
+/// Cuts the text between two marks.
+fn between(rest: &mut &str, before: &str, after: &str) -> String {
+    let cut = rest.strip_prefix(before).and_then(|rest| rest.split_once(after));
     let (found, left) =
-        cut.unwrap_or_else(|| panic!("{before:?} and {behind:?} in {:?}", &rest[..rest.len().min(200)]));
+        cut.unwrap_or_else(|| panic!("{before:?} and {after:?} in {:?}", &rest[..rest.len().min(200)]));
     *rest = left;
     found.to_owned()
 }

@@ -1,4 +1,4 @@
-//! The events of a timeline as expected from a reader.
+//! The emitted events of a timeline, for comparison with a reader's output.
 
 use std::io;
 
@@ -68,7 +68,7 @@ impl EmittedEvent {
         EmittedEvent { tick: tick.0, name, level, cpu, context, fields: fields.collect() }
     }
 
-    /// Asserts that this line has all of it; returns the number of fields that were compared.
+    /// Asserts that a printed line equals this event. Returns the number of compared fields.
     pub(crate) fn assert_is(&self, line: &Line) -> usize {
         assert_eq!((self.tick, &self.name), (line.tick, &line.name), "{self:?} {line:?}");
         if self.level == Level::Kern {
@@ -82,7 +82,7 @@ impl EmittedEvent {
     }
 
     fn assert_fields(&self, line: &Line) -> usize {
-        // What is not readable is not there.
+        // A parameter that could not be read is missing.
         let emitted = self.fields.iter().filter(|(_, _, number, text)| number.is_some() || text.is_some());
         let emitted: Vec<_> = emitted.collect();
         assert_eq!(emitted.len(), line.fields.len(), "{self:?} {line:?}");
@@ -116,7 +116,7 @@ fn is_same(ty: FieldType, number: Option<i64>, text: Option<&str>, value: &Value
     };
     match (value, text) {
         (Value::Named(shown, label), Some(text)) => is_number(shown) && label == text,
-        // Numbers of floats have no names, and a number beyond 63 bits has none.
+        // Floats, and numbers beyond 63 bits, have no names.
         (Value::Number(shown), text) => {
             is_number(shown) && (text.is_none() || ty == FieldType::F64 || number < 0)
         }
@@ -126,7 +126,7 @@ fn is_same(ty: FieldType, number: Option<i64>, text: Option<&str>, value: &Value
     }
 }
 
-/// It prints six digits.
+/// Whether two numbers are equal to six digits, as printed.
 fn is_near(shown: f64, emitted: f64) -> bool {
     shown == emitted || shown.is_nan() && emitted.is_nan() || (shown - emitted).abs() <= emitted.abs() * 1e-5
 }

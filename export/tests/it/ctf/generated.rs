@@ -1,13 +1,13 @@
-//! Random events of hostile declarations.
+//! Random events with hostile declarations.
 
 use std::io;
 
 use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink, ThreadId};
 use sigmund_model::{Context, Cpu, EventType, Field, FieldType, Level, Params, Ticks};
 
-use crate::story::{self, HOSTILE_NAMES};
+use crate::known_timelines::{self, HOSTILE_NAMES};
 
-/// Names that TSDL stumbles over: its words, what is no identifier, what could be taken for an escape.
+/// Names that are hard for TSDL: keywords, names that are not identifiers, names that look like an escape.
 const FIELD_NAMES: [&str; 12] =
     ["event", "int", "a b", "_x20_", "a_x20_b", "", "9", "len", "len", "Ü", "two\nlines", "quote\""];
 
@@ -32,7 +32,7 @@ impl Dice {
 
 /// Actors with events of these names.
 pub(super) fn actors(dice: &mut Dice, changes: u64) -> Actors {
-    let mut actors = story::actors(1000 + changes * 10);
+    let mut actors = known_timelines::actors(1000 + changes * 10);
     actors.event_types.clear();
     for level in [Level::Kern, Level::User] {
         for name in EVENT_NAMES {
@@ -52,7 +52,7 @@ pub(super) fn emit(dice: &mut Dice, actors: &Actors, events: u64, sink: &mut dyn
     let mut params = Params::default();
     let mut tick = actors.clock.first.0;
     for _ in 0..events {
-        // More than a nanosecond: within one, the order of streams is the reader's.
+        // More than a nanosecond apart: within one, the reader chooses the order of streams.
         tick += 3 + dice.below(7);
         let kind = EventTypeId(dice.below(actors.event_types.len() as u64) as u32);
         params.clear();
@@ -74,7 +74,7 @@ pub(super) fn emit(dice: &mut Dice, actors: &Actors, events: u64, sink: &mut dyn
     sink.finish()
 }
 
-/// What is declared mostly, and anything else sometimes.
+/// Mostly a parameter of the declared type, sometimes of another.
 fn push(dice: &mut Dice, ty: FieldType, params: &mut Params) {
     let number = match ty {
         FieldType::F64 => (dice.below(1 << 30) as f64 / 1024.0).to_bits() as i64,
@@ -84,7 +84,7 @@ fn push(dice: &mut Dice, ty: FieldType, params: &mut Params) {
     match (dice.below(20), ty) {
         (0, _) => params.push_unknown(),
         (1, _) => params.push_text(dice.one(&HOSTILE_NAMES)),
-        // One name for one number: a second is not kept.
+        // One name per number: a second name is not kept.
         (2, _) => params.push_named(number, HOSTILE_NAMES[number as u64 as usize % HOSTILE_NAMES.len()]),
         (3, FieldType::F64) | (4.., FieldType::U8) => params.push_number(number),
         (3, _) => params.push_number(dice.one(&[-1, i64::MIN, i64::MAX, 1 << 32])),

@@ -1,4 +1,4 @@
-//! A second reader: our own of CTF, which was tested with LTTng's recordings.
+//! A second reader: that of fkt-ingest, which is tested with LTTng's recordings.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,13 +8,13 @@ use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, LwpActor, Lwp
 use sigmund_model::{Cpu, Effect, Event, Lwp};
 
 use super::{babeltrace, write};
-use crate::story::Random;
+use crate::known_timelines::RandomTimeline;
 
 #[test]
-fn our_own_reader_reads_the_same_events() {
+fn fkt_ingest_reads_the_same_events() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
-    let random = Random::new(11, 20_000);
+    let random = RandomTimeline::new(11, 20_000);
     let (emitted, _) = write(&folder, &random.actors, |sink| random.emit(sink).unwrap());
     let trace = CtfTrace::open(&folder).unwrap();
     assert_eq!(trace.tick_hz().map(|hertz| hertz.per_second()), Some(2.5e9));
@@ -53,7 +53,7 @@ fn events(trace: &dyn TraceFile) -> Vec<Event> {
 fn actors_of(trace: &dyn TraceFile, events: &[Event]) -> Actors {
     let lwps: BTreeSet<Lwp> = events.iter().filter_map(|event| event.lwp).collect();
     let cpus: BTreeSet<Cpu> = events.iter().filter_map(|event| event.cpu).collect();
-    let mut actors = crate::story::actors(events.last().unwrap().tick.0);
+    let mut actors = crate::known_timelines::actors(events.last().unwrap().tick.0);
     let lwp = |lwp| LwpActor { lwp, ..actors.lwps[2].clone() };
     actors.lwps = lwps.into_iter().map(lwp).collect();
     actors.cpus = cpus.into_iter().collect();
@@ -86,10 +86,10 @@ fn scheduling(event: &Event) -> Option<Effect> {
     (!is_interrupt && event.effect != Effect::None).then_some(event.effect)
 }
 
-// A recording of the kernel by trace-cmd, as CTF under LTTng's names: read as a trace of LTTng's kernel tracer, every
+// A kernel recording by trace-cmd, written as CTF under LTTng's names. Read as a trace of LTTng's kernel tracer, every
 // event has the same tick, CPU and LWP, and the same effect on CPUs and LWPs.
 #[test]
-fn a_recording_of_the_kernel_means_the_same_under_the_names_of_lttng() {
+fn a_kernel_recording_has_the_same_effects_under_the_names_of_lttng() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../fkt-ingest/tests/fixtures/small-tsc-v7-zstd.dat.zst");
     let recording = zstd::decode_all(std::fs::read(path).unwrap().as_slice()).unwrap();
@@ -114,7 +114,7 @@ fn a_recording_of_the_kernel_means_the_same_under_the_names_of_lttng() {
         effects += usize::from(scheduling(exported).is_some());
     }
     assert!(effects > 50, "{effects} of {}", recorded.len());
-    if babeltrace::is_there() {
+    if babeltrace::is_installed() {
         assert_eq!(babeltrace::read(&folder).len(), recorded.len());
     }
 }

@@ -14,11 +14,11 @@ use sigmund_export::timeline::{Actors, Change, CpuId, EventTypeId, RecordedEvent
 use sigmund_model::{Params, Ticks};
 
 use crate::cpu_time;
-use crate::story::{self, Random};
+use crate::known_timelines::{self, RandomTimeline};
 use expected::{EmittedEvent, EventCollector};
 use generated::Dice;
 
-/// Writes a story to a folder.
+/// Writes a timeline to a folder.
 fn write(folder: &Path, actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> (Vec<EmittedEvent>, Summary) {
     let mut ctf = Ctf::create(folder, Arc::new(actors.clone())).unwrap();
     let mut listener = EventCollector { actors, emitted: Vec::new(), sink: &mut ctf };
@@ -27,7 +27,7 @@ fn write(folder: &Path, actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> (V
     (emitted, ctf.summary())
 }
 
-/// Writes a story, reads it with babeltrace2, and compares event by event; returns how many fields were compared.
+/// Writes a timeline, reads it with babeltrace2, and compares event by event. Returns the number of compared fields.
 fn compare(actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> usize {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("trace");
@@ -38,36 +38,36 @@ fn compare(actors: &Actors, emit: impl FnOnce(&mut dyn Sink)) -> usize {
     emitted.iter().zip(&lines).map(|(emitted, line)| emitted.assert_is(line)).sum()
 }
 
-/// An event of the second kind, of no known actor.
+/// An event of the second declared type, without a known LWP or user thread.
 fn on_the_first_cpu(params: &Params) -> RecordedEvent<'_> {
     let (kind, cpu) = (EventTypeId(1), Some(CpuId(0)));
     RecordedEvent { kind, cpu, lwp: None, thread: None, context: None, cpu_seen: None, params }
 }
 
 #[test]
-fn babeltrace_reads_the_small_story() {
-    if babeltrace::is_there() {
-        let fields = compare(&story::actors(11_000), |sink| story::small(sink).unwrap());
+fn babeltrace_reads_the_small_timeline() {
+    if babeltrace::is_installed() {
+        let fields = compare(&known_timelines::actors(11_000), |sink| known_timelines::small(sink).unwrap());
         assert_eq!(fields, 2);
     }
 }
 
 #[test]
-fn babeltrace_reads_random_stories_with_hostile_names() {
-    if !babeltrace::is_there() {
+fn babeltrace_reads_random_timelines_with_hostile_names() {
+    if !babeltrace::is_installed() {
         return;
     }
     for seed in 1..6 {
-        let random = Random::new(seed, 8000);
-        // About every eighth change is an event, of two fields.
+        let random = RandomTimeline::new(seed, 8000);
+        // About every eighth change is an event, with two fields.
         assert!(compare(&random.actors, |sink| random.emit(sink).unwrap()) > 1500);
     }
 }
 
-// Every type of field with everything that a parameter can be: what fits, what does not, a text for a number, nothing.
+// Every type of field with every kind of parameter: fitting and not fitting, a text for a number, an unreadable one.
 #[test]
 fn babeltrace_reads_every_field_of_hostile_declarations() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
     for seed in 1..9 {
@@ -89,19 +89,19 @@ fn babeltrace_reads_every_field_of_hostile_declarations() {
 }
 
 #[test]
-fn an_empty_story_is_a_valid_trace() {
-    if babeltrace::is_there() {
-        assert_eq!(compare(&story::actors(11_000), |sink| sink.finish().unwrap()), 0);
+fn an_empty_timeline_is_a_valid_trace() {
+    if babeltrace::is_installed() {
+        assert_eq!(compare(&known_timelines::actors(11_000), |sink| sink.finish().unwrap()), 0);
     }
 }
 
 // 30 MB of one stream, so more than 100 packets; one event is longer than a packet.
 #[test]
 fn streams_of_many_packets_keep_every_event_in_order() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
-    let actors = story::actors(200_000);
+    let actors = known_timelines::actors(200_000);
     let long = "x".repeat(1_000_000);
     let fields = compare(&actors, |sink| {
         let mut params = Params::default();
@@ -110,7 +110,7 @@ fn streams_of_many_packets_keep_every_event_in_order() {
             params.push_number(number as i64);
             params.push_text(if number == 30_000 { &long } else { &long[..400 + number as usize % 100] });
             let event = on_the_first_cpu(&params);
-            // Several of each instant.
+            // Several at each instant.
             sink.change(Ticks(1000 + number / 3), &Change::Event(&event)).unwrap();
         }
         sink.finish().unwrap();
@@ -120,10 +120,10 @@ fn streams_of_many_packets_keep_every_event_in_order() {
 
 #[test]
 fn a_name_of_10_kb_survives_as_event_as_field_and_as_text() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
-    let mut actors = story::actors(11_000);
+    let mut actors = known_timelines::actors(11_000);
     let long = "a long \"näme\"\n".repeat(700);
     actors.event_types[1].name = long.clone();
     actors.event_types[1].fields[1].name = long.clone();
@@ -147,14 +147,13 @@ fn a_name_of_10_kb_survives_as_event_as_field_and_as_text() {
     assert_eq!(fields, 2);
 }
 
-// 5 fields in 3 forms are 243 combinations: the first 64 have classes of their own, the others are texts; one of these
-// was emitted.
+// 5 fields in 3 forms are 243 combinations: the first 64 have separate classes, the others are written as texts.
 #[test]
 fn events_of_too_many_forms_become_texts_and_are_counted() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
-    let mut actors = story::actors(11_000);
+    let mut actors = known_timelines::actors(11_000);
     let field = actors.event_types[1].fields[0].clone();
     actors.event_types[1].fields =
         (0..5).map(|n| sigmund_model::Field { name: format!("f{n}"), ..field.clone() }).collect();
@@ -179,24 +178,24 @@ fn events_of_too_many_forms_become_texts_and_are_counted() {
     let lines = babeltrace::read(&folder);
     assert_eq!((emitted.len(), lines.len(), summary.as_text), (243, 243, 243 - 64 - 1));
     emitted[..64].iter().zip(&lines).for_each(|(emitted, line)| _ = emitted.assert_is(line));
-    // 242 is 22222 in base 3: nothing was readable.
+    // 242 is 22222 in base 3: no parameter was readable.
     let unknown = |name: &str| (name.to_owned(), babeltrace::Value::Text("?".into()));
     assert_eq!(lines[242].fields, ["f0", "f1", "f2", "f3", "f4"].map(unknown));
 }
 
 #[test]
-fn a_folder_that_holds_something_is_refused() {
+fn a_folder_that_is_not_empty_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("kernel_0"), "somebody else's").unwrap();
-    let error = Ctf::create(dir.path(), Arc::new(story::actors(11_000))).unwrap_err();
+    std::fs::write(dir.path().join("kernel_0"), "another program's file").unwrap();
+    let error = Ctf::create(dir.path(), Arc::new(known_timelines::actors(11_000))).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
 }
 
-// Two runs of the same story are the same to the byte.
+// Two exports of the same timeline are identical.
 #[test]
 fn an_export_can_be_repeated_to_the_byte() {
     let dir = tempfile::tempdir().unwrap();
-    let random = Random::new(7, 5000);
+    let random = RandomTimeline::new(7, 5000);
     for name in ["a", "b"] {
         write(&dir.path().join(name), &random.actors, |sink| random.emit(sink).unwrap());
     }
@@ -212,14 +211,14 @@ fn an_export_can_be_repeated_to_the_byte() {
 #[ignore = "measures"]
 fn speed() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    let random = Random::new(1, 10_000_000);
+    let random = RandomTimeline::new(1, 10_000_000);
     let mut ctf = Ctf::create(&dir.path().join("random"), Arc::new(random.actors.clone())).unwrap();
     let start = cpu_time::of_this_thread();
     random.emit(&mut ctf).unwrap();
     eprintln!("random: {:?}, {:?}", cpu_time::of_this_thread() - start, ctf.summary());
     std::fs::remove_dir_all(dir.path().join("random")).unwrap();
 
-    let actors = story::actors(1000 + 100_000_000);
+    let actors = known_timelines::actors(1000 + 100_000_000);
     let mut ctf = Ctf::create(&dir.path().join("switches"), Arc::new(actors)).unwrap();
     let mut params = Params::default();
     let start = cpu_time::of_this_thread();

@@ -1,21 +1,21 @@
-//! Kernel events have the names and fields that Trace Compass's kernel analyses look for. Trace Compass itself is not
-//! here: what its handlers read without looking (`SchedSwitchHandler`, `SchedWakeupHandler`, `IrqEntryHandler`,
-//! `SoftIrqEntryHandler`, `SysEntryHandler`, `ProcessForkHandler`, `SchedMigrateTaskHandler`) is compared with what
-//! babeltrace2 shows.
+//! Kernel events have the names and fields that Trace Compass's kernel analyses require. Trace Compass itself is not
+//! run: the fields that its handlers read unconditionally (`SchedSwitchHandler`, `SchedWakeupHandler`,
+//! `IrqEntryHandler`, `SoftIrqEntryHandler`, `SysEntryHandler`, `ProcessForkHandler`, `SchedMigrateTaskHandler`) are
+//! compared with the output of babeltrace2.
 
 use sigmund_export::timeline::{Change, CpuId, EventTypeId, LwpId, RecordedEvent, Sink};
 use sigmund_model::{Context, EventType, Field, FieldType, Level, Params, Ticks};
 
 use super::babeltrace::{self, Line, Value};
 use super::write;
-use crate::story;
+use crate::known_timelines;
 
-/// A kernel event: its name; its fields, `t` after texts; its values as printed.
+/// A kernel event: its name, its fields (`t` after the name of a text field), and its values as printed.
 type Recorded = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Tells one event of each, on CPU 3, and reads them.
+/// Emits one event of each, on CPU 3, and reads them.
 fn exported(recorded: &[Recorded], level: Level) -> (Vec<Line>, String) {
-    let mut actors = story::actors(11_000);
+    let mut actors = known_timelines::actors(11_000);
     let field = |name: &&str| {
         let (name, ty) =
             name.strip_suffix(":t").map_or((*name, FieldType::I64), |name| (name, FieldType::Text));
@@ -73,7 +73,7 @@ const SWITCH: &[&str] =
 
 #[test]
 fn kernel_events_have_the_names_and_fields_of_lttng() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
     let recorded: [Recorded; 13] = [
@@ -108,7 +108,7 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
             &format!(
                 r#"{switch} prev_state=1 next_comm="swapper/3" next_tid=0 next_prio=120 prev_state_recorded=1"#
             ),
-            // Preempted: runnable for Trace Compass.
+            // Preempted; Trace Compass must read it as runnable.
             &format!(
                 r#"{switch} prev_state=0 next_comm="bash" next_tid=9 next_prio=120 prev_state_recorded=256"#
             ),
@@ -146,7 +146,7 @@ fn kernel_events_have_the_names_and_fields_of_lttng() {
 
 #[test]
 fn an_event_that_would_stop_an_analysis_has_another_name() {
-    if !babeltrace::is_there() {
+    if !babeltrace::is_installed() {
         return;
     }
     let recorded: [Recorded; 3] = [

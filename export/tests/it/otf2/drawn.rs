@@ -1,4 +1,4 @@
-//! Stories as OTF2's readers see them.
+//! Timelines as printed by OTF2's readers.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,11 +14,11 @@ use sigmund_model::{Params, Thread, ThreadState, Ticks, WaitKind};
 
 use super::{
     read::{Read, can_read, read},
-    truth::{Truth, escape},
+    truth::{ArchiveSums, escape},
 };
-use crate::story::{self, Random};
+use crate::known_timelines::{self, RandomTimeline};
 
-/// What the readers print of the archive of a story.
+/// The readers' output for the archive of a timeline.
 fn drawn(actors: &Actors, events: bool, emit: impl FnOnce(&mut dyn Sink)) -> Read {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("archive");
@@ -38,8 +38,8 @@ fn states_and_spans_of_a_thread_do_not_cut_each_other() {
     if !can_read() {
         return;
     }
-    let actors = story::actors(11000);
-    let read = drawn(&actors, true, |sink| story::small(sink).unwrap());
+    let actors = known_timelines::actors(11000);
+    let read = drawn(&actors, true, |sink| known_timelines::small(sink).unwrap());
     let main = [
         "1000 | ThreadCreate | 1",
         "1000 | ThreadCreate | 2",
@@ -61,14 +61,14 @@ fn states_and_spans_of_a_thread_do_not_cut_each_other() {
 }
 
 #[test]
-fn what_the_small_story_says_is_read_back() {
+fn the_small_timeline_is_read_back() {
     if !can_read() {
         return;
     }
-    let actors = story::actors(11000);
-    let read = drawn(&actors, true, |sink| story::small(sink).unwrap());
-    let mut truth = Truth::new(&actors);
-    story::small(&mut truth).unwrap();
+    let actors = known_timelines::actors(11000);
+    let read = drawn(&actors, true, |sink| known_timelines::small(sink).unwrap());
+    let mut truth = ArchiveSums::new(&actors);
+    known_timelines::small(&mut truth).unwrap();
     truth.check(&read);
 
     assert_eq!(read.clock, "2500000000 1000 10000 1700000000000000000");
@@ -100,27 +100,27 @@ fn what_the_small_story_says_is_read_back() {
 }
 
 #[test]
-fn random_stories_with_hostile_names_are_read_back() {
+fn random_timelines_with_hostile_names_are_read_back() {
     if !can_read() {
         return;
     }
     for seed in 1..4 {
-        let random = Random::new(seed, 10_000);
+        let random = RandomTimeline::new(seed, 10_000);
         let read = drawn(&random.actors, false, |sink| random.emit(sink).unwrap());
-        let mut truth = Truth::new(&random.actors);
+        let mut truth = ArchiveSums::new(&random.actors);
         random.emit(&mut truth).unwrap();
         truth.check(&read);
     }
 }
 
-// created     1100            2000                       born before, in and after the export 1000..=5000
+// created     1100            2000                       created before, in and after the export 1000..=5000
 // thread 2       |--New--|       |  ended at 4000
 #[test]
-fn creations_and_ends_come_in_between_the_changes() {
+fn creations_and_ends_are_written_between_the_changes() {
     if !can_read() {
         return;
     }
-    let mut actors = story::actors(5000);
+    let mut actors = known_timelines::actors(5000);
     let thread = |thread, born, died: Option<u64>| ThreadActor {
         thread: Thread(thread),
         born: Ticks(born),
@@ -167,14 +167,14 @@ fn creations_and_ends_come_in_between_the_changes() {
 }
 
 // thread 1   |-- lock 0 --|      blocked until 2 ends |-- continues
-// thread 2      |-- lock 1 ---|  ends                         it is handed the LWP before 2 is gone
-// thread 3                       ends before anybody waits for it
+// thread 2      |-- lock 1 ---|  ends                         1 is dispatched before 2 has ended
+// thread 3                       ends before another thread waits for it
 #[test]
 fn locks_and_waits_for_ends_are_read_back() {
     if !can_read() {
         return;
     }
-    let mut actors = story::actors(5000);
+    let mut actors = known_timelines::actors(5000);
     let died = [None, Some(Ticks(3000)), Some(Ticks(1500))];
     actors.threads.iter_mut().zip(died).for_each(|(thread, died)| thread.died = died);
     let [main, work, _] = [0, 1, 2].map(ThreadId);
@@ -230,14 +230,14 @@ fn locks_and_waits_for_ends_are_read_back() {
 
 // main       |--fork--- team of 3 ---------------------join--|    in it, work forks another
 // work          |--new--- fork - join ---|  ends
-// third               |--new--|                                   created for the inner one
-// fourth            |--new------------------------------------|   is gone for the team, and ends later
+// third               |--new--|                                   created for the inner team
+// fourth            |--new------------------------------------|   leaves the team at the join, and ends later
 #[test]
 fn teams_are_forked_and_joined_one_inside_the_other() {
     if !can_read() {
         return;
     }
-    let mut actors = story::actors(5000);
+    let mut actors = known_timelines::actors(5000);
     let lives = [(1000, None), (1200, Some(3000)), (1400, Some(1600)), (1300, Some(4100))];
     actors.threads.push(ThreadActor { thread: Thread(4), ..actors.threads[2].clone() });
     for (thread, (born, died)) in actors.threads.iter_mut().zip(lives) {
@@ -300,11 +300,11 @@ fn teams_are_forked_and_joined_one_inside_the_other() {
 }
 
 #[test]
-fn a_story_without_changes_and_without_actors_is_an_archive() {
+fn a_timeline_without_changes_and_without_actors_is_an_archive() {
     if !can_read() {
         return;
     }
-    let actors = story::actors(1000);
+    let actors = known_timelines::actors(1000);
     let read = drawn(&Actors { threads: vec![], ..actors.clone() }, false, |sink| sink.finish().unwrap());
     assert_eq!((read.count[0].as_str(), read.locations.len()), ("0", 5));
 
@@ -312,17 +312,17 @@ fn a_story_without_changes_and_without_actors_is_an_archive() {
     nobody.clock.rate = None;
     nobody.clock.realtime_at_first = None;
     let read = drawn(&nobody, false, |sink| sink.finish().unwrap());
-    // The readers refuse an archive without any location.
+    // The readers reject an archive without locations.
     assert_eq!((read.count[0].as_str(), read.locations.len()), ("0", 1));
     assert_eq!(read.clock, format!("1000000000 1000 0 {}", u64::MAX));
 }
 
 #[test]
-fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
+fn an_event_without_an_actor_is_at_a_separate_location() {
     if !can_read() {
         return;
     }
-    let actors = story::actors(2000);
+    let actors = known_timelines::actors(2000);
     let params = Params::default();
     let event = RecordedEvent {
         kind: EventTypeId(0),
@@ -344,11 +344,11 @@ fn an_event_that_belongs_to_nobody_is_drawn_by_itself() {
 }
 
 #[test]
-fn long_and_strange_names_survive_as_far_as_the_format_goes() {
+fn long_and_hostile_names_are_kept_within_the_limits_of_the_format() {
     if !can_read() {
         return;
     }
-    let mut actors = story::actors(5000);
+    let mut actors = known_timelines::actors(5000);
     let long = "ü".repeat(5000);
     actors.threads[0].name = Some(long.clone());
     actors.processes[0].name = Some("a\0b".into());
@@ -378,7 +378,7 @@ fn events_span_many_chunks() {
     if !can_read() {
         return;
     }
-    let actors = story::actors(1000 + 30_000 * 10);
+    let actors = known_timelines::actors(1000 + 30_000 * 10);
     let thread = ThreadId(0);
     let emit = |sink: &mut dyn Sink| {
         for number in 0..30_000 {
@@ -395,14 +395,14 @@ fn events_span_many_chunks() {
     let options = Options { event_chunk: 256 << 10, ..Options::default() };
     emit(&mut Otf2::with_options(&folder, Arc::new(actors.clone()), options).unwrap());
     assert_eq!(chunks_are_numbered(&folder.join("traces/20.evt"), 256 << 10), 5);
-    let mut truth = Truth::new(&actors);
+    let mut truth = ArchiveSums::new(&actors);
     emit(&mut truth);
     truth.check(&read(&folder, false));
 }
 
 #[test]
-fn when_a_file_is_written_does_not_show_in_it() {
-    let random = Random::new(7, 200_000);
+fn the_time_of_flushes_does_not_change_the_files() {
+    let random = RandomTimeline::new(7, 200_000);
     let folder = tempfile::tempdir().unwrap();
     let actors = Arc::new(random.actors.clone());
     let [pieces, whole] = [(10_000, "pieces"), (1 << 30, "whole")].map(|(memory, name)| {
@@ -419,7 +419,7 @@ fn when_a_file_is_written_does_not_show_in_it() {
     }
 }
 
-/// Each chunk begins with the event that follows the last of the one before. How many chunks there are.
+/// Checks that the event numbers of chunks are consecutive. Returns the number of chunks.
 fn chunks_are_numbered(path: &Path, chunk_size: usize) -> usize {
     let bytes = std::fs::read(path).unwrap();
     let number = |chunk: &[u8], at: usize| u64::from_le_bytes(chunk[at..at + 8].try_into().unwrap());
@@ -436,7 +436,7 @@ fn many_locations_are_written_without_open_files() {
     if !can_read() {
         return;
     }
-    let mut actors = story::actors(1_000_000);
+    let mut actors = known_timelines::actors(1_000_000);
     let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
     let more: Vec<_> = (10..300).map(thread).collect();
     actors.threads.extend(more);
@@ -463,7 +463,7 @@ fn many_locations_are_written_without_open_files() {
     assert_eq!(open_files(&folder), 0);
     sink.finish().unwrap();
 
-    let mut truth = Truth::new(&actors);
+    let mut truth = ArchiveSums::new(&actors);
     emit(&mut truth);
     truth.check(&read(&folder, false));
 }

@@ -1,4 +1,4 @@
-//! OTF2 archives, against the readers of libotf2.
+//! OTF2 archives, read with the readers of libotf2.
 
 mod drawn;
 mod read;

@@ -1,10 +1,10 @@
-"""Reads an archive with OTF2's own strict reader, and tells what is in it: a line each, tabs between the words.
-Arguments: the anchor file, and `events` to be told each of them.
+"""Reads an archive with OTF2's strict reader, and prints its contents: one item per line, words separated by tabs.
+Arguments: the anchor file, and `events` to print each event.
 
-    event     location  time  kind  region or number or values  attributes…     (only if asked for; by location)
+    event     location  time  kind  region or number or values  attributes…     (only with `events`; by location)
     region    number of the location  name  enters  leaves  ticks between them
     metric    number of the location  name  values  last value
-    lock      number of the location  taken  given back
+    lock      number of the location  acquisitions  releases
     location  number  name  group  type  number of events
     group     name  type  number of members
     clock     ticks per second  offset  length  realtime
@@ -25,7 +25,7 @@ def word(value):
     return text.encode("unicode_escape").decode("ascii")
 
 
-def say(*words):
+def print_line(*words):
     print(*map(word, words), sep="\t")
 
 
@@ -108,25 +108,25 @@ def main(path, telling):
         assert not any(sums.forks.values()) and not any(sums.teams.values()), "teams are not joined"
         for number in sorted(told):
             for words in told[number]:
-                say("event", *words)
+                print_line("event", *words)
         for key, entry in sums.regions.items():
-            say("region", *key, *entry)
+            print_line("region", *key, *entry)
         for key, entry in sums.metrics.items():
-            say("metric", *key, *entry)
+            print_line("metric", *key, *entry)
         for number, entry in sums.locks.items():
-            say("lock", number, *entry)
+            print_line("lock", number, *entry)
         definitions = trace.definitions
         for location in definitions.locations:
             number = location._ref
             assert location.number_of_events == sums.counts.get(number, 0), f"events of location {number}"
             kind = str(location.type).split(".")[-1]
-            say("location", number, location, location.group.name, kind, location.number_of_events)
+            print_line("location", number, location, location.group.name, kind, location.number_of_events)
         for group in definitions.groups:
-            say("group", group.name, str(group.group_type).split(".")[-1], len(group.members))
+            print_line("group", group.name, str(group.group_type).split(".")[-1], len(group.members))
         clock = definitions.clock_properties
-        say("clock", clock.timer_resolution, clock.global_offset, clock.trace_length, clock.realtime_timestamp)
+        print_line("clock", clock.timer_resolution, clock.global_offset, clock.trace_length, clock.realtime_timestamp)
         events, strings = sum(sums.counts.values()), len(definitions.strings)
-        say("count", events, strings, len(definitions.regions), sums.lowest, sums.highest)
+        print_line("count", events, strings, len(definitions.regions), sums.lowest, sums.highest)
 
 
 main(sys.argv[1], "events" in sys.argv[2:])

@@ -1,4 +1,4 @@
-//! An archive as `otf2-print` and Python's `otf2.reader` read it.
+//! Reads an archive with `otf2-print` and Python's `otf2.reader`.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::tools::{self, PYTHON};
 
-/// A region at a location, named by the location's number: enters, leaves, ticks between them.
+/// Enters, leaves, and ticks between them, of a region at the location with this number.
 pub(crate) type RegionSums = BTreeMap<(u64, String), [u64; 3]>;
 
 /// The output of Python's reader.
@@ -16,9 +16,9 @@ pub(crate) type RegionSums = BTreeMap<(u64, String), [u64; 3]>;
 pub(crate) struct Read {
     pub(crate) events: Vec<String>,
     pub(crate) regions: RegionSums,
-    /// Values, and the last of them, by location.
+    /// Number of values, and the last value, by location.
     pub(crate) metrics: BTreeMap<u64, [u64; 2]>,
-    /// How often locks are taken and given back, by location.
+    /// Number of acquisitions and releases of locks, by location.
     pub(crate) locks: BTreeMap<u64, [u64; 2]>,
     /// Name, group and type, by number.
     pub(crate) locations: BTreeMap<u64, [String; 3]>,
@@ -28,12 +28,13 @@ pub(crate) struct Read {
     pub(crate) count: Vec<String>,
 }
 
-/// Whether the readers are there; aloud if not.
+/// Whether the readers are installed; prints that the test is skipped if not.
 pub(crate) fn can_read() -> bool {
     tools::all_there(&["otf2-print"]) && tools::python_has("otf2")
 }
 
-/// Reads an archive with both, of which neither may complain; with Python's, each event if asked for.
+/// Reads an archive with both readers, which must not report errors. `events`: whether Python's reader prints each
+/// event.
 pub(crate) fn read(folder: &Path, events: bool) -> Read {
     let anchor = folder.join("traces.otf2");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/otf2/read.py");
@@ -44,7 +45,7 @@ pub(crate) fn read(folder: &Path, events: bool) -> Read {
     read
 }
 
-/// The printer exits with 0 whatever it sees: it has to be looked at.
+/// Checks the output of `otf2-print`, which exits with 0 even after errors.
 fn print(anchor: &Path, read: &Read) {
     let definitions = tools::quiet_output(Command::new("otf2-print").arg("-G").arg(anchor));
     assert!(!definitions.contains("INVALID") && !definitions.contains("UNKNOWN TYPE"), "{definitions}");

@@ -1,4 +1,4 @@
-//! How fast, and how much memory. Measured, not tested: `cargo test --release -- --ignored --nocapture otf2`.
+//! Measures speed and memory, without assertions: `cargo test --release -- --ignored --nocapture otf2`.
 
 use std::{fs, sync::Arc, time::Instant};
 
@@ -8,7 +8,7 @@ use sigmund_export::{
 };
 use sigmund_model::{Thread, ThreadState, Ticks};
 
-use crate::story::{self, Random};
+use crate::known_timelines::{self, RandomTimeline};
 
 /// User and system time of this process so far, in seconds.
 fn cpu_seconds() -> f64 {
@@ -50,7 +50,7 @@ fn measure(what: &str, changes: f64, emit: impl FnOnce()) {
 #[test]
 #[ignore = "measures"]
 fn ten_million_changes() {
-    let random = Random::new(1, 10_000_000);
+    let random = RandomTimeline::new(1, 10_000_000);
     measure("replay alone", 1e7, || random.emit(&mut Nothing).unwrap());
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = folder.path().join("archive");
@@ -62,7 +62,7 @@ fn ten_million_changes() {
 #[test]
 #[ignore = "measures"]
 fn a_hundred_thousand_threads() {
-    let mut actors = story::actors(1 << 40);
+    let mut actors = known_timelines::actors(1 << 40);
     let thread = |number| ThreadActor { thread: Thread(number), ..actors.threads[2].clone() };
     let more: Vec<_> = (10..100_000).map(thread).collect();
     actors.threads.extend(more);

@@ -1,5 +1,5 @@
-//! Each kind of interval: the numbers and sums that Python's reader of OTF2 counts in an archive are those that SQL counts in
-//! the table.
+//! For each kind of interval, the count and sum that Python's OTF2 reader computes from an archive equal those that SQL
+//! computes from the table.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc};
 
@@ -64,12 +64,12 @@ impl Exported {
         sums
     }
 
-    /// Regions of all locations whose name has this end.
-    fn regions(&self, lane: &str) -> Sums {
+    /// Regions of all locations whose name ends with this suffix.
+    fn regions(&self, suffix: &str) -> Sums {
         let mut sums = Sums::new();
         for ((location, name), [enters, leaves, ticks]) in &self.read.regions {
             assert_eq!(enters, leaves);
-            if self.read.locations[location][0].ends_with(lane) {
+            if self.read.locations[location][0].ends_with(suffix) {
                 let sum = sums.entry(name.clone()).or_default();
                 *sum = [sum[0] + enters, sum[1] + ticks];
             }
@@ -132,8 +132,8 @@ async fn wakeups_are_those_of_the_table() {
     }
 }
 
-/// Two threads that take turns on one LWP, with spans and functions across their switches; the end of every tenth inner one
-/// is missing.
+/// Two threads that take turns on one LWP, with spans and functions across their switches; the end of every tenth
+/// nested span is missing.
 fn spans() -> String {
     let mut text =
         String::from("type\tdate_tick\tpid\tcpu\tname\tparams\nKERN\t1000\t0\t0\tKERN_CONTEXT_SWITCH\t70\n");

@@ -1,4 +1,4 @@
-//! The expected contents of a story's archive, by the ids of its locations.
+//! The expected contents of a timeline's archive, by location id.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use sigmund_model::Ticks;
 use super::read::{Read, RegionSums};
 use crate::tally::Tally;
 
-/// Python's `unicode_escape`.
+/// A name with Python's `unicode_escape`.
 pub(crate) fn escape(name: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\\\".into(),
@@ -26,22 +26,22 @@ pub(crate) fn escape(name: &str) -> String {
     name.chars().map(escape).collect()
 }
 
-/// Adds up a story.
-pub(crate) struct Truth {
+/// The expected sums of an archive, computed from a timeline.
+pub(crate) struct ArchiveSums {
     actors: Actors,
     pub(crate) tally: Tally,
     regions: RegionSums,
     metrics: HashMap<u64, [u64; 2]>,
-    /// Locks taken, and given back.
+    /// Number of acquisitions and releases of locks, by location.
     locks: BTreeMap<u64, [u64; 2]>,
     now: HashMap<u64, (String, Ticks)>,
     open: HashMap<u64, Vec<(String, Ticks)>>,
 }
 
-impl Truth {
-    pub(crate) fn new(actors: &Actors) -> Truth {
+impl ArchiveSums {
+    pub(crate) fn new(actors: &Actors) -> ArchiveSums {
         let (actors, tally, regions) = (actors.clone(), Tally::default(), RegionSums::new());
-        Truth {
+        ArchiveSums {
             actors,
             tally,
             regions,
@@ -52,7 +52,7 @@ impl Truth {
         }
     }
 
-    /// 4 × the number of the CPU, LWP or user thread, in this order.
+    /// Id of the first location of a track: 4 × the index of the CPU, LWP or user thread, in this order.
     pub(crate) fn location(&self, track: Track) -> u64 {
         let before = [0, self.actors.cpus.len(), self.actors.cpus.len() + self.actors.lwps.len()];
         let index = match track {
@@ -63,7 +63,7 @@ impl Truth {
         4 * index as u64
     }
 
-    /// Compares.
+    /// Asserts that the readers printed the expected sums.
     pub(crate) fn check(&self, read: &Read) {
         assert_eq!(read.regions, self.regions);
         let metrics: HashMap<_, _> = read.metrics.iter().map(|(id, metric)| (*id, *metric)).collect();
@@ -72,7 +72,7 @@ impl Truth {
         self.check_tally(read);
     }
 
-    /// The sums that all formats are compared with.
+    /// Asserts the sums that all formats are compared with.
     fn check_tally(&self, read: &Read) {
         for id in self.actors.thread_ids() {
             let track = Track::Thread(id);
@@ -95,13 +95,13 @@ impl Truth {
             let entered = self.tally.slices.iter().filter(|(key, _)| key.0 == label).map(|(_, count)| count);
             assert_eq!(slices, entered.sum::<u64>(), "{label}");
         }
-        let flashes = |name: &str| {
+        let instants = |name: &str| {
             let of_name = read.regions.iter().filter(|((at, region), _)| at % 4 == 3 && region == name);
             of_name.map(|(_, sums)| sums[0]).sum::<u64>()
         };
-        assert_eq!(flashes("wakeup"), self.tally.wakeups);
-        assert_eq!(flashes("migration"), self.tally.migrations);
-        assert_eq!(flashes("received_msg") + flashes("sched_switch"), self.tally.events);
+        assert_eq!(instants("wakeup"), self.tally.wakeups);
+        assert_eq!(instants("migration"), self.tally.migrations);
+        assert_eq!(instants("received_msg") + instants("sched_switch"), self.tally.events);
         assert_eq!(read.metrics.values().map(|metric| metric[0]).sum::<u64>(), self.tally.counts);
     }
 
@@ -119,15 +119,15 @@ impl Truth {
         }
     }
 
-    fn flash(&mut self, track: Option<Track>, tick: Ticks, region: String) {
-        let nowhere =
+    fn instant(&mut self, track: Option<Track>, tick: Ticks, region: String) {
+        let unknown_place =
             4 * (self.actors.cpus.len() + self.actors.lwps.len() + self.actors.threads.len()) as u64;
-        let location = track.map_or(nowhere, |track| self.location(track) + 3);
+        let location = track.map_or(unknown_place, |track| self.location(track) + 3);
         self.left(location, (region, tick), tick);
     }
 }
 
-impl Sink for Truth {
+impl Sink for ArchiveSums {
     fn change(&mut self, tick: Ticks, change: &Change<'_>) -> io::Result<()> {
         self.tally.change(tick, change)?;
         match *change {
@@ -162,8 +162,8 @@ impl Sink for Truth {
                 let innermost = self.open.get_mut(&location).unwrap().pop().unwrap();
                 self.left(location, innermost, tick);
             }
-            Change::Wakeup { of, .. } => self.flash(Some(of), tick, "wakeup".into()),
-            Change::Migration { of, .. } => self.flash(Some(of), tick, "migration".into()),
+            Change::Wakeup { of, .. } => self.instant(Some(of), tick, "wakeup".into()),
+            Change::Migration { of, .. } => self.instant(Some(of), tick, "migration".into()),
             Change::Count(counter, value) => {
                 let actors = self.actors.cpus.len() + self.actors.lwps.len() + self.actors.threads.len();
                 let queue = match counter {
@@ -177,7 +177,7 @@ impl Sink for Truth {
             Change::Unlocked { by, .. } => self.locks.entry(self.location(by)).or_default()[1] += 1,
             Change::Event(event) => {
                 let name = self.actors[event.kind].name.clone();
-                self.flash(event.track(), tick, name);
+                self.instant(event.track(), tick, name);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What is recorded of a history, and what of that is lost: ranges of a CPU's pages, and of an LWP's packets.
+//! Records a history, and loses parts of the recording: ranges of a CPU's pages, and of an LWP's packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::chance::Chance;
 
-/// A recording of which parts are lost.
+/// A recording with lost parts.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     pub(super) has_kernel: bool,
@@ -35,7 +35,7 @@ pub(super) struct Gap {
     pub(super) process: Option<usize>,
     /// The last event before; 0 if there is none.
     pub(super) from: u64,
-    /// The first one behind; and whether another CPU has an event of that tick, which may come before it.
+    /// The first event after it; and whether another CPU has an event of that tick, which may precede it.
     pub(super) to: Option<u64>,
     pub(super) to_is_shared: bool,
 }

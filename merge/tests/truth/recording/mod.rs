@@ -6,8 +6,8 @@
 //!                  └─► history: who was where at every tick ──────────────────────────────────────┴─► true?
 //! ```
 //!
-//! Each row is a claim. It must be true, and one that says `unknown` (or NULL) must be allowed to: from a gap on, until
-//! the next event that settles the matter.
+//! Each row is a claim. It must be true, and `unknown` (or NULL) is allowed only from a gap to the next event that
+//! determines the state.
 
 mod check;
 mod kernel_file;
@@ -28,7 +28,7 @@ use self::losses::Recording;
 use crate::chance::Chance;
 pub(crate) use world::Size;
 
-/// What of a recording there is.
+/// The sides of a recording that are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sides {
     Both,
@@ -65,8 +65,8 @@ pub(crate) fn try_any_untraced(seed: u64, size: Size) -> Result<Claimed, String>
     check::check_claims(&out, &history, &recording)
 }
 
-/// The same, of a recording that is whole but for switches that the kernel did not trace, each of which is shown at once;
-/// how many.
+/// The same, of a recording that is whole but for switches that the kernel did not trace, each of which is shown at
+/// once; how many.
 pub(crate) fn try_untraced(seed: u64, size: Size) -> Result<usize, String> {
     let mut chance = Chance::new(seed);
     let history = world::run(&mut chance, size, false, Sides::Both);
@@ -87,7 +87,7 @@ fn merged(
 ) -> Result<(PathBuf, Summary), String> {
     let mut inputs: Vec<PathBuf> = Vec::new();
     if sides != Sides::User {
-        // The recorder stops when everything has ended, and says so.
+        // The recorder stops when all processes have ended, and the manifest has that time.
         let run = folder.join("run");
         let own = Folder::create_or_take_empty(&run, None).map_err(|e| e.to_string())?;
         let file = kernel_file::write(size.cpus, &recording.pages);
@@ -131,7 +131,7 @@ impl std::ops::AddAssign for Claimed {
     }
 }
 
-/// What a run has shown, so that a test can see that it was worth something.
+/// Counts of what a run has checked, so that a test can require enough of each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
     pub(crate) events: usize,

@@ -1,11 +1,10 @@
 //! A user trace for each process, packet by packet, with the format's own encoder.
 
-use fut::trace::{
-    CPU_UNKNOWN, Declaration, PacketFlags, PacketHead, PacketKind, RecordHead, encode_declarations, file_head,
-};
-use sigmund_model::{EventType, Field, FieldType, Level, Lwp, Pid, Thread, Ticks};
+use fut::trace::{CPU_UNKNOWN, PacketHead, PacketKind, file_head};
+use sigmund_model::{FieldType, Lwp, Pid, Thread, Ticks};
 
 use super::world::{Event, What, pid};
+use crate::supertrace::user_file::{Declared, declared, record};
 
 /// Records of one life of an LWP.
 #[derive(Clone, Debug)]
@@ -20,9 +19,9 @@ pub(crate) struct Packet {
     /// Records lost before it.
     pub(crate) lost: u64,
     payload: Vec<u8>,
-    /// A bit of it is flipped.
+    /// Whether one of its bits is flipped.
     pub(crate) damaged: bool,
-    /// It is the end of this life, and has no records.
+    /// Whether it is the end of this life; it then has no records.
     pub(crate) is_end: bool,
 }
 
@@ -60,7 +59,7 @@ fn kind(what: What) -> usize {
 }
 
 impl Packet {
-    /// A packet with these events; `sees_cpu` says of each whether its probe saw its CPU.
+    /// A packet with these events; `sees_cpu`: whether the probe of an event read its CPU.
     pub(super) fn of(events: &[&Event], sequence: u64, mut sees_cpu: impl FnMut(&Event) -> bool) -> Packet {
         let mut payload = Vec::new();
         for event in events {
@@ -72,11 +71,8 @@ impl Packet {
                 What::Message => vec![8],
                 _ => vec![],
             };
-            let cpu = if sees_cpu(event) { event.cpu as u16 } else { CPU_UNKNOWN };
-            let code = 100 + kind(event.what) as u32;
-            let head = RecordHead { code, words: words.len() as u8, flags: 0, cpu };
-            let all = [event.tick, head.to_word()].into_iter().chain(words);
-            payload.extend(all.flat_map(u64::to_le_bytes));
+            let cpu = if sees_cpu(event) { event.cpu } else { CPU_UNKNOWN.into() };
+            payload.extend(record(event.tick, cpu, 100 + kind(event.what) as u32, &words));
         }
         let (first, last) = (events[0], events[events.len() - 1]);
         Packet {
@@ -94,7 +90,7 @@ impl Packet {
         }
     }
 
-    /// What stands behind the last packet of a life.
+    /// The packet after the last one of this life.
     pub(super) fn end(&self, lost: u64) -> Packet {
         Packet { lost, payload: Vec::new(), damaged: false, is_end: true, ..self.clone() }
     }
@@ -102,15 +98,13 @@ impl Packet {
     fn encode(&self) -> Vec<u8> {
         let head = PacketHead {
             kind: if self.is_end { PacketKind::LWP_END } else { PacketKind::EVENTS },
-            flags: PacketFlags::default(),
-            length: 0,
-            pid: Pid(pid(self.process)),
             lwp: Lwp(self.lwp),
             sequence: self.sequence,
             first_tick: Ticks(self.first),
             thread: Thread::from_switch(self.thread),
             lost: self.lost,
             last_tick: Ticks(self.last),
+            ..PacketHead::about(PacketKind::EVENTS, Pid(pid(self.process)), Ticks(0))
         };
         let mut bytes = head.encode(&self.payload);
         if self.damaged {
@@ -122,33 +116,26 @@ impl Packet {
 }
 
 fn declarations() -> Vec<u8> {
-    let field = |name: &str, ty| Field { name: name.into(), ty };
-    let declared = |(index, name): (usize, &&str)| {
-        let fields = match index {
-            0 => vec![
-                field("next", FieldType::Thread),
-                field("reason", FieldType::U8),
-                field("on", FieldType::Pointer),
-                field("blocked_for", FieldType::U8),
-            ],
-            1 | 2 => vec![field("thread", FieldType::Thread)],
-            5 => vec![field("len", FieldType::U64)],
-            6 | 7 => vec![field("code", FieldType::Pointer)],
-            8 | 9 => vec![field("lock", FieldType::Pointer), field("kind", FieldType::U8)],
-            _ => vec![],
-        };
-        let event = EventType {
-            level: Level::User,
-            code: Some(100 + index as u32),
-            name: (*name).into(),
-            key: 1,
-            fields,
-            format: String::new(),
-        };
-        Declaration { event, file: String::new(), line: 0 }
-    };
-    let all: Vec<Declaration> = NAMES.iter().enumerate().map(declared).collect();
-    encode_declarations(all.iter())
+    let fields: [&[(&str, FieldType)]; NAMES.len()] = [
+        &[
+            ("next", FieldType::Thread),
+            ("reason", FieldType::U8),
+            ("on", FieldType::Pointer),
+            ("blocked_for", FieldType::U8),
+        ],
+        &[("thread", FieldType::Thread)],
+        &[("thread", FieldType::Thread)],
+        &[],
+        &[],
+        &[("len", FieldType::U64)],
+        &[("code", FieldType::Pointer)],
+        &[("code", FieldType::Pointer)],
+        &[("lock", FieldType::Pointer), ("kind", FieldType::U8)],
+        &[("lock", FieldType::Pointer), ("kind", FieldType::U8)],
+    ];
+    let events: Vec<Declared<'_>> =
+        (100..).zip(NAMES).zip(fields).map(|((code, name), fields)| (code, name, fields)).collect();
+    declared(&events)
 }
 
 /// The file of one process.

@@ -1,6 +1,6 @@
-//! Pajé's events, and a file's declarations of their fields.
+//! Pajé's events, and the declarations of their fields in a file.
 
-use super::{FaultKind, Wrong};
+use super::{FaultKind, LineFault};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
@@ -60,7 +60,7 @@ words! {
 }
 
 impl Event {
-    pub(super) fn from_name(name: &str) -> Result<Event, Wrong> {
+    pub(super) fn from_name(name: &str) -> Result<Event, LineFault> {
         let known = Event::ALL.iter().copied().find(|event| event.name() == name);
         known.ok_or_else(|| (FaultKind::Header, format!("expected an event of Pajé, found {name}")))
     }
@@ -93,7 +93,7 @@ impl Event {
 }
 
 /// The declaration of an event in a file.
-pub(super) struct Definition {
+pub(super) struct EventDeclaration {
     pub(super) event: Event,
     fields: Vec<(Option<FieldName>, FieldType)>,
 }
@@ -107,12 +107,12 @@ enum FieldType {
     Color,
 }
 
-impl Definition {
-    pub(super) fn new(event: Event) -> Definition {
-        Definition { event, fields: Vec::new() }
+impl EventDeclaration {
+    pub(super) fn new(event: Event) -> EventDeclaration {
+        EventDeclaration { event, fields: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, name: &str, ty: &str) -> Result<(), Wrong> {
+    pub(super) fn add(&mut self, name: &str, ty: &str) -> Result<(), LineFault> {
         let ty = match ty {
             "string" => FieldType::Text,
             "int" => FieldType::Int,
@@ -129,14 +129,14 @@ impl Definition {
         Ok(())
     }
 
-    /// The required fields that it lacks.
+    /// The required fields that are missing.
     pub(super) fn missing(&self) -> Vec<&'static str> {
         let has = |field: &FieldName| self.fields.iter().any(|(name, _)| *name == Some(*field));
         self.event.required().iter().filter(|field| !has(field)).map(|field| field.name()).collect()
     }
 
     /// Assigns the words of a line to its fields.
-    pub(super) fn fields<'a>(&self, words: &[&'a str]) -> Result<Fields<'a>, Wrong> {
+    pub(super) fn fields<'a>(&self, words: &[&'a str]) -> Result<Fields<'a>, LineFault> {
         let (name, expected) = (self.event.name(), self.fields.len());
         if words.len() != expected {
             let what = format!("{name}: expected {expected} fields, found {}: {words:?}", words.len());
@@ -145,7 +145,10 @@ impl Definition {
         let mut fields = Fields::default();
         for ((field, ty), word) in self.fields.iter().zip(words) {
             if !ty.takes(word) {
-                return Err((FaultKind::Fields, format!("{name}: {word:?} is not of its field's type")));
+                return Err((
+                    FaultKind::Fields,
+                    format!("{name}: {word:?} does not have the type of its field"),
+                ));
             }
             if let Some(field) = field {
                 fields.words[*field as usize] = Some(*word);
@@ -184,11 +187,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A required field.
-    pub(super) fn need(&self, field: FieldName) -> Result<&'a str, Wrong> {
+    pub(super) fn need(&self, field: FieldName) -> Result<&'a str, LineFault> {
         self.get(field).ok_or_else(|| (FaultKind::Header, format!("has no field {}", field.name())))
     }
 
-    pub(super) fn time(&self) -> Result<f64, Wrong> {
+    pub(super) fn time(&self) -> Result<f64, LineFault> {
         let word = self.need(FieldName::Time)?;
         word.parse().map_err(|_| (FaultKind::Fields, format!("expected a time, found {word:?}")))
     }

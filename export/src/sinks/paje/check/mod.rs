@@ -1,4 +1,4 @@
-//! Whether a file keeps the rules of Pajé 1.3. It finds what pj_dump refuses, and more: see [`check`].
+//! Checks whether a file obeys the rules of Pajé 1.3. Stricter than pj_dump: see [`check`].
 
 mod events;
 mod model;
@@ -11,17 +11,17 @@ use std::{
 };
 
 use self::{
-    events::{Definition, Event},
+    events::{Event, EventDeclaration},
     model::Model,
     words::split,
 };
 
-/// The contents of a file, and its faults.
+/// Counts of a file's lines and events, and its faults.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Number of lines.
     pub lines: u64,
-    /// Events of the second part, by their names: `PajeSetState`.
+    /// Number of events of the second part by name, such as `PajeSetState`.
     pub events: HashMap<&'static str, u64>,
     /// The first [`MOST_FAULTS`](Report::MOST_FAULTS) faults.
     pub faults: Vec<Fault>,
@@ -30,7 +30,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Faults that are described; further ones are only counted.
+    /// Maximum number of faults that are described; further ones are only counted.
     pub const MOST_FAULTS: usize = 100;
 
     /// Number of events of this name.
@@ -42,11 +42,11 @@ impl Report {
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The line, from 1. What is missing at the end is reported for the last line.
+    /// The line, from 1. Elements missing at the end of the file are reported for the last line.
     pub line: u64,
-    /// Which rule.
+    /// The rule that was violated.
     pub kind: FaultKind,
-    /// What was expected, and what was found.
+    /// The expected and the actual contents.
     pub what: String,
 }
 
@@ -65,7 +65,7 @@ pub enum FaultKind {
     UnknownEvent,
     /// More or fewer fields than declared, or one that is not a valid time, number or colour.
     Fields,
-    /// Time goes back.
+    /// Time decreases.
     TimeGoesBack,
     /// A type that was not defined.
     UndefinedType,
@@ -88,7 +88,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// A word for it: `time-goes-back`.
+    /// The name of the rule, such as `time-goes-back`.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Header => "header",
@@ -108,7 +108,8 @@ impl FaultKind {
     }
 }
 
-/// Whether a file that begins with these bytes is Pajé: its first line that is neither empty nor a comment declares an event.
+/// Whether a file that begins with these bytes is a Pajé file: its first line that is neither empty nor a comment
+/// declares an event.
 pub fn is_paje(head: &[u8]) -> bool {
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -116,26 +117,26 @@ pub fn is_paje(head: &[u8]) -> bool {
     declaration.is_some_and(|declaration| declaration.starts_with(b"EventDef"))
 }
 
-/// A fault of a line whose number is added later.
-type Wrong = (FaultKind, String);
+/// A fault without its line number, which the caller adds.
+type LineFault = (FaultKind, String);
 
-/// Longer lines are not parsed, in bytes.
+/// Maximum length of a line, in bytes. Longer lines are reported and not parsed.
 const LONGEST_LINE: u64 = 16 << 20;
 
 /// Reads a file and reports its faults. Memory grows with containers, values and open links, not with events.
 ///
-/// pj_dump 1.3.6 does not report: a time that decreases from one container to another, a pushed state that is not popped, an
-/// undeclared value, a container that is never destroyed or destroyed twice, two containers or values of one name, a name
-/// with a blank and without quotes or without its closing quote, an invalid time, number or colour, and an unterminated last
-/// declaration. (It does refuse a pop from an empty stack.)
+/// pj_dump 1.3.6 does not report: a time that decreases from one container to another, a pushed state that is not
+/// popped, an undeclared value, a container that is never destroyed or destroyed twice, two containers or values with
+/// the same name, a name with a blank and without quotes or without its closing quote, an invalid time, number or
+/// colour, and an unterminated last declaration. (It reports a pop from an empty stack.)
 ///
-/// Where the format leaves a choice, this check is strict: what is pushed is popped or reset, every container is destroyed,
-/// values are declared, a link's start precedes its end. It does not require that a state is set before one is pushed, which
-/// the format demands and no program does. It does not find a key that a second link uses after the first has ended: that
-/// would take memory for each link, and pj_dump reports it.
+/// Where the format leaves a choice, this check is strict: a pushed state must be popped or reset, every container must
+/// be destroyed, values must be declared, and a link's start must precede its end. It does not require that a state is
+/// set before one is pushed, which the format demands and no program does. It does not find a second link that reuses
+/// the key of a link that has ended: that would take memory for each link, and pj_dump reports it.
 ///
 /// # Errors
-/// When the file cannot be read. A fault is no error.
+/// When the file cannot be read. A fault in the file is not an error.
 pub fn check(mut input: impl BufRead) -> io::Result<Report> {
     let mut checker = Checker::default();
     let mut line = Vec::new();
@@ -153,7 +154,8 @@ pub fn check(mut input: impl BufRead) -> io::Result<Report> {
     Ok(checker.report)
 }
 
-/// Reads a line without its end; of one that is too long, one byte more than [`LONGEST_LINE`]. `false` at the end of the file.
+/// Reads a line without its end; of a line that is too long, one byte more than [`LONGEST_LINE`]. Returns `false` at
+/// the end of the file.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     if io::Read::take(&mut *input, LONGEST_LINE + 1).read_until(b'\n', line)? == 0 {
@@ -170,14 +172,14 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 #[derive(Default)]
 struct Checker {
     report: Report,
-    definitions: HashMap<String, Definition>,
-    /// The declaration that has not ended, and its number.
-    declaring: Option<(String, Definition)>,
+    definitions: HashMap<String, EventDeclaration>,
+    /// The declaration in progress, and its number.
+    declaring: Option<(String, EventDeclaration)>,
     model: Model,
 }
 
 impl Checker {
-    fn fault(&mut self, (kind, what): Wrong) {
+    fn fault(&mut self, (kind, what): LineFault) {
         if self.report.faults.len() < Report::MOST_FAULTS {
             self.report.faults.push(Fault { line: self.report.lines, kind, what });
         } else {
@@ -185,7 +187,7 @@ impl Checker {
         }
     }
 
-    fn line(&mut self, line: &str) -> Result<(), Wrong> {
+    fn line(&mut self, line: &str) -> Result<(), LineFault> {
         let words = split(line)?;
         match words.as_slice() {
             [] => Ok(()),
@@ -198,14 +200,14 @@ impl Checker {
         }
     }
 
-    fn declaration(&mut self, words: &[&str]) -> Result<(), Wrong> {
+    fn declaration(&mut self, words: &[&str]) -> Result<(), LineFault> {
         let wrong = |what: String| Err((FaultKind::Header, what));
         match (self.declaring.take(), words) {
             (None, ["EventDef", name, number]) => {
                 let event = Event::from_name(name)?;
                 let number = (*number).to_string();
                 let again = self.definitions.contains_key(&number);
-                self.declaring = Some((number, Definition::new(event)));
+                self.declaring = Some((number, EventDeclaration::new(event)));
                 if again { wrong(format!("event {} is declared twice", words[2])) } else { Ok(()) }
             }
             (None, _) => wrong(format!("expected EventDef, a name and a number, found {words:?}")),
@@ -231,7 +233,7 @@ impl Checker {
         }
     }
 
-    fn event(&mut self, number: &str, fields: &[&str]) -> Result<(), Wrong> {
+    fn event(&mut self, number: &str, fields: &[&str]) -> Result<(), LineFault> {
         if let Some((_, definition)) = self.declaring.take() {
             let what = format!("the declaration of {} has no EndEventDef", definition.event.name());
             self.fault((FaultKind::Header, what));
@@ -245,7 +247,7 @@ impl Checker {
         self.model.event(definition.event, &fields).map_err(|(kind, what)| (kind, format!("{name}: {what}")))
     }
 
-    /// What is missing at the end.
+    /// Reports elements missing at the end of the file.
     fn end(&mut self) {
         if let Some((_, definition)) = &self.declaring {
             let what = format!("the declaration of {} has no EndEventDef", definition.event.name());

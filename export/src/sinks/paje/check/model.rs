@@ -1,43 +1,43 @@
-//! The types and containers that a file has defined so far, and the rules for its next event.
+//! The types and containers that a file has defined so far, and the checks of its next event.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    FaultKind, Wrong,
+    FaultKind, LineFault,
     events::{Event, FieldName, Fields},
 };
 
 #[derive(Default)]
 pub(super) struct Model {
-    types: Named<Type>,
-    containers: Named<Container>,
+    types: NamedItems<EntityType>,
+    containers: NamedItems<Container>,
     /// Starts of links without an end so far, by their keys.
     links: BTreeMap<String, LinkEnd>,
     time: Option<f64>,
 }
 
-/// Things with an alias and a name.
-struct Named<T> {
-    things: Vec<T>,
+/// Items that can be found by their alias or their name.
+struct NamedItems<T> {
+    items: Vec<T>,
     by_name: HashMap<String, usize>,
 }
 
-impl<T> Default for Named<T> {
-    fn default() -> Named<T> {
-        Named { things: Vec::new(), by_name: HashMap::new() }
+impl<T> Default for NamedItems<T> {
+    fn default() -> NamedItems<T> {
+        NamedItems { items: Vec::new(), by_name: HashMap::new() }
     }
 }
 
-impl<T> Named<T> {
+impl<T> NamedItems<T> {
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// Adds one with its alias and its name.
-    fn add(&mut self, fields: &Fields<'_>, thing: T) -> Result<(), Wrong> {
+    /// Adds an item with its alias and its name.
+    fn add(&mut self, fields: &Fields<'_>, item: T) -> Result<(), LineFault> {
         let name = fields.need(FieldName::Name)?;
-        let index = self.things.len();
-        self.things.push(thing);
+        let index = self.items.len();
+        self.items.push(item);
         let alias = fields.get(FieldName::Alias).filter(|alias| *alias != name);
         for word in alias.into_iter().chain([name]) {
             if self.by_name.contains_key(word) {
@@ -59,9 +59,9 @@ enum TypeKind {
     Link(usize, usize),
 }
 
-struct Type {
+struct EntityType {
     kind: TypeKind,
-    /// The container type it is in; `None` is the root.
+    /// The parent container type; `None` is the root.
     parent: Option<usize>,
     values: HashSet<String>,
 }
@@ -85,8 +85,8 @@ struct LinkEnd {
 const ROOT: &str = "0";
 
 impl Model {
-    pub(super) fn event(&mut self, event: Event, fields: &Fields<'_>) -> Result<(), Wrong> {
-        // A fault of the time does not prevent the other checks.
+    pub(super) fn event(&mut self, event: Event, fields: &Fields<'_>) -> Result<(), LineFault> {
+        // The other checks are made even if the time is wrong.
         let in_order = self.time(fields);
         match event {
             Event::DefineContainerType => self.define(fields, TypeKind::Container),
@@ -108,7 +108,7 @@ impl Model {
         in_order
     }
 
-    fn time(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn time(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         if fields.get(FieldName::Time).is_none() {
             return Ok(());
         }
@@ -124,30 +124,30 @@ impl Model {
         }
     }
 
-    fn find_type(&self, name: &str) -> Result<usize, Wrong> {
+    fn find_type(&self, name: &str) -> Result<usize, LineFault> {
         self.types
             .find(name)
             .ok_or_else(|| (FaultKind::UndefinedType, format!("type {name:?} is not defined")))
     }
 
     /// A container type; `None` is the root.
-    fn container_type(&self, name: &str) -> Result<Option<usize>, Wrong> {
+    fn container_type(&self, name: &str) -> Result<Option<usize>, LineFault> {
         if name == ROOT {
             return Ok(None);
         }
         let ty = self.find_type(name)?;
-        match self.types.things[ty].kind {
+        match self.types.items[ty].kind {
             TypeKind::Container => Ok(Some(ty)),
             kind => Err((FaultKind::WrongType, format!("{name:?} is a type of {kind:?}, not of containers"))),
         }
     }
 
-    fn define(&mut self, fields: &Fields<'_>, kind: TypeKind) -> Result<(), Wrong> {
+    fn define(&mut self, fields: &Fields<'_>, kind: TypeKind) -> Result<(), LineFault> {
         let parent = self.container_type(fields.need(FieldName::Type)?)?;
-        self.types.add(fields, Type { kind, parent, values: HashSet::new() })
+        self.types.add(fields, EntityType { kind, parent, values: HashSet::new() })
     }
 
-    fn define_link(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn define_link(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         let end = |field| {
             let name = fields.need(field)?;
             let root = || (FaultKind::WrongType, "a link cannot end at the root".to_string());
@@ -157,10 +157,10 @@ impl Model {
         self.define(fields, kind)
     }
 
-    fn define_value(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn define_value(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         let ty = self.find_type(fields.need(FieldName::Type)?)?;
         let name = fields.need(FieldName::Name)?;
-        let values = &mut self.types.things[ty].values;
+        let values = &mut self.types.items[ty].values;
         let alias = fields.get(FieldName::Alias).filter(|alias| *alias != name);
         for word in alias.into_iter().chain([name]) {
             if !values.insert(word.into()) {
@@ -170,19 +170,19 @@ impl Model {
         Ok(())
     }
 
-    fn create(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn create(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         let name = fields.need(FieldName::Type)?;
         let Some(ty) = self.container_type(name)? else {
             return Err((FaultKind::WrongType, "a container cannot be of the root's type".into()));
         };
         let parent = match fields.need(FieldName::Container)? {
             ROOT => None,
-            name => Some(self.living(name)?),
+            name => Some(self.existing(name)?),
         };
-        if self.types.things[ty].parent != parent.map(|parent| self.containers.things[parent].ty) {
+        if self.types.items[ty].parent != parent.map(|parent| self.containers.items[parent].ty) {
             return Err((
                 FaultKind::WrongType,
-                format!("containers of type {name:?} are not created in there"),
+                format!("a container of type {name:?} cannot be created in this container"),
             ));
         }
         let alias = match fields.get(FieldName::Alias) {
@@ -195,20 +195,23 @@ impl Model {
     }
 
     /// A container that was created and not destroyed.
-    fn living(&self, name: &str) -> Result<usize, Wrong> {
+    fn existing(&self, name: &str) -> Result<usize, LineFault> {
         let wrong = |what| (FaultKind::UndefinedContainer, format!("container {name:?} {what}"));
         let found = self.containers.find(name).ok_or_else(|| wrong("was not created"))?;
-        if self.containers.things[found].destroyed { Err(wrong("is destroyed")) } else { Ok(found) }
+        if self.containers.items[found].destroyed { Err(wrong("is destroyed")) } else { Ok(found) }
     }
 
-    fn destroy(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
-        let found = self.living(fields.need(FieldName::Name)?)?;
+    fn destroy(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
+        let found = self.existing(fields.need(FieldName::Name)?)?;
         let ty = self.container_type(fields.need(FieldName::Type)?)?;
-        let container = &mut self.containers.things[found];
+        let container = &mut self.containers.items[found];
         container.destroyed = true;
         let pushed = std::mem::take(&mut container.stacks).into_values().flatten().filter(|p| *p).count();
         if ty != Some(container.ty) {
-            return Err((FaultKind::WrongType, format!("{:?} is not of that type", container.alias)));
+            return Err((
+                FaultKind::WrongType,
+                format!("{:?} is not a container of that type", container.alias),
+            ));
         }
         if pushed > 0 {
             let what = format!("{pushed} states of {:?} were pushed and not popped", container.alias);
@@ -218,37 +221,41 @@ impl Model {
     }
 
     /// The type and the container of an event, if they match.
-    fn place(&self, fields: &Fields<'_>, fits: impl Fn(TypeKind) -> bool) -> Result<(usize, usize), Wrong> {
+    fn type_and_container(
+        &self,
+        fields: &Fields<'_>,
+        fits: impl Fn(TypeKind) -> bool,
+    ) -> Result<(usize, usize), LineFault> {
         let name = fields.need(FieldName::Type)?;
         let ty = self.find_type(name)?;
-        let container = self.living(fields.need(FieldName::Container)?)?;
-        let Type { kind, parent, .. } = self.types.things[ty];
+        let container = self.existing(fields.need(FieldName::Container)?)?;
+        let EntityType { kind, parent, .. } = self.types.items[ty];
         if !fits(kind) {
             return Err((FaultKind::WrongType, format!("{name:?} is a type of {kind:?}")));
         }
-        let Container { alias, ty: of, .. } = &self.containers.things[container];
+        let Container { alias, ty: of, .. } = &self.containers.items[container];
         if parent != Some(*of) {
             return Err((
                 FaultKind::WrongType,
-                format!("type {name:?} is not of {alias:?}'s container type"),
+                format!("type {name:?} does not belong to the container type of {alias:?}"),
             ));
         }
         Ok((ty, container))
     }
 
-    fn value<'a>(&self, ty: usize, fields: &Fields<'a>) -> Result<&'a str, Wrong> {
+    fn value<'a>(&self, ty: usize, fields: &Fields<'a>) -> Result<&'a str, LineFault> {
         let value = fields.need(FieldName::Value)?;
-        if self.types.things[ty].values.contains(value) {
+        if self.types.items[ty].values.contains(value) {
             return Ok(value);
         }
         Err((FaultKind::UndeclaredValue, format!("the type has no value {value:?}")))
     }
 
-    fn state(&mut self, event: Event, fields: &Fields<'_>) -> Result<(), Wrong> {
-        let (ty, container) = self.place(fields, |kind| kind == TypeKind::State)?;
+    fn state(&mut self, event: Event, fields: &Fields<'_>) -> Result<(), LineFault> {
+        let (ty, container) = self.type_and_container(fields, |kind| kind == TypeKind::State)?;
         let with_value = matches!(event, Event::SetState | Event::PushState);
         let declared = if with_value { self.value(ty, fields).map(|_| ()) } else { Ok(()) };
-        let stack = self.containers.things[container].stacks.entry(ty).or_default();
+        let stack = self.containers.items[container].stacks.entry(ty).or_default();
         match event {
             Event::PushState => stack.push(true),
             Event::PopState if stack.pop().is_none() => {
@@ -261,13 +268,13 @@ impl Model {
         declared
     }
 
-    fn new_event(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
-        let (ty, _) = self.place(fields, |kind| kind == TypeKind::Event)?;
+    fn new_event(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
+        let (ty, _) = self.type_and_container(fields, |kind| kind == TypeKind::Event)?;
         self.value(ty, fields).map(|_| ())
     }
 
-    fn variable(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
-        self.place(fields, |kind| kind == TypeKind::Variable)?;
+    fn variable(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
+        self.type_and_container(fields, |kind| kind == TypeKind::Variable)?;
         let value = fields.need(FieldName::Value)?;
         match value.parse::<f64>() {
             Ok(_) => Ok(()),
@@ -276,13 +283,13 @@ impl Model {
     }
 
     /// One end of a link: the link's key, and what both ends must have in common.
-    fn link_end(&self, fields: &Fields<'_>, end: FieldName) -> Result<(String, LinkEnd), Wrong> {
-        let (ty, container) = self.place(fields, |kind| matches!(kind, TypeKind::Link(..)))?;
+    fn link_end(&self, fields: &Fields<'_>, end: FieldName) -> Result<(String, LinkEnd), LineFault> {
+        let (ty, container) = self.type_and_container(fields, |kind| matches!(kind, TypeKind::Link(..)))?;
         let value = self.value(ty, fields)?.to_string();
         let name = fields.need(end)?;
-        let at = self.living(name)?;
-        let of = self.containers.things[at].ty;
-        let expected = match (self.types.things[ty].kind, end) {
+        let at = self.existing(name)?;
+        let of = self.containers.items[at].ty;
+        let expected = match (self.types.items[ty].kind, end) {
             (TypeKind::Link(start, _), FieldName::StartContainer) => start,
             (TypeKind::Link(_, end), _) => end,
             _ => of,
@@ -299,39 +306,39 @@ impl Model {
             if container == outer {
                 return true;
             }
-            at = self.containers.things[container].parent;
+            at = self.containers.items[container].parent;
         }
         false
     }
 
-    fn start_link(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn start_link(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         let (key, end) = self.link_end(fields, FieldName::StartContainer)?;
         match self.links.insert(key, end) {
             None => Ok(()),
-            Some(_) => Err((FaultKind::LinkNotPaired, "a link with this key has begun already".into())),
+            Some(_) => Err((FaultKind::LinkNotPaired, "a link with this key has already started".into())),
         }
     }
 
-    fn end_link(&mut self, fields: &Fields<'_>) -> Result<(), Wrong> {
+    fn end_link(&mut self, fields: &Fields<'_>) -> Result<(), LineFault> {
         let (key, end) = self.link_end(fields, FieldName::EndContainer)?;
         let wrong = |what: &str| Err((FaultKind::LinkNotPaired, format!("link {key:?} {what}")));
         match self.links.remove(&key) {
-            None => wrong("has not begun"),
-            Some(start) if start.ty != end.ty => wrong("began with another type"),
-            Some(start) if start.container != end.container => wrong("began in another container"),
-            Some(start) if start.value != end.value => wrong("began with another value"),
+            None => wrong("has not started"),
+            Some(start) if start.ty != end.ty => wrong("started with another type"),
+            Some(start) if start.container != end.container => wrong("started in another container"),
+            Some(start) if start.value != end.value => wrong("started with another value"),
             Some(_) => Ok(()),
         }
     }
 
-    /// What is missing at the end of the file.
-    pub(super) fn missing(&self) -> Vec<Wrong> {
-        let living = self.containers.things.iter().filter(|container| !container.destroyed);
-        let living = living.map(|container| {
+    /// Elements missing at the end of the file.
+    pub(super) fn missing(&self) -> Vec<LineFault> {
+        let existing = self.containers.items.iter().filter(|container| !container.destroyed);
+        let existing = existing.map(|container| {
             (FaultKind::NotDestroyed, format!("container {:?} is not destroyed", container.alias))
         });
         let open =
             self.links.keys().map(|key| (FaultKind::LinkNotPaired, format!("link {key:?} has no end")));
-        living.chain(open).collect()
+        existing.chain(open).collect()
     }
 }

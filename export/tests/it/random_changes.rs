@@ -1,4 +1,4 @@
-//! A random story with every kind of change: the timeline of an unlikely machine.
+//! A random timeline with every kind of change, of an unrealistic machine.
 
 use std::{collections::HashMap, io};
 
@@ -8,15 +8,15 @@ use sigmund_export::timeline::{
 };
 use sigmund_model::{Context, LwpState, Params, ThreadState, Ticks, WaitKind};
 
-use crate::story::{HOSTILE_NAMES, Random};
+use crate::known_timelines::{HOSTILE_NAMES, RandomTimeline};
 
-pub(crate) struct Everything {
+pub(crate) struct RandomChanges {
     pub(crate) actors: Actors,
     seed: u64,
     changes: u64,
 }
 
-/// What holds at one instant, so that it can be ended.
+/// The values at one instant, so that they can be ended.
 #[derive(Default)]
 struct Now {
     open: HashMap<Track, Vec<SliceKind>>,
@@ -27,7 +27,7 @@ struct Now {
     lwp_thread: HashMap<LwpId, ThreadId>,
 }
 
-/// A linear congruential generator (Knuth, MMIX): its high bits are good enough for this.
+/// A linear congruential generator (Knuth, MMIX); only its high bits are used.
 struct Dice(u64);
 
 impl Dice {
@@ -40,15 +40,15 @@ impl Dice {
         all[self.below(all.len())]
     }
 
-    fn maybe<T>(&mut self, thing: T) -> Option<T> {
-        (self.below(4) > 0).then_some(thing)
+    fn maybe<T>(&mut self, value: T) -> Option<T> {
+        (self.below(4) > 0).then_some(value)
     }
 }
 
-impl Everything {
-    /// A story of this many changes.
-    pub(crate) fn new(seed: u64, changes: u64) -> Everything {
-        Everything { actors: Random::new(seed, changes).actors, seed, changes }
+impl RandomChanges {
+    /// A timeline of this many changes.
+    pub(crate) fn new(seed: u64, changes: u64) -> RandomChanges {
+        RandomChanges { actors: RandomTimeline::new(seed, changes).actors, seed, changes }
     }
 
     pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
@@ -70,20 +70,20 @@ impl Everything {
         let process = ProcessId(dice.below(self.actors.processes.len()) as u32);
         let tracks = [Track::Cpu(cpu), Track::Lwp(lwp), Track::Thread(thread)];
         let change = match dice.below(12) {
-            0 => Change::CpuLwp(cpu, remember(&mut now.cpu_lwp, cpu, dice.maybe(lwp))),
-            1 => Change::CpuThread(cpu, remember(&mut now.cpu_thread, cpu, dice.maybe(thread))),
-            2 => Change::LwpThread(lwp, remember(&mut now.lwp_thread, lwp, dice.maybe(thread))),
+            0 => Change::CpuLwp(cpu, set_or_remove(&mut now.cpu_lwp, cpu, dice.maybe(lwp))),
+            1 => Change::CpuThread(cpu, set_or_remove(&mut now.cpu_thread, cpu, dice.maybe(thread))),
+            2 => Change::LwpThread(lwp, set_or_remove(&mut now.lwp_thread, lwp, dice.maybe(thread))),
             3 => {
                 let state = dice.one_of(LwpState::ALL);
                 let state = dice.maybe(state).filter(|state| *state != LwpState::Exited);
-                Change::Lwp { lwp, state: remember(&mut now.lwps, lwp, state), cpu: dice.maybe(cpu) }
+                Change::Lwp { lwp, state: set_or_remove(&mut now.lwps, lwp, state), cpu: dice.maybe(cpu) }
             }
             4 => {
                 let state = dice.one_of(ThreadState::ALL);
                 let state = dice.maybe(state).filter(|state| *state != ThreadState::Exited);
-                let state = remember(&mut now.threads, thread, state);
+                let state = set_or_remove(&mut now.threads, thread, state);
                 let blocked_on = (state == Some(ThreadState::Blocked)).then_some(-16);
-                // It counts for nothing in another state.
+                // It is ignored in other states.
                 let blocked_for = WaitKind::from_number(dice.0 % 16);
                 let (lwp, cpu) = (dice.maybe(lwp), dice.maybe(cpu));
                 Change::Thread { thread, state, lwp, cpu, blocked_on, blocked_for }
@@ -147,12 +147,16 @@ impl Everything {
     }
 }
 
-fn remember<K: std::hash::Hash + Eq, V: Copy>(now: &mut HashMap<K, V>, who: K, what: Option<V>) -> Option<V> {
-    match what {
-        Some(what) => now.insert(who, what),
-        None => now.remove(&who),
+fn set_or_remove<K: std::hash::Hash + Eq, V: Copy>(
+    now: &mut HashMap<K, V>,
+    key: K,
+    value: Option<V>,
+) -> Option<V> {
+    match value {
+        Some(value) => now.insert(key, value),
+        None => now.remove(&key),
     };
-    what
+    value
 }
 
 impl Now {

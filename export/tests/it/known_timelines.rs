@@ -1,4 +1,4 @@
-//! Stories with known truth for sinks: a small one that a person can follow, and random ones of any length.
+//! Known timelines as input for sinks: a small one that can be checked by hand, and random ones of any length.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use sigmund_model::{
     Ticks, WaitKind,
 };
 
-/// Names that formats stumble over.
+/// Names that are hard for formats.
 pub(crate) const HOSTILE_NAMES: [&str; 7] = [
     "a \"quoted\" name",
     "two\nlines\tand a tab",
@@ -22,7 +22,7 @@ pub(crate) const HOSTILE_NAMES: [&str; 7] = [
     "",
 ];
 
-/// Two CPUs, one process with two LWPs and three user threads, one strange LWP.
+/// Two CPUs, one process with two LWPs and three user threads, and one LWP of an unknown process.
 pub(crate) fn actors(last: u64) -> Actors {
     let lwp = |lwp, name: &str, process, carries_threads| LwpActor {
         lwp: Lwp(lwp),
@@ -92,7 +92,7 @@ pub(crate) fn actors(last: u64) -> Actors {
     }
 }
 
-/// The small story, with every kind of change.
+/// The small timeline, with every kind of change.
 ///
 /// ```text
 /// CPU 0      |= LWP 70 =|        |== LWP 71 ==|
@@ -193,15 +193,15 @@ fn enter(track: Track, kind: SliceKind, name: &str) -> Change<'_> {
     Change::Enter(track, Slice { kind, name })
 }
 
-/// A random story of this many changes, and its actors. It keeps the rules of the timeline.
-pub(crate) struct Random {
+/// A random timeline of this many changes, and its actors. It obeys the rules of a timeline.
+pub(crate) struct RandomTimeline {
     pub(crate) actors: Actors,
     seed: u64,
     changes: u64,
 }
 
-impl Random {
-    pub(crate) fn new(seed: u64, changes: u64) -> Random {
+impl RandomTimeline {
+    pub(crate) fn new(seed: u64, changes: u64) -> RandomTimeline {
         let mut actors = actors(1000 + changes * 40);
         for (index, name) in HOSTILE_NAMES.iter().enumerate() {
             let thread = Thread(100 + index as u64);
@@ -211,10 +211,10 @@ impl Random {
                 ..actors.threads[2].clone()
             });
         }
-        Random { actors, seed, changes }
+        RandomTimeline { actors, seed, changes }
     }
 
-    /// Tells it.
+    /// Emits it.
     pub(crate) fn emit(&self, sink: &mut dyn Sink) -> io::Result<()> {
         let mut dice = Dice(self.seed);
         let mut tick = self.actors.clock.first.0;
@@ -258,7 +258,7 @@ impl Random {
                     sink.change(at, &Change::Wakeup { by, of: track })?;
                 }
                 7 if dice.below(2) == 0 && !holds[index].is_empty() => {
-                    // Not always the last that was taken.
+                    // Not always the lock taken last.
                     let place = dice.below(holds[index].len() as u64) as usize;
                     let hold = holds[index].remove(place);
                     sink.change(at, &Change::Unlocked { by: track, hold })?;
