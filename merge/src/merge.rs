@@ -20,7 +20,7 @@ use sigmund_model::{
 use crate::{
     error::Error,
     input_event_types::InputEventTypes,
-    machine::{Finished, Intervals, Machine},
+    machine::{Finished, Intervals, Machine, Placed},
     order::{Ordered, Step},
     recordings::Span,
     source::{self, MainClock, OpenedInput, leave_out_far_events},
@@ -102,7 +102,7 @@ pub fn merge(
     let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
     let assumed = assumed(options);
     let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, left_out, ..Summary::default() };
-    let mut merging = Merging { machine, event_types, rows, summary };
+    let mut merging = Merging { machine, event_types, rows, summary, placed: Placed::default() };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
     let mut ordered = Ordered::new(streams, spans, pool.as_ref())?;
@@ -126,7 +126,7 @@ pub fn merge(
     losses.append(&mut about::uncounted_losses(&sources, &losses));
     losses.append(&mut about::empty_sides(&sources, &merging.summary, &losses));
     about::judge(&mut losses);
-    let Merging { machine, event_types, rows, mut summary } = merging;
+    let Merging { machine, event_types, rows, mut summary, .. } = merging;
     rows.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
     let Finished { intervals, cpus, losses: mut doubts, witnesses } = machine.finish(end)?;
@@ -197,6 +197,8 @@ struct Merging {
     event_types: InputEventTypes,
     rows: EventRows,
     summary: Summary,
+    /// Where the current event was put.
+    placed: Placed,
 }
 
 impl Merging {
@@ -224,8 +226,9 @@ impl Merging {
         let level = kind.level;
         kind.name_lwps(event, &mut self.machine);
         kind.tell_processes(event, &mut self.machine)?;
-        let placed = self.machine.take(level, kind.pid, event, kind.declared_thread(event))?;
-        self.machine.pair(kind, number, event, &placed)?;
+        let placed = &mut self.placed;
+        self.machine.take(level, kind.pid, event, kind.declared_thread(event), placed)?;
+        self.machine.pair(kind, number, event, placed)?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
         summary.span = Some((first, event.tick));
@@ -234,7 +237,7 @@ impl Merging {
             Level::User => summary.user_events += 1,
         }
         let cpu_seen = event.cpu.filter(|_| level == Level::User);
-        self.rows.push(number, event, &placed, cpu_seen)?;
+        self.rows.push(number, event, placed, cpu_seen)?;
         Ok(self.summary.kernel_events + self.summary.user_events)
     }
 }

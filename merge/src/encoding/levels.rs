@@ -25,7 +25,7 @@ const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
 /// The levels of some rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
     rows: usize,
     repetition: Bits,
@@ -54,6 +54,13 @@ impl Levels {
     pub(crate) fn push(&mut self, has_value: bool) {
         self.rows += 1;
         self.definition.push(u64::from(has_value), 1);
+    }
+
+    /// Up to 64 rows of a flat column, with a bit for each that has a value.
+    #[inline]
+    pub(crate) fn push_rows(&mut self, has_value: u64, rows: usize) {
+        self.rows += rows;
+        self.definition.push(has_value, rows as u32);
     }
 
     /// The next element of a list.

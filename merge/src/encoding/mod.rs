@@ -34,7 +34,7 @@ mod values;
 mod varint;
 
 pub(crate) use self::{
-    column::{Cells, Column, Filled, Texts},
+    column::{Cells, Column, Filled, GATHERED_ROWS, Gathered, Texts},
     dictionary::{Keys, NONE, Values},
     levels::Levels,
     parts::Parts,

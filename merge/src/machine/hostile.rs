@@ -9,7 +9,7 @@ use sigmund_model::{
     LwpState, Params, Pid, PrevState, Reported, Thread, Ticks, Wait, WaitKind,
 };
 
-use super::{Begin, End, Intervals, Machine, lwp::Place};
+use super::{Begin, End, Intervals, Machine, Placed, lwp::Place};
 use crate::{input_event_types::InputEventType, merge::MergeOptions, source::Recorded, tables::Directory};
 
 /// What happens, so many ticks after what happened before.
@@ -205,7 +205,7 @@ fn take(machine: &mut Machine, kinds: &[InputEventType], step: &Step, now: Ticks
                 params: Params::default(),
             };
             let pid = Some(Pid(pid)).filter(|_| level == Level::User);
-            machine.take(level, pid, &event, None).unwrap();
+            machine.take(level, pid, &event, None, &mut Placed::default()).unwrap();
         }
         What::Pairs { kind: number, cpu, lwp, context, numbers } => {
             let kind = &kinds[number];
@@ -215,7 +215,8 @@ fn take(machine: &mut Machine, kinds: &[InputEventType], step: &Step, now: Ticks
             let (cpu, lwp) = (cpu.map(Cpu), lwp.map(Lwp));
             let event = Event { tick: now, cpu, lwp, context, params, ..Event::default() };
             let pid = Some(Pid(1)).filter(|_| kind.level == Level::User);
-            let placed = machine.take(kind.level, pid, &event, None).unwrap();
+            let mut placed = Placed::default();
+            machine.take(kind.level, pid, &event, None, &mut placed).unwrap();
             machine.pair(kind, number, &event, &placed).unwrap();
         }
         What::IsOf { lwp, pid } => machine.is_of(Lwp(lwp), Pid(pid)),
