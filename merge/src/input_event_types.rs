@@ -30,6 +30,10 @@ pub(crate) struct InputEventType {
     pub(crate) meaning: Option<Meaning>,
     /// What its name names: `read` of `sys_enter_read`.
     pub(crate) named: Option<Box<str>>,
+    /// Fields of a system call: its number, what it returns, its first argument.
+    pub(crate) number_field: Option<usize>,
+    pub(crate) return_field: Option<usize>,
+    pub(crate) argument_field: Option<usize>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
@@ -133,12 +137,16 @@ impl InputEventType {
             Meaning::LwpOfProcess | Meaning::LwpNew => known.field(Role::Lwp).zip(known.field(Role::LwpName)),
             _ => None,
         });
+        let field = |role| known.and_then(|known| known.field(role));
         InputEventType {
             event_type: event_type.clone(),
             level: event_type.level,
             pid,
             source: source.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
             events: 0,
+            number_field: field(Role::Number),
+            return_field: field(Role::Return),
+            argument_field: field(Role::Argument),
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
             lwp_name_fields,
             about_processes: known.as_ref().and_then(AboutProcesses::of),

@@ -108,7 +108,7 @@ impl Ordered {
                     take(Step::End(&end))?;
                 }
             }
-            stream.schedules |= event.effect != Effect::None;
+            stream.schedules |= !matches!(event.effect, Effect::None);
             if !stream.is_counted && self.recordings.counts(stream.source, event) {
                 stream.is_counted = true;
                 if let Some(begin) = self.recordings.begin(stream.source, event.tick) {

@@ -97,6 +97,11 @@ impl<V: Append> Filled<V> {
         self.levels.end_list(list);
     }
 
+    /// Adds so many lists without an element.
+    pub(crate) fn push_empty_lists(&mut self, lists: usize) {
+        self.levels.push_empty_lists(lists);
+    }
+
     /// What it was filled with; it is empty then, with room for as much.
     pub(crate) fn take(&mut self) -> Filled<V> {
         let empty = Filled { levels: Levels::default(), values: self.values.as_roomy() };

@@ -237,7 +237,7 @@ impl Machine {
     /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say. `None` for any other.
     #[inline]
     fn take_quiet(&mut self, event: &Event, declared: Option<Thread>, placed: &mut Placed) -> Option<()> {
-        if event.effect != Effect::None || event.thread != Reported::Nothing {
+        if !matches!((event.effect, event.thread), (Effect::None, Reported::Nothing)) {
             return None;
         }
         let cpu = self.cpus.get_mut(event.cpu?)?;

@@ -96,13 +96,13 @@ impl Machine {
             entry.call.leave();
             return Ok(());
         };
-        let call_number = kind.known.and_then(|known| event.params.number(known.field(Role::Number)?));
+        let call_number = kind.number_field.and_then(|field| event.params.number(field));
         let is_exit = (call_number.is_some() && call_number == open.number())
             || pairing.syscalls.is_exit_of(open, &call_event(kind, number, event));
         if !is_exit {
             return Ok(());
         }
-        let ret = kind.known.and_then(|known| event.params.number(known.field(Role::Return)?));
+        let ret = kind.return_field.and_then(|field| event.params.number(field));
         let on_cpu = time_on_cpu(entry, event.tick);
         end_call(entry, pairing, CallEnd { at: event.tick, ret, on_cpu, reason: EndReason::Returned })
     }
@@ -551,7 +551,7 @@ fn owner_of(placed: &Placed) -> Option<Owner> {
 
 #[inline(always)]
 fn call_event<'e>(kind: &'e InputEventType, number: usize, event: &'e Event) -> CallEvent<'e> {
-    let field = kind.known.and_then(|known| event.params.get(known.field(Role::Number)?));
+    let field = kind.number_field.and_then(|field| event.params.get(field));
     CallEvent {
         event_kind: number,
         number: field.and_then(|field| field.number),
@@ -562,9 +562,8 @@ fn call_event<'e>(kind: &'e InputEventType, number: usize, event: &'e Event) -> 
 /// The position of a system call's first argument: after its number, if that is a field.
 #[inline]
 fn first_argument(kind: &InputEventType, call: &CallEvent<'_>) -> usize {
-    let Some(known) = kind.known else { return 0 };
-    let after_number = known.field(Role::Number).filter(|_| call.number.is_some()).map(|field| field + 1);
-    known.field(Role::Argument).or(after_number).unwrap_or(0)
+    let after_number = kind.number_field.filter(|_| call.number.is_some()).map(|field| field + 1);
+    kind.argument_field.or(after_number).unwrap_or(0)
 }
 
 fn interrupt_event<'e>(

@@ -37,6 +37,8 @@ pub(crate) struct EventRows {
     cpu_seen: Filled<Vec<i64>>,
     args: Filled<Vec<i64>>,
     texts: Filled<Texts>,
+    /// The last rows that have no texts, as most have none: they are added to `texts` together.
+    without_texts: usize,
 }
 
 /// The last few rows, but for their parameters: in one place of the cache, and with one look at the room that there is.
@@ -83,6 +85,7 @@ impl EventRows {
             cpu_seen: Filled::default(),
             args: Filled::default(),
             texts: Filled::default(),
+            without_texts: 0,
         })
     }
 
@@ -113,6 +116,11 @@ impl EventRows {
             Some(numbers) => self.args.push_numbers(numbers),
             None => self.args.push_list(params.numbers()),
         }
+        if params.texts() == 0 {
+            self.without_texts += 1;
+            return;
+        }
+        self.texts.push_empty_lists(std::mem::take(&mut self.without_texts));
         self.texts.push_list(params.iter().take(params.texts()).map(|param| param.text));
     }
 
@@ -143,6 +151,7 @@ impl EventRows {
 
     fn flush(&mut self) -> Result<(), Error> {
         self.settle();
+        self.texts.push_empty_lists(std::mem::take(&mut self.without_texts));
         let rows = self.tick.len();
         let ticks = std::mem::replace(&mut self.tick, Vec::with_capacity(BATCH_ROWS));
         let contexts = std::mem::replace(&mut self.context, Vec::with_capacity(BATCH_ROWS));
