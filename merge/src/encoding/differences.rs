@@ -32,6 +32,11 @@ const MINIBLOCKS: usize = 4;
 const BLOCK: usize = MINIBLOCK * MINIBLOCKS;
 
 /// A column chunk that is being encoded.
+///
+/// Lengths, and the begins of rows that are in the order of their ends, have no small differences: one long wait widens all of
+/// a block. Of lengths, most bytes are zero, and by their bytes these are together; of ticks, the upper bytes are alike. 6.1
+/// million system calls (hackbench, 2 CPUs) take 1.53 bytes a length so, 1.64 as they are; 2.16 a begin so, 2.49 as
+/// differences. 3.9 million other lengths take 2.50 as differences, 1.67 as they are.
 pub(super) struct DifferenceChunk {
     chunk: Chunk,
     pages: Vec<PageRange>,

@@ -19,6 +19,8 @@ mod bits;
 mod bools;
 mod chunk;
 mod column;
+#[cfg(test)]
+mod cost;
 mod dictionary;
 mod differences;
 mod encoder;

@@ -74,7 +74,7 @@ impl Machine {
             end_call(entry, pairing, end)?;
         }
         let first = first_argument(kind, &call);
-        let args = event.params.numbers_from(first).map(|number| number.unwrap_or(0));
+        let args = event.params.numbers_or_zero_from(first);
         let at_entry = (entry.mounted.thread(), time_on_cpu(entry, event.tick));
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);

@@ -211,11 +211,12 @@ impl Syscalls {
         open.known_until = tick;
         (open.slept, open.yields) = (false, false);
         // Those behind the last that is not 0 are left out.
-        open.args_len = 0;
+        let mut given = 0;
         for ((slot, arg), len) in open.args.iter_mut().zip(args).zip(1..) {
             *slot = arg;
-            open.args_len = if arg == 0 { open.args_len } else { len };
+            given = if arg == 0 { given } else { len };
         }
+        open.args_len = given;
         name?;
         open.yields = name == self.sched_yield;
         let exits = name == self.exit || name == self.exit_group;
