@@ -28,12 +28,11 @@ const ROW_GROUPS: usize = 20;
 /// A column as events of a traced program fill it: the value of a row, by its number and a random number.
 type Value = fn(u64, u64) -> Option<i64>;
 
-const COLUMNS: [(&str, Value); 4] = [
+const COLUMNS: [(&str, Value); 3] = [
     // Some events of an LWP, then of another.
     ("lwp", |row, _| Some(1000 + ((row / 6).wrapping_mul(0x9e37_79b9) % 160) as i64)),
     // Numbers, pointers, and often 0.
     ("arg", |_, chance| Some(if chance.is_multiple_of(3) { 0 } else { (chance % 1500) as i64 * 0x10_0010 })),
-    ("thread", |row, chance| (row % 5000 == 0).then_some((chance % 100) as i64)),
     ("ts_tick", |row, chance| Some((row * 4000 + chance % 4000) as i64)),
 ];
 
