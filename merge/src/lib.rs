@@ -24,7 +24,7 @@
 
 mod encoding;
 mod error;
-mod kinds;
+mod input_event_types;
 mod machine;
 mod merge;
 mod order;

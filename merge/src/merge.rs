@@ -19,11 +19,11 @@ use sigmund_model::{
 
 use crate::{
     error::Error,
-    kinds::Kinds,
-    machine::{Finished, Intervals, Machine},
+    input_event_types::InputEventTypes,
+    machine::{Finished, Intervals, Machine, Placed},
     order::{Ordered, Step},
     recordings::Span,
-    source::{self, MainClock, Source, leave_out_far_events},
+    source::{self, MainClock, OpenedInput, leave_out_far_events},
     summary::Summary,
     tables::{
         Directory, EventRows,
@@ -97,12 +97,12 @@ pub fn merge(
     {
         machine.follow_from_start();
     }
-    let kinds = Kinds::of(&sources);
-    let rows = EventRows::create(&directory, kinds.iter().map(|kind| &kind.event_type))?;
+    let event_types = InputEventTypes::of(&sources);
+    let rows = EventRows::create(&directory, event_types.iter().map(|ty| &ty.event_type))?;
     let finished = sources.iter_mut().filter_map(|source| source.finished.take()).collect();
     let assumed = assumed(options);
     let summary = Summary { tick_hz: clock.tick_hz, assumed, finished, left_out, ..Summary::default() };
-    let mut merging = Merging { machine, kinds, rows, summary };
+    let mut merging = Merging { machine, event_types, rows, summary, placed: Placed::default() };
 
     let (streams, mut losses) = merging.begin(&mut sources)?;
     let mut ordered = Ordered::new(streams, spans, pool.as_ref())?;
@@ -126,7 +126,7 @@ pub fn merge(
     losses.append(&mut about::uncounted_losses(&sources, &losses));
     losses.append(&mut about::empty_sides(&sources, &merging.summary, &losses));
     about::judge(&mut losses);
-    let Merging { machine, kinds, rows, mut summary } = merging;
+    let Merging { machine, event_types, rows, mut summary, .. } = merging;
     rows.finish()?;
     let end = summary.span.map_or(Ticks(0), |(_, last)| last);
     let Finished { intervals, cpus, losses: mut doubts, witnesses } = machine.finish(end)?;
@@ -144,7 +144,7 @@ pub fn merge(
             .push(format!("{late} events are older than the one before in their stream; they got its time"));
     }
     write_cpus(directory.table(&CPUS)?, &cpus, &summary.losses)?;
-    write_event_types(directory.table(&EVENT_TYPES)?, &kinds)?;
+    write_event_types(directory.table(&EVENT_TYPES)?, &event_types)?;
     write_losses(directory.table(&LOSSES)?, &summary.losses)?;
     write_clocks(directory.table(&CLOCKS)?, &clock)?;
     write_info(
@@ -169,10 +169,10 @@ fn worker_pool(options: &MergeOptions) -> Option<Arc<WorkerPool>> {
 }
 
 /// What each source states about when it recorded the kernel.
-fn spans(sources: &[Source], main: ClockDomain) -> Vec<Span> {
+fn spans(sources: &[OpenedInput], main: ClockDomain) -> Vec<Span> {
     // A listing is as whole as the recordings that are merged with it.
     let all_whole = sources.iter().all(|s| s.followed_from_start || !s.probes_place);
-    let span = |source: &Source| Span {
+    let span = |source: &OpenedInput| Span {
         name: source.path.display().to_string(),
         misses_no_switch: all_whole && source.followed_from_start && source.has_switches(),
         // The recorder reads the TSC.
@@ -194,14 +194,16 @@ fn assumed(options: &MergeOptions) -> Vec<String> {
 /// What each event goes through.
 struct Merging {
     machine: Machine,
-    kinds: Kinds,
+    event_types: InputEventTypes,
     rows: EventRows,
     summary: Summary,
+    /// Where the current event was put.
+    placed: Placed,
 }
 
 impl Merging {
     /// What the inputs say before the first event; their streams, each with the number of its source, and losses.
-    fn begin(&mut self, sources: &mut [Source]) -> Result<(Streams, Vec<Loss>), Error> {
+    fn begin(&mut self, sources: &mut [OpenedInput]) -> Result<(Streams, Vec<Loss>), Error> {
         let (mut streams, mut losses) = (Vec::new(), Vec::new());
         for (index, source) in sources.iter_mut().enumerate() {
             source.lwp_names.iter().for_each(|(lwp, name)| self.machine.name_lwp(*lwp, name));
@@ -220,12 +222,13 @@ impl Merging {
     /// Takes the next event, and gives the number of events so far.
     #[inline]
     fn take(&mut self, source: usize, event: &Event) -> Result<u64, Error> {
-        let (number, kind) = self.kinds.seen(source, event);
+        let (number, kind) = self.event_types.seen(source, event);
         let level = kind.level;
         kind.name_lwps(event, &mut self.machine);
         kind.tell_processes(event, &mut self.machine)?;
-        let placed = self.machine.take(level, kind.pid, event, kind.declared_thread(event))?;
-        self.machine.pair(kind, number, event, &placed)?;
+        let placed = &mut self.placed;
+        self.machine.take(level, kind.pid, event, kind.declared_thread(event), placed)?;
+        self.machine.pair(kind, number, event, placed)?;
         let summary = &mut self.summary;
         let (first, _) = *summary.span.get_or_insert((event.tick, event.tick));
         summary.span = Some((first, event.tick));
@@ -234,7 +237,7 @@ impl Merging {
             Level::User => summary.user_events += 1,
         }
         let cpu_seen = event.cpu.filter(|_| level == Level::User);
-        self.rows.push(number, event, &placed, cpu_seen)?;
+        self.rows.push(number, event, placed, cpu_seen)?;
         Ok(self.summary.kernel_events + self.summary.user_events)
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A stream, and what is next in it.
-struct Head {
+struct OrderedStream {
     events: Prefetch,
     source: usize,
     cpu: Option<Cpu>,
@@ -44,7 +44,7 @@ pub(crate) enum Step<'s> {
 
 /// The merged stream.
 pub(crate) struct Ordered {
-    heads: Vec<Head>,
+    streams: Vec<OrderedStream>,
     heap: BinaryHeap<Reverse<(Ticks, usize)>>,
     /// What a stream told with the event it has just gone to.
     found: Vec<Loss>,
@@ -64,7 +64,7 @@ impl Ordered {
         pool: Option<&Arc<WorkerPool>>,
     ) -> Result<Ordered, Error> {
         let mut ordered = Ordered {
-            heads: Vec::new(),
+            streams: Vec::new(),
             heap: BinaryHeap::new(),
             found: Vec::new(),
             losses: Vec::new(),
@@ -76,7 +76,7 @@ impl Ordered {
         for (index, (source, stream)) in streams.into_iter().enumerate() {
             let TraceStream { cpu, buffer, events, .. } = stream;
             let events = Prefetch::new(events, pool, count);
-            ordered.heads.push(Head {
+            ordered.streams.push(OrderedStream {
                 events,
                 source,
                 cpu,
@@ -86,7 +86,7 @@ impl Ordered {
                 is_counted: false,
             });
             if ordered.advance(index)? {
-                ordered.heap.push(Reverse((ordered.heads[index].last, index)));
+                ordered.heap.push(Reverse((ordered.streams[index].last, index)));
             } else {
                 ordered.recordings.exhausted(source, Ticks(0));
             }
@@ -101,25 +101,25 @@ impl Ordered {
             if !self.gaps.is_empty() {
                 self.gaps.drain(..).try_for_each(|gap| take(Step::Missing(&gap)))?;
             }
-            let head = &mut self.heads[index];
-            let event = head.events.event();
+            let stream = &mut self.streams[index];
+            let event = stream.events.event();
             if self.recordings.next_end < event.tick {
-                for end in self.recordings.ends_before(head.source, event.tick) {
+                for end in self.recordings.ends_before(stream.source, event.tick) {
                     take(Step::End(&end))?;
                 }
             }
-            head.schedules |= event.effect != Effect::None;
-            if !head.is_counted && self.recordings.counts(head.source, event) {
-                head.is_counted = true;
-                if let Some(begin) = self.recordings.begin(head.source, event.tick) {
+            stream.schedules |= !matches!(event.effect, Effect::None);
+            if !stream.is_counted && self.recordings.counts(stream.source, event) {
+                stream.is_counted = true;
+                if let Some(begin) = self.recordings.begin(stream.source, event.tick) {
                     take(Step::Begin(&begin))?;
                 }
             }
-            take(Step::Event(head.source, event))?;
+            take(Step::Event(stream.source, event))?;
             next = if self.advance(index)? {
                 Some(self.oldest(index))
             } else {
-                self.recordings.exhausted(self.heads[index].source, self.heads[index].last);
+                self.recordings.exhausted(self.streams[index].source, self.streams[index].last);
                 self.heap.pop().map(|Reverse((_, index))| index)
             };
         }
@@ -129,7 +129,7 @@ impl Ordered {
     /// The stream whose event is the oldest: this one, or the first of the others, which it then goes among.
     #[inline]
     fn oldest(&mut self, index: usize) -> usize {
-        let here = Reverse((self.heads[index].last, index));
+        let here = Reverse((self.streams[index].last, index));
         match self.heap.peek_mut() {
             Some(mut other) if *other > here => mem::replace(&mut *other, here).0.1,
             _ => index,
@@ -139,10 +139,10 @@ impl Ordered {
     /// Goes to the next event of a stream; `false` at its end.
     #[inline]
     fn advance(&mut self, index: usize) -> Result<bool, Error> {
-        let head = &mut self.heads[index];
-        let more = head.advance(index, &mut self.found, &mut self.late)?;
+        let stream = &mut self.streams[index];
+        let more = stream.advance(index, &mut self.found, &mut self.late)?;
         if !self.found.is_empty() {
-            let next = more.then_some(head.last);
+            let next = more.then_some(stream.last);
             self.lose(index, next);
         }
         Ok(more)
@@ -170,23 +170,24 @@ impl Ordered {
     }
 
     fn is_covered_elsewhere(&self, index: usize) -> bool {
-        let head = &self.heads[index];
-        head.cpu.is_some_and(|cpu| self.recordings.is_covered(cpu, head.source))
+        let stream = &self.streams[index];
+        stream.cpu.is_some_and(|cpu| self.recordings.is_covered(cpu, stream.source))
     }
 
     /// Whether what is missing from a stream may have moved anybody. Not what is missing from a buffer for other events
     /// (an instance for system calls, say): one that has shown none that did, while another buffer of its CPU has.
     fn may_schedule(&self, index: usize) -> bool {
-        let head = &self.heads[index];
-        let is_beside = |other: &&Head| other.source == head.source && other.buffer != head.buffer;
-        let is_part = |other: &&Head| other.source == head.source && other.buffer == head.buffer;
-        head.cpu.is_none()
-            || self.heads.iter().filter(is_part).any(|other| other.schedules)
-            || !self.heads.iter().filter(is_beside).any(|other| other.schedules && other.cpu == head.cpu)
+        let stream = &self.streams[index];
+        let is_beside =
+            |other: &&OrderedStream| other.source == stream.source && other.buffer != stream.buffer;
+        let is_part = |other: &&OrderedStream| other.source == stream.source && other.buffer == stream.buffer;
+        stream.cpu.is_none()
+            || self.streams.iter().filter(is_part).any(|other| other.schedules)
+            || !self.streams.iter().filter(is_beside).any(|other| other.schedules && other.cpu == stream.cpu)
     }
 }
 
-impl Head {
+impl OrderedStream {
     /// Goes to the next event; `false` at the end.
     #[inline]
     fn advance(&mut self, index: usize, losses: &mut Vec<Loss>, late: &mut u64) -> Result<bool, Error> {

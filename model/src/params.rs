@@ -154,11 +154,12 @@ impl Params {
         self.slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
     }
 
-    /// As [`numbers`](Self::numbers), from this index on.
+    /// The number of each parameter from this index on; 0 for one without a number.
     #[inline]
-    pub fn numbers_from(&self, index: usize) -> impl ExactSizeIterator<Item = Option<i64>> {
+    pub fn numbers_or_zero_from(&self, index: usize) -> impl ExactSizeIterator<Item = i64> {
         let slots = self.slots.get(index..).unwrap_or_default();
-        slots.iter().map(|slot| (slot.len_and_kind & HAS_NUMBER != 0).then_some(slot.number))
+        // A slot without a number has this one.
+        slots.iter().map(|slot| slot.number)
     }
 
     /// The numbers of all parameters, in order, if every one has a number.
@@ -246,8 +247,9 @@ mod tests {
         assert_eq!(params.all_numbers().map(Iterator::collect::<Vec<_>>), Some(vec![24, -1]));
         params.push_text("text");
         assert!(params.all_numbers().is_none());
-        assert_eq!(params.numbers_from(1).collect::<Vec<_>>(), [Some(-1), None]);
-        assert_eq!(params.numbers_from(4).len(), 0);
+        params.push_unknown();
+        assert_eq!(params.numbers_or_zero_from(1).collect::<Vec<_>>(), [-1, 0, 0]);
+        assert_eq!(params.numbers_or_zero_from(5).len(), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 pub(crate) const WORD: usize = u64::BITS as usize;
 
 /// Packed numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits {
     words: Vec<u64>,
     /// The word that is being filled, and how many of its bits are; fewer than 64.

@@ -6,7 +6,7 @@
 //!   data page        | …                                                                            column has them
 //! ```
 
-use std::{cell::RefCell, io};
+use std::{cell::RefCell, io, mem};
 
 use bytes::Bytes;
 use parquet::{
@@ -61,12 +61,28 @@ struct Workbench {
     /// Memory for a page.
     page: Vec<u8>,
     compressed: Vec<u8>,
+    /// The page before, and what it was compressed to. Columns of the same indexes (the code and the name of an event, the
+    /// number and the name of a system call) have the same pages one after the other: one of the two is compressed.
+    before: Vec<u8>,
+    before_compressed: Bytes,
 }
 
 impl Workbench {
     fn new() -> io::Result<Workbench> {
         let zstd = zstd::bulk::Compressor::new(level().compression_level())?;
-        Ok(Workbench { zstd, page: Vec::new(), compressed: Vec::new() })
+        let (page, compressed, before, before_compressed) = Default::default();
+        Ok(Workbench { zstd, page, compressed, before, before_compressed })
+    }
+
+    /// Compresses a page, whose memory the next one gets.
+    fn compress_page(&mut self, page: Vec<u8>) -> io::Result<Bytes> {
+        if page == self.before {
+            self.page = page;
+        } else {
+            self.before_compressed = self.compress(&page)?;
+            self.page = mem::replace(&mut self.before, page);
+        }
+        Ok(self.before_compressed.clone())
     }
 
     fn compress(&mut self, page: &[u8]) -> io::Result<Bytes> {
@@ -99,7 +115,7 @@ impl Chunk {
 
     /// A page begins with its levels.
     pub(super) fn begin(&self, levels: &Levels) -> Result<Vec<u8>, ParquetError> {
-        let mut page = with_workbench(|bench| Ok(std::mem::take(&mut bench.page)))?;
+        let mut page = with_workbench(|bench| Ok(mem::take(&mut bench.page)))?;
         page.clear();
         levels.write(&self.column, &mut page);
         Ok(page)
@@ -117,11 +133,7 @@ impl Chunk {
             self.encodings.push(encoding);
         }
         let uncompressed_len = page.len();
-        let buf = with_workbench(|bench| {
-            let compressed = bench.compress(&page);
-            bench.page = page;
-            compressed
-        })?;
+        let buf = with_workbench(|bench| bench.compress_page(page))?;
         let compressed = Page::DataPage {
             buf,
             num_values: values as u32,

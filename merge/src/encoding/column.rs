@@ -97,6 +97,11 @@ impl<V: Append> Filled<V> {
         self.levels.end_list(list);
     }
 
+    /// Adds so many lists without an element.
+    pub(crate) fn push_empty_lists(&mut self, lists: usize) {
+        self.levels.push_empty_lists(lists);
+    }
+
     /// What it was filled with; it is empty then, with room for as much.
     pub(crate) fn take(&mut self) -> Filled<V> {
         let empty = Filled { levels: Levels::default(), values: self.values.as_roomy() };
@@ -110,6 +115,51 @@ impl Filled<Vec<i64>> {
     pub(crate) fn push_numbers(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
         self.levels.push_full_list(numbers.len());
         self.values.extend(numbers);
+    }
+}
+
+/// Rows that are [`Gathered`]: a bit of a word each.
+pub(crate) const GATHERED_ROWS: usize = u64::BITS as usize;
+
+/// A few rows of a flat column of numbers on their way to it. Together they go there by a word of levels, and, as most columns
+/// have a value in all of them or in none, by one copy or by nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gathered {
+    values: [i64; GATHERED_ROWS],
+    /// A bit for each row with a value.
+    has_value: u64,
+}
+
+impl Default for Gathered {
+    fn default() -> Gathered {
+        Gathered { values: [0; GATHERED_ROWS], has_value: 0 }
+    }
+}
+
+impl Gathered {
+    /// Fills a row, below [`GATHERED_ROWS`]. Each is filled once.
+    #[inline]
+    pub(crate) fn fill(&mut self, row: usize, value: Option<i64>) {
+        self.values[row % GATHERED_ROWS] = value.unwrap_or_default();
+        self.has_value |= u64::from(value.is_some()) << (row % GATHERED_ROWS);
+    }
+}
+
+impl Filled<Vec<i64>> {
+    /// Adds the first `rows` that were gathered, which leaves none.
+    pub(crate) fn push_gathered(&mut self, gathered: &mut Gathered, rows: usize) {
+        let has_value = std::mem::take(&mut gathered.has_value);
+        self.levels.push_rows(has_value, rows);
+        let values = &gathered.values[..rows];
+        if has_value.count_ones() as usize == rows {
+            self.values.extend_from_slice(values);
+            return;
+        }
+        let mut left = has_value;
+        while left != 0 {
+            self.values.push(values[left.trailing_zeros() as usize]);
+            left &= left - 1;
+        }
     }
 }
 
@@ -201,5 +251,34 @@ impl Words {
         let rows = self.keys.len();
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(rows));
         Cells::Keys(Keys { keys: Arc::new(keys), values: Arc::clone(values) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    proptest! {
+        // Stretches with a value in every row, in none, and in some, cut anywhere.
+        #[test]
+        fn gathered_rows_are_those_that_are_added_one_by_one(
+            stretches in vec((0u8..3, 1usize..=GATHERED_ROWS, any::<u64>()), 1..12),
+        ) {
+            let (mut one_by_one, mut together) = (Filled::<Vec<i64>>::default(), Filled::<Vec<i64>>::default());
+            let mut gathered = Gathered::default();
+            for (kind, rows, chance) in stretches {
+                for row in 0..rows {
+                    let has_value = [true, false, chance >> row & 1 == 1][usize::from(kind)];
+                    let value = has_value.then_some(row as i64 + 1);
+                    one_by_one.push(value);
+                    gathered.fill(row, value);
+                }
+                together.push_gathered(&mut gathered, rows);
+            }
+            prop_assert_eq!(&together.values, &one_by_one.values);
+            prop_assert_eq!(&together.levels, &one_by_one.levels);
+        }
     }
 }

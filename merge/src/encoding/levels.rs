@@ -25,7 +25,7 @@ const ALL_VALUES: u64 = u64::MAX / 3 * VALUE;
 const STRETCH: u32 = u64::BITS / ELEMENT_BITS;
 
 /// The levels of some rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
     rows: usize,
     repetition: Bits,
@@ -56,6 +56,13 @@ impl Levels {
         self.definition.push(u64::from(has_value), 1);
     }
 
+    /// Up to 64 rows of a flat column, with a bit for each that has a value.
+    #[inline]
+    pub(crate) fn push_rows(&mut self, has_value: u64, rows: usize) {
+        self.rows += rows;
+        self.definition.push(has_value, rows as u32);
+    }
+
     /// The next element of a list.
     #[inline]
     pub(crate) fn push_element(&mut self, list: &mut Stretch, has_value: bool) {
@@ -69,6 +76,15 @@ impl Levels {
     /// A list of so many elements, which all have a value.
     #[inline]
     pub(crate) fn push_full_list(&mut self, elements: usize) {
+        if elements < STRETCH as usize {
+            // An empty list is one level, too.
+            let levels = elements.max(1) as u32;
+            let all = (1 << (ELEMENT_BITS * elements as u32)) - 1;
+            self.repetition.push((1 << levels) - 2, levels);
+            self.definition.push(ALL_VALUES & all, ELEMENT_BITS * levels);
+            self.rows += 1;
+            return;
+        }
         let mut list = Stretch::default();
         let mut left = elements;
         while left > STRETCH as usize {
@@ -79,6 +95,17 @@ impl Levels {
         list.elements = left as u32;
         list.definition = ALL_VALUES & !u64::MAX.checked_shl(ELEMENT_BITS * list.elements).unwrap_or(0);
         self.end_list(list);
+    }
+
+    /// So many lists without an element.
+    pub(crate) fn push_empty_lists(&mut self, lists: usize) {
+        const { assert!(EMPTY == 0) };
+        self.rows += lists;
+        for from in (0..lists).step_by(STRETCH as usize) {
+            let levels = (lists - from).min(STRETCH as usize) as u32;
+            self.repetition.push(0, levels);
+            self.definition.push(0, ELEMENT_BITS * levels);
+        }
     }
 
     /// The list has no more elements: it is a row.
@@ -135,6 +162,18 @@ fn with_length(page: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_lists_have_the_levels_that_each_of_them_has() {
+        let (mut one_by_one, mut together) = (Levels::default(), Levels::default());
+        for lists in [0, 1, 2, 31, 32, 33, 64, 100] {
+            (0..lists).for_each(|_| one_by_one.end_list(Stretch::default()));
+            together.push_empty_lists(lists);
+            assert_eq!(together, one_by_one, "{lists} lists");
+            one_by_one.push_full_list(3);
+            together.push_full_list(3);
+        }
+    }
 
     // Up to more elements than levels that are put down together.
     #[test]

@@ -14,11 +14,17 @@
 //!    ▼
 //!   part-00000.parquet, part-00001.parquet, …
 //! ```
+//!
+//! Why not `ColumnWriter::write_batch` of `parquet`: with pages of the same rows and the same compression it takes 23 ns of CPU
+//! a row of a column of LWPs, 25 of arguments, 11 of ticks in the order of time; this takes 7, 15 and 6. Medians of nine
+//! measurements of 5.2 million rows each, in turns, on an AMD EPYC that others used; `cost.rs` has the command.
 
 mod bits;
 mod bools;
 mod chunk;
 mod column;
+#[cfg(test)]
+mod cost;
 mod dictionary;
 mod differences;
 mod encoder;
@@ -34,7 +40,7 @@ mod values;
 mod varint;
 
 pub(crate) use self::{
-    column::{Cells, Column, Filled, Texts},
+    column::{Cells, Column, Filled, GATHERED_ROWS, Gathered, Texts},
     dictionary::{Keys, NONE, Values},
     levels::Levels,
     parts::Parts,

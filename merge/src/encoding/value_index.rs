@@ -47,7 +47,11 @@ pub(super) struct NumberIndex {
 
 impl Default for NumberIndex {
     fn default() -> NumberIndex {
-        NumberIndex { numbers: Vec::new(), known: HashMap::default(), recent: Box::new([(0, NONE); SLOTS]) }
+        // No slot begins with a number that would be looked for there: so a number that is in its slot has a place.
+        let mut recent = Box::new([(0, NONE); SLOTS]);
+        recent[slot(0)].0 = 1;
+        debug_assert_ne!(slot(0), slot(1));
+        NumberIndex { numbers: Vec::new(), known: HashMap::default(), recent }
     }
 }
 
@@ -55,7 +59,7 @@ impl NumberIndex {
     #[inline]
     fn place(&mut self, number: i64) -> u32 {
         let recent = self.recent[slot(number as u64)];
-        if recent.0 == number && recent.1 != NONE { recent.1 } else { self.look_up(number) }
+        if recent.0 == number { recent.1 } else { self.look_up(number) }
     }
 
     fn look_up(&mut self, number: i64) -> u32 {
@@ -264,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_numbers_that_empty_slots_hold_get_a_place_too() {
-        assert_eq!(places::<NumberIndex>(&vec![0, 0, -1, 0]).1, [0, 0, 1, 0]);
+        assert_eq!(places::<NumberIndex>(&vec![1, 0, 0, -1, 0, 1]).1, [0, 1, 1, 2, 1, 0]);
         let mut column = Texts::default();
         ["", "a", "", "\0"].iter().for_each(|text| column.append(text));
         assert_eq!(places::<TextIndex>(&column).1, [0, 1, 0, 2]);

@@ -4,7 +4,7 @@ use std::fs;
 
 use sigmund_model::{Cpu, Effect, Event, LeaveReason, Level, Lwp, LwpState, Thread, Ticks, Wait};
 
-use super::{Intervals, Machine};
+use super::{Intervals, Machine, Placed};
 use crate::{merge::MergeOptions, tables::Directory};
 
 const EVENTS: u64 = 2_000_000;
@@ -114,5 +114,5 @@ fn cpu_time() -> u64 {
 fn event_at(machine: &mut Machine, level: Level, event: &Event, shift: u64) {
     let event =
         Event { tick: Ticks(event.tick.0 + shift), params: sigmund_model::Params::default(), ..*event };
-    machine.take(level, None, &event, None).unwrap();
+    machine.take(level, None, &event, None, &mut Placed::default()).unwrap();
 }

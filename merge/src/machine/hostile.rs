@@ -9,8 +9,8 @@ use sigmund_model::{
     LwpState, Params, Pid, PrevState, Reported, Thread, Ticks, Wait, WaitKind,
 };
 
-use super::{Begin, End, Intervals, Machine, lwp::Place};
-use crate::{kinds::Kind, merge::MergeOptions, source::Recorded, tables::Directory};
+use super::{Begin, End, Intervals, Machine, Placed, lwp::Place};
+use crate::{input_event_types::InputEventType, merge::MergeOptions, source::Recorded, tables::Directory};
 
 /// What happens, so many ticks after what happened before.
 #[derive(Clone, Debug)]
@@ -90,12 +90,12 @@ const PAIRED: [(Level, &str, &[&str]); 22] = [
     (Level::User, "PROF_OUT", &["code"]),
 ];
 
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<InputEventType> {
     let kind = |(level, name, fields): &(Level, &str, &[&str])| {
         let field = |name: &&str| Field { name: (*name).into(), ty: FieldType::I64 };
         let (name, fields) = ((*name).into(), fields.iter().map(field).collect());
         let event_type = EventType { level: *level, code: None, name, key: 0, fields, format: String::new() };
-        Kind::new(&event_type, Path::new("drawn"), None)
+        InputEventType::new(&event_type, Path::new("drawn"), None)
     };
     PAIRED.iter().map(kind).collect()
 }
@@ -191,7 +191,7 @@ fn steps() -> impl Strategy<Value = Step> {
         .prop_map(|(after, what)| Step { after, what })
 }
 
-fn take(machine: &mut Machine, kinds: &[Kind], step: &Step, now: Ticks) {
+fn take(machine: &mut Machine, kinds: &[InputEventType], step: &Step, now: Ticks) {
     match step.what.clone() {
         What::Event { level, cpu, lwp, thread, pid, effect } => {
             let event = Event {
@@ -205,7 +205,7 @@ fn take(machine: &mut Machine, kinds: &[Kind], step: &Step, now: Ticks) {
                 params: Params::default(),
             };
             let pid = Some(Pid(pid)).filter(|_| level == Level::User);
-            machine.take(level, pid, &event, None).unwrap();
+            machine.take(level, pid, &event, None, &mut Placed::default()).unwrap();
         }
         What::Pairs { kind: number, cpu, lwp, context, numbers } => {
             let kind = &kinds[number];
@@ -215,7 +215,8 @@ fn take(machine: &mut Machine, kinds: &[Kind], step: &Step, now: Ticks) {
             let (cpu, lwp) = (cpu.map(Cpu), lwp.map(Lwp));
             let event = Event { tick: now, cpu, lwp, context, params, ..Event::default() };
             let pid = Some(Pid(1)).filter(|_| kind.level == Level::User);
-            let placed = machine.take(kind.level, pid, &event, None).unwrap();
+            let mut placed = Placed::default();
+            machine.take(kind.level, pid, &event, None, &mut placed).unwrap();
             machine.pair(kind, number, &event, &placed).unwrap();
         }
         What::IsOf { lwp, pid } => machine.is_of(Lwp(lwp), Pid(pid)),

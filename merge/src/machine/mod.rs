@@ -53,7 +53,7 @@ pub(crate) use self::{
 use crate::{error::Error, source::Recorded};
 
 /// Where an event was put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) cpu: Option<Cpu>,
     pub(crate) lwp: Option<Lwp>,
@@ -188,19 +188,19 @@ impl Machine {
     }
 
     /// Says where an event happened, and changes the state by it. `pid` is the process that a user event is of, if its
-    /// source says so; `declared` is the thread that one of its declared fields names.
+    /// source says so; `declared` is the thread that one of its declared fields names. `placed` is filled anew: as a result
+    /// it would be copied twice, right after it was written, which the CPU waits for.
     pub(crate) fn take(
         &mut self,
         level: Level,
         pid: Option<Pid>,
         event: &Event,
         declared: Option<Thread>,
-    ) -> Result<Placed, Error> {
+        placed: &mut Placed,
+    ) -> Result<(), Error> {
         self.go_to(event.tick)?;
-        if level == Level::Kern
-            && let Some(placed) = self.take_quiet(event, declared)
-        {
-            return Ok(placed);
+        if level == Level::Kern && self.take_quiet(event, declared, placed) == Some(()) {
+            return Ok(());
         }
         let (cpu, lwp) = match level {
             Level::Kern => self.kernel_place(event)?,
@@ -212,15 +212,15 @@ impl Machine {
         let context = self.context(level, event, cpu, lwp);
         let thread = self.thread_of(level, event, lwp, context)?;
         let (target_lwp, target_thread) = self.targets(event, declared);
-        let placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
+        *placed = Placed { cpu, lwp, thread, context, target_lwp, target_thread };
         self.count(level, cpu, lwp, event);
-        self.apply(event, &placed)?;
+        self.apply(event, placed)?;
         if level == Level::User
             && let Some(lwp) = lwp
         {
             self.watch_end(lwp)?;
         }
-        Ok(placed)
+        Ok(())
     }
 
     /// The next event is at this tick: what is missing before it is opened.
@@ -234,10 +234,10 @@ impl Machine {
     }
 
     /// Most kernel events change nothing, and are those of the LWP that is known to be on their CPU. For such a one, each
-    /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say.
+    /// of the two is looked up once; what comes out is what the rest of [`take`](Self::take) would say. `None` for any other.
     #[inline]
-    fn take_quiet(&mut self, event: &Event, declared: Option<Thread>) -> Option<Placed> {
-        if event.effect != Effect::None || event.thread != Reported::Nothing {
+    fn take_quiet(&mut self, event: &Event, declared: Option<Thread>, placed: &mut Placed) -> Option<()> {
+        if !matches!((event.effect, event.thread), (Effect::None, Reported::Nothing)) {
             return None;
         }
         let cpu = self.cpus.get_mut(event.cpu?)?;
@@ -252,14 +252,13 @@ impl Machine {
             entry.count(event.lwp.is_some(), event.tick);
             entry.mounted.thread()
         });
-        Some(Placed {
-            cpu: event.cpu,
-            lwp: Some(lwp),
-            thread: carried.filter(|_| context.is_some_and(Context::is_task)),
-            context,
-            target_lwp: None,
-            target_thread: declared,
-        })
+        placed.cpu = event.cpu;
+        placed.lwp = Some(lwp);
+        placed.thread = carried.filter(|_| context.is_some_and(Context::is_task));
+        placed.context = context;
+        placed.target_lwp = None;
+        placed.target_thread = declared;
+        Some(())
     }
 
     /// A kernel event knows its CPU, and who is on it.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    kinds::Kind,
+    input_event_types::InputEventType,
     pairing::{
         Activity, CallEnd, CallEvent, InterruptEvent, LockRequest, OpenCall, Owner, Pairing, Queue,
         SpanEvent, SpanKind, Wakeup, awaited, is_lock,
@@ -24,7 +24,7 @@ impl Machine {
     #[inline]
     pub(crate) fn pair(
         &mut self,
-        kind: &Kind,
+        kind: &InputEventType,
         number: usize,
         event: &Event,
         placed: &Placed,
@@ -57,7 +57,7 @@ impl Machine {
 
     fn pair_syscall_enter(
         &mut self,
-        kind: &Kind,
+        kind: &InputEventType,
         number: usize,
         event: &Event,
         placed: &Placed,
@@ -74,7 +74,7 @@ impl Machine {
             end_call(entry, pairing, end)?;
         }
         let first = first_argument(kind, &call);
-        let args = event.params.numbers_from(first).map(|number| number.unwrap_or(0));
+        let args = event.params.numbers_or_zero_from(first);
         let at_entry = (entry.mounted.thread(), time_on_cpu(entry, event.tick));
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);
@@ -84,7 +84,7 @@ impl Machine {
 
     fn pair_syscall_exit(
         &mut self,
-        kind: &Kind,
+        kind: &InputEventType,
         number: usize,
         event: &Event,
         placed: &Placed,
@@ -96,13 +96,13 @@ impl Machine {
             entry.call.leave();
             return Ok(());
         };
-        let call_number = kind.known.and_then(|known| event.params.number(known.field(Role::Number)?));
+        let call_number = kind.number_field.and_then(|field| event.params.number(field));
         let is_exit = (call_number.is_some() && call_number == open.number())
             || pairing.syscalls.is_exit_of(open, &call_event(kind, number, event));
         if !is_exit {
             return Ok(());
         }
-        let ret = kind.known.and_then(|known| event.params.number(known.field(Role::Return)?));
+        let ret = kind.return_field.and_then(|field| event.params.number(field));
         let on_cpu = time_on_cpu(entry, event.tick);
         end_call(entry, pairing, CallEnd { at: event.tick, ret, on_cpu, reason: EndReason::Returned })
     }
@@ -136,7 +136,7 @@ impl Machine {
         }
     }
 
-    fn pair_interrupt(&mut self, kind: &Kind, event: &Event, placed: &Placed) -> Result<(), Error> {
+    fn pair_interrupt(&mut self, kind: &InputEventType, event: &Event, placed: &Placed) -> Result<(), Error> {
         let (Some(cpu), tick) = (placed.cpu, event.tick) else { return Ok(()) };
         let of_effect = |number: i64| match number.checked_neg().map(|number| number - 1) {
             // Softirqs have the numbers −1, −2, …
@@ -175,7 +175,7 @@ impl Machine {
         }
     }
 
-    fn pair_span(&mut self, kind: &Kind, event: &Event, placed: &Placed) -> Result<(), Error> {
+    fn pair_span(&mut self, kind: &InputEventType, event: &Event, placed: &Placed) -> Result<(), Error> {
         let (Some(known), Some(owner)) = (kind.known, owner_of(placed)) else { return Ok(()) };
         let code = known.field(Role::Code).and_then(|field| event.params.get(field));
         let (address, text) = code.map_or((None, None), |code| (code.number, code.text));
@@ -220,7 +220,7 @@ impl Machine {
         }
     }
 
-    fn pair_lock(&mut self, kind: &Kind, event: &Event, placed: &Placed) -> Result<(), Error> {
+    fn pair_lock(&mut self, kind: &InputEventType, event: &Event, placed: &Placed) -> Result<(), Error> {
         let (Some(known), Some(owner)) = (kind.known, owner_of(placed)) else { return Ok(()) };
         let number = |role| known.field(role).and_then(|field| event.params.get(field)?.number);
         let (Some(address), Some(wait_kind)) = (number(Role::Object), number(Role::WaitKind)) else {
@@ -550,8 +550,8 @@ fn owner_of(placed: &Placed) -> Option<Owner> {
 }
 
 #[inline(always)]
-fn call_event<'e>(kind: &'e Kind, number: usize, event: &'e Event) -> CallEvent<'e> {
-    let field = kind.known.and_then(|known| event.params.get(known.field(Role::Number)?));
+fn call_event<'e>(kind: &'e InputEventType, number: usize, event: &'e Event) -> CallEvent<'e> {
+    let field = kind.number_field.and_then(|field| event.params.get(field));
     CallEvent {
         event_kind: number,
         number: field.and_then(|field| field.number),
@@ -561,13 +561,16 @@ fn call_event<'e>(kind: &'e Kind, number: usize, event: &'e Event) -> CallEvent<
 
 /// The position of a system call's first argument: after its number, if that is a field.
 #[inline]
-fn first_argument(kind: &Kind, call: &CallEvent<'_>) -> usize {
-    let Some(known) = kind.known else { return 0 };
-    let after_number = known.field(Role::Number).filter(|_| call.number.is_some()).map(|field| field + 1);
-    known.field(Role::Argument).or(after_number).unwrap_or(0)
+fn first_argument(kind: &InputEventType, call: &CallEvent<'_>) -> usize {
+    let after_number = kind.number_field.filter(|_| call.number.is_some()).map(|field| field + 1);
+    kind.argument_field.or(after_number).unwrap_or(0)
 }
 
-fn interrupt_event<'e>(kind: &'e Kind, interrupt: InterruptKind, event: &'e Event) -> InterruptEvent<'e> {
+fn interrupt_event<'e>(
+    kind: &'e InputEventType,
+    interrupt: InterruptKind,
+    event: &'e Event,
+) -> InterruptEvent<'e> {
     let param = |role| kind.known.and_then(|known| event.params.get(known.field(role)?));
     let number = param(Role::Number);
     let name = match interrupt {

@@ -210,14 +210,13 @@ impl Syscalls {
         open.on_cpu_before = on_cpu;
         open.known_until = tick;
         (open.slept, open.yields) = (false, false);
-        let mut len = 0;
-        for (slot, arg) in open.args.iter_mut().zip(args) {
-            *slot = arg;
-            len += 1;
-        }
         // Trailing zeros are left out.
-        let given = open.args[..len].iter().rposition(|arg| *arg != 0);
-        open.args_len = given.map_or(0, |last| last as u8 + 1);
+        let mut given = 0;
+        for ((slot, arg), len) in open.args.iter_mut().zip(args).zip(1..) {
+            *slot = arg;
+            given = if arg == 0 { given } else { len };
+        }
+        open.args_len = given;
         name?;
         open.yields = name == self.sched_yield;
         let exits = name == self.exit || name == self.exit_group;

@@ -8,7 +8,7 @@ use std::{io, path::PathBuf};
 use fkt_ingest::TraceStream;
 use sigmund_model::{Cpu, Event, EventStream, Hertz, Level, Loss, LossKind, Lwp, Ticks};
 
-use super::{Source, clock::Nothing};
+use super::{OpenedInput, clock::Nothing};
 
 /// A time is a floating-point number for a moment on its way to nanoseconds: those of this size are 1024 apart.
 const LAST_NS: u64 = i64::MAX as u64 - (1 << 11);
@@ -22,7 +22,7 @@ fn last_tick(tick_hz: Option<Hertz>) -> Ticks {
 }
 
 /// Leaves events out that are later, from all streams.
-pub(crate) fn leave_out_far_events(sources: &mut [Source], tick_hz: Option<Hertz>) {
+pub(crate) fn leave_out_far_events(sources: &mut [OpenedInput], tick_hz: Option<Hertz>) {
     let last = last_tick(tick_hz);
     for source in sources {
         let levels: Vec<Level> = source.types.iter().map(|event_type| event_type.level).collect();

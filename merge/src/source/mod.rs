@@ -50,7 +50,7 @@ pub(crate) struct Recorded {
 }
 
 /// One opened input: a file with events of one side, or a listing of both.
-pub(crate) struct Source {
+pub(crate) struct OpenedInput {
     pub(crate) path: PathBuf,
     pub(crate) types: Vec<EventType>,
     pub(crate) streams: Vec<TraceStream>,
@@ -86,7 +86,7 @@ pub(crate) struct Source {
     pub(crate) finished: Option<String>,
 }
 
-impl Source {
+impl OpenedInput {
     /// The process whose user events it has, if that is one.
     pub(crate) fn process(&self) -> Option<Pid> {
         let mut pids = self.carriers.iter().map(|recorded| recorded.pid);
@@ -100,8 +100,8 @@ impl Source {
         self.types.iter().any(|ty| ty.level == Level::Kern && is_switch(&ty.name))
     }
 
-    pub(crate) fn new(path: &Path) -> Source {
-        Source {
+    pub(crate) fn new(path: &Path) -> OpenedInput {
+        OpenedInput {
             path: path.to_path_buf(),
             types: Vec::new(),
             streams: Vec::new(),
@@ -128,7 +128,10 @@ impl Source {
 
 /// Opens what is at `paths`: run directories, traces of any format, user traces, listings, in any mix.
 /// What is given twice is left out; the sentences say so.
-pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<(Vec<Source>, Vec<String>), Error> {
+pub(crate) fn open(
+    paths: &[PathBuf],
+    options: &MergeOptions,
+) -> Result<(Vec<OpenedInput>, Vec<String>), Error> {
     let (mut sources, mut inputs) = (Vec::new(), Inputs::default());
     for path in paths {
         if let Some(run) = run::find(path)? {
@@ -138,7 +141,7 @@ pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<(Vec<Sou
         }
     }
     // Beside others it may be empty. Alone, it is not what was meant; what was cut or damaged is a loss.
-    let is_empty = |s: &Source| s.numbers_its_threads && s.streams.is_empty() && s.losses.is_empty();
+    let is_empty = |s: &OpenedInput| s.numbers_its_threads && s.streams.is_empty() && s.losses.is_empty();
     if let [path] = paths
         && sources.iter().all(is_empty)
     {
@@ -149,7 +152,7 @@ pub(crate) fn open(paths: &[PathBuf], options: &MergeOptions) -> Result<(Vec<Sou
 }
 
 /// Opens one input that is no run; always in the same order.
-fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Result<Vec<OpenedInput>, Error> {
     if path.is_dir() {
         return if inputs.take_folder(path)? { open_folder(path, options) } else { Ok(Vec::new()) };
     }
@@ -158,7 +161,7 @@ fn open_trace(path: &Path, inputs: &mut Inputs, options: &MergeOptions) -> Resul
 }
 
 /// A folder that is a trace, as those of LTTng are.
-fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<Source>, Error> {
+fn open_folder(path: &Path, options: &MergeOptions) -> Result<Vec<OpenedInput>, Error> {
     match fkt_ingest::open_with(path, &how(options)) {
         Ok(traces) => Ok(trace_files(path, &traces, options)),
         Err(error) if error.kind() == ErrorKind::NotThisFormat => {
@@ -176,7 +179,7 @@ fn open_file(
     file: File,
     inputs: &mut Inputs,
     options: &MergeOptions,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<OpenedInput>, Error> {
     if !inputs.take_file(path, &file)? {
         return Ok(Vec::new());
     }
@@ -199,7 +202,7 @@ fn how(options: &MergeOptions) -> OpenOptions {
     OpenOptions { event_names: options.event_names.clone() }
 }
 
-fn trace_files(path: &Path, traces: &[Box<dyn TraceFile>], options: &MergeOptions) -> Vec<Source> {
+fn trace_files(path: &Path, traces: &[Box<dyn TraceFile>], options: &MergeOptions) -> Vec<OpenedInput> {
     traces.iter().map(|trace| trace_file(path, trace.as_ref(), options.clock)).collect()
 }
 
@@ -218,9 +221,9 @@ pub(crate) fn head(path: &Path, mut file: &File) -> Result<Vec<u8>, Error> {
     Ok(head)
 }
 
-fn user_trace(path: &Path, file: File) -> Result<Source, Error> {
+fn user_trace(path: &Path, file: File) -> Result<OpenedInput, Error> {
     let trace = UserTrace::of_file(path, file)?;
-    let mut source = Source::new(path);
+    let mut source = OpenedInput::new(path);
     source.types = trace.event_types();
     source.numbers_its_threads = true;
     source.snapshots = trace.snapshots().to_vec();
@@ -260,8 +263,8 @@ fn not_ended(path: &Path, lwp: &LwpPackets) -> Loss {
     Loss { lwp: Some(lwp.lwp), from, ..Loss::new(LossKind::Truncated, Level::User, detail) }
 }
 
-fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) -> Source {
-    let mut source = Source::new(path);
+fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) -> OpenedInput {
+    let mut source = OpenedInput::new(path);
     source.types = trace.event_types().to_vec();
     source.losses = trace.losses().to_vec();
     source.lwp_names = trace.lwp_names().to_vec();
@@ -277,8 +280,8 @@ fn trace_file(path: &Path, trace: &dyn TraceFile, clock: Option<ClockDomain>) ->
     source
 }
 
-fn of_listing(path: &Path, listing: Listing) -> Source {
-    let mut source = Source::new(path);
+fn of_listing(path: &Path, listing: Listing) -> OpenedInput {
+    let mut source = OpenedInput::new(path);
     source.probes_place = true;
     source.followed_from_start = true;
     source.types = listing.types;
@@ -295,7 +298,7 @@ pub(crate) fn stream_of(clock: ClockDomain, events: Box<dyn EventStream + Send>)
 }
 
 /// User threads are numbered by their process. Of several processes, each but the first gets numbers of its own.
-fn number_processes(sources: &mut [Source]) {
+fn number_processes(sources: &mut [OpenedInput]) {
     for (index, source) in sources.iter_mut().filter(|s| s.numbers_its_threads).enumerate().skip(1) {
         let streams = std::mem::take(&mut source.streams);
         let renumbered = |stream: TraceStream| {

@@ -9,14 +9,18 @@ use std::{collections::HashMap, io, path::Path};
 use fkt_ingest::TraceStream;
 use sigmund_model::{Effect, Event, EventStream, Level, Loss, LossKind, Lwp, Pid, tables::info_keys};
 
-use super::{Inputs, Source};
+use super::{Inputs, OpenedInput};
 use crate::run::{NAMESPACE_MARK, NamespaceNumbers};
 
 /// LWPs from here on are those of which no kernel event is known, whatever there is.
 pub(crate) const FIRST_WITHOUT_KERNEL: u32 = 1 << 30;
 
 /// The same of what a user trace holds that is by its name of such a process, where there is no manifest with numbers.
-pub(super) fn renumber_marked(path: &Path, mut sources: Vec<Source>, inputs: &mut Inputs) -> Vec<Source> {
+pub(super) fn renumber_marked(
+    path: &Path,
+    mut sources: Vec<OpenedInput>,
+    inputs: &mut Inputs,
+) -> Vec<OpenedInput> {
     let is_marked =
         |name: &str| name.starts_with("user-") && name.ends_with(".fut") && name.contains(NAMESPACE_MARK);
     if path.file_name().and_then(|name| name.to_str()).is_some_and(is_marked) {
@@ -28,7 +32,7 @@ pub(super) fn renumber_marked(path: &Path, mut sources: Vec<Source>, inputs: &mu
 /// Puts the numbers of the kernel's events into a user trace. `numbers` is `None` where they are not known at all.
 pub(super) fn renumber(
     run: &Path,
-    source: &mut Source,
+    source: &mut OpenedInput,
     numbers: Option<&NamespaceNumbers>,
     inputs: &mut Inputs,
 ) {
@@ -68,7 +72,7 @@ pub(super) fn renumber(
 }
 
 /// LWPs whose kernel events, if there are any, cannot be told from those of others.
-fn not_found(run: &Path, source: &Source, lwps: &[Lwp]) -> Option<Loss> {
+fn not_found(run: &Path, source: &OpenedInput, lwps: &[Lwp]) -> Option<Loss> {
     let first = lwps.first()?;
     let detail = format!(
         "{}: {}: the process is in another PID namespace than the kernel's events, and the numbers that its LWPs have \

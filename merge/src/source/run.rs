@@ -7,7 +7,7 @@ use std::path::Path;
 use sigmund_files::Folder;
 use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME};
 
-use super::{Inputs, Recorded, Source, cut::cut, namespace, open_file};
+use super::{Inputs, OpenedInput, Recorded, cut::cut, namespace, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
@@ -30,7 +30,7 @@ pub(super) fn open(
     run: &Folder,
     inputs: &mut Inputs,
     options: &MergeOptions,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<OpenedInput>, Error> {
     let manifest = if run.has(MANIFEST) { Some(Manifest::read_in(run)?) } else { None };
     if run::is_unfinished(run, manifest.as_ref()) {
         let (manifest, finished) = run::finish(path, manifest, options.owner)?;
@@ -50,7 +50,7 @@ fn open_sides(
     manifest: &Manifest,
     inputs: &mut Inputs,
     options: &MergeOptions,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<OpenedInput>, Error> {
     let KernelSide { file, means, .. } = &manifest.kernel_side;
     // `--user-only` of a program that records nothing has neither, as it was asked for.
     if file.is_none() && manifest.user_side.is_empty() && means != "none" {
@@ -105,15 +105,15 @@ fn open_side(
     name: &str,
     inputs: &mut Inputs,
     options: &MergeOptions,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<OpenedInput>, Error> {
     let path = run.path_of(name);
     let file = run.open_file(name).map_err(Error::io(&path))?;
     open_file(&path, file, inputs, options)
 }
 
 /// What the manifest says beside the events.
-fn about_run(run: &Path, manifest: &Manifest) -> Source {
-    let mut about = Source::new(run);
+fn about_run(run: &Path, manifest: &Manifest) -> OpenedInput {
+    let mut about = OpenedInput::new(run);
     about.snapshots = manifest.snapshots.iter().filter_map(|s| s.snapshot()).collect();
     about.processes = manifest.processes.iter().flat_map(ProcessLwps::pairs).collect();
     let facts = [
@@ -202,7 +202,7 @@ fn open_without_manifest(
     run: &Folder,
     inputs: &mut Inputs,
     options: &MergeOptions,
-) -> Result<Vec<Source>, Error> {
+) -> Result<Vec<OpenedInput>, Error> {
     let names = sides(run)?;
     let mut sources = Vec::new();
     for name in &names {
@@ -212,7 +212,7 @@ fn open_without_manifest(
     let has_events = sources.iter().any(|source| !source.streams.is_empty());
     if has_events && names.iter().all(|name| name.ends_with(".fut")) {
         let detail = format!("{}: no {MANIFEST}, and no kernel side", run.path().display());
-        let mut about = Source::new(run.path());
+        let mut about = OpenedInput::new(run.path());
         about.losses.push(Loss::new(LossKind::NotRecorded, Level::Kern, detail));
         sources.push(about);
     }

@@ -9,15 +9,15 @@ use sigmund_model::{
 
 use crate::{
     error::Error,
-    kinds::Kinds,
+    input_event_types::InputEventTypes,
     machine::{CpuEntry, Witnesses},
-    source::{MainClock, Sighting, Source},
+    source::{MainClock, OpenedInput, Sighting},
     summary::Summary,
     tables::TableWriter,
 };
 
 /// Events that the kernel counted as lost but no page reports: mostly events after the last page.
-pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss> {
+pub(crate) fn uncounted_losses(sources: &[OpenedInput], losses: &[Loss]) -> Vec<Loss> {
     let mut by_cpu: BTreeMap<u32, u64> = BTreeMap::new();
     for (cpu, lost) in sources.iter().flat_map(|s| &s.cpus_lost) {
         let of_cpu = by_cpu.entry(*cpu).or_default();
@@ -36,8 +36,8 @@ pub(crate) fn uncounted_losses(sources: &[Source], losses: &[Loss]) -> Vec<Loss>
 }
 
 /// Sides (kernel, user) that have an input but no event.
-pub(crate) fn empty_sides(sources: &[Source], summary: &Summary, losses: &[Loss]) -> Vec<Loss> {
-    let has = |source: &Source, level| match level {
+pub(crate) fn empty_sides(sources: &[OpenedInput], summary: &Summary, losses: &[Loss]) -> Vec<Loss> {
+    let has = |source: &OpenedInput, level| match level {
         Level::User => source.numbers_its_threads || source.types.iter().any(|ty| ty.level == level),
         Level::Kern => !source.numbers_its_threads && source.types.iter().any(|ty| ty.level == level),
     };
@@ -91,8 +91,8 @@ pub(crate) fn write_cpus(
     table.finish()
 }
 
-pub(crate) fn write_event_types(mut table: TableWriter, kinds: &Kinds) -> Result<(), Error> {
-    for kind in kinds.iter() {
+pub(crate) fn write_event_types(mut table: TableWriter, event_types: &InputEventTypes) -> Result<(), Error> {
+    for kind in event_types.iter() {
         let event_type = &kind.event_type;
         table.row(|mut row| {
             row.text(kind.level.name()).maybe_int(event_type.code.map(i64::from)).text(&event_type.name);
@@ -146,7 +146,7 @@ fn by_unit<T>(domain: ClockDomain, value: Option<T>) -> (Option<T>, Option<T>) {
 
 pub(crate) fn write_info(
     mut table: TableWriter,
-    sources: &[Source],
+    sources: &[OpenedInput],
     clock: &MainClock,
     summary: &Summary,
     witnesses: Witnesses,

@@ -11,7 +11,7 @@ use sigmund_model::{Context, Cpu, Event, EventType, Params, Ticks, tables::EVENT
 
 use super::{directory::Directory, writer::BATCH_ROWS};
 use crate::{
-    encoding::{Cells, Filled, Keys, Levels, NONE, Parts, Texts, Values},
+    encoding::{Cells, Filled, GATHERED_ROWS, Gathered, Keys, Levels, NONE, Parts, Texts, Values},
     error::Error,
     machine::Placed,
 };
@@ -24,6 +24,8 @@ const MOST_BATCH_ROWS: usize = 8 * BATCH_ROWS;
 pub(crate) struct EventRows {
     parts: Parts,
     types: Types,
+    last: Option<Ticks>,
+    gathered: GatheredEvents,
     tick: Vec<i64>,
     kind: Vec<u32>,
     cpu: Filled<Vec<i64>>,
@@ -35,6 +37,22 @@ pub(crate) struct EventRows {
     cpu_seen: Filled<Vec<i64>>,
     args: Filled<Vec<i64>>,
     texts: Filled<Texts>,
+    /// The last rows that have no texts, as most have none: they are added to `texts` together.
+    without_texts: usize,
+}
+
+/// The last few rows, but for their parameters: in one place of the cache, and with one look at the room that there is.
+struct GatheredEvents {
+    rows: usize,
+    tick: [i64; GATHERED_ROWS],
+    kind: [u32; GATHERED_ROWS],
+    context: [u32; GATHERED_ROWS],
+    cpu: Gathered,
+    lwp: Gathered,
+    thread: Gathered,
+    target_lwp: Gathered,
+    target_thread: Gathered,
+    cpu_seen: Gathered,
 }
 
 /// The values that all rows of an event type have in common. The number of the type is the key of its value in each of
@@ -55,6 +73,8 @@ impl EventRows {
         Ok(EventRows {
             parts: directory.parts(&EVENTS)?,
             types: Types::new(types),
+            last: None,
+            gathered: GatheredEvents::default(),
             tick: Vec::with_capacity(BATCH_ROWS),
             kind: Vec::with_capacity(BATCH_ROWS),
             cpu: Filled::default(),
@@ -66,6 +86,7 @@ impl EventRows {
             cpu_seen: Filled::default(),
             args: Filled::default(),
             texts: Filled::default(),
+            without_texts: 0,
         })
     }
 
@@ -78,18 +99,14 @@ impl EventRows {
         placed: &Placed,
         cpu_seen: Option<Cpu>,
     ) -> Result<(), Error> {
+        if self.gathered.rows == GATHERED_ROWS {
+            self.settle();
+        }
         if self.tick.len() >= BATCH_ROWS && self.ends_before(event.tick) {
             self.flush()?;
         }
-        self.tick.push(event.tick.0 as i64);
-        self.kind.push(kind as u32);
-        self.cpu.push(placed.cpu.map(|c| i64::from(c.0 as i32)));
-        self.lwp.push(placed.lwp.map(|l| i64::from(l.0 as i32)));
-        self.thread.push(placed.thread.map(|t| t.0 as i64));
-        self.context.push(placed.context.map_or(NONE, |context| context as u32));
-        self.target_lwp.push(placed.target_lwp.map(|l| i64::from(l.0 as i32)));
-        self.target_thread.push(placed.target_thread.map(|t| t.0 as i64));
-        self.cpu_seen.push(cpu_seen.map(|c| i64::from(c.0 as i32)));
+        self.last = Some(event.tick);
+        self.gathered.push(kind, event.tick, placed, cpu_seen);
         self.params(&event.params);
         Ok(())
     }
@@ -100,6 +117,11 @@ impl EventRows {
             Some(numbers) => self.args.push_numbers(numbers),
             None => self.args.push_list(params.numbers()),
         }
+        if params.texts() == 0 {
+            self.without_texts += 1;
+            return;
+        }
+        self.texts.push_empty_lists(std::mem::take(&mut self.without_texts));
         self.texts.push_list(params.iter().take(params.texts()).map(|param| param.text));
     }
 
@@ -110,10 +132,27 @@ impl EventRows {
     }
 
     fn ends_before(&self, tick: Ticks) -> bool {
-        self.tick.last() != Some(&(tick.0 as i64)) || self.tick.len() >= MOST_BATCH_ROWS
+        self.last != Some(tick) || self.tick.len() >= MOST_BATCH_ROWS
+    }
+
+    /// The gathered rows go to the columns.
+    fn settle(&mut self) {
+        let gathered = &mut self.gathered;
+        let rows = std::mem::take(&mut gathered.rows);
+        self.tick.extend_from_slice(&gathered.tick[..rows]);
+        self.kind.extend_from_slice(&gathered.kind[..rows]);
+        self.context.extend_from_slice(&gathered.context[..rows]);
+        self.cpu.push_gathered(&mut gathered.cpu, rows);
+        self.lwp.push_gathered(&mut gathered.lwp, rows);
+        self.thread.push_gathered(&mut gathered.thread, rows);
+        self.target_lwp.push_gathered(&mut gathered.target_lwp, rows);
+        self.target_thread.push_gathered(&mut gathered.target_thread, rows);
+        self.cpu_seen.push_gathered(&mut gathered.cpu_seen, rows);
     }
 
     fn flush(&mut self) -> Result<(), Error> {
+        self.settle();
+        self.texts.push_empty_lists(std::mem::take(&mut self.without_texts));
         let rows = self.tick.len();
         let ticks = std::mem::replace(&mut self.tick, Vec::with_capacity(BATCH_ROWS));
         let contexts = std::mem::replace(&mut self.context, Vec::with_capacity(BATCH_ROWS));
@@ -135,6 +174,41 @@ impl EventRows {
             Cells::Texts(self.texts.take()),
         ];
         self.parts.write(batch, rows)
+    }
+}
+
+impl GatheredEvents {
+    #[inline]
+    fn push(&mut self, kind: usize, tick: Ticks, placed: &Placed, cpu_seen: Option<Cpu>) {
+        let row = self.rows % GATHERED_ROWS;
+        self.tick[row] = tick.0 as i64;
+        self.kind[row] = kind as u32;
+        self.context[row] = placed.context.map_or(NONE, |context| context as u32);
+        self.cpu.fill(row, placed.cpu.map(|c| i64::from(c.0 as i32)));
+        self.lwp.fill(row, placed.lwp.map(|l| i64::from(l.0 as i32)));
+        self.thread.fill(row, placed.thread.map(|t| t.0 as i64));
+        self.target_lwp.fill(row, placed.target_lwp.map(|l| i64::from(l.0 as i32)));
+        self.target_thread.fill(row, placed.target_thread.map(|t| t.0 as i64));
+        self.cpu_seen.fill(row, cpu_seen.map(|c| i64::from(c.0 as i32)));
+        self.rows = row + 1;
+    }
+}
+
+impl Default for GatheredEvents {
+    fn default() -> GatheredEvents {
+        let none = Gathered::default();
+        GatheredEvents {
+            rows: 0,
+            tick: [0; GATHERED_ROWS],
+            kind: [0; GATHERED_ROWS],
+            context: [NONE; GATHERED_ROWS],
+            cpu: none,
+            lwp: none,
+            thread: none,
+            target_lwp: none,
+            target_thread: none,
+            cpu_seen: none,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use sigmund_model::{EndReason, Lwp, Thread, Ticks, tables::SYSCALLS};
 
 use super::{directory::Directory, writer::BATCH_ROWS};
 use crate::{
-    encoding::{Cells, Filled, Keys, Levels, NONE, Parts, Values},
+    encoding::{Cells, Filled, GATHERED_ROWS, Gathered, Keys, Levels, NONE, Parts, Values},
     error::Error,
 };
 
@@ -32,6 +32,7 @@ pub(crate) struct SyscallRow<'r> {
 pub(crate) struct SyscallRows {
     parts: Parts,
     reasons: Arc<Values>,
+    gathered: GatheredCalls,
     tick: Vec<i64>,
     dur: Vec<i64>,
     lwp: Vec<i64>,
@@ -44,6 +45,20 @@ pub(crate) struct SyscallRows {
     reason: Vec<u32>,
 }
 
+/// The last few rows, but for their arguments.
+struct GatheredCalls {
+    rows: usize,
+    tick: [i64; GATHERED_ROWS],
+    dur: [i64; GATHERED_ROWS],
+    lwp: [i64; GATHERED_ROWS],
+    thread: Gathered,
+    number: Gathered,
+    name: [u32; GATHERED_ROWS],
+    ret: Gathered,
+    off_cpu: Gathered,
+    reason: [u32; GATHERED_ROWS],
+}
+
 impl SyscallRows {
     /// Creates the table, unless its name is among those left out.
     pub(crate) fn create(directory: &Directory, left_out: &[String]) -> Result<Option<SyscallRows>, Error> {
@@ -53,6 +68,7 @@ impl SyscallRows {
         Ok(Some(SyscallRows {
             parts: directory.parts(&SYSCALLS)?,
             reasons: Values::texts(EndReason::ALL.iter().map(|reason| reason.name())),
+            gathered: GatheredCalls::default(),
             tick: Vec::with_capacity(BATCH_ROWS),
             dur: Vec::with_capacity(BATCH_ROWS),
             lwp: Vec::with_capacity(BATCH_ROWS),
@@ -73,16 +89,12 @@ impl SyscallRows {
         row: SyscallRow<'_>,
         names: impl Iterator<Item = &'n str>,
     ) -> Result<(), Error> {
-        self.tick.push(row.since.0 as i64);
-        self.dur.push((row.end.0 - row.since.0) as i64);
-        self.lwp.push(i64::from(row.lwp.0 as i32));
-        self.thread.push(row.thread.map(|thread| thread.0 as i64));
-        self.number.push(row.number);
-        self.name.push(row.name.unwrap_or(NONE));
         self.args.push_numbers(row.args.iter().copied());
-        self.ret.push(row.ret);
-        self.off_cpu.push(row.off_cpu.map(|ticks| ticks as i64));
-        self.reason.push(row.reason as u32);
+        self.gathered.push(&row);
+        if self.gathered.rows < GATHERED_ROWS {
+            return Ok(());
+        }
+        self.settle();
         if self.tick.len() >= BATCH_ROWS { self.flush(names) } else { Ok(()) }
     }
 
@@ -92,7 +104,23 @@ impl SyscallRows {
         self.parts.finish()
     }
 
+    /// The gathered rows go to the columns.
+    fn settle(&mut self) {
+        let gathered = &mut self.gathered;
+        let rows = std::mem::take(&mut gathered.rows);
+        self.tick.extend_from_slice(&gathered.tick[..rows]);
+        self.dur.extend_from_slice(&gathered.dur[..rows]);
+        self.lwp.extend_from_slice(&gathered.lwp[..rows]);
+        self.thread.push_gathered(&mut gathered.thread, rows);
+        self.number.push_gathered(&mut gathered.number, rows);
+        self.name.extend_from_slice(&gathered.name[..rows]);
+        self.ret.push_gathered(&mut gathered.ret, rows);
+        self.off_cpu.push_gathered(&mut gathered.off_cpu, rows);
+        self.reason.extend_from_slice(&gathered.reason[..rows]);
+    }
+
     fn flush<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<(), Error> {
+        self.settle();
         let rows = self.tick.len();
         let full = |values: &mut Vec<i64>| {
             let values = std::mem::replace(values, Vec::with_capacity(BATCH_ROWS));
@@ -116,5 +144,40 @@ impl SyscallRows {
             keys(&mut self.reason, Arc::clone(&self.reasons)),
         ];
         self.parts.write(batch, rows)
+    }
+}
+
+impl GatheredCalls {
+    #[inline]
+    fn push(&mut self, call: &SyscallRow<'_>) {
+        let row = self.rows % GATHERED_ROWS;
+        self.tick[row] = call.since.0 as i64;
+        self.dur[row] = (call.end.0 - call.since.0) as i64;
+        self.lwp[row] = i64::from(call.lwp.0 as i32);
+        self.thread.fill(row, call.thread.map(|thread| thread.0 as i64));
+        self.number.fill(row, call.number);
+        self.name[row] = call.name.unwrap_or(NONE);
+        self.ret.fill(row, call.ret);
+        self.off_cpu.fill(row, call.off_cpu.map(|ticks| ticks as i64));
+        self.reason[row] = call.reason as u32;
+        self.rows = row + 1;
+    }
+}
+
+impl Default for GatheredCalls {
+    fn default() -> GatheredCalls {
+        let none = Gathered::default();
+        GatheredCalls {
+            rows: 0,
+            tick: [0; GATHERED_ROWS],
+            dur: [0; GATHERED_ROWS],
+            lwp: [0; GATHERED_ROWS],
+            thread: none,
+            number: none,
+            name: [NONE; GATHERED_ROWS],
+            ret: none,
+            off_cpu: none,
+            reason: [0; GATHERED_ROWS],
+        }
     }
 }

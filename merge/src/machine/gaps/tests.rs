@@ -43,7 +43,9 @@ impl Case {
             effect,
             params: Params::default(),
         };
-        self.machine.take(Level::Kern, None, &event, None).unwrap()
+        let mut placed = Placed::default();
+        self.machine.take(Level::Kern, None, &event, None, &mut placed).unwrap();
+        placed
     }
 
     fn switch(&mut self, tick: u64, prev: u32, next: u32) -> Placed {
@@ -123,7 +125,7 @@ fn an_exit_ends_a_gap_of_user_events_only_if_no_other_lwp_of_that_number_may_hav
         case.machine.expect(&Recorded { lwp: Lwp(70), pid, last: Ticks(105), several });
         if recorded {
             let event = Event { tick: Ticks(105), lwp: Some(Lwp(70)), ..Event::default() };
-            case.machine.take(Level::User, Some(pid), &event, None).unwrap();
+            case.machine.take(Level::User, Some(pid), &event, None, &mut Placed::default()).unwrap();
         }
         let loss = Loss::new(LossKind::Dropped, Level::User, String::new());
         case.machine.missing(&Loss { lwp: Some(Lwp(70)), ..loss }).unwrap();

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::Error,
     merge::MergeOptions,
-    source::{Inputs, Source, open_trace},
+    source::{Inputs, OpenedInput, open_trace},
 };
 
 /// A bound that is wider than this makes answers about single events doubtful.
@@ -27,14 +27,14 @@ const WIDE_SECONDS: f64 = 1e-3;
 /// # Errors
 /// When nothing bounds the offset, no offset is possible, or an input cannot be read again.
 pub(super) fn reach(
-    sources: &[Source],
+    sources: &[OpenedInput],
     graph: &mut Graph,
     clock: ClockDomain,
     main: ClockDomain,
     options: &MergeOptions,
     stated: Option<Hertz>,
 ) -> Result<(Sighting, Loss), Error> {
-    let with_clock = |s: &&Source| s.streams.iter().any(|stream| stream.clock == clock);
+    let with_clock = |s: &&OpenedInput| s.streams.iter().any(|stream| stream.clock == clock);
     let path = sources.iter().find(with_clock).map_or_else(Default::default, |s| s.path.clone());
     let tick_hz = graph.tsc_hz().or(stated);
     let rates =
@@ -64,12 +64,12 @@ pub(super) fn no_common_clock(path: &FilePath, clock: ClockDomain, main: ClockDo
 
 /// The streams that have a way, from their beginning: the inputs are opened once more.
 pub(super) fn witnesses(
-    sources: &[Source],
+    sources: &[OpenedInput],
     options: &MergeOptions,
     way: impl Fn(ClockDomain) -> Option<Path>,
 ) -> Result<Vec<Witness>, Error> {
     let mut witnesses = Vec::new();
-    let mut opened: BTreeMap<&FilePath, std::vec::IntoIter<Source>> = BTreeMap::new();
+    let mut opened: BTreeMap<&FilePath, std::vec::IntoIter<OpenedInput>> = BTreeMap::new();
     for source in sources.iter().filter(|s| s.streams.iter().any(|stream| way(stream.clock).is_some())) {
         // A folder is several sources, in the same order each time.
         let again = match opened.entry(&source.path) {

@@ -27,9 +27,9 @@ pub(super) use self::streams::Nothing;
 use self::{
     align::{Aligned, Skews},
     graph::{Graph, Path, hertz},
-    streams::{Brought, bring_losses},
+    streams::{RebasedStream, rebase_losses},
 };
-use super::Source;
+use super::OpenedInput;
 use crate::{error::Error, merge::MergeOptions};
 
 /// The clock that all events are put on, and what is known about it.
@@ -43,7 +43,7 @@ pub(crate) struct MainClock {
 
 impl MainClock {
     /// Chooses the clock, and brings the sources on it: the TSC if any has it, the steadiest one otherwise.
-    pub(crate) fn choose(sources: &mut [Source], options: &MergeOptions) -> Result<MainClock, Error> {
+    pub(crate) fn choose(sources: &mut [OpenedInput], options: &MergeOptions) -> Result<MainClock, Error> {
         if options.align_cpus {
             align_cpus(sources, options)?;
         }
@@ -51,7 +51,7 @@ impl MainClock {
         let mut sightings = sightings_of(sources);
         let mut graph = Graph::new(&mut sightings, stated);
         let domain = main_domain(sources);
-        let unreached = |graph: &Graph, sources: &[Source]| {
+        let unreached = |graph: &Graph, sources: &[OpenedInput]| {
             let mut clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
             clocks.find(|clock| graph.path(*clock, domain).is_none())
         };
@@ -61,7 +61,7 @@ impl MainClock {
             sources[0].losses.push(loss);
         }
         for source in sources.iter_mut() {
-            bring_source(source, &graph, domain)?;
+            rebase_source(source, &graph, domain)?;
         }
         let measured = graph.tsc_hz().filter(|_| domain == ClockDomain::Tsc);
         let tick_hz = options.tick_hz.or(measured).or_else(|| hertz(domain, stated));
@@ -70,9 +70,9 @@ impl MainClock {
 }
 
 /// Corrects what CPUs stamped whose time-stamp counters are not the same.
-fn align_cpus(sources: &mut [Source], options: &MergeOptions) -> Result<(), Error> {
+fn align_cpus(sources: &mut [OpenedInput], options: &MergeOptions) -> Result<(), Error> {
     let tsc = |clock| (clock == ClockDomain::Tsc).then(Path::default);
-    let kernel = |source: &&Source| source.types.iter().any(|t| t.level == Level::Kern);
+    let kernel = |source: &&OpenedInput| source.types.iter().any(|t| t.level == Level::Kern);
     let Some(path) = sources.iter().find(kernel).map(|source| source.path.clone()) else { return Ok(()) };
     let skews = align::skews(estimated::witnesses(sources, options, tsc)?).map_err(Error::io(&path))?;
     let notes = skews.as_ref().map_or_else(|why| vec![why.note()], Skews::notes);
@@ -87,12 +87,12 @@ fn align_cpus(sources: &mut [Source], options: &MergeOptions) -> Result<(), Erro
 }
 
 /// The TSC, or the first in the order of [`ClockDomain`] otherwise; the wall clock, which may be set, is the last.
-fn main_domain(sources: &[Source]) -> ClockDomain {
+fn main_domain(sources: &[OpenedInput]) -> ClockDomain {
     let clocks = sources.iter().flat_map(|s| &s.streams).map(|stream| stream.clock);
     clocks.min_by_key(|clock| (*clock == ClockDomain::Realtime, *clock)).unwrap_or(ClockDomain::Ticks)
 }
 
-fn sightings_of(sources: &[Source]) -> Vec<Sighting> {
+fn sightings_of(sources: &[OpenedInput]) -> Vec<Sighting> {
     let snapshots = sources.iter().flat_map(|s| &s.snapshots);
     let pairs = sources.iter().flat_map(|s| &s.clock_pairs);
     let mut all: Vec<Sighting> = snapshots
@@ -105,23 +105,23 @@ fn sightings_of(sources: &[Source]) -> Vec<Sighting> {
     all
 }
 
-fn bring_source(source: &mut Source, graph: &Graph, main: ClockDomain) -> Result<(), Error> {
+fn rebase_source(source: &mut OpenedInput, graph: &Graph, main: ClockDomain) -> Result<(), Error> {
     let Some(first) = source.streams.first().map(|stream| stream.clock) else { return Ok(()) };
     for stream in source.streams.iter_mut().filter(|stream| stream.clock != main) {
         let no_way = || estimated::no_common_clock(&source.path, stream.clock, main);
         let path = graph.path(stream.clock, main).ok_or_else(no_way)?;
         let events = std::mem::replace(&mut stream.events, Box::new(Nothing));
-        stream.events = Box::new(Brought { stream: events, path });
+        stream.events = Box::new(RebasedStream { stream: events, path });
         stream.clock = main;
     }
-    bring_head_losses(&mut source.losses, graph.path(first, main));
+    rebase_head_losses(&mut source.losses, graph.path(first, main));
     Ok(())
 }
 
 /// Losses that a file tells at its head are on the clock of its first buffer.
-fn bring_head_losses(losses: &mut [Loss], path: Option<Path>) {
+fn rebase_head_losses(losses: &mut [Loss], path: Option<Path>) {
     if let Some(mut path) = path {
-        bring_losses(losses, &mut path);
+        rebase_losses(losses, &mut path);
     }
 }
 

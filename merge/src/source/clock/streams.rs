@@ -6,13 +6,13 @@ use sigmund_model::{Event, EventStream, Loss, Ticks};
 
 use super::graph::Path;
 
-/// A stream, brought over to another clock.
-pub(super) struct Brought {
+/// A stream, rebased to another clock.
+pub(super) struct RebasedStream {
     pub(super) stream: Box<dyn EventStream + Send>,
     pub(super) path: Path,
 }
 
-impl EventStream for Brought {
+impl EventStream for RebasedStream {
     fn next_into(&mut self, event: &mut Event) -> io::Result<bool> {
         let more = self.stream.next_into(event)?;
         event.tick = Ticks(self.path.convert(event.tick.0));
@@ -21,7 +21,7 @@ impl EventStream for Brought {
 
     fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = self.stream.take_losses();
-        bring_losses(&mut losses, &mut self.path.clone());
+        rebase_losses(&mut losses, &mut self.path.clone());
         losses
     }
 
@@ -30,8 +30,8 @@ impl EventStream for Brought {
     }
 }
 
-/// The spans of losses, brought over.
-pub(super) fn bring_losses(losses: &mut [Loss], path: &mut Path) {
+/// Rebases the spans of losses.
+pub(super) fn rebase_losses(losses: &mut [Loss], path: &mut Path) {
     for loss in losses {
         loss.from = loss.from.map(|tick| Ticks(path.convert(tick.0)));
         loss.to = loss.to.map(|tick| Ticks(path.convert(tick.0)));

@@ -7,17 +7,17 @@ use sigmund_model::{
     vocabulary::{KnownEvent, Meaning, Role},
 };
 
-use crate::{error::Error, machine::Machine, source::Source};
+use crate::{error::Error, machine::Machine, source::OpenedInput};
 
 /// The event types of all sources.
-pub(crate) struct Kinds {
-    kinds: Vec<Kind>,
+pub(crate) struct InputEventTypes {
+    types: Vec<InputEventType>,
     /// Where those of each source begin.
     starts: Vec<usize>,
 }
 
 /// One event type, and what the merge needs of it at every event.
-pub(crate) struct Kind {
+pub(crate) struct InputEventType {
     pub(crate) event_type: EventType,
     pub(crate) level: Level,
     /// The process whose events these are, if its source has those of one only.
@@ -30,6 +30,10 @@ pub(crate) struct Kind {
     pub(crate) meaning: Option<Meaning>,
     /// What its name names: `read` of `sys_enter_read`.
     pub(crate) named: Option<Box<str>>,
+    /// Fields of a system call: its number, what it returns, its first argument.
+    pub(crate) number_field: Option<usize>,
+    pub(crate) return_field: Option<usize>,
+    pub(crate) argument_field: Option<usize>,
     /// The first field that is a user thread.
     thread_field: Option<usize>,
     /// Fields that name an LWP: (its number, its name).
@@ -97,46 +101,52 @@ impl AboutProcesses {
     }
 }
 
-impl Kinds {
-    pub(crate) fn of(sources: &[Source]) -> Kinds {
-        let mut kinds = Kinds { kinds: Vec::new(), starts: Vec::new() };
+impl InputEventTypes {
+    pub(crate) fn of(sources: &[OpenedInput]) -> InputEventTypes {
+        let mut event_types = InputEventTypes { types: Vec::new(), starts: Vec::new() };
         for source in sources {
-            kinds.starts.push(kinds.kinds.len());
+            event_types.starts.push(event_types.types.len());
             let (path, pid) = (&source.path, source.process());
-            kinds.kinds.extend(source.types.iter().map(|event_type| Kind::new(event_type, path, pid)));
+            event_types
+                .types
+                .extend(source.types.iter().map(|event_type| InputEventType::new(event_type, path, pid)));
         }
-        kinds
+        event_types
     }
 
     /// The type of an event, which is counted; and its number among all.
     #[inline]
-    pub(crate) fn seen(&mut self, source: usize, event: &Event) -> (usize, &Kind) {
+    pub(crate) fn seen(&mut self, source: usize, event: &Event) -> (usize, &InputEventType) {
         let number = self.starts[source] + event.kind as usize;
-        let kind = &mut self.kinds[number];
+        let kind = &mut self.types[number];
         kind.events += 1;
         (number, kind)
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> + Clone {
-        self.kinds.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &InputEventType> + Clone {
+        self.types.iter()
     }
 }
 
-impl Kind {
-    pub(crate) fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> Kind {
+impl InputEventType {
+    pub(crate) fn new(event_type: &EventType, source: &Path, pid: Option<Pid>) -> InputEventType {
         let known = KnownEvent::of(event_type);
         let lwp_name_fields = known.and_then(|known| match known.meaning() {
             Meaning::Switch => known.field(Role::NextLwp).zip(known.field(Role::NextName)),
             Meaning::LwpOfProcess | Meaning::LwpNew => known.field(Role::Lwp).zip(known.field(Role::LwpName)),
             _ => None,
         });
-        Kind {
+        let field = |role| known.and_then(|known| known.field(role));
+        InputEventType {
             event_type: event_type.clone(),
             level: event_type.level,
             pid,
             source: source.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
             events: 0,
+            number_field: field(Role::Number),
+            return_field: field(Role::Return),
+            argument_field: field(Role::Argument),
             thread_field: event_type.fields.iter().position(|f| f.ty == FieldType::Thread),
             lwp_name_fields,
             about_processes: known.as_ref().and_then(AboutProcesses::of),
