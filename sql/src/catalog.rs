@@ -6,7 +6,7 @@ use arrow::{
     array::{ArrayRef, RecordBatch, StringArray},
     datatypes::{DataType, Field},
 };
-use datafusion::{common::TableReference, error::Result, prelude::DataFrame};
+use datafusion::{common::TableReference, prelude::DataFrame};
 use sigmund_model::tables::Table;
 
 use crate::{Error, SuperTrace, nearest, perfetto, views};

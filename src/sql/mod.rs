@@ -23,7 +23,7 @@ use crate::{
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let trace = Arc::new(answer::open(Some(&args.trace)).await?);
     sigmund_query::register_measures(&trace);
-    let mut session = Session::new(trace, args.format, args.parameters());
+    let session = Session::new(trace, args.format, args.parameters());
     if let Some(name) = &args.schema {
         return session.describe(name.as_deref()).await;
     }
