@@ -175,7 +175,8 @@ impl SuperTrace {
     /// [`Query`](crate::ErrorKind::Query) when it is wrong, [`Refused`](crate::ErrorKind::Refused) when it would
     /// change anything (DDL, DML, COPY, SET).
     pub async fn sql(&self, query: &str) -> Result<QueryResult, Error> {
-        self.sql_with(query, &Parameters::default()).await
+        // The caller may bind parameters of the plan.
+        self.plan(query, None).await
     }
 
     /// [`sql`](Self::sql), with values for the parameters of the query (`$name`).
@@ -183,11 +184,17 @@ impl SuperTrace {
     /// # Errors
     /// As [`sql`](Self::sql); when a parameter has no value.
     pub async fn sql_with(&self, query: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
+        self.plan(query, Some(parameters)).await
+    }
+
+    async fn plan(&self, query: &str, parameters: Option<&Parameters>) -> Result<QueryResult, Error> {
         let state = self.context.state();
         let dialect = state.config().options().sql_parser.dialect;
         let in_query = |error| self.in_query(error);
         let mut statement = state.sql_to_statement(query, &dialect).map_err(in_query)?;
-        parameters.apply(&mut statement)?;
+        if let Some(parameters) = parameters {
+            parameters.apply(&mut statement)?;
+        }
         if let Some(table) = described_table(&statement) {
             return Ok(QueryResult::new(self.description(&table).await?, "query"));
         }

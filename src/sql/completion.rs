@@ -1,7 +1,12 @@
 //! Completion of names, and whether a statement is complete.
 
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use arrow::array::AsArray;
 use rustyline::{
     Context, Helper, Result,
     completion::Completer,
@@ -9,7 +14,7 @@ use rustyline::{
     hint::Hinter,
     validate::{ValidationContext, ValidationResult, Validator},
 };
-use sigmund_model::tables::{ALL, ColumnType};
+use sigmund_model::tables::{ALL, ColumnType, Table};
 use sigmund_sql::{RelationKind, SuperTrace};
 use tokio::runtime::Handle;
 
@@ -63,7 +68,7 @@ pub(super) struct Words {
     /// Tables, views, columns, functions and keywords; sorted.
     names: Vec<String>,
     /// The values of a column of words, read when one is first completed.
-    values: RefCell<BTreeMap<String, Vec<String>>>,
+    values: RefCell<BTreeMap<(&'static str, String), Vec<String>>>,
 }
 
 impl Words {
@@ -95,18 +100,22 @@ impl Words {
         self.names.iter().filter(begins).cloned().collect()
     }
 
-    /// Values of a column of words that begin like `begin`.
-    fn values(&self, column: &str, begin: &str) -> Vec<String> {
-        let mut values = self.values.borrow_mut();
-        let values = values.entry(column.to_string()).or_insert_with(|| self.read_values(column));
-        values.iter().filter(|value| value.starts_with(begin)).map(|value| format!("{value}'")).collect()
+    /// Values of a column of words that begin like `begin`, in the tables that the statement names.
+    fn values(&self, statement: &str, column: &str, begin: &str) -> Vec<String> {
+        let words: Vec<&str> = statement.split(|c: char| !is_of_name(c)).collect();
+        let is_word =
+            |table: &Table| table.columns.iter().any(|c| c.name == column && c.ty == ColumnType::Word);
+        let mut found = BTreeSet::new();
+        for table in ALL.iter().filter(|table| words.contains(&table.name) && is_word(table)) {
+            let mut values = self.values.borrow_mut();
+            let values = values.entry((table.name, column.to_string()));
+            let values = values.or_insert_with(|| self.read_values(table, column));
+            found.extend(values.iter().filter(|value| value.starts_with(begin)).cloned());
+        }
+        found.into_iter().map(|value| format!("{value}'")).collect()
     }
 
-    fn read_values(&self, column: &str) -> Vec<String> {
-        let has = |table: &&sigmund_model::tables::Table| {
-            table.columns.iter().any(|c| c.name == column && c.ty == ColumnType::Word)
-        };
-        let Some(table) = ALL.iter().find(has) else { return Vec::new() };
+    fn read_values(&self, table: &Table, column: &str) -> Vec<String> {
         let query = format!(
             "SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {} ORDER BY v LIMIT {MOST_VALUES}",
             table.name
@@ -114,7 +123,7 @@ impl Words {
         let rows = async { self.trace.sql(&query).await.ok()?.collect().await.ok() };
         let rows = Handle::current().block_on(rows).unwrap_or_default();
         let texts = rows.iter().flat_map(|batch| {
-            let texts = arrow::array::AsArray::as_string::<i32>(batch.column(0));
+            let texts = batch.column(0).as_string::<i32>();
             texts.iter().flatten().map(String::from).collect::<Vec<_>>()
         });
         texts.collect()
@@ -131,7 +140,7 @@ impl Completer for Words {
             return Ok((0, commands.map(ToString::to_string).collect()));
         }
         if let Some((column, begin)) = compared(typed) {
-            return Ok((position - begin.len(), self.values(column, begin)));
+            return Ok((position - begin.len(), self.values(line, column, begin)));
         }
         let begin = typed
             .rfind(|c: char| !is_of_name(c))

@@ -231,7 +231,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     recorded.ctl(&["disable", "a\nb"]).complained(&["control characters"]);
     recorded.ctl(&["keys", "0xg"]).complained(&["expected a number as in 0x101"]);
     let refused = recorded.sigmund.run(["snapshot", &recorded.pid(), "-o", "no.fut"]);
-    refused.complained(&["no flight recorder", "record --flight"]);
+    refused.complained(&["not a flight recorder", "record --flight"]);
     assert!(!recorded.sigmund.path("no.fut").exists());
     let after: Vec<_> =
         recorded.table("list").into_iter().map(|row| (row[0].clone(), row[2].clone())).collect();
@@ -285,7 +285,7 @@ fn a_program_that_wants_no_control_has_none_and_is_recorded_all_the_same() {
 fn a_signal_ends_a_snapshot_and_a_question_to_a_stopped_program_and_leaves_no_file() {
     let _alone = kernel::alone();
     let recorded = Recorded::start(&["--flight"]);
-    recorded.sumtime.send(rustix::process::Signal::STOP);
+    recorded.sumtime.stop();
     let pid = recorded.pid();
     let snapshot = recorded.sigmund.start(["snapshot", &pid, "-o", "now.fut"]);
     let file = recorded.sigmund.path("now.fut");

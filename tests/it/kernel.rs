@@ -131,6 +131,24 @@ impl Process {
         // It may have ended by itself.
         let _ = kill_process(pid(self.0), signal);
     }
+
+    /// Stops it, and waits until each of its threads is stopped: one that runs on another CPU goes on for a moment.
+    pub(crate) fn stop(&self) {
+        self.send(Signal::STOP);
+        let start = Instant::now();
+        while !self.is_stopped() {
+            assert!(start.elapsed() < Duration::from_secs(20), "process {} does not stop", self.0);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.0)).into_iter().flatten().flatten();
+        let mut states = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        states.all(|stat| {
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't', 'Z', 'X']))
+        })
+    }
 }
 
 impl Drop for Process {

@@ -25,6 +25,7 @@ mod sigmund;
 #[path = "../../fut/tests/common/skipped.rs"]
 mod skipped;
 mod soak;
+mod sql;
 mod stops;
 mod tables_doc;
 mod teams;

@@ -57,7 +57,7 @@ fn a_recording_of_a_stopped_process_ends_when_its_time_is_over() {
     let (_folder, sumtime) = flight(Command::new(program()).args(["sumtime", "16", "2", "400000"]));
     let pid = sumtime.number().to_string();
     until("it can be asked", || sigmund.run(["ctl", &pid, "status"]).status == 0);
-    sumtime.send(Signal::STOP);
+    sumtime.stop();
     let start = Instant::now();
     let said = sigmund.run(["record", "--no-merge", "-o", "RUN", "--for", "200ms", "--pid", &pid]);
     assert!(start.elapsed() < SOON, "{:?}: {said:?}", start.elapsed());
@@ -172,7 +172,7 @@ fn the_second_signal_ends_a_program_that_ignores_the_first_and_a_signal_at_the_g
     until("it is at the gate", || {
         fs::read_dir(&fds).is_ok_and(|mut all| all.any(|link| link.is_ok_and(|link| is_socket(link.path()))))
     });
-    held.send(Signal::STOP);
+    held.stop();
     let start = Instant::now();
     let said = recorder.finish();
     assert!(start.elapsed() < 2 * SOON, "{:?}: {said:?}", start.elapsed());
