@@ -59,6 +59,10 @@ pub const OPTIONAL: &[Table] = &[WAKEUPS, INTERRUPTS, SYSCALLS, SPANS, LOCKS, CO
 pub mod info_keys {
     /// [`SCHEMA_VERSION`](super::SCHEMA_VERSION) of the writer.
     pub const SCHEMA_VERSION: &str = "schema_version";
+    /// With the name of a schema behind it: the text of a schema that the recording was made by.
+    pub const RECORDED_SCHEMA: &str = "recorded_schema_";
+    /// The tracepoints of these schemata that the kernel did not have, with commas between them; absent if there are none.
+    pub const MISSING_TRACEPOINTS: &str = "missing_tracepoints";
     /// Ticks per second of the main clock; absent when nobody knows.
     pub const TICK_HZ: &str = "tick_hz";
     /// Tick of the first event.
