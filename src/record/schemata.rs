@@ -52,7 +52,8 @@ pub(super) fn choose_tracepoints(
     for event in args.kernel_event.iter().chain(conditional).chain(unusual) {
         if !machine.contains(event) && !program.contains(event) {
             let is_of_program = usual.program_events.contains(event);
-            if is_of_program { &mut program } else { &mut machine }.push(event.clone());
+            let chosen = if is_of_program { &mut program } else { &mut machine };
+            chosen.push(event.clone());
         }
     }
     (options.machine_events, options.program_events) = (machine, program);

@@ -8,7 +8,7 @@ use arrow::{
 };
 use futures::StreamExt;
 use sigmund_measures::{Kind, Measure};
-use sigmund_query::{ErrorKind, Filter, MeasureOptions, measure};
+use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Selector, measure};
 use sigmund_schemata::{Asked, Question};
 use sigmund_sql::SuperTrace;
 
@@ -67,8 +67,17 @@ impl Answered {
         let mut notes = Vec::new();
         let (mut outcome, gaps) = match &question.asked {
             Asked::Sql(query) => (by_query(trace, query, top).await?, evidence.gaps),
-            Asked::Measure { measure, .. } => {
-                by_measure(trace, measure, &question.asked, top, &mut notes).await?
+            Asked::Measure { measure, by, worst, subject, pair } => {
+                let parsed = |(from, to): &(String, String)| {
+                    Ok::<(Selector, Selector), Error>((from.parse()?, to.parse()?))
+                };
+                let options = pair.as_ref().map(parsed).transpose().map(|pair| MeasureOptions {
+                    by: *by,
+                    worst: *worst,
+                    subject: subject.clone(),
+                    pair,
+                });
+                by_measure(trace, measure, options, top, &mut notes).await?
             }
         };
         let unrecorded = evidence.describe_unrecorded(&question.needs);
@@ -87,16 +96,13 @@ impl Answered {
 
 async fn by_measure(
     trace: &SuperTrace,
-    asked: &'static Measure,
-    how: &Asked,
+    asked: &Measure,
+    options: Result<MeasureOptions, Error>,
     top: usize,
     notes: &mut Vec<String>,
 ) -> Result<(Outcome, usize)> {
-    let Asked::Measure { by, worst, subject, pair, .. } = how else { unreachable!("a measure") };
-    let pair = pair.as_ref().map(|(from, to)| Ok((from.parse()?, to.parse()?))).transpose();
-    let options = |pair| MeasureOptions { by: *by, worst: *worst, subject: subject.clone(), pair };
-    let measured = match pair {
-        Ok(pair) => measure(trace, asked, &Filter::default(), &options(pair)).await,
+    let measured = match options {
+        Ok(options) => measure(trace, asked, &Filter::default(), &options).await,
         Err(error) => Err(error),
     };
     let measured = match measured {
@@ -138,7 +144,10 @@ async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome
         total += batch.num_rows();
         let kept = batch.slice(0, batch.num_rows().min(top - rows.len()));
         let cells: Result<Vec<Vec<Cell>>> = kept.columns().iter().map(cells_of).collect();
-        let cells = cells?;
+        let cells = match cells {
+            Ok(cells) => cells,
+            Err(error) => return Ok(Outcome::Failed(format!("{error:#}"))),
+        };
         rows.extend((0..kept.num_rows()).map(|row| cells.iter().map(|column| column[row].clone()).collect()));
     }
     Ok(Outcome::Rows(Rows { columns, rows, total }))
