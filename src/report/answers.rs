@@ -80,15 +80,15 @@ impl Answered {
                 by_measure(trace, measure, options, top, &mut notes).await?
             }
         };
-        let unrecorded = evidence.describe_unrecorded(&question.needs);
-        match (&outcome, unrecorded) {
-            (Outcome::Rows(rows), _) if rows.total == 0 => {
-                outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
+        if matches!(&outcome, Outcome::Rows(rows) if rows.total == 0) {
+            outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
+        } else if let Some(unrecorded) = evidence.describe_unrecorded(&question.needs) {
+            match outcome {
+                // An event that was not recorded has no view.
+                Outcome::Failed(_) => outcome = Outcome::Nothing(unrecorded),
+                Outcome::Rows(_) => notes.push(unrecorded),
+                Outcome::Nothing(_) => {}
             }
-            (Outcome::Rows(_), Some(unrecorded)) => notes.push(unrecorded),
-            // An event that was not recorded has no view.
-            (Outcome::Failed(_), Some(unrecorded)) => outcome = Outcome::Nothing(unrecorded),
-            _ => {}
         }
         Ok(Answered { question: question.clone(), outcome, notes, gaps })
     }
