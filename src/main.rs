@@ -18,6 +18,8 @@ mod merge;
 mod output;
 mod owner;
 mod record;
+mod report;
+mod schemata;
 mod signals;
 mod snapshot;
 mod sql;
@@ -74,6 +76,8 @@ fn run(cli: Cli) -> Result<Found> {
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Merge(args)) => merge::run(&args),
         Some(Command::Info(args)) => wait_for(info::run(args)),
+        Some(Command::Report(args)) => wait_for(report::run(args)),
+        Some(Command::Schema(args)) => schemata::run(&args),
         Some(Command::Check(args)) => wait_for(check::run(args)),
         Some(Command::Sql(args)) => wait_for(sql::run(args)),
         Some(Command::Export(args)) => wait_for(export::run(args)),

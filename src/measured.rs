@@ -75,7 +75,7 @@ fn print(answer: &Answer, question: &Question, tick_hz: Option<Hertz>) -> Result
     print_table(&columns, &rows, format)
 }
 
-fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {
+pub(crate) fn signed(ticks: i64, tick_hz: Option<Hertz>) -> String {
     let sign = if ticks < 0 { "-" } else { "" };
     format!("{sign}{}", length(Ticks(ticks.unsigned_abs()), tick_hz))
 }
@@ -86,7 +86,7 @@ fn in_unit(value: &Value, unit: Unit, tick_hz: Option<Hertz>) -> Result<Cell> {
     Ok(Cell::Fraction(if *ticks < 0 { -length } else { length }))
 }
 
-fn cell(value: &Value) -> Cell {
+pub(crate) fn cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Nothing,
         Value::Number(number) => Cell::Count(*number),

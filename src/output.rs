@@ -83,6 +83,11 @@ impl Cell {
         }
     }
 
+    /// With three digits after the point.
+    pub(crate) fn for_people(&self) -> String {
+        if let Cell::Fraction(x) = self { format!("{x:.3}") } else { self.plain() }
+    }
+
     pub(crate) fn json(&self) -> Value {
         match self {
             Cell::Count(n) => (*n).into(),
@@ -167,8 +172,7 @@ fn human(columns: &[&str], rows: &[Vec<Cell>]) -> comfy_table::Table {
         table.add_row(row.iter().map(|cell| {
             let align =
                 if matches!(cell, Cell::Text(_)) { CellAlignment::Left } else { CellAlignment::Right };
-            let text = if let Cell::Fraction(x) = cell { format!("{x:.3}") } else { cell.plain() };
-            comfy_table::Cell::new(Printable(text).to_string()).set_alignment(align)
+            comfy_table::Cell::new(Printable(cell.for_people()).to_string()).set_alignment(align)
         }));
     }
     table

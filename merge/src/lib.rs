@@ -42,6 +42,6 @@ pub use error::Error;
 pub use merge::{MergeOptions, Progress, merge};
 pub use run::{
     CpuTimeReading, KERNEL_DAT, KERNEL_PERF, KernelSide, LwpCpuTime, Manifest, ManifestSnapshot,
-    NAMESPACE_MARK, NamespaceNumbers, ProcessLwps, SnapshotLog, UserSide, is_of_a_run,
+    NAMESPACE_MARK, NamespaceNumbers, ProcessLwps, RecordedSchema, SnapshotLog, UserSide, is_of_a_run,
 };
 pub use summary::Summary;

@@ -4,6 +4,7 @@ mod drawings;
 mod export;
 mod measures;
 mod record;
+mod report;
 mod tables;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -14,6 +15,7 @@ pub(crate) use drawings::DrawingArgs;
 pub(crate) use export::{ExportArgs, ExportKind};
 pub(crate) use measures::MeasureArgs;
 pub(crate) use record::{Follow, KernelArgs, RecordArgs, Witness};
+pub(crate) use report::{ReportArgs, ReportFormat, SchemaArgs};
 use sigmund_query::{EventPattern, Format, Instant, Selector, ThreadList};
 use sigmund_sql::Parameters;
 use sigmund_user::Ids;
@@ -55,6 +57,11 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Describe a super-trace, or any input of `merge`: contents, event types, LWPs, losses.
     Info(InfoArgs),
+    /// Answer the questions that a super-trace was recorded for, on one page.
+    Report(ReportArgs),
+    /// List the schemata that come with Sigmund, or print one, to be copied and changed.
+    #[command(alias = "schemata")]
+    Schema(SchemaArgs),
     /// Check the invariants of a super-trace, and list what is missing; or check a Pajé file.
     Check(CheckArgs),
     /// Query a super-trace with SQL.

@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum, ValueHint};
 use fkt_ingest::live::EventFilter;
+use sigmund_schemata::Schema;
 
 /// KiB for each LWP: 1.3 ms of probes that do nothing else.
 const USER_BUFFER: u32 = 4096;
@@ -14,6 +15,7 @@ Examples:
   sigmund record --pid $(pidof server) --for 10s
   sigmund record --all --for 500ms -o busy.run
   sudo sigmund record --user $USER -- ./server
+  sudo sigmund record --schema locks -- ./server && sigmund report server.supertrace
 
 The first Ctrl-C asks the program to end (or ends the recording), the second kills the program,
 the third ends the recorder at once.
@@ -83,6 +85,11 @@ pub(crate) struct RecordArgs {
     /// privileges and open files of root. Other variables are passed on. For root only.
     #[arg(long, value_name = "USER", conflicts_with_all = ["pid", "all"])]
     pub(crate) user: Option<String>,
+    /// Record what this schema names, one of ours (`sigmund schema` lists them) or a TOML file, and what other options
+    /// ask for beside it; several are united. `sigmund report` then answers its questions. FUT_KEYMASK, if set, is obeyed
+    /// instead of the keys of schemata.
+    #[arg(long, value_name = "NAME|FILE.toml", value_parser = crate::schemata::argument)]
+    pub(crate) schema: Vec<Schema>,
     /// Do not record the kernel, even if permitted.
     #[arg(long)]
     pub(crate) user_only: bool,
@@ -111,6 +118,7 @@ impl RecordArgs {
             user_buffer: USER_BUFFER,
             flight: false,
             user: None,
+            schema: Vec::new(),
             user_only: false,
             program,
         }

@@ -36,6 +36,10 @@ async fn print(trace: &SuperTrace, top: usize) -> Result<()> {
         fact("time", format_args!("{span}, ticks {} to {}", first.0, last.0))?;
     }
     for (key, value) in trace.info().iter() {
+        if key.starts_with(tables::info_keys::RECORDED_SCHEMA) {
+            fact(key, format_args!("{} lines; `sigmund report` asks its questions", value.lines().count()))?;
+            continue;
+        }
         fact(key, value)?;
     }
     line("")?;

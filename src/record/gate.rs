@@ -25,6 +25,7 @@ use sigmund_model::Pid;
 use sigmund_user::Ids;
 
 use super::{
+    schemata,
     signals::{Asked, Signals},
     user,
 };
@@ -77,6 +78,9 @@ impl GatedProgram {
         command.env(fut::ENV_ARENA_DIR, arenas);
         command.env(fut::ENV_PACKETS, (args.user_buffer / 64).to_string());
         command.env(fut::ENV_MODE, if args.flight { "overwrite" } else { "discard" });
+        if let Some(keys) = schemata::keys(args) {
+            command.env(fut::ENV_KEYMASK, keys);
+        }
         let child = command.spawn().context("starting the program")?;
         let name = args.program[0].display().to_string();
         let mut held = GatedProgram { name, child, gate: None, reason: Vec::new(), asked: 0 };

@@ -10,7 +10,7 @@ use fut::clock;
 use sigmund_files::Folder;
 use sigmund_merge::{KERNEL_DAT, KERNEL_PERF, KernelSide};
 
-use super::{processes::shows_the_numbers_of_the_kernel, subject::Subject};
+use super::{processes::shows_the_numbers_of_the_kernel, schemata, subject::Subject};
 use crate::{
     cli::{KernelArgs, RecordArgs, Witness},
     output,
@@ -27,6 +27,9 @@ pub(super) struct Kernel {
     means: Means,
     why: Option<String>,
     scope: Scope,
+    /// Of schemata: how many tracepoints of the machine and of the program, and those that the kernel does not have.
+    by_schemata: Option<(usize, usize)>,
+    missing: Vec<String>,
     /// When it was stopped.
     stopped: Option<u64>,
 }
@@ -40,7 +43,9 @@ enum Means {
 impl Kernel {
     pub(super) fn start(args: &RecordArgs, subject: &Subject, run: &Folder) -> Result<Kernel> {
         let scope = subject.scope(args.only);
-        let kernel = |means, why| Ok(Kernel { means, why, scope, stopped: None });
+        let kernel = |means, why| {
+            Ok(Kernel { means, why, scope, by_schemata: None, missing: Vec::new(), stopped: None })
+        };
         if args.user_only {
             return kernel(Means::None, Some("--user-only".into()));
         }
@@ -48,11 +53,16 @@ impl Kernel {
             (Plan::Tracefs, _) => {
                 args.kernel.kernel_event.iter().try_for_each(|event| has_event("--kernel-event", event))?;
                 args.kernel.filter.iter().try_for_each(|filter| has_event("--filter", &filter.event))?;
+                let mut options = options(&args.kernel);
+                let missing = schemata::choose_tracepoints(&args.schema, &args.kernel, &mut options)?;
+                let counts = (options.machine_events.len(), options.program_events.len());
+                let by_schemata = (!args.schema.is_empty()).then_some(counts);
                 // In another PID namespace, recorders that run seem to be gone.
                 if shows_the_numbers_of_the_kernel() {
                     remove_leftovers();
                 }
-                kernel(Means::Tracefs(Box::new(Recorder::start(&options(&args.kernel), scope, run)?)), None)
+                let means = Means::Tracefs(Box::new(Recorder::start(&options, scope, run)?));
+                Ok(Kernel { means, why: None, scope, by_schemata, missing, stopped: None })
             }
             (Plan::Perf { why } | Plan::UserOnly { why }, None) => {
                 bail!("recording the whole machine: {why}")
@@ -65,8 +75,23 @@ impl Kernel {
         }
     }
 
+    /// Tracepoints of schemata that the kernel does not have.
+    pub(super) fn missing_tracepoints(&self) -> &[String] {
+        &self.missing
+    }
+
     /// What is recorded, and why not more.
     pub(super) fn describe(&self) -> String {
+        if let Some((machine, program)) = self.by_schemata {
+            let machine = output::counted(machine as u64, "tracepoint");
+            return format!(
+                "kernel: {machine} of {}, {program} of what programs do",
+                match self.scope {
+                    Scope::Only(_) => "the program only",
+                    Scope::Program(_) | Scope::System => "the whole machine",
+                }
+            );
+        }
         let what = match (&self.means, self.scope) {
             (Means::Tracefs(_), Scope::Program(_)) => {
                 "kernel: scheduler and interrupts of the whole machine, system calls of the program"
@@ -151,8 +176,15 @@ impl Kernel {
     }
 }
 
+/// Whether the kernel has this event; `None` where its events cannot be listed.
+pub(super) fn kernel_has(event: &str) -> Option<bool> {
+    let (system, name) = event.split_once(':')?;
+    let events = Path::new(EVENTS);
+    events.is_dir().then(|| events.join(system).join(name).join("enable").is_file())
+}
+
 /// Checks that the kernel has this event. Where its events cannot be listed, the kernel reports the error later.
-fn has_event(option: &str, event: &str) -> Result<()> {
+pub(super) fn has_event(option: &str, event: &str) -> Result<()> {
     let Some((system, name)) =
         event.split_once(':').filter(|(system, name)| !system.is_empty() && !name.is_empty())
     else {

@@ -31,6 +31,7 @@ mod gate;
 mod kernel;
 mod namespace;
 mod processes;
+mod schemata;
 mod signals;
 mod subject;
 mod target;
@@ -96,6 +97,7 @@ struct UserRecords {
 }
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Found> {
+    schemata::check_names(&args.schema)?;
     let target = Target::choose(args)?;
     // Until the merge is done, signals end what is being done and not the process.
     let signals = Signals::register()?;
@@ -149,6 +151,7 @@ fn record(args: &RecordArgs, target: &Target, signals: &Signals) -> Result<Recor
     let mut manifest = manifest();
     manifest.command = subject.command(args);
     manifest.kernel_side = kernel.side();
+    schemata::describe(args, &kernel, &mut manifest);
     // Only now: LWPs created from here on have an event.
     if manifest.kernel_side.file.is_some() {
         manifest.processes = processes::read();

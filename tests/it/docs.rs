@@ -377,7 +377,7 @@ fn write_script(path: &Path, line: &str) {
 }
 
 /// Puts the program that documents call `myserver` into a folder.
-fn my_server_in(folder: &Path) {
+pub(crate) fn my_server_in(folder: &Path) {
     let this = env::current_exe().unwrap();
     let line = format!(
         "export {MY_SERVER}=\"${{{MY_SERVER}:-}}\"\nexec '{}' docs::my_server --exact --nocapture",

@@ -20,6 +20,7 @@ mod paper;
 mod places;
 mod questions;
 mod record;
+mod schemata;
 mod scope;
 mod sigmund;
 #[path = "../../fut/tests/common/skipped.rs"]

@@ -83,9 +83,24 @@ pub struct Manifest {
     /// recordings have none.
     #[serde(default)]
     pub lwp_cpu_times: Vec<LwpCpuTime>,
+    /// The schemata that it was made by. Older recordings have none.
+    #[serde(default)]
+    pub schemata: Vec<RecordedSchema>,
+    /// Tracepoints of theirs that the kernel did not have, `system:event`.
+    #[serde(default)]
+    pub missing_tracepoints: Vec<String>,
     /// LWPs that one reading found and that are not in `lwp_cpu_times`, because there were too many.
     #[serde(default)]
     pub lwp_cpu_times_omitted: u64,
+}
+
+/// A schema that a recording was made by. The merge passes it on as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSchema {
+    /// Its name.
+    pub name: String,
+    /// Its text, TOML.
+    pub text: String,
 }
 
 /// The LWPs of one process, as `/proc/PID/task` shows them.

@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use sigmund_files::Folder;
-use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys::LWP_CPU_TIME};
+use sigmund_model::{Level, Loss, LossKind, Lwp, Ticks, sum_of_counts, tables::info_keys};
 
 use super::{Inputs, OpenedInput, Recorded, cut::cut, namespace, open_file};
 use crate::{
     error::Error,
     merge::MergeOptions,
-    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, ProcessLwps, UserSide},
+    run::{self, KernelSide, LwpCpuTime, MANIFEST, Manifest, ProcessLwps, RecordedSchema, UserSide},
 };
 
 /// The folder, if a path is a run directory.
@@ -126,8 +126,13 @@ fn about_run(run: &Path, manifest: &Manifest) -> OpenedInput {
         ("recorder_cpu", recorder_share(manifest)),
         ("kernel_side", manifest.kernel_side.means.clone()),
         ("kernel_side_why", manifest.kernel_side.why.clone().unwrap_or_default()),
+        (info_keys::MISSING_TRACEPOINTS, manifest.missing_tracepoints.join(",")),
     ];
     about.facts = facts.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v)).collect();
+    let schema = |RecordedSchema { name, text }: &RecordedSchema| {
+        (format!("{}{name}", info_keys::RECORDED_SCHEMA), text.clone())
+    };
+    about.facts.extend(manifest.schemata.iter().map(schema));
     // Their numbers are those of the recorder, too.
     if !manifest.kernel_side.has_other_numbers {
         about.facts.extend(manifest.lwp_cpu_times.iter().filter_map(lwp_cpu_time));
@@ -140,7 +145,7 @@ fn lwp_cpu_time(time: &LwpCpuTime) -> Option<(String, String)> {
     let end = time.end.as_ref()?;
     let (from, before_ns) = time.begin.as_ref().map_or((0, 0), |begin| (begin.before, begin.ns));
     let ns = end.ns.checked_sub(before_ns)?;
-    Some((format!("{LWP_CPU_TIME}{}", time.tid), format!("{from} {} {ns}", end.after)))
+    Some((format!("{}{}", info_keys::LWP_CPU_TIME, time.tid), format!("{from} {} {ns}", end.after)))
 }
 
 fn recorder_share(manifest: &Manifest) -> String {

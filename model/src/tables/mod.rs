@@ -59,6 +59,10 @@ pub const OPTIONAL: &[Table] = &[WAKEUPS, INTERRUPTS, SYSCALLS, SPANS, LOCKS, CO
 pub mod info_keys {
     /// [`SCHEMA_VERSION`](super::SCHEMA_VERSION) of the writer.
     pub const SCHEMA_VERSION: &str = "schema_version";
+    /// Followed by the name of a schema: the text of a schema that the recording was made by.
+    pub const RECORDED_SCHEMA: &str = "recorded_schema_";
+    /// The tracepoints of these schemata that the kernel did not have, separated by commas; absent if there are none.
+    pub const MISSING_TRACEPOINTS: &str = "missing_tracepoints";
     /// Ticks per second of the main clock; absent if unknown.
     pub const TICK_HZ: &str = "tick_hz";
     /// Tick of the first event.

@@ -1,0 +1,248 @@
+//! From the file to a schema: every value is checked when it is read, so that a recording or a report cannot fail later
+//! for a mistake that could be seen at once. A schema may come from anybody: a name in it becomes a path in tracefs, and
+//! a text is shown on a terminal.
+
+use std::{io::Read, path::Path};
+
+use sigmund_measures::{ALL, By, Measure, Subject};
+use toml::Spanned;
+
+use crate::{
+    Asked, Error, KEYS, MAX_LEN, Question, Schema, Tracepoint,
+    ours::suggestion,
+    toml_file::{File, FileQuestion},
+};
+
+/// Characters of a name, and of a sentence.
+const NAME_LEN: usize = 64;
+const SENTENCE_LEN: usize = 200;
+/// Characters of a query.
+const SQL_LEN: usize = 10_000;
+/// Entries of any list.
+const MOST: usize = 200;
+/// Rows of an answer that are shown: a report is one page.
+const MOST_ROWS: u32 = 50;
+const USUAL_ROWS: usize = 5;
+
+impl Schema {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is longer than [`MAX_LEN`], or is no schema: with file, line, and what was expected.
+    pub fn read(path: &Path) -> Result<Schema, Error> {
+        let place = path.display().to_string();
+        let whole = |message: String| Error::at(&place, "", None, message);
+        let file = sigmund_files::open_regular(path).map_err(|error| whole(error.to_string()))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_LEN + 1).read_to_end(&mut bytes).map_err(|error| whole(error.to_string()))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| whole(format!("expected UTF-8, found other bytes: {}", error.utf8_error())))?;
+        Schema::parse(&place, &text)
+    }
+
+    /// As [`read`](Self::read), of a text; `place` is used in messages.
+    ///
+    /// # Errors
+    /// As those of [`read`](Self::read).
+    pub fn parse(place: &str, text: &str) -> Result<Schema, Error> {
+        let checker = Checker { place, text };
+        if text.len() as u64 > MAX_LEN {
+            let message = format!("expected at most {MAX_LEN} bytes, found more");
+            return Err(Error::at(place, text, None, message));
+        }
+        let file: File = toml::from_str(text).map_err(|error| {
+            let byte = error.span().map(|span| span.start);
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            Error::at(place, text, byte, message)
+        })?;
+        checker.schema(file)
+    }
+}
+
+struct Checker<'t> {
+    place: &'t str,
+    text: &'t str,
+}
+
+impl Checker<'_> {
+    fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> Error {
+        Error::at(self.place, self.text, Some(at.span().start), message)
+    }
+
+    fn schema(&self, file: File) -> Result<Schema, Error> {
+        let name = file.name.get_ref();
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > NAME_LEN || !name.chars().all(is_name) {
+            let expected = format!("expected a name of a to z, 0 to 9 and -, at most {NAME_LEN} characters");
+            return Err(self.wrong(&file.name, format!("{expected}, found {name:?}")));
+        }
+        if file.question.is_empty() {
+            let message = "expected at least one [[question]], found none";
+            return Err(Error::at(self.place, self.text, None, message));
+        }
+        Ok(Schema {
+            about: self.sentence(&file.about)?,
+            machine: self.list(&file.kernel.machine, |event| self.tracepoint(event))?,
+            program: self.list(&file.kernel.program, |event| self.tracepoint(event))?,
+            keys: self.list(&file.program.keys, |key| self.key(key))?,
+            events: self.list(&file.program.events, |event| self.name(event))?,
+            questions: self.list(&file.question, |question| self.question(question.get_ref(), question))?,
+            name: file.name.into_inner(),
+            text: self.text.into(),
+        })
+    }
+
+    fn list<S, T>(
+        &self,
+        list: &[Spanned<S>],
+        check: impl Fn(&Spanned<S>) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        match list.get(MOST) {
+            Some(first) => Err(self.wrong(first, format!("expected at most {MOST} entries, found more"))),
+            None => list.iter().map(check).collect(),
+        }
+    }
+
+    /// A text of one line, without controls.
+    fn line(&self, text: &Spanned<String>, longest: usize) -> Result<String, Error> {
+        let (found, count) = (text.get_ref(), text.get_ref().chars().count());
+        match found.chars().find(|c| c.is_control()) {
+            Some(control) => Err(self.wrong(text, format!("expected printable text, found {control:?}"))),
+            None if count == 0 || count > longest => {
+                let expected = format!("expected 1 to {longest} characters");
+                Err(self.wrong(text, format!("{expected}, found {count}")))
+            }
+            None => Ok(found.clone()),
+        }
+    }
+
+    fn sentence(&self, text: &Spanned<String>) -> Result<String, Error> {
+        self.line(text, SENTENCE_LEN)
+    }
+
+    fn name(&self, text: &Spanned<String>) -> Result<String, Error> {
+        self.line(text, NAME_LEN)
+    }
+
+    fn tracepoint(&self, text: &Spanned<String>) -> Result<Tracepoint, Error> {
+        let found = text.get_ref();
+        let event = found.strip_suffix('?').unwrap_or(found);
+        if is_tracepoint(event) {
+            return Ok(Tracepoint { event: event.into(), optional: event != found });
+        }
+        let expected = "expected SYSTEM:EVENT, as sched:sched_switch, and ? after it if a kernel may lack it";
+        Err(self.wrong(text, format!("{expected}; found {found:?}")))
+    }
+
+    fn key(&self, text: &Spanned<String>) -> Result<String, Error> {
+        let found = text.get_ref();
+        let of_c = found.strip_prefix("FUT_KEYMASK").and_then(|number| number.parse::<u8>().ok());
+        let bits = found.strip_prefix("0x").filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let is_number = bits.is_some_and(|bits| u64::from_str_radix(bits, 16).is_ok());
+        let is_of_c = of_c.is_some_and(|bit| bit < 32 && *found == format!("FUT_KEYMASK{bit}"));
+        if KEYS.contains(&found.as_str()) || is_number || is_of_c {
+            return Ok(found.clone());
+        }
+        let expected = format!("expected a key ({}, FUT_KEYMASK0 to FUT_KEYMASK31, 0x…)", KEYS.join(", "));
+        Err(self.wrong(text, format!("{expected}, found {found:?}{}", suggestion(found, KEYS.into_iter()))))
+    }
+
+    fn question(&self, file: &FileQuestion, at: &Spanned<FileQuestion>) -> Result<Question, Error> {
+        let asked = match (&file.measure, &file.sql) {
+            (Some(measure), None) => self.measure(file, measure)?,
+            (None, Some(sql)) => self.sql(file, sql)?,
+            (Some(_), Some(sql)) => return Err(self.wrong(sql, "expected measure or sql, found both")),
+            (None, None) => {
+                return Err(self.wrong(at, "expected measure or sql in a question, found neither"));
+            }
+        };
+        let top = match &file.top {
+            None => USUAL_ROWS,
+            Some(top) if (1..=MOST_ROWS).contains(top.get_ref()) => *top.get_ref() as usize,
+            Some(top) => {
+                let message = format!("expected 1 to {MOST_ROWS} rows, found {}", top.get_ref());
+                return Err(self.wrong(top, message));
+            }
+        };
+        Ok(Question {
+            text: self.sentence(&file.text)?,
+            asked,
+            columns: self.list(&file.columns, |column| self.name(column))?,
+            top,
+            needs: self.list(&file.needs, |event| self.name(event))?,
+        })
+    }
+
+    fn sql(&self, file: &FileQuestion, sql: &Spanned<String>) -> Result<Asked, Error> {
+        let of_measures = [&file.by, &file.subject, &file.from, &file.to];
+        if let Some(text) = of_measures.into_iter().flatten().next() {
+            return Err(self.wrong(text, "expected no argument of a measure beside sql"));
+        }
+        if let Some(worst) = &file.worst {
+            return Err(self.wrong(worst, "expected no argument of a measure beside sql"));
+        }
+        if sql.get_ref().chars().count() > SQL_LEN {
+            return Err(self.wrong(sql, format!("expected at most {SQL_LEN} characters, found more")));
+        }
+        Ok(Asked::Sql(sql.get_ref().clone()))
+    }
+
+    fn measure(&self, file: &FileQuestion, name: &Spanned<String>) -> Result<Asked, Error> {
+        let measure = sigmund_measures::named(name.get_ref()).ok_or_else(|| {
+            let names = ALL.iter().map(|measure| measure.name);
+            let near = suggestion(name.get_ref(), names);
+            self.wrong(name, format!("expected a measure, found {:?}{near}", name.get_ref()))
+        })?;
+        let by = file.by.as_ref().map(|by| self.by(by)).transpose()?;
+        let subject = file.subject.as_ref().map(|subject| self.sentence(subject)).transpose()?;
+        let pair = self.pair(file, measure, name)?;
+        match (measure.subject, &file.subject) {
+            (Subject::Required(what), None) => {
+                let message = format!("{}: expected subject = {what:?}, found none", measure.name);
+                return Err(self.wrong(name, message));
+            }
+            (Subject::None | Subject::Pair, Some(subject)) => {
+                let message = format!("{}: expected no subject", measure.name);
+                return Err(self.wrong(subject, message));
+            }
+            _ => {}
+        }
+        let worst = file.worst.as_ref().map_or(0, |worst| *worst.get_ref() as usize);
+        Ok(Asked::Measure { measure, by, worst, subject, pair })
+    }
+
+    fn by(&self, by: &Spanned<String>) -> Result<By, Error> {
+        By::from_name(by.get_ref()).ok_or_else(|| {
+            let names = By::ALL.map(By::name).join(", ");
+            self.wrong(by, format!("expected one of {names}, found {:?}", by.get_ref()))
+        })
+    }
+
+    fn pair(
+        &self,
+        file: &FileQuestion,
+        measure: &Measure,
+        name: &Spanned<String>,
+    ) -> Result<Option<(String, String)>, Error> {
+        match (measure.subject, &file.from, &file.to) {
+            (Subject::Pair, Some(from), Some(to)) => Ok(Some((self.sentence(from)?, self.sentence(to)?))),
+            (Subject::Pair, ..) => {
+                Err(self.wrong(name, format!("{}: expected from and to, two events", measure.name)))
+            }
+            (_, None, None) => Ok(None),
+            (_, Some(text), _) | (_, None, Some(text)) => {
+                Err(self.wrong(text, format!("{}: expected no from and to", measure.name)))
+            }
+        }
+    }
+}
+
+/// Whether a text can be the name of a tracepoint: it becomes a path, so nothing else is let through.
+fn is_tracepoint(text: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= NAME_LEN
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    text.split_once(':').is_some_and(|(system, event)| is_name(system) && is_name(event))
+}

@@ -1,0 +1,170 @@
+//! One question, asked of a super-trace: rows, or why there are none.
+
+use anyhow::{Context, Result};
+use arrow::{
+    array::{Array, ArrayRef, AsArray},
+    compute::cast,
+    datatypes::{DataType, Float64Type, Int64Type},
+};
+use futures::StreamExt;
+use sigmund_measures::{Kind, Measure};
+use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Selector, measure};
+use sigmund_schemata::{Asked, Question};
+use sigmund_sql::SuperTrace;
+
+use super::Evidence;
+use crate::{measured, output::Cell};
+
+/// What came of a question.
+pub(super) struct Answered {
+    pub(super) question: Question,
+    pub(super) outcome: Outcome,
+    /// What a reader must know to read it right, a sentence each.
+    pub(super) notes: Vec<String>,
+    /// How many gaps of the trace it touches.
+    pub(super) gaps: usize,
+}
+
+pub(super) enum Outcome {
+    Rows(Rows),
+    /// None, and why.
+    Nothing(String),
+    /// The question is wrong.
+    Failed(String),
+}
+
+/// The first rows of an answer.
+pub(super) struct Rows {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell>>,
+    /// How many there are.
+    pub(super) total: usize,
+}
+
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) unit: Unit,
+}
+
+/// What the numbers of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Lengths in ticks.
+    Ticks,
+    /// Lengths in nanoseconds.
+    Nanos,
+    Other,
+}
+
+impl Answered {
+    /// Asks it. No more than `top` rows are kept.
+    pub(super) async fn ask(
+        trace: &SuperTrace,
+        evidence: &Evidence,
+        question: &Question,
+        top: usize,
+    ) -> Result<Answered> {
+        let mut notes = Vec::new();
+        let (mut outcome, gaps) = match &question.asked {
+            Asked::Sql(query) => (by_query(trace, query, top).await?, evidence.gaps),
+            Asked::Measure { measure, by, worst, subject, pair } => {
+                let parsed = |(from, to): &(String, String)| {
+                    Ok::<(Selector, Selector), Error>((from.parse()?, to.parse()?))
+                };
+                let options = pair.as_ref().map(parsed).transpose().map(|pair| MeasureOptions {
+                    by: *by,
+                    worst: *worst,
+                    subject: subject.clone(),
+                    pair,
+                });
+                by_measure(trace, measure, options, top, &mut notes).await?
+            }
+        };
+        if matches!(&outcome, Outcome::Rows(rows) if rows.total == 0) {
+            outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
+        } else if let Some(unrecorded) = evidence.describe_unrecorded(&question.needs) {
+            match outcome {
+                // An event that was not recorded has no view.
+                Outcome::Failed(_) => outcome = Outcome::Nothing(unrecorded),
+                Outcome::Rows(_) => notes.push(unrecorded),
+                Outcome::Nothing(_) => {}
+            }
+        }
+        Ok(Answered { question: question.clone(), outcome, notes, gaps })
+    }
+}
+
+async fn by_measure(
+    trace: &SuperTrace,
+    asked: &Measure,
+    options: Result<MeasureOptions, Error>,
+    top: usize,
+    notes: &mut Vec<String>,
+) -> Result<(Outcome, usize)> {
+    let measured = match options {
+        Ok(options) => measure(trace, asked, &Filter::default(), &options).await,
+        Err(error) => Err(error),
+    };
+    let measured = match measured {
+        Ok(measured) => measured,
+        // The trace does not have what the question is about.
+        Err(error) if error.kind() == ErrorKind::Argument => {
+            return Ok((Outcome::Nothing(error.to_string()), 0));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    notes.extend(measured.answer.notes);
+    let columns = measured.answer.columns.iter().map(|column| Column {
+        name: column.name.to_string(),
+        unit: if column.kind == Kind::Length { Unit::Ticks } else { Unit::Other },
+    });
+    let (columns, total) = (columns.collect(), measured.answer.rows.len());
+    let rows = measured.answer.rows.iter().take(top);
+    let rows = rows.map(|row| row.iter().map(measured::cell).collect()).collect();
+    Ok((Outcome::Rows(Rows { columns, rows, total }), measured.gaps))
+}
+
+async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome> {
+    let result = match trace.sql(query).await {
+        Ok(result) => result,
+        Err(error) => return Ok(Outcome::Failed(error.to_string())),
+    };
+    let column = |name: &String| Column {
+        unit: if name.ends_with("_ns") && name != "ts_ns" { Unit::Nanos } else { Unit::Other },
+        name: name.clone(),
+    };
+    let columns: Vec<Column> = result.schema().fields().iter().map(|field| column(field.name())).collect();
+    let (mut rows, mut total) = (Vec::new(), 0);
+    let mut stream = result.stream().await?;
+    while let Some(batch) = stream.next().await {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
+        total += batch.num_rows();
+        let kept = batch.slice(0, batch.num_rows().min(top - rows.len()));
+        let cells: Result<Vec<Vec<Cell>>> = kept.columns().iter().map(cells_of).collect();
+        let cells = match cells {
+            Ok(cells) => cells,
+            Err(error) => return Ok(Outcome::Failed(format!("{error:#}"))),
+        };
+        rows.extend((0..kept.num_rows()).map(|row| cells.iter().map(|column| column[row].clone()).collect()));
+    }
+    Ok(Outcome::Rows(Rows { columns, rows, total }))
+}
+
+fn cells_of(column: &ArrayRef) -> Result<Vec<Cell>> {
+    let to = match column.data_type() {
+        ty if ty.is_integer() => DataType::Int64,
+        ty if ty.is_numeric() => DataType::Float64,
+        _ => DataType::Utf8,
+    };
+    let column = cast(column, &to).context("showing a column")?;
+    let cell = |row: usize| match &to {
+        _ if column.is_null(row) => Cell::Nothing,
+        DataType::Int64 => Cell::Count(column.as_primitive::<Int64Type>().value(row)),
+        DataType::Float64 => Cell::Fraction(column.as_primitive::<Float64Type>().value(row)),
+        _ => Cell::Text(column.as_string::<i32>().value(row).to_string()),
+    };
+    Ok((0..column.len()).map(cell).collect())
+}

@@ -1,0 +1,104 @@
+//! What a trace was made of: which events were recorded, how, and what is missing. It explains empty answers.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use arrow::{array::AsArray, datatypes::Int64Type};
+use sigmund_measures::Needs;
+use sigmund_model::tables::info_keys::MISSING_TRACEPOINTS;
+use sigmund_query::{Filter, MeasureOptions, with_history};
+use sigmund_sql::SuperTrace;
+
+/// Why answers may be incomplete.
+pub(super) struct Evidence {
+    /// How often each declared event happened.
+    events: BTreeMap<String, u64>,
+    /// Tracepoints of the schemata of the recording that the kernel did not have.
+    pub(super) missing: Vec<String>,
+    /// How the kernel side was recorded, if not by tracepoints: what, and why.
+    pub(super) kernel_side: Option<String>,
+    /// Places where events are missing that analyses depend on.
+    pub(super) gaps: usize,
+    /// Events lost, where they were counted.
+    pub(super) lost: u64,
+}
+
+impl Evidence {
+    pub(super) async fn of(trace: &SuperTrace) -> Result<Evidence> {
+        let mut events: BTreeMap<String, u64> = BTreeMap::new();
+        for event in trace.event_types() {
+            *events.entry(event.ty.name.clone()).or_default() += event.events;
+        }
+        let lost = "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM losses WHERE severity <> 'note'";
+        let lost = trace.sql(lost).await?.collect().await?;
+        let lost = lost.iter().filter(|batch| batch.num_rows() > 0);
+        let lost =
+            lost.map(|batch| batch.column(0).as_primitive::<Int64Type>().value(0).unsigned_abs()).sum();
+        let gaps = with_history(
+            trace,
+            ("report", Needs::NONE),
+            &Filter::default(),
+            &MeasureOptions::default(),
+            |history, request| {
+                let extent = request.extent(history);
+                Ok(history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count())
+            },
+        )
+        .await?;
+        let missing = trace.info().get(MISSING_TRACEPOINTS).unwrap_or_default();
+        let missing = missing.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
+        Ok(Evidence { events, missing, kernel_side: kernel_side(trace), gaps, lost })
+    }
+
+    /// Those of the events that were not recorded at all.
+    pub(super) fn not_recorded<'n>(&self, needs: &'n [String]) -> Vec<&'n str> {
+        let is_unknown = |need: &&str| !self.events.contains_key(bare(need));
+        needs.iter().map(String::as_str).filter(is_unknown).collect()
+    }
+
+    /// Why an answer that rests on these events has no rows.
+    pub(super) fn why_nothing(&self, needs: &[String]) -> String {
+        if let Some(why) = self.describe_unrecorded(needs) {
+            return why;
+        }
+        let never = |need: &&String| self.events.get(bare(need)) == Some(&0);
+        let never: Vec<&str> = needs.iter().filter(never).map(String::as_str).collect();
+        match never.is_empty() {
+            true => "nothing of the kind happened while it was recorded".into(),
+            false => format!("recorded, and never happened: {}", never.join(", ")),
+        }
+    }
+
+    /// Which of the events were not recorded, and why; `None` if all were.
+    pub(super) fn describe_unrecorded(&self, needs: &[String]) -> Option<String> {
+        let unrecorded = self.not_recorded(needs);
+        if unrecorded.is_empty() {
+            return None;
+        }
+        let describe = |need: &&str| match self.missing.iter().any(|missing| missing == need) {
+            true => format!("{need} (this kernel does not have it)"),
+            false => (*need).to_string(),
+        };
+        let names: Vec<String> = unrecorded.iter().map(describe).collect();
+        let why = self.kernel_side.as_ref().filter(|_| unrecorded.iter().any(|need| need.contains(':')));
+        let why = why.map_or(String::new(), |why| format!("; {why}"));
+        Some(format!("not recorded: {}{why}", names.join(", ")))
+    }
+}
+
+/// The name of an event in a trace: tracepoints are there without their system.
+fn bare(event: &str) -> &str {
+    event.split_once(':').map_or(event, |(_, name)| name)
+}
+
+fn kernel_side(trace: &SuperTrace) -> Option<String> {
+    let side = match trace.info().get("kernel_side")? {
+        "tracefs" => return None,
+        "none" => "the kernel was not recorded".to_string(),
+        means => format!("the kernel was recorded by {means} only"),
+    };
+    Some(match trace.info().get("kernel_side_why") {
+        Some(why) => format!("{side}: {why}"),
+        None => side,
+    })
+}

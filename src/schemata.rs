@@ -1,0 +1,61 @@
+//! Schemata on the command line: `--schema NAME|FILE.toml`, and `sigmund schema`, which lists and prints ours.
+
+use std::{io::Write, path::Path};
+
+use anyhow::{Result, bail};
+use sigmund_schemata::{OURS, Schema, names, nearest, our};
+
+use crate::{Found, cli::SchemaArgs, terminal};
+
+/// One of ours by its name, or a file: what has a `/` or ends in `.toml`.
+pub(crate) fn argument(text: &str) -> Result<Schema, String> {
+    if text.contains('/') || text.ends_with(".toml") {
+        return Schema::read(Path::new(text)).map_err(|error| error.to_string());
+    }
+    our(text).ok_or_else(|| unknown(text))
+}
+
+fn unknown(text: &str) -> String {
+    let known: Vec<&str> = names().collect();
+    let short: String = text.chars().take(100).collect();
+    let near = nearest(&short, names()).join(", ");
+    format!("expected one of {}, or FILE.toml; found {short:?}; nearest: {near}", known.join(", "))
+}
+
+pub(crate) fn run(args: &SchemaArgs) -> Result<Found> {
+    let Some(name) = &args.name else {
+        for schema in names().filter_map(our) {
+            terminal::line(format_args!("{:<11} {}", schema.name, schema.about))?;
+        }
+        return Ok(Found::Something);
+    };
+    let Some((_, text)) = OURS.iter().find(|(our, _)| our == name) else { bail!(unknown(name)) };
+    let out = &mut terminal::data();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(Found::Something)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_schemata_is_one_of_the_runtime() {
+        for key in sigmund_schemata::KEYS.into_iter().chain(["FUT_KEYMASK31", "0x101"]) {
+            assert!(fut::parse_keymask(key, "here").is_ok(), "{key}");
+        }
+        for schema in names().filter_map(our) {
+            assert!(schema.keys.is_empty() || fut::parse_keymask(&schema.keys.join(","), "here").is_ok());
+        }
+    }
+
+    #[test]
+    fn an_unknown_schema_is_told_with_the_nearest_and_all() {
+        let message = argument("lokcs").unwrap_err();
+        assert!(message.contains("nearest: locks") && message.contains("memory"), "{message}");
+        assert!(!argument("\x1b[31m").unwrap_err().contains('\x1b'));
+        assert!(argument("no/such.toml").unwrap_err().starts_with("no/such.toml: "));
+        assert_eq!(argument("locks").unwrap().name, "locks");
+    }
+}
