@@ -59,7 +59,7 @@ fn only_supertrace() -> Result<PathBuf> {
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_one).collect();
     found.sort();
     match found.as_slice() {
-        [one] => Ok(one.clone()),
+        [one] => Ok(one.strip_prefix(".").unwrap_or(one).to_path_buf()),
         [] => bail!("no super-trace in this folder: name one with --trace-file"),
         several => {
             let names: Vec<_> = several.iter().map(|p| p.display().to_string()).collect();

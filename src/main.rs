@@ -111,5 +111,8 @@ fn wait_for(question: impl Future<Output = Result<Found>>) -> Result<Found> {
         .enable_time()
         .build()
         .context("starting threads for the query")?;
-    runtime.block_on(question)
+    let found = runtime.block_on(question);
+    // A query that was cancelled may still be busy.
+    runtime.shutdown_background();
+    found
 }

@@ -118,10 +118,16 @@ impl SuperTrace {
     }
 }
 
+/// Of `syscalls`, beside `off_cpu_tick`.
+const ON_CPU: &str = "The part of its length in which the LWP was on a CPU; NULL if that is not known.";
+
 fn described(relation: &str, field: &Field) -> Described {
     let name = field.name();
     let known = || field.metadata().get("doc").cloned();
-    let of_view = || views::column(relation, name).or_else(|| perfetto::column(relation, name));
+    let of_view = || match (relation, name.as_str()) {
+        ("syscalls", "on_cpu_tick") => Some(ON_CPU),
+        _ => views::column(relation, name).or_else(|| perfetto::column(relation, name)),
+    };
     let sentence = of_view().map(String::from).or_else(known).or_else(|| in_nanos(name)).unwrap_or_default();
     Described { column: name.clone(), ty: type_name(field.data_type()), unit: unit(relation, name), sentence }
 }

@@ -29,6 +29,11 @@ pub(crate) fn length(column: &str, info: &Info) -> Expr {
     to_nanos(ident(column), info)
 }
 
+/// [`length`] of an expression.
+pub(crate) fn of_length(ticks: Expr, info: &Info) -> Expr {
+    to_nanos(ticks, info)
+}
+
 fn to_nanos(ticks: Expr, info: &Info) -> Expr {
     match info.tick_hz() {
         None => lit(ScalarValue::Int64(None)),

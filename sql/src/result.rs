@@ -3,11 +3,14 @@
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
     error::DataFusionError, execution::SendableRecordBatchStream, logical_expr::LogicalPlan,
-    prelude::DataFrame,
+    physical_plan::stream::RecordBatchReceiverStreamBuilder, prelude::DataFrame,
 };
 use futures::StreamExt;
 
 use crate::{Drawn, Error, drawing};
+
+/// Batches that are computed ahead of the one that is looked at.
+const AHEAD: usize = 2;
 
 /// The answer to one query, not computed yet.
 #[derive(Debug)]
@@ -26,13 +29,24 @@ impl QueryResult {
         self.frame.schema().inner().clone()
     }
 
-    /// Runs the query; batches come as they are computed.
+    /// Runs the query in a task of its own, which ends when the stream is dropped; batches come as they are computed.
     ///
     /// # Errors
     /// When it cannot be planned. What goes wrong while it runs comes in the stream.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
         let query = self.query;
-        self.frame.execute_stream().await.map_err(|e| Error::from_datafusion(query, e))
+        let mut batches = self.frame.execute_stream().await.map_err(|e| Error::from_datafusion(query, e))?;
+        let mut stream = RecordBatchReceiverStreamBuilder::new(batches.schema(), AHEAD);
+        let sender = stream.tx();
+        stream.spawn(async move {
+            while let Some(batch) = batches.next().await {
+                if sender.send(batch).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        Ok(stream.build())
     }
 
     /// Runs the query and keeps all rows.

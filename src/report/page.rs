@@ -45,7 +45,7 @@ fn head(report: &Report, style: Style) -> Result<()> {
     let span = trace.first_tick().zip(trace.last_tick()).map(|(first, last)| Ticks(last.0 - first.0));
     let time = span.map_or("no event".into(), |span| output::length(span, trace.tick_hz()));
     let count = |key, what| counted(fact(key).parse().unwrap_or(0), what);
-    let threads = counted(trace.threads().iter().count() as u64, "user thread");
+    let threads = counted(trace.threads()?.iter().count() as u64, "user thread");
     let (kernel, user) = (count("kernel_events", "kernel event"), count("user_events", "user event"));
     text(&format!("{time}; {kernel}, {user}, {threads}"), style)?;
     if let Some(side) = &evidence.kernel_side {

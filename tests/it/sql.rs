@@ -148,7 +148,7 @@ fn names_and_values_are_completed() {
     let mut terminal = Terminal::open(&sigmund);
     terminal.enter(&["\\f csv", "SELECT count(*) AS n FROM lwp_st\t WHERE state = 'sle\t;"]);
     let shown = terminal.end();
-    assert!(shown.contains("\nn\n1\n"), "{shown}");
+    assert!(shown.contains("\nn\n2\n"), "{shown}");
 }
 
 #[test]
