@@ -8,6 +8,7 @@
 
 mod answer;
 mod breakdown;
+mod collect;
 mod critical_path;
 mod critical_sections;
 mod culprit;
@@ -31,6 +32,7 @@ mod quanta;
 mod reactivity;
 mod request;
 mod states;
+mod stays;
 mod summary;
 mod switch_cost;
 mod tally;

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p sigmund-measures --bench measures [-- CASE ...]`; `SIGMUND_MEASURES_ROWS` is the number of rows.
 //! Loading a super-trace is not part of it. The memory is that of the process: at first with the history, then the most
-//! while the measure ran.
+//! while the measure ran. `CPU ms` is the CPU time of all threads of this process, to 10 ms: what a busy machine changes less
+//! than the time that passed.
 
 mod calls;
 mod handovers;
@@ -68,8 +69,8 @@ fn main() {
     let rows = std::env::var("SIGMUND_MEASURES_ROWS").ok().and_then(|rows| rows.parse().ok());
     let rows: i64 = rows.unwrap_or(10_000_000);
     println!(
-        "{:16} {:9} {:17} {:8} {:8} {:>8} {:>8} {:>8} {:>7}",
-        "history", "rows", "measure", "by", "subject", "MB first", "MB most", "ms", "answers"
+        "{:16} {:9} {:17} {:8} {:8} {:>8} {:>8} {:>8} {:>8} {:>7}",
+        "history", "rows", "measure", "by", "subject", "MB first", "MB most", "ms", "CPU ms", "answers"
     );
     for (name, history, questions) in CASES {
         if !asked.is_empty() && !asked.iter().any(|word| name.contains(word.as_str())) {
@@ -82,18 +83,28 @@ fn main() {
             let first = memory("VmRSS");
             // Resets the peak.
             let _ = std::fs::write("/proc/self/clear_refs", "5");
-            let start = Instant::now();
+            let (start, cpu_start) = (Instant::now(), cpu_ms());
             let answer = (asked.answer)(&history, &request);
-            let took = start.elapsed().as_millis();
+            let (took, cpu) = (start.elapsed().as_millis(), cpu_ms() - cpu_start);
             let answers = answer.map_or_else(|error| error, |answer| answer.rows.len().to_string());
             println!(
-                "{name:16} {rows:9} {measure:17} {:8} {:8} {first:8} {:8} {took:8} {answers:>7}",
+                "{name:16} {rows:9} {measure:17} {:8} {:8} {first:8} {:8} {took:8} {cpu:8} {answers:>7}",
                 by.map_or("-", By::name),
                 subject.unwrap_or("-"),
                 memory("VmHWM"),
             );
         }
     }
+}
+
+/// The CPU time of this process in milliseconds; 0 where the kernel does not have it.
+fn cpu_ms() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // utime and stime, fields 14 and 15 of proc_pid_stat(5), in hundredths of a second (USER_HZ); the name before them may
+    // contain spaces.
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let times = after_name.split_whitespace().skip(11).take(2);
+    times.filter_map(|time| time.parse::<u64>().ok()).sum::<u64>() * 10
 }
 
 /// A figure of this process in megabytes; 0 where the kernel does not have it.
