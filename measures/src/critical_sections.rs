@@ -6,6 +6,7 @@ use crate::map::Map;
 
 use crate::{
     Answer, Column, Distribution, Group, History, Measure, Needs, Request, Value,
+    distribution::Lengths,
     groups::{Groups, Owner},
     locks::{Lock, Locks, Selection},
 };
@@ -72,7 +73,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     columns.extend(Distribution::columns());
     let (mut groups, mut locks) = (Groups::new(history, request), Locks::default());
     let selection = Selection::new(request);
-    let mut lengths: Map<(Of, u32), Vec<i64>> = Map::default();
+    let mut lengths: Map<(Of, u32), Lengths> = Map::default();
     for (lock, depth) in history.locks.iter().zip(depths(history)) {
         let hold = lock.holding().and_then(|hold| hold.clipped(request.window));
         let (Some(hold), Some(depth)) = (hold, depth) else { continue };
@@ -95,7 +96,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
                 Of::Lock(number) => (Some(locks.lock(number)), None),
                 Of::Group(number) => (None, Some(groups.group(number))),
             };
-            (lock, group, depth, lengths.into_iter().collect::<Distribution>())
+            (lock, group, depth, Distribution::from(lengths))
         })
         .collect();
     // First those that are held longest in sum, each with its depths in order.

@@ -31,6 +31,7 @@ mod pictures;
 mod quanta;
 mod reactivity;
 mod request;
+mod sketch;
 mod states;
 mod stays;
 mod summary;

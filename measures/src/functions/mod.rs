@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use crate::map::Map;
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, groups::Groups,
-    groups::Owner,
+    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, distribution::Lengths,
+    groups::Groups, groups::Owner,
 };
 use nesting::{Nested, Visitor, key, walk};
 
@@ -64,7 +64,7 @@ impl Selection<'_> {
 struct Row {
     group: Option<u32>,
     span: Option<Span>,
-    lengths: Vec<i64>,
+    lengths: Lengths,
     inclusive: i64,
     own: i64,
     inclusive_active: Option<i64>,
@@ -159,7 +159,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             row.own_active.into(),
             row.active_unknown.into(),
         ]);
-        cells.extend(std::mem::take(&mut row.lengths).into_iter().collect::<Distribution>().cells());
+        cells.extend(Distribution::from(std::mem::take(&mut row.lengths)).cells());
         answer.push(cells);
     }
     Ok(answer)
