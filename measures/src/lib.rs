@@ -27,6 +27,7 @@ mod locks;
 mod map;
 mod measure;
 mod noise;
+mod numbering;
 mod pictures;
 mod quanta;
 mod reactivity;

@@ -19,6 +19,16 @@ impl<K: Copy + Ord + std::hash::Hash> Tally<K> {
         self.groups.entry(group).or_default()
     }
 
+    /// Adds those of another.
+    pub(crate) fn merge(&mut self, other: Tally<K>) {
+        for (group, kinds) in other.groups {
+            let of_group = self.of(group);
+            for (kind, lengths) in kinds {
+                of_group.entry(kind).or_default().merge(lengths);
+            }
+        }
+    }
+
     /// The distribution of each group and kind, the longest sum first.
     pub(crate) fn finish(self) -> Vec<(Group, K, Distribution)> {
         let kinds = |(group, kinds): (Group, Map<K, Lengths>)| {
