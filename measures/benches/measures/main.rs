@@ -6,7 +6,8 @@
 //! than the time that passed.
 //!
 //! What it was before these measures used numbers, cursors and all CPUs (2026-11-23, d5d0692) and since, with 10^7 rows on two
-//! vCPUs of an AMD EPYC that others used too. Load was 2.5 before and 4 to 6 after (`*`: about 1), so compare the CPU time:
+//! vCPUs of an AMD EPYC that others used too. The load was 2.5 before and 4 to 6 after, so compare the CPU time. Of rows with
+//! `*` the load was not noted; their CPU time is twice the time that passed, so both CPUs were free:
 //!
 //! | history         | measure           | by     |   ms before | after | CPU ms before | after |
 //! |-----------------|-------------------|--------|-------------|-------|---------------|-------|
