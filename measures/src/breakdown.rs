@@ -1,15 +1,18 @@
 //! `--breakdown`: where the life of each thread or process went: its own code, system calls, interrupts, waiting (K42,
 //! figure 8).
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeMap};
 
-use crate::map::Map;
-
-use sigmund_model::{EndReason, LwpState, ThreadState};
+use sigmund_model::EndReason;
 
 use crate::{
-    Answer, Column, Group, History, Interval, Level, Measure, Needs, Request, Syscall, Value, Word,
-    groups::Groups, percent,
+    Answer, Column, Group, History, Interrupt, Interval, Measure, Needs, Request, Searches, Syscall, Value,
+    Word,
+    collect::collect,
+    groups::{Groups, Owner},
+    map::Map,
+    percent,
+    stays::{State, Stay, Taken, asked_owners, each_stay},
 };
 
 /// Where the life of each thread went.
@@ -31,12 +34,24 @@ pub(crate) const BREAKDOWN: Measure = Measure {
     answer,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     User,
     Call(Word),
     Interrupt(Word),
-    State(&'static str),
+    State(State),
+}
+
+impl What {
+    /// Its place among rows of equal length: states by their names.
+    fn order(self) -> (u8, Option<Word>, &'static str) {
+        match self {
+            What::User => (0, None, ""),
+            What::Call(name) => (1, Some(name), ""),
+            What::Interrupt(name) => (2, Some(name), ""),
+            What::State(state) => (3, None, state.name()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,106 +64,134 @@ struct Sum {
     errors: u64,
 }
 
-/// A state of a user thread or an LWP.
-#[derive(Clone, Copy, Debug)]
-struct Stay {
-    state: &'static str,
-    is_on_cpu: bool,
-    is_unknown: bool,
-    lwp: Option<u32>,
-    cpu: Option<u32>,
+impl Sum {
+    /// Adds the sum of others.
+    fn add(&mut self, other: Sum) {
+        self.count += other.count;
+        self.part += other.part;
+        self.total += other.total;
+        self.on_cpu += other.on_cpu;
+        self.longest = self.longest.max(other.longest);
+        self.errors += other.errors;
+    }
+}
+
+type Sums = Map<What, Sum>;
+
+/// Collects the lives of some user threads or LWPs.
+struct Lives<'h> {
+    searches: Searches<'h>,
+    request: &'h Request,
+    groups: Groups<'h>,
+    /// By the number of the group.
+    sums: Vec<Sums>,
+    taken: Taken,
+}
+
+impl<'h> Lives<'h> {
+    fn new(history: &'h History, request: &'h Request) -> Lives<'h> {
+        Lives {
+            searches: Searches::new(history),
+            request,
+            groups: Groups::new(history, request),
+            sums: Vec::new(),
+            taken: Taken::default(),
+        }
+    }
+
+    fn add(&mut self, owner: Owner) {
+        let number = match owner {
+            Owner::Thread(thread) => self.groups.number(Some(thread), None),
+            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
+        };
+        let Some(number) = number.map(|number| number as usize) else { return };
+        if self.sums.len() <= number {
+            self.sums.resize_with(number + 1, Map::default);
+        }
+        let Lives { searches, request, sums, taken, .. } = self;
+        let history = searches.history;
+        let mut walk = Walk { history, sums: &mut sums[number], call: None, taken };
+        each_stay(searches, owner, request, request.extent(history), |searches, interval, stay| {
+            walk.stay(searches, interval, stay);
+        });
+        walk.end_call();
+    }
 }
 
 /// The life of one thread, as far as it was walked.
 struct Walk<'h, 's> {
     history: &'h History,
-    sums: &'s mut Map<What, Sum>,
+    sums: &'s mut Sums,
     /// The system call that it is in, by its place.
     call: Option<(u32, Sum)>,
-    /// Interrupts of one stretch on a CPU, by their places.
-    interrupts: Map<u32, i64>,
+    taken: &'s mut Taken,
 }
 
 impl Walk<'_, '_> {
-    fn stay(&mut self, interval: Interval, stay: Stay) {
+    fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
         if interval.ticks() == 0 {
             return;
         }
-        let history = self.history;
-        let calls = stay.lwp.filter(|_| !stay.is_unknown).map(|lwp| history.calls.of(lwp.into()));
+        let lwp = stay.lwp.filter(|_| !stay.state.is_unknown());
+        let calls = lwp.map(|lwp| searches.calls.of(lwp.into()).within(interval));
         let mut at = interval.from;
-        for (part, place) in calls.into_iter().flat_map(|calls| calls.within(interval)) {
-            self.outside(Interval::new(at, part.from), stay);
-            self.inside(part, stay, *place);
+        for (part, place) in calls.into_iter().flatten() {
+            self.outside(searches, Interval::new(at, part.from), stay);
+            self.inside(searches, part, stay, *place);
             at = part.to;
         }
-        self.outside(Interval::new(at, interval.to), stay);
-        for (place, ticks) in self.interrupts.drain() {
-            let interrupt = &history.interrupts[place as usize];
-            let what = What::Interrupt(interrupt.name.unwrap_or(interrupt.kind));
-            let sum = self.sums.entry(what).or_default();
-            sum.count += 1;
-            sum.part += ticks;
-            sum.total += ticks;
-            sum.on_cpu += ticks;
-            sum.longest = sum.longest.max(ticks);
-        }
+        self.outside(searches, Interval::new(at, interval.to), stay);
+        let sums = &mut *self.sums;
+        self.taken.finish(self.history, |interrupt, ticks| add_interrupt(sums, interrupt, ticks));
     }
 
     /// A piece outside of system calls.
-    fn outside(&mut self, piece: Interval, stay: Stay) {
-        let ticks = piece.ticks() - self.interrupted(piece, stay);
+    fn outside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay) {
+        let ticks = piece.ticks() - self.interrupted(searches, piece, stay);
         if ticks == 0 {
             return;
         }
-        let what = if stay.is_on_cpu { What::User } else { What::State(stay.state) };
-        let sum = self.sums.entry(what).or_default();
-        sum.count += 1;
-        sum.part += ticks;
-        sum.total += ticks;
-        sum.longest = sum.longest.max(ticks);
-        if stay.is_on_cpu {
-            sum.on_cpu += ticks;
-        }
+        let is_on_cpu = stay.state.is_on_cpu();
+        let what = if is_on_cpu { What::User } else { What::State(stay.state) };
+        let on_cpu = if is_on_cpu { ticks } else { 0 };
+        let sum = Sum { count: 1, part: ticks, total: ticks, on_cpu, longest: ticks, errors: 0 };
+        self.sums.entry(what).or_default().add(sum);
     }
 
     /// A piece of a system call.
-    fn inside(&mut self, piece: Interval, stay: Stay, place: u32) {
+    fn inside(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay, place: u32) {
         if self.call.is_none_or(|(of, _)| of != place) {
             self.end_call();
         }
-        let interrupted = self.interrupted(piece, stay);
+        let interrupted = self.interrupted(searches, piece, stay);
         let (_, sum) = self.call.get_or_insert((place, Sum::default()));
         sum.total += piece.ticks();
         sum.part += piece.ticks() - interrupted;
-        if stay.is_on_cpu {
+        if stay.state.is_on_cpu() {
             sum.on_cpu += piece.ticks();
         }
     }
 
     /// The part of a piece that interrupts took.
-    fn interrupted(&mut self, piece: Interval, stay: Stay) -> i64 {
-        let cpu = stay.cpu.filter(|_| stay.is_on_cpu);
-        let mut sum = 0;
-        let track = cpu.map(|cpu| self.history.innermost.of(cpu.into()));
-        for (part, place) in track.into_iter().flat_map(|track| track.within(piece)) {
-            *self.interrupts.entry(*place).or_insert(0) += part.ticks();
-            sum += part.ticks();
-        }
-        sum
+    fn interrupted(&mut self, searches: &mut Searches<'_>, piece: Interval, stay: Stay) -> i64 {
+        let cpu = stay.cpu.filter(|_| stay.state.is_on_cpu());
+        let sums = &mut *self.sums;
+        self.taken.add(searches, cpu, piece, |interrupt, ticks| add_interrupt(sums, interrupt, ticks))
     }
 
     fn end_call(&mut self) {
         let Some((place, of_call)) = self.call.take() else { return };
         let call = &self.history.syscalls[place as usize];
-        let sum = self.sums.entry(What::Call(call.name)).or_default();
-        sum.count += 1;
-        sum.part += of_call.part;
-        sum.total += of_call.total;
-        sum.on_cpu += of_call.on_cpu;
-        sum.longest = sum.longest.max(of_call.total);
-        sum.errors += u64::from(is_error(call));
+        let (count, longest, errors) = (1, of_call.total, u64::from(is_error(call)));
+        self.sums.entry(What::Call(call.name)).or_default().add(Sum { count, longest, errors, ..of_call });
     }
+}
+
+/// Adds what an interrupt took of a stretch on a CPU.
+fn add_interrupt(sums: &mut Sums, interrupt: &Interrupt, ticks: i64) {
+    let what = What::Interrupt(interrupt.name.unwrap_or(interrupt.kind));
+    let sum = Sum { count: 1, part: ticks, total: ticks, on_cpu: ticks, longest: ticks, errors: 0 };
+    sums.entry(what).or_default().add(sum);
 }
 
 /// The kernel returns error numbers as -1 to -4095 (`MAX_ERRNO`, include/linux/err.h, v6.12).
@@ -157,53 +200,21 @@ fn is_error(call: &Syscall) -> bool {
 }
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (level, window) = (request.level(history), request.extent(history));
-    let mut groups = Groups::new(history, request);
-    let mut sums: Map<u32, Map<What, Sum>> = Map::default();
-    match level {
-        Level::Threads => {
-            for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
-                let Some(group) = groups.number(Some(*thread), None) else { continue };
-                let sums = sums.entry(group).or_default();
-                let mut walk = Walk { history, sums, call: None, interrupts: Map::default() };
-                for (interval, stay) in history.threads.of(*thread).within(window) {
-                    let cpu = stay.cpu(history, interval);
-                    if stay.state != ThreadState::Exited && request.has_place(stay.lwp, cpu) {
-                        let (state, lwp) = (stay.state.name(), stay.lwp);
-                        let is_on_cpu = stay.state == ThreadState::Active;
-                        let is_unknown = stay.state == ThreadState::Unknown;
-                        walk.stay(interval, Stay { state, is_on_cpu, is_unknown, lwp, cpu });
-                    }
-                }
-                walk.end_call();
-            }
-        }
-        Level::Lwps => {
-            for lwp in history.names.lwps.keys().filter(|lwp| **lwp != 0 && request.has_lwp(**lwp)) {
-                let Some(group) = groups.number(None, Some(*lwp)) else { continue };
-                let sums = sums.entry(group).or_default();
-                let mut walk = Walk { history, sums, call: None, interrupts: Map::default() };
-                for (interval, stay) in history.lwps.of((*lwp).into()).within(window) {
-                    if stay.state != LwpState::Exited && request.has_place(Some(*lwp), stay.cpu) {
-                        let (state, cpu) = (stay.state.name(), stay.cpu);
-                        let is_on_cpu = stay.state == LwpState::Running;
-                        let is_unknown = stay.state == LwpState::Unknown;
-                        walk.stay(interval, Stay { state, is_on_cpu, is_unknown, lwp: Some(*lwp), cpu });
-                    }
-                }
-                walk.end_call();
+    let owners = asked_owners(history, request);
+    let parts = collect(&owners, || Lives::new(history, request), |lives, owner| lives.add(*owner));
+    let mut all: BTreeMap<Group, Sums> = BTreeMap::new();
+    for part in parts {
+        for (number, sums) in part.sums.into_iter().enumerate() {
+            let of_group = all.entry(part.groups.group(number as u32).clone()).or_default();
+            for (what, sum) in sums {
+                of_group.entry(what).or_default().add(sum);
             }
         }
     }
-    Ok(table(history, request, &groups, sums))
+    Ok(table(history, request, all))
 }
 
-fn table(
-    history: &History,
-    request: &Request,
-    groups: &Groups<'_>,
-    sums: Map<u32, Map<What, Sum>>,
-) -> Answer {
+fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([
         Column::text("what", "user, syscall, interrupt, or the state: stalled, blocked, ready, unknown ..."),
@@ -217,18 +228,16 @@ fn table(
         Column::percent("percent", "part_tick, of the life."),
     ]);
     let mut answer = Answer::new(columns);
-    let mut sums: Vec<_> = sums.into_iter().map(|(number, sums)| (groups.group(number), sums)).collect();
-    sums.sort_by_key(|(group, _)| *group);
     for (group, sums) in sums {
         let life: i64 = sums.values().map(|sum| sum.part).sum();
         let mut sums: Vec<(What, Sum)> = sums.into_iter().collect();
-        sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), *what));
+        sums.sort_by_key(|(what, sum)| (Reverse((sum.part, sum.total)), what.order()));
         for (what, sum) in sums {
             let (what, which) = match what {
                 What::User => ("user", None),
                 What::Call(name) => ("syscall", Some(name)),
                 What::Interrupt(name) => ("interrupt", Some(name)),
-                What::State(state) => (state, None),
+                What::State(state) => (state.name(), None),
             };
             let mut cells = group.cells(history);
             cells.extend([

@@ -2,12 +2,14 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::map::Map;
-
 use crate::{
-    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Value,
-    groups::{Groups, Owner},
-    locks::{Lock, Locks, Selection},
+    Answer, Column, Distribution, Group, History, Interval, Measure, Needs, Request,
+    collect::collect,
+    distribution::Lengths,
+    groups::Groups,
+    locks::{Lock, Selection, locks},
+    map::Map,
+    numbering::{ByNumber, number},
 };
 
 /// Lengths of critical sections, by nesting depth.
@@ -28,36 +30,56 @@ pub(crate) const CRITICAL_SECTIONS: Measure = Measure {
     answer,
 };
 
-/// How many other locks each hold is inside of; `None` where there is no hold.
-fn depths(history: &History) -> Vec<Option<u32>> {
-    let mut order: Vec<(i64, u32)> = Vec::with_capacity(history.locks.len());
-    for (place, lock) in history.locks.iter().enumerate() {
-        if let Some(hold) = lock.holding() {
-            order.push((hold.from, place as u32));
-        }
-    }
-    order.sort_unstable();
-    let mut depths = vec![None; history.locks.len()];
-    // The ends of what each holds.
-    let mut held: Map<Option<Owner>, BinaryHeap<Reverse<i64>>> = Map::default();
-    for (acquired, place) in order {
-        let lock = &history.locks[place as usize];
-        let Some(hold) = lock.holding() else { continue };
-        let ends = held.entry(lock.owner()).or_default();
-        while ends.peek().is_some_and(|Reverse(end)| *end <= acquired) {
-            ends.pop();
-        }
-        depths[place as usize] = Some(ends.len() as u32);
-        ends.push(Reverse(hold.to));
-    }
-    depths
+/// Whom a row is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Of {
+    Lock(Lock),
+    Group(Group),
 }
 
-/// Whom a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Of {
-    Lock(u32),
-    Group(u32),
+/// Collects the holds of some threads.
+struct Holds<'h> {
+    history: &'h History,
+    request: &'h Request,
+    selection: &'h Selection<'h>,
+    groups: Groups<'h>,
+    /// By the number of the lock or the group, and by depth.
+    lengths: Map<(u32, u32), Lengths>,
+}
+
+impl Holds<'_> {
+    /// The holds of one thread, of its requests in the order of time. `lock_of` is empty if rows are of groups.
+    fn add(&mut self, requests: &[u32], lock_of: &[u32]) {
+        let locks = &self.history.locks;
+        let hold = |place: &u32| Some((locks[*place as usize].holding()?, *place));
+        let mut holds: Vec<(Interval, u32)> = requests.iter().filter_map(hold).collect();
+        let order = |(hold, place): &(Interval, u32)| (hold.from, *place);
+        if !holds.is_sorted_by_key(order) {
+            holds.sort_unstable_by_key(order);
+        }
+        // The ends of what it holds.
+        let mut ends: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
+        for (hold, place) in holds {
+            while ends.peek().is_some_and(|Reverse(end)| *end <= hold.from) {
+                ends.pop();
+            }
+            let depth = ends.len() as u32;
+            ends.push(Reverse(hold.to));
+            let lock = &locks[place as usize];
+            let Some(hold) = hold.clipped(self.request.window) else { continue };
+            if !self.selection.has(self.history, lock) {
+                continue;
+            }
+            let number = match lock_of.get(place as usize) {
+                Some(number) => *number,
+                None => match self.groups.number(lock.thread, lock.lwp) {
+                    Some(number) => number,
+                    None => continue,
+                },
+            };
+            self.lengths.entry((number, depth)).or_default().push(hold.ticks());
+        }
+    }
 }
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
@@ -70,52 +92,45 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     };
     columns.push(Column::count("depth", "Locks that the same thread held at the acquisition."));
     columns.extend(Distribution::columns());
-    let (mut groups, mut locks) = (Groups::new(history, request), Locks::default());
-    let selection = Selection::new(request);
-    let mut lengths: Map<(Of, u32), Vec<i64>> = Map::default();
-    for (lock, depth) in history.locks.iter().zip(depths(history)) {
-        let hold = lock.holding().and_then(|hold| hold.clipped(request.window));
-        let (Some(hold), Some(depth)) = (hold, depth) else { continue };
-        if !selection.has(history, lock) {
-            continue;
-        }
-        let of = match request.by {
-            None => Of::Lock(locks.number(history, lock)),
-            Some(_) => match groups.number(lock.thread, lock.lwp) {
-                Some(group) => Of::Group(group),
-                None => continue,
-            },
-        };
-        lengths.entry((of, depth)).or_default().push(hold.ticks());
-    }
-    let mut rows: Vec<_> = lengths
-        .into_iter()
-        .map(|((of, depth), lengths)| {
-            let (lock, group) = match of {
-                Of::Lock(number) => (Some(locks.lock(number)), None),
-                Of::Group(number) => (None, Some(groups.group(number))),
+    let (locks, lock_of) = if request.by.is_none() { locks(history) } else { Default::default() };
+    let (owners, owner_of) = number(history.locks.len(), |place| history.locks[place].owner());
+    let by_owner = ByNumber::new(owners.len(), &owner_of);
+    drop(owner_of);
+    let selection = &Selection::new(request);
+    let new = || {
+        let groups = Groups::new(history, request);
+        Holds { history, request, selection, groups, lengths: Map::default() }
+    };
+    let numbers: Vec<u32> = (0..owners.len() as u32).collect();
+    let parts = collect(&numbers, new, |holds, owner| holds.add(by_owner.of(*owner), &lock_of));
+    let mut all: Map<Of, Map<u32, Lengths>> = Map::default();
+    for Holds { groups, lengths, .. } in parts {
+        for ((number, depth), lengths) in lengths {
+            let of = match locks.get(number as usize) {
+                Some(lock) => Of::Lock(*lock),
+                None => Of::Group(groups.group(number).clone()),
             };
-            (lock, group, depth, lengths.into_iter().collect::<Distribution>())
-        })
-        .collect();
-    // First those that are held longest in sum, each with its depths in order.
-    let mut totals: Map<(Option<Lock>, Option<&Group>), i64> = Map::default();
-    for (lock, group, _, lengths) in &rows {
-        *totals.entry((*lock, *group)).or_default() += lengths.total();
+            all.entry(of).or_default().entry(depth).or_default().merge(lengths);
+        }
     }
-    rows.sort_by_cached_key(|(lock, group, depth, _)| {
-        (Reverse(totals.get(&(*lock, *group)).copied()), *lock, *group, *depth)
-    });
+    // First those that are held longest in sum, each with its depths in order.
+    let mut rows: Vec<_> = all.into_iter().collect();
+    let total = |depths: &Map<u32, Lengths>| depths.values().map(Lengths::total).fold(0, i64::saturating_add);
+    rows.sort_by_cached_key(|(of, depths)| (Reverse(total(depths)), of.clone()));
     let mut answer = Answer::new(columns);
-    for (lock, group, depth, lengths) in &rows {
-        let mut cells: Vec<Value> = match (lock, group) {
-            (Some(lock), _) => vec![lock.process.into(), lock.object.into()],
-            (None, Some(group)) => group.cells(history),
-            (None, None) => Vec::new(),
+    for (of, depths) in rows {
+        let cells_of = match of {
+            Of::Lock(lock) => vec![lock.process.into(), lock.object.into()],
+            Of::Group(group) => group.cells(history),
         };
-        cells.push((*depth).into());
-        cells.extend(lengths.cells());
-        answer.push(cells);
+        let mut depths: Vec<(u32, Lengths)> = depths.into_iter().collect();
+        depths.sort_unstable_by_key(|(depth, _)| *depth);
+        for (depth, lengths) in depths {
+            let mut cells = cells_of.clone();
+            cells.push(depth.into());
+            cells.extend(Distribution::from(lengths).cells());
+            answer.push(cells);
+        }
     }
     Ok(answer)
 }

@@ -81,6 +81,40 @@ pub(crate) fn each_on_cpu(
     }
 }
 
+/// Culprits, numbered as they occur.
+#[derive(Debug, Default)]
+pub(crate) struct Culprits {
+    numbers: Map<OnCpu, u32>,
+    of_culprits: Map<Culprit, u32>,
+    /// Each with the last wait that it is a culprit of.
+    culprits: Vec<(Culprit, u64)>,
+    wait: u64,
+}
+
+impl Culprits {
+    /// Another wait begins.
+    pub(crate) fn next_wait(&mut self) {
+        self.wait += 1;
+    }
+
+    /// The number of whoever had the CPU, and whether it is the first time in this wait.
+    pub(crate) fn number(&mut self, history: &History, by: By, on_cpu: OnCpu) -> (u32, bool) {
+        let number = *self.numbers.entry(on_cpu).or_insert_with(|| {
+            let culprit = on_cpu.culprit(history, by);
+            *self.of_culprits.entry(culprit).or_insert_with_key(|culprit| {
+                self.culprits.push((culprit.clone(), 0));
+                self.culprits.len() as u32 - 1
+            })
+        });
+        let (_, last) = &mut self.culprits[number as usize];
+        (number, std::mem::replace(last, self.wait) != self.wait)
+    }
+
+    pub(crate) fn culprit(&self, number: u32) -> &Culprit {
+        &self.culprits[number as usize].0
+    }
+}
+
 /// Who had a CPU, for how many ticks of `window`. The ticks sum to the window.
 pub fn who_had_cpu(history: &History, by: By, cpu: Option<u32>, window: Interval) -> Map<Culprit, i64> {
     let mut shares = Map::default();

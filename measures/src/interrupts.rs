@@ -1,10 +1,12 @@
 //! `--interrupts`: how long each interrupt took, and whom it hit.
 
+use std::cmp::Reverse;
+
 use crate::map::Map;
 
 use crate::{
     Answer, By, Column, Culprit, Distribution, Group, History, Interrupt, Measure, Needs, Request, Value,
-    Word, percent,
+    Word, distribution::Lengths, percent,
 };
 
 /// How long each interrupt took, and whom it hit.
@@ -26,7 +28,7 @@ pub(crate) const INTERRUPTS: Measure = Measure {
 
 #[derive(Default)]
 struct Sum {
-    own: Vec<i64>,
+    own: Lengths,
     wall: i64,
     unended: u64,
     hit: Map<Option<Victim>, i64>,
@@ -71,10 +73,10 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let mut rows: Vec<_> = sums.into_iter().collect();
     let text = |word: Word| history.words.text(word);
     rows.sort_by_cached_key(|((kind, number, name), sum)| {
-        (-sum.own.iter().sum::<i64>(), text(*kind), *number, name.map(text))
+        (Reverse(sum.own.total()), text(*kind), *number, name.map(text))
     });
     for ((kind, number, name), sum) in rows {
-        let own: Distribution = sum.own.into_iter().collect();
+        let own: Distribution = sum.own.into();
         let (victim, ticks) = most(history, by, sum.hit);
         let mut row: Vec<Value> = vec![
             text(kind).to_string().into(),

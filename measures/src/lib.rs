@@ -8,6 +8,7 @@
 
 mod answer;
 mod breakdown;
+mod collect;
 mod critical_path;
 mod critical_sections;
 mod culprit;
@@ -26,11 +27,14 @@ mod locks;
 mod map;
 mod measure;
 mod noise;
+mod numbering;
 mod pictures;
 mod quanta;
 mod reactivity;
 mod request;
+mod sketch;
 mod states;
+mod stays;
 mod summary;
 mod switch_cost;
 mod tally;

@@ -1,11 +1,14 @@
 //! `--quanta`: how long user threads stay on their LWPs, and LWPs on their CPUs.
 
+use std::cmp::Reverse;
+
 use crate::map::Map;
 
 use sigmund_model::{EndReason, LwpState, ThreadState};
 
 use crate::{
     Answer, Column, Distribution, Group, History, Level, LwpStay, Measure, Needs, Request, ThreadStay, Track,
+    distribution::Lengths,
 };
 
 /// How long user threads stay on their LWPs, and LWPs on their CPUs.
@@ -41,7 +44,7 @@ struct Quantum {
 
 #[derive(Default)]
 struct Sum {
-    active: Vec<i64>,
+    active: Lengths,
     wall: i64,
     preemptions: u64,
 }
@@ -176,7 +179,7 @@ fn rows(history: &History, request: &Request, groups: Map<Group, Map<&'static st
     ]);
     let mut answer = Answer::new(columns);
     let mut groups: Vec<_> = groups.into_iter().filter(|(_, sums)| !sums.is_empty()).map(summed).collect();
-    groups.sort_by_cached_key(|(group, sums)| (-sums[0].1.total(), group.clone()));
+    groups.sort_by_cached_key(|(group, sums)| (Reverse(sums[0].1.total()), group.clone()));
     for (group, sums) in groups {
         for (ended_by, active, wall, preemptions) in sums {
             let mut row = group.cells(history);
@@ -193,14 +196,13 @@ type Row = (&'static str, Distribution, i64, u64);
 
 /// The sums of a group: first of all, then by what ended them, the longest first.
 fn summed((group, sums): (Group, Map<&'static str, Sum>)) -> (Group, Vec<Row>) {
-    let all = sums.values().flat_map(|sum| &sum.active).copied().collect();
+    let mut all = Lengths::default();
+    sums.values().for_each(|sum| all.merge(sum.active.clone()));
     let wall = sums.values().map(|sum| sum.wall).sum();
     let preemptions = sums.values().map(|sum| sum.preemptions).sum();
-    let mut rows: Vec<Row> = sums
-        .into_iter()
-        .map(|(end, sum)| (end, sum.active.into_iter().collect(), sum.wall, sum.preemptions))
-        .collect();
-    rows.sort_by_key(|(end, active, ..): &Row| (-active.total(), *end));
-    rows.insert(0, ("all", all, wall, preemptions));
+    let mut rows: Vec<Row> =
+        sums.into_iter().map(|(end, sum)| (end, sum.active.into(), sum.wall, sum.preemptions)).collect();
+    rows.sort_by_key(|(end, active, ..): &Row| (Reverse(active.total()), *end));
+    rows.insert(0, ("all", all.into(), wall, preemptions));
     (group, rows)
 }

@@ -1,15 +1,19 @@
 //! `--states`: how long each thread was in each state, and why.
 
-use std::collections::{BTreeMap, HashSet};
-
-use crate::map::Map;
+use std::{collections::BTreeMap, ops::AddAssign};
 
 use sigmund_model::{LwpState, ThreadState, WaitKind};
 
 use crate::{
-    Answer, By, Column, Culprit, Group, History, Interval, Level, Measure, Needs, Request, Value,
+    Answer, By, Column, Culprit, Group, History, Interrupt, Interval, Measure, Needs, Request, Searches,
+    Value, Word,
+    collect::collect,
+    culprit::{Culprits, each_on_cpu},
+    groups::{Groups, Owner},
+    map::Map,
     measure::{Subject, headings},
-    percent, who_had_cpu,
+    percent,
+    stays::{State, Stay, Taken, asked_owners, each_stay},
 };
 
 /// How long each thread was in each state.
@@ -29,12 +33,24 @@ pub(crate) const STATES: Measure = Measure {
 
 /// What a row is of, beside its group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Why {
+struct Why<'h> {
     state: &'static str,
     /// What it waits for, the system call or the interrupt.
-    reason: Option<String>,
+    reason: Option<&'h str>,
     object: Option<i64>,
     culprit: Option<Culprit>,
+}
+
+/// The same in numbers; some of these are one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Raw {
+    Is(State),
+    Interrupted(Word),
+    /// By the number of the culprit.
+    Runnable(State, u32),
+    Asleep(State, Option<Word>),
+    /// For an object; 0 if the row has none.
+    Blocked(Option<WaitKind>, i64),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,66 +59,126 @@ struct Sum {
     ticks: i64,
 }
 
+impl AddAssign for Sum {
+    fn add_assign(&mut self, other: Sum) {
+        self.count += other.count;
+        self.ticks += other.ticks;
+    }
+}
+
+type Sums<'h> = Map<Group, Map<Why<'h>, Sum>>;
+
+/// Collects the states of some user threads or LWPs.
 struct States<'h> {
-    history: &'h History,
+    searches: Searches<'h>,
+    request: &'h Request,
     by: By,
-    sums: Map<Group, Map<Why, Sum>>,
+    groups: Groups<'h>,
+    /// By the number of the group.
+    sums: Vec<Map<Raw, Sum>>,
+    culprits: Culprits,
+    taken: Taken,
 }
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
-    let (by, level, window) = (request.by(history), request.level(history), request.extent(history));
-    let mut states = States { history, by, sums: Map::default() };
-    match level {
-        Level::Threads => {
-            for thread in history.names.threads.keys().filter(|thread| request.has_thread(**thread)) {
-                let group = Group::of_thread(history, by, *thread);
-                for (interval, stay) in history.threads.of(*thread).within(window) {
-                    if stay.state != ThreadState::Exited
-                        && request.has_place(stay.lwp, stay.cpu(history, interval))
-                    {
-                        states.thread(&group, interval, stay);
-                    }
-                }
-            }
+    let owners = asked_owners(history, request);
+    let parts = collect(&owners, || States::new(history, request), |states, owner| states.add(*owner));
+    let mut sums = Sums::default();
+    for part in parts {
+        part.add_to(&mut sums);
+    }
+    Ok(table(history, request, sums))
+}
+
+impl<'h> States<'h> {
+    fn new(history: &'h History, request: &'h Request) -> States<'h> {
+        States {
+            searches: Searches::new(history),
+            request,
+            by: request.by(history),
+            groups: Groups::new(history, request),
+            sums: Vec::new(),
+            culprits: Culprits::default(),
+            taken: Taken::default(),
         }
-        Level::Lwps => {
-            for lwp in history.names.lwps.keys().filter(|lwp| **lwp != 0 && request.has_lwp(**lwp)) {
-                let group = Group::of_lwp(history, by, *lwp);
-                for (interval, stay) in history.lwps.of((*lwp).into()).within(window) {
-                    if stay.state != LwpState::Exited && request.has_place(Some(*lwp), stay.cpu) {
-                        states.lwp(&group, *lwp, interval, stay);
+    }
+
+    fn add(&mut self, owner: Owner) {
+        let number = match owner {
+            Owner::Thread(thread) => self.groups.number(Some(thread), None),
+            Owner::Lwp(lwp) => self.groups.number(None, Some(lwp)),
+        };
+        let Some(number) = number.map(|number| number as usize) else { return };
+        if self.sums.len() <= number {
+            self.sums.resize_with(number + 1, Map::default);
+        }
+        let States { searches, request, by, sums, culprits, taken, .. } = self;
+        let mut row = Row { by: *by, sums: &mut sums[number], culprits, taken };
+        let window = request.extent(searches.history);
+        each_stay(searches, owner, request, window, |searches, interval, stay| {
+            row.stay(searches, interval, stay);
+        });
+    }
+
+    /// Adds its sums to those of all.
+    fn add_to(self, all: &mut Sums<'h>) {
+        let words = &self.searches.history.words;
+        for (number, sums) in self.sums.into_iter().enumerate() {
+            let of_group = all.entry(self.groups.group(number as u32).clone()).or_default();
+            for (raw, sum) in sums {
+                let mut why = Why { state: "interrupted", reason: None, object: None, culprit: None };
+                match raw {
+                    Raw::Is(state) => why.state = state.name(),
+                    Raw::Interrupted(name) => why.reason = Some(words.text(name)),
+                    Raw::Runnable(state, culprit) => {
+                        why.state = state.name();
+                        why.culprit = Some(self.culprits.culprit(culprit).clone());
+                    }
+                    Raw::Asleep(state, call) => {
+                        why.state = state.name();
+                        why.reason = call.map(|name| words.text(name));
+                    }
+                    Raw::Blocked(kind, object) => {
+                        why.state = ThreadState::Blocked.name();
+                        why.reason = kind.map(WaitKind::name);
+                        why.object = (object != 0).then_some(object);
                     }
                 }
+                *of_group.entry(why).or_default() += sum;
             }
         }
     }
-    Ok(states.finish(level))
 }
 
-impl crate::ThreadStay {
-    /// The CPU that its LWP was on, or left.
-    pub(crate) fn cpu(&self, history: &History, interval: Interval) -> Option<u32> {
-        history.lwps.of(self.lwp?.into()).at(interval.from)?.1.cpu
-    }
+/// The sums of one group.
+struct Row<'s> {
+    by: By,
+    sums: &'s mut Map<Raw, Sum>,
+    culprits: &'s mut Culprits,
+    taken: &'s mut Taken,
 }
 
-impl States<'_> {
-    fn thread(&mut self, group: &Group, interval: Interval, stay: &crate::ThreadStay) {
-        let state = stay.state.name();
-        let cpu = stay.cpu(self.history, interval);
-        match (stay.state, stay.lwp) {
-            (ThreadState::Active, _) => self.on_cpu(group, state, cpu, interval),
-            (ThreadState::Stalled, _) => self.waiting(group, state, cpu, interval),
-            (ThreadState::InKernel, Some(lwp)) => self.asleep(group, state, lwp, interval),
-            (ThreadState::Blocked, _) => {
-                let reason = stay.waits_for.map(|kind| kind.name().to_string());
-                let object = (stay.object != 0 && self.is_told(stay.waits_for)).then_some(stay.object);
-                self.add(group, Why { state, reason, object, culprit: None }, interval.ticks(), 1);
+impl Row<'_> {
+    fn stay(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+        let raw = match (stay.state, stay.lwp) {
+            (state, _) if state.is_on_cpu() => return self.on_cpu(searches, interval, stay),
+            (State::Thread(ThreadState::Stalled) | State::Lwp(LwpState::Runnable), _) => {
+                return self.runnable(searches, interval, stay);
             }
-            _ => {
-                self.add(group, Why { state, reason: None, object: None, culprit: None }, interval.ticks(), 1)
+            (
+                State::Thread(ThreadState::InKernel) | State::Lwp(LwpState::Sleeping | LwpState::DiskSleep),
+                Some(lwp),
+            ) => {
+                let call = searches.calls.of(lwp.into()).at(interval.from);
+                let call = call.and_then(|(_, place)| searches.history.syscalls.get(*place as usize));
+                Raw::Asleep(stay.state, call.map(|call| call.name))
             }
-        }
+            (State::Thread(ThreadState::Blocked), _) => {
+                Raw::Blocked(stay.waits_for, if self.is_told(stay.waits_for) { stay.object } else { 0 })
+            }
+            _ => Raw::Is(stay.state),
+        };
+        self.add(raw, interval.ticks(), 1);
     }
 
     /// Whether what is waited for is one object for all threads of a row: each joins another thread, or waits for a
@@ -117,68 +193,36 @@ impl States<'_> {
         }
     }
 
-    fn lwp(&mut self, group: &Group, lwp: u32, interval: Interval, stay: &crate::LwpStay) {
-        let state = stay.state.name();
-        match stay.state {
-            LwpState::Running => self.on_cpu(group, state, stay.cpu, interval),
-            LwpState::Runnable => self.waiting(group, state, stay.cpu, interval),
-            LwpState::Sleeping | LwpState::DiskSleep => self.asleep(group, state, lwp, interval),
-            _ => {
-                self.add(group, Why { state, reason: None, object: None, culprit: None }, interval.ticks(), 1)
-            }
-        }
-    }
-
     /// On a CPU: what interrupts took of it is counted apart.
-    fn on_cpu(&mut self, group: &Group, state: &'static str, cpu: Option<u32>, interval: Interval) {
-        let history = self.history;
-        let interrupts = cpu.map(|cpu| history.innermost.of(cpu.into()));
-        let mut rest = interval.ticks();
-        let mut seen = HashSet::new();
-        for (part, place) in interrupts.into_iter().flat_map(|track| track.within(interval)) {
-            let interrupt = &history.interrupts[*place as usize];
+    fn on_cpu(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+        let Row { sums, taken, .. } = self;
+        let mut interrupted = |interrupt: &Interrupt, ticks| {
             let name = interrupt.name.unwrap_or(interrupt.kind);
-            let reason = Some(history.words.text(name).to_string());
-            rest -= part.ticks();
-            let count = u64::from(seen.insert(*place));
-            self.add(
-                group,
-                Why { state: "interrupted", reason, object: None, culprit: None },
-                part.ticks(),
-                count,
-            );
-        }
-        self.add(group, Why { state, reason: None, object: None, culprit: None }, rest, 1);
+            *sums.entry(Raw::Interrupted(name)).or_default() += Sum { count: 1, ticks };
+        };
+        let ticks = taken.add(searches, stay.cpu, interval, &mut interrupted);
+        taken.finish(searches.history, interrupted);
+        self.add(Raw::Is(stay.state), interval.ticks() - ticks, 1);
     }
 
     /// In a run queue: by who had the CPU.
-    fn waiting(&mut self, group: &Group, state: &'static str, cpu: Option<u32>, interval: Interval) {
-        for (culprit, ticks) in who_had_cpu(self.history, self.by, cpu, interval) {
-            self.add(group, Why { state, reason: None, object: None, culprit: Some(culprit) }, ticks, 1);
-        }
+    fn runnable(&mut self, searches: &mut Searches<'_>, interval: Interval, stay: Stay) {
+        let (history, by) = (searches.history, self.by);
+        self.culprits.next_wait();
+        each_on_cpu(searches, by == By::Lwp, stay.cpu, interval, |on_cpu, ticks| {
+            let (culprit, is_first) = self.culprits.number(history, by, on_cpu);
+            self.add(Raw::Runnable(stay.state, culprit), ticks, u64::from(is_first));
+        });
     }
 
-    /// Asleep in the kernel: by the system call.
-    fn asleep(&mut self, group: &Group, state: &'static str, lwp: u32, interval: Interval) {
-        let call = self.history.call_at(lwp, interval.from);
-        let reason = call.map(|call| self.history.words.text(call.name).to_string());
-        self.add(group, Why { state, reason, object: None, culprit: None }, interval.ticks(), 1);
+    fn add(&mut self, raw: Raw, ticks: i64, count: u64) {
+        *self.sums.entry(raw).or_default() += Sum { count, ticks };
     }
+}
 
-    fn add(&mut self, group: &Group, why: Why, ticks: i64, count: u64) {
-        if !self.sums.contains_key(group) {
-            self.sums.insert(group.clone(), Map::default());
-        }
-        if let Some(sums) = self.sums.get_mut(group) {
-            let sum = sums.entry(why).or_default();
-            sum.ticks += ticks;
-            sum.count += count;
-        }
-    }
-
-    fn finish(self, level: Level) -> Answer {
-        let mut columns = Group::columns(self.by, level);
-        columns.extend([
+fn table(history: &History, request: &Request, sums: Sums<'_>) -> Answer {
+    let mut columns = Group::columns(request.by(history), request.level(history));
+    columns.extend([
             Column::text("state", "The state."),
             Column::text("reason", "What it waited for, the system call it slept in, or the interrupt."),
             Column::count(
@@ -190,28 +234,26 @@ impl States<'_> {
             Column::length("total_tick", "The time in this state."),
             Column::percent("percent", "Of the time in all states."),
         ]);
-        let mut answer = Answer::new(columns);
-        let sorted: BTreeMap<_, _> = self.sums.into_iter().collect();
-        for (group, sums) in sorted {
-            let life: i64 = sums.values().map(|sum| sum.ticks).sum();
-            let mut sums: Vec<_> =
-                sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0).collect();
-            sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
-            for (why, sum) in sums {
-                let mut row = group.cells(self.history);
-                let culprit = why.culprit.map(|culprit| culprit.label(self.history));
-                row.extend([
-                    why.state.into(),
-                    why.reason.into(),
-                    why.object.into(),
-                    culprit.into(),
-                    sum.count.into(),
-                    sum.ticks.into(),
-                    Value::Fraction(percent(sum.ticks, life)),
-                ]);
-                answer.push(row);
-            }
+    let mut answer = Answer::new(columns);
+    let sorted: BTreeMap<_, _> = sums.into_iter().collect();
+    for (group, sums) in sorted {
+        let life: i64 = sums.values().map(|sum| sum.ticks).sum();
+        let mut sums: Vec<_> = sums.into_iter().filter(|(_, sum)| sum.ticks > 0 || sum.count > 0).collect();
+        sums.sort_by(|(a, of_a), (b, of_b)| of_b.ticks.cmp(&of_a.ticks).then_with(|| a.cmp(b)));
+        for (why, sum) in sums {
+            let mut row = group.cells(history);
+            let culprit = why.culprit.map(|culprit| culprit.label(history));
+            row.extend([
+                why.state.into(),
+                why.reason.map(str::to_string).into(),
+                why.object.into(),
+                culprit.into(),
+                sum.count.into(),
+                sum.ticks.into(),
+                Value::Fraction(percent(sum.ticks, life)),
+            ]);
+            answer.push(row);
         }
-        answer
     }
+    answer
 }

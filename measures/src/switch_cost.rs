@@ -6,6 +6,7 @@ use sigmund_model::LwpState;
 
 use crate::{
     Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request,
+    distribution::Lengths,
     gaps::Gaps,
     tally::{self, Tally},
 };
@@ -29,7 +30,7 @@ pub(crate) const SWITCH_COST: Measure = Measure {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level, gaps) = (request.by(history), request.level(history), Gaps::new(&history.gaps));
-    let mut pairs: Map<(u64, &'static str), Vec<i64>> = Map::default();
+    let mut pairs: Map<(u64, &'static str), Lengths> = Map::default();
     let mut last: Map<u32, EventAt> = Map::default();
     let mut uncounted = 0;
     for event in &history.events {
@@ -78,7 +79,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             Level::Lwps => Group::of_lwp(history, by, comes as u32),
             Level::Threads => Group::of_thread(history, by, comes),
         };
-        tally.of(group).entry(from).or_default().extend(lengths);
+        tally.of(group).entry(from).or_default().merge(lengths);
     }
     let mut columns = Group::columns(by, level);
     columns.push(Column::text("from", "What left: idle (the idle task) or other."));

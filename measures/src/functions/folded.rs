@@ -4,7 +4,7 @@ use crate::map::Map;
 
 use super::{
     Selection,
-    nesting::{Nested, Visitor, key, walk},
+    nesting::{Nested, Visitor, key, walk_in_turn},
 };
 use crate::{By, Culprit, History, Request, Span, Word, groups::Groups, groups::Owner};
 
@@ -74,7 +74,7 @@ pub fn folded(history: &History, request: &Request) -> String {
     let groups = Groups::new(history, request);
     let mut stacks =
         Stacks { selection, groups, roots: Map::default(), places: Map::default(), stacks: Vec::new() };
-    walk(history, request.window, &mut stacks);
+    walk_in_turn(history, request.window, &mut stacks);
     let Stacks { groups, stacks, .. } = stacks;
 
     let mut lines: Vec<String> = Vec::new();

@@ -3,13 +3,13 @@
 mod folded;
 mod nesting;
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::hash_map::Entry};
 
 use crate::map::Map;
 
 use crate::{
-    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, groups::Groups,
-    groups::Owner,
+    Answer, Column, Distribution, Group, History, Measure, Needs, Request, Span, distribution::Lengths,
+    groups::Groups, groups::Owner,
 };
 use nesting::{Nested, Visitor, key, walk};
 
@@ -62,14 +62,28 @@ impl Selection<'_> {
 
 #[derive(Debug, Default)]
 struct Row {
+    /// Its number among those of the same visitor.
     group: Option<u32>,
     span: Option<Span>,
-    lengths: Vec<i64>,
+    lengths: Lengths,
     inclusive: i64,
     own: i64,
     inclusive_active: Option<i64>,
     own_active: Option<i64>,
     active_unknown: u64,
+}
+
+impl Row {
+    /// Adds the calls of another.
+    fn merge(&mut self, other: Row) {
+        self.lengths.merge(other.lengths);
+        self.inclusive += other.inclusive;
+        self.own += other.own;
+        let sum = |a: Option<i64>, b: Option<i64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
+        self.inclusive_active = sum(self.inclusive_active, other.inclusive_active);
+        self.own_active = sum(self.own_active, other.own_active);
+        self.active_unknown += other.active_unknown;
+    }
 }
 
 /// A call that counts in no row.
@@ -132,23 +146,33 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         Column::count("active_unknown", "Calls whose own active time is not known."),
     ]);
     columns.extend(Distribution::columns());
-    let selection = Selection { history, request };
-    let groups = Groups::new(history, request);
-    let mut rows = Rows { selection, groups, places: Map::default(), rows: Vec::new() };
-    walk(history, request.window, &mut rows);
-    let Rows { groups, mut rows, .. } = rows;
+    let visitors = walk(history, request.window, || Rows {
+        selection: Selection { history, request },
+        groups: Groups::new(history, request),
+        places: Map::default(),
+        rows: Vec::new(),
+    });
+    let mut merged: Map<(Option<Group>, usize), Row> = Map::default();
+    for Rows { groups, rows, .. } in visitors {
+        for row in rows {
+            let group = row.group.map(|group| groups.group(group).clone());
+            match merged.entry((group, row.span.as_ref().map_or(0, key))) {
+                Entry::Vacant(vacant) => drop(vacant.insert(row)),
+                Entry::Occupied(mut occupied) => occupied.get_mut().merge(row),
+            }
+        }
+    }
+    let mut rows: Vec<(Option<Group>, Row)> =
+        merged.into_iter().map(|((group, _), row)| (group, row)).collect();
 
     let what = |row: &Row| {
         let name = row.span.and_then(|span| span.name).map(|name| history.words.text(name).to_string());
         (row.span.is_some_and(|span| span.is_function), name)
     };
-    rows.sort_by_cached_key(|row| {
-        let group = row.group.map(|group| groups.group(group).clone());
-        (Reverse((row.inclusive, row.own)), group, what(row))
-    });
+    rows.sort_by_cached_key(|(group, row)| (Reverse((row.inclusive, row.own)), group.clone(), what(row)));
     let mut answer = Answer::new(columns);
-    for mut row in rows {
-        let mut cells = row.group.map(|group| groups.group(group).cells(history)).unwrap_or_default();
+    for (group, row) in rows {
+        let mut cells = group.as_ref().map(|group| group.cells(history)).unwrap_or_default();
         let (is_function, name) = what(&row);
         cells.extend([
             if is_function { "function" } else { "span" }.into(),
@@ -159,7 +183,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             row.own_active.into(),
             row.active_unknown.into(),
         ]);
-        cells.extend(std::mem::take(&mut row.lengths).into_iter().collect::<Distribution>().cells());
+        cells.extend(Distribution::from(row.lengths).cells());
         answer.push(cells);
     }
     Ok(answer)

@@ -1,10 +1,14 @@
 //! Spans and functions as they nest: of each what is its own, and what is that of those inside of it.
 
-use crate::map::Map;
-
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, Span, groups::Owner};
+use crate::{
+    History, Interval, Span,
+    collect::collect,
+    groups::Owner,
+    near,
+    numbering::{ByNumber, number},
+};
 
 /// A span whose insides are known.
 #[derive(Clone, Copy, Debug)]
@@ -52,27 +56,63 @@ struct Open<'h> {
     is_outermost: bool,
 }
 
-pub(super) fn walk(history: &History, window: Interval, visitor: &mut impl Visitor) {
-    let (owners, order) = by_owner(history, window);
+/// The spans in a window, owner by owner.
+struct Owned<'h> {
+    history: &'h History,
+    window: Interval,
+    /// `None` of spans that are not in the window, or nobody's.
+    owners: Vec<Option<Owner>>,
+    spans: ByNumber,
+}
+
+/// Visits all spans, those of several owners at once: visitors, each of which saw some of the owners.
+pub(super) fn walk<V: Visitor + Send>(
+    history: &History,
+    window: Interval,
+    new: impl Fn() -> V + Sync + Send,
+) -> Vec<V> {
+    let owned = Owned::new(history, window);
+    let numbers: Vec<u32> = (0..owned.owners.len() as u32).collect();
+    let start = || (new(), vec![0_u32; keys(history)]);
+    let visitors = collect(&numbers, start, |(visitor, open_of_key), number| {
+        owned.walk(*number, open_of_key, visitor);
+    });
+    visitors.into_iter().map(|(visitor, _)| visitor).collect()
+}
+
+/// Visits all spans, one owner after the other.
+pub(super) fn walk_in_turn(history: &History, window: Interval, visitor: &mut impl Visitor) {
+    let owned = Owned::new(history, window);
     let mut open_of_key = vec![0_u32; keys(history)];
-    let mut stack: Vec<Open<'_>> = Vec::new();
-    let mut rest = order.as_slice();
-    while let Some((first, _)) = rest.first() {
-        let count = rest.partition_point(|(owner, _)| owner == first);
-        let (of_owner, others) = rest.split_at(count);
-        rest = others;
-        let owner = owners[*first as usize];
+    for number in 0..owned.owners.len() as u32 {
+        owned.walk(number, &mut open_of_key, visitor);
+    }
+}
+
+impl<'h> Owned<'h> {
+    fn new(history: &'h History, window: Interval) -> Owned<'h> {
+        let (owners, numbers) = number(history.spans.len(), |place| {
+            let span = &history.spans[place];
+            Owner::new(span.thread, span.lwp).filter(|_| span.interval.clipped(window).is_some())
+        });
+        Owned { history, window, spans: ByNumber::new(owners.len(), &numbers), owners }
+    }
+
+    fn walk(&self, number: u32, open_of_key: &mut [u32], visitor: &mut impl Visitor) {
+        let Some(owner) = self.owners[number as usize] else { return };
+        let history = self.history;
+        let mut stack: Vec<Open<'_>> = Vec::new();
         let mut activity = None;
-        for (_, place) in of_owner {
+        for place in self.spans.of(number) {
             let span = &history.spans[*place as usize];
             // Those that are not around it have ended.
             while stack
                 .last()
                 .is_some_and(|open| open.span.depth >= span.depth || open.span.interval.to < span.interval.to)
             {
-                close(&mut stack, &mut open_of_key, visitor);
+                close(&mut stack, open_of_key, visitor);
             }
-            let Some(part) = span.interval.clipped(window) else { continue };
+            let Some(part) = span.interval.clipped(self.window) else { continue };
             let active = span
                 .active
                 .filter(|_| part == span.interval)
@@ -91,7 +131,7 @@ pub(super) fn walk(history: &History, window: Interval, visitor: &mut impl Visit
             });
         }
         while !stack.is_empty() {
-            close(&mut stack, &mut open_of_key, visitor);
+            close(&mut stack, open_of_key, visitor);
         }
     }
 }
@@ -118,30 +158,13 @@ fn close(stack: &mut Vec<Open<'_>>, open_of_key: &mut [u32], visitor: &mut impl 
     });
 }
 
-/// The owners, and the spans in the window, each with its owner: owner by owner, of each in the order of the history.
-fn by_owner(history: &History, window: Interval) -> (Vec<Owner>, Vec<(u32, u32)>) {
-    let (mut owners, mut numbers): (Vec<Owner>, Map<Owner, u32>) = (Vec::new(), Map::default());
-    let mut order = Vec::with_capacity(history.spans.len());
-    for (place, span) in history.spans.iter().enumerate() {
-        let Some(owner) = Owner::new(span.thread, span.lwp) else { continue };
-        if span.interval.clipped(window).is_none() {
-            continue;
-        }
-        let number = *numbers.entry(owner).or_insert_with(|| {
-            owners.push(owner);
-            owners.len() as u32 - 1
-        });
-        order.push((number, place as u32));
-    }
-    order.sort_unstable();
-    (owners, order)
-}
-
 /// When one owner was active.
 #[derive(Debug, Default)]
 struct Activity {
     /// Stretches in which that is known: whether it was, and the ticks active and known before it.
     parts: Vec<(Interval, bool, i64, i64)>,
+    /// Where the last search ended.
+    hint: usize,
 }
 
 impl Activity {
@@ -167,18 +190,17 @@ impl Activity {
     }
 
     fn push(&mut self, interval: Interval, is_active: bool) {
-        let (active, known) = self.until(i64::MAX);
+        let (active, known) = self.parts.last().map_or((0, 0), |(last, was_active, active, known)| {
+            (active + if *was_active { last.ticks() } else { 0 }, known + last.ticks())
+        });
         self.parts.push((interval, is_active, active, known));
     }
 
     /// The ticks active and known before a tick.
-    fn until(&self, tick: i64) -> (i64, i64) {
-        // Mostly asked about the end.
-        let next = match self.parts.last() {
-            Some((last, ..)) if last.from < tick => self.parts.len(),
-            _ => self.parts.partition_point(|(interval, ..)| interval.from < tick),
-        };
-        let Some((interval, is_active, active, known)) = next.checked_sub(1).map(|place| self.parts[place])
+    fn until(&mut self, tick: i64) -> (i64, i64) {
+        self.hint = near(&self.parts, |(interval, ..)| interval.from < tick, self.hint);
+        let Some((interval, is_active, active, known)) =
+            self.hint.checked_sub(1).map(|place| self.parts[place])
         else {
             return (0, 0);
         };
@@ -187,7 +209,7 @@ impl Activity {
     }
 
     /// How long it was active in an interval; `None` if that is not known of all of it.
-    fn within(&self, interval: Interval) -> Option<i64> {
+    fn within(&mut self, interval: Interval) -> Option<i64> {
         let ((active, known), (active_then, known_then)) =
             (self.until(interval.from), self.until(interval.to));
         (known_then - known == interval.ticks()).then_some(active_then - active)

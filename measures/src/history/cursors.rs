@@ -57,6 +57,14 @@ impl<'h, T> Cursor<'h, T> {
         self.track.count_from_near(tick, &mut self.hint)
     }
 
+    /// As [`Track::within`].
+    pub(crate) fn within(
+        &mut self,
+        window: Interval,
+    ) -> impl Iterator<Item = (Interval, &'h T)> + use<'h, T> {
+        self.track.within_near(window, &mut self.hint_within)
+    }
+
     /// As [`Track::partition`].
     pub(crate) fn partition(
         &mut self,

@@ -7,6 +7,7 @@ use crate::map::Map;
 
 use crate::{
     Answer, Column, Distribution, Group, History, Level, Measure, Needs, Request, Series, SeriesBuilder,
+    distribution::Lengths,
     tally::{self, Tally},
 };
 use waits::{Kind, Wait};
@@ -88,7 +89,7 @@ struct Count<'r> {
 
 impl Count<'_> {
     /// A wait that ended at a tick; `None` if it is not known when it began or ended.
-    fn add(&mut self, kinds: &mut Map<Kind, Vec<i64>>, actor: Group, wait: Option<Wait>, tick: i64) {
+    fn add(&mut self, kinds: &mut Map<Kind, Lengths>, actor: Group, wait: Option<Wait>, tick: i64) {
         match wait {
             _ if !self.request.window.contains(tick) => {}
             None => self.uncounted += 1,

@@ -1,10 +1,8 @@
 //! Which lock a request is for, whether it is asked about, and its wait and hold.
 
-use crate::map::Map;
-
 use sigmund_model::EndReason;
 
-use crate::{History, Interval, LockRequest, Request, groups::Owner};
+use crate::{History, Interval, LockRequest, Request, groups::Owner, numbering::number};
 
 /// A lock: addresses are those of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,39 +11,17 @@ pub(crate) struct Lock {
     pub(crate) object: i64,
 }
 
-/// All locks, numbered as they occur.
-#[derive(Debug, Default)]
-pub(crate) struct Locks {
-    numbers: Map<Lock, u32>,
-    /// The processes of those who ask.
-    processes: Map<Option<Owner>, Option<u32>>,
-    locks: Vec<Lock>,
-}
-
-impl Locks {
-    pub(crate) fn number(&mut self, history: &History, request: &LockRequest) -> u32 {
-        let process = self.process(history, request);
-        let lock = Lock { process, object: request.object };
-        let next = self.locks.len() as u32;
-        *self.numbers.entry(lock).or_insert_with(|| {
-            self.locks.push(lock);
-            next
-        })
-    }
-
-    fn process(&mut self, history: &History, request: &LockRequest) -> Option<u32> {
-        let owner = request.owner();
-        *self.processes.entry(owner).or_insert_with(|| owner.and_then(|owner| owner.process(history)))
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.locks.len()
-    }
-
-    pub(crate) fn lock(&self, number: u32) -> Lock {
-        self.locks[number as usize]
-    }
+/// All locks in the order in which they are first asked for, and the number of the lock of each request.
+pub(crate) fn locks(history: &History) -> (Vec<Lock>, Vec<u32>) {
+    let requests = &history.locks;
+    // The process is looked up once for each of those who ask.
+    let (owners, owner_of) = number(requests.len(), |place| requests[place].owner());
+    let processes: Vec<Option<u32>> =
+        owners.into_iter().map(|owner| owner.and_then(|owner| owner.process(history))).collect();
+    number(requests.len(), |place| {
+        let process = processes[owner_of[place] as usize];
+        Lock { process, object: requests[place].object }
+    })
 }
 
 impl LockRequest {

@@ -7,7 +7,7 @@ mod rows;
 
 use crate::{Answer, Column, Group, History, Measure, Needs, Request};
 
-pub(crate) use lock::{Lock, Locks, Selection};
+pub(crate) use lock::{Lock, Selection, locks};
 
 /// Requests, waits and holds of each lock and call site, and convoys.
 pub(crate) const LOCKS: Measure = Measure {

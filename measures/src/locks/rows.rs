@@ -5,15 +5,17 @@ use std::{cmp::Reverse, sync::Arc};
 use rayon::prelude::*;
 
 use super::{
-    Locks, Selection,
+    Selection,
     convoy::{Holders, Reason, Timeline, unite},
     holding::once_each,
+    lock::locks,
 };
 use crate::{
-    Answer, By, History, Interval, LockRequest, Request, Searches, Value, Word,
+    Answer, By, History, Interval, Request, Searches, Value, Word,
     groups::{Groups, Owner},
     map::Map,
     near,
+    numbering::{ByNumber, number},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,39 +47,6 @@ struct Row {
 
 /// The same for all rows of a lock.
 type Shared = Arc<Main>;
-
-/// Requests lock by lock, each in the order of time.
-struct ByLock {
-    locks: Locks,
-    /// The end of the places of each lock in `order`.
-    ends: Vec<u32>,
-    order: Vec<u32>,
-}
-
-impl ByLock {
-    fn new(history: &History) -> ByLock {
-        let mut locks = Locks::default();
-        let lock_of: Vec<u32> = history.locks.iter().map(|request| locks.number(history, request)).collect();
-        let mut ends = vec![0_u32; locks.len()];
-        lock_of.iter().for_each(|lock| ends[*lock as usize] += 1);
-        let mut next = 0;
-        for end in &mut ends {
-            (*end, next) = (next, next + *end);
-        }
-        let mut order = vec![0; lock_of.len()];
-        for (place, lock) in lock_of.into_iter().enumerate() {
-            let end = &mut ends[lock as usize];
-            order[*end as usize] = place as u32;
-            *end += 1;
-        }
-        ByLock { locks, ends, order }
-    }
-
-    fn of(&self, lock: u32) -> &[u32] {
-        let from = lock.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
-        &self.order[from as usize..self.ends[lock as usize] as usize]
-    }
-}
 
 /// Collects the rows of one lock.
 struct OfLock<'s, 'h> {
@@ -159,7 +128,7 @@ impl OfLock<'_, '_> {
             row.main = main.clone();
             row
         };
-        rows.into_iter().map(finish).collect()
+        rows.into_par_iter().map(finish).collect()
     }
 
     /// The holds of a lock in which somebody waited, in the order of acquisition.
@@ -205,30 +174,37 @@ pub(super) fn write(history: &History, request: &Request, answer: &mut Answer) {
     let group_of: Vec<u32> = match request.by {
         None => Vec::new(),
         Some(_) => {
-            let group = |lock: &LockRequest| groups.number(lock.thread, lock.lwp).unwrap_or(NO_GROUP);
-            history.locks.iter().map(group).collect()
+            let asked = &history.locks;
+            let (who, mut group_of) = number(asked.len(), |place| (asked[place].thread, asked[place].lwp));
+            let group = |(thread, lwp)| groups.number(thread, lwp).unwrap_or(NO_GROUP);
+            let group_of_who: Vec<u32> = who.into_iter().map(group).collect();
+            group_of.par_iter_mut().for_each(|who| *who = group_of_who[*who as usize]);
+            group_of
         }
     };
-    let (by_lock, selection) = (ByLock::new(history), Selection::new(request));
+    let (locks, lock_of) = locks(history);
+    let by_lock = ByNumber::new(locks.len(), &lock_of);
+    drop(lock_of);
+    let selection = Selection::new(request);
     let of_lock = |searches: &mut Searches<'_>, lock: u32| {
         let mut of = OfLock { searches, request, selection: &selection, group_of: &group_of };
         of.rows(lock, by_lock.of(lock))
     };
-    let locks = (0..by_lock.ends.len() as u32).into_par_iter();
-    let mut rows: Vec<Row> = locks.map_init(|| Searches::new(history), of_lock).flatten_iter().collect();
+    let numbers = (0..by_lock.len() as u32).into_par_iter();
+    let mut rows: Vec<Row> = numbers.map_init(|| Searches::new(history), of_lock).flatten_iter().collect();
 
     let words = &history.words;
     let order = |row: &Row| {
         let site = row.key.call_site.map(|site| words.text(site));
         let group = row.key.group.map(|group| groups.group(group));
-        let lock = by_lock.locks.lock(row.key.lock);
+        let lock = locks[row.key.lock as usize];
         (Reverse((row.wait, row.requests)), group, lock, words.text(row.key.kind), site)
     };
     rows.sort_by(|a, b| order(a).cmp(&order(b)));
     for row in &rows {
         let group = row.key.group.map(|group| groups.group(group).cells(history));
         let mut cells = group.unwrap_or_default();
-        let lock = by_lock.locks.lock(row.key.lock);
+        let lock = locks[row.key.lock as usize];
         cells.extend([
             lock.process.into(),
             lock.object.into(),

@@ -4,10 +4,13 @@ mod parts;
 
 use crate::{
     Answer, By, Column, Distribution, Group, History, Level, Measure, Needs, Request, Span,
+    collect::collect,
+    groups::Owner,
     instances::unknown_name,
+    stays::asked_owners,
     tally::{self, Tally},
 };
-use parts::{Owner, Part, Parts, Splitter};
+use parts::{Part, Parts, Splitter};
 
 /// What a span, or a thread, would have taken without interrupts, preemptions and waits.
 pub(crate) const NOISE: Measure = Measure {
@@ -41,43 +44,40 @@ enum Row {
 
 fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     let (by, level) = (request.by(history), request.level(history));
-    let mut tally = Tally::new();
-    let mut splitter = Splitter::new(history);
-    let (mut unknown, mut unended) = (0, 0);
-    match &request.subject {
+    let new = || Curves { splitter: Splitter::new(history), tally: Tally::new(), unknown: 0, unended: 0 };
+    let parts = match &request.subject {
         Some(subject) => {
             let name = history.words.get(subject);
             if name.is_none() || history.spans.iter().all(|span| span.name != name) {
                 return Err(unknown_name(history, subject));
             }
-            for span in history.spans.iter().filter(|span| name.is_some() && span.name == name) {
-                let owner = owner(span);
-                let is_selected =
-                    request.window.contains(span.interval.to) && selects(history, request, span);
-                let Some((owner, group)) = owner.zip(group(history, by, level, span)).filter(|_| is_selected)
-                else {
-                    continue;
-                };
-                if span.end != sigmund_model::EndReason::Returned {
-                    unended += 1;
-                    continue;
+            let add = |curves: &mut Curves<'_>, span: &Span| {
+                if span.name == name {
+                    curves.add_span(history, request, span);
                 }
-                let parts = splitter.split(owner, span.interval, &Request::default());
-                match parts.of(Part::Unknown) {
-                    0 => add(&mut tally, group, &parts),
-                    _ => unknown += 1,
-                }
-            }
+            };
+            collect(&history.spans, new, add)
         }
         None => {
             let window = request.extent(history);
-            for (owner, group) in selected(history, request, level, by) {
-                let parts = splitter.split(owner, window, request);
+            let owners = asked_owners(history, request);
+            collect(&owners, new, |curves: &mut Curves<'_>, owner| {
+                let parts = curves.splitter.split(*owner, window, request);
+                let group = match owner {
+                    Owner::Thread(thread) => Group::of_thread(history, by, *thread),
+                    Owner::Lwp(lwp) => Group::of_lwp(history, by, *lwp),
+                };
                 if parts.wall > 0 {
-                    add(&mut tally, group, &parts);
+                    add(&mut curves.tally, group, &parts);
                 }
-            }
+            })
         }
+    };
+    let (mut tally, mut unknown, mut unended) = (Tally::new(), 0, 0);
+    for part in parts {
+        tally.merge(part.tally);
+        unknown += part.unknown;
+        unended += part.unended;
     }
     let mut columns = Group::columns(by, level);
     columns.push(Column::text(
@@ -116,6 +116,35 @@ impl Row {
     }
 }
 
+/// Collects the curves of some spans or threads.
+struct Curves<'h> {
+    splitter: Splitter<'h>,
+    tally: Tally<Row>,
+    unknown: u64,
+    unended: u64,
+}
+
+impl Curves<'_> {
+    fn add_span(&mut self, history: &History, request: &Request, span: &Span) {
+        let (by, level) = (request.by(history), request.level(history));
+        let is_selected = request.window.contains(span.interval.to) && selects(history, request, span);
+        let group = group(history, by, level, span);
+        let Some((owner, group)) = Owner::new(span.thread, span.lwp).zip(group).filter(|_| is_selected)
+        else {
+            return;
+        };
+        if span.end != sigmund_model::EndReason::Returned {
+            self.unended += 1;
+            return;
+        }
+        let parts = self.splitter.split(owner, span.interval, &Request::default());
+        match parts.of(Part::Unknown) {
+            0 => add(&mut self.tally, group, &parts),
+            _ => self.unknown += 1,
+        }
+    }
+}
+
 fn add(tally: &mut Tally<Row>, group: Group, parts: &Parts) {
     let rows = tally.of(group);
     let mut push = |row, ticks| rows.entry(row).or_default().push(ticks);
@@ -127,10 +156,6 @@ fn add(tally: &mut Tally<Row>, group: Group, parts: &Parts) {
     for part in Part::ALL.iter().filter(|part| parts.of(**part) > 0) {
         push(Row::Part(*part), parts.of(*part));
     }
-}
-
-fn owner(span: &Span) -> Option<Owner> {
-    span.thread.map(Owner::Thread).or(span.lwp.map(Owner::Lwp))
 }
 
 /// The group of a span; one without a user thread is in no row of user threads.
@@ -150,26 +175,4 @@ fn selects(history: &History, request: &Request, span: &Span) -> bool {
         Some(threads) => span.thread.is_some_and(|thread| threads.contains(&thread)),
     };
     is_thread && request.has_place(span.lwp, request.cpus.as_ref().and_then(|_| cpu()))
-}
-
-/// The selected user threads or LWPs.
-fn selected<'h>(
-    history: &'h History,
-    request: &'h Request,
-    level: Level,
-    by: By,
-) -> Box<dyn Iterator<Item = (Owner, Group)> + 'h> {
-    let names = &history.names;
-    match level {
-        Level::Threads => {
-            let threads = names.threads.keys().copied().filter(|thread| request.has_thread(*thread));
-            Box::new(
-                threads.map(move |thread| (Owner::Thread(thread), Group::of_thread(history, by, thread))),
-            )
-        }
-        Level::Lwps => {
-            let lwps = names.lwps.keys().copied().filter(|lwp| *lwp != 0 && request.has_lwp(*lwp));
-            Box::new(lwps.map(move |lwp| (Owner::Lwp(lwp), Group::of_lwp(history, by, lwp))))
-        }
-    }
 }

@@ -4,14 +4,7 @@ use crate::map::Map;
 
 use sigmund_model::{LwpState, ThreadState};
 
-use crate::{History, Interval, Request, Word};
-
-/// Whose life it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Owner {
-    Thread(u64),
-    Lwp(u32),
-}
+use crate::{History, Interval, Request, Word, groups::Owner};
 
 /// What is no pure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,10 +24,12 @@ const CURVES: [(&str, &str); 6] = [
 /// length. The axis of lengths is logarithmic if the longest is at least 100 times the shortest above 0; lengths under 1 tick
 /// are drawn at 1 then.
 ///
-/// Exact at each step; a distribution of more than 1000 lengths is drawn at 1000 of its ranks, the first and last included.
+/// As exact at each step as percentiles are; a distribution of more than 1000 lengths is drawn at 1000 of its ranks, the first and last included.
 pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64) -> String) -> String {
-    let all = || curves.iter().flat_map(|(_, lengths)| lengths.sorted());
-    let scale = Scale::new(all().copied().filter(|length| *length > 0).min(), all().copied().max());
+    let shortest =
+        |lengths: &Distribution| lengths.iter().map(|(length, _)| length).find(|length| *length > 0);
+    let shortest = curves.iter().filter_map(|(_, lengths)| shortest(lengths)).min();
+    let scale = Scale::new(shortest, curves.iter().filter_map(|(_, lengths)| lengths.max()).max());
     let (left, top, right, bottom) = PLOT;
     let y = |percent: f64| bottom - (bottom - top) * percent / 100.0;
 
@@ -62,14 +64,20 @@ pub fn cdf_svg(title: &str, curves: &[(&str, &Distribution)], label: &dyn Fn(i64
 
 /// The path of a curve: up at each length, right to the next.
 fn steps(lengths: &Distribution, scale: &Scale, y: &dyn Fn(f64) -> f64) -> String {
-    let sorted = lengths.sorted();
+    let mut lengths_and_counts = lengths.iter();
+    let (mut length, mut until) = (0, 0);
+    let all = lengths.count();
     let mut path = format!("M{:.1} {:.1}", PLOT.0, y(0.0));
-    let count = sorted.len().min(MOST_STEPS);
+    let count = all.min(MOST_STEPS);
     for step in 0..count {
         // The first and the last, and those between at equal distances.
-        let rank = if count == 1 { 0 } else { step * (sorted.len() - 1) / (count - 1) };
-        let percent = (rank + 1) as f64 * 100.0 / sorted.len() as f64;
-        let _ = write!(path, "H{:.1}V{:.1}", scale.x(sorted[rank]), y(percent));
+        let rank = if count == 1 { 0 } else { step * (all - 1) / (count - 1) };
+        while until <= rank {
+            let Some((next, count)) = lengths_and_counts.next() else { break };
+            (length, until) = (next, until + count);
+        }
+        let percent = (rank + 1) as f64 * 100.0 / all as f64;
+        let _ = write!(path, "H{:.1}V{:.1}", scale.x(length), y(percent));
     }
     let _ = write!(path, "H{:.1}", PLOT.2);
     path

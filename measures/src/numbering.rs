@@ -1,0 +1,110 @@
+//! Rows by what they are of, on all CPUs: each key has a number, and each number its rows.
+
+use std::hash::Hash;
+
+use rayon::prelude::*;
+
+use crate::map::Map;
+
+/// So many rows are numbered at a time.
+const CHUNK: usize = 1 << 17;
+
+/// The keys in the order in which they first occur, and the number of the key of each row.
+pub(crate) fn number<K: Copy + Eq + Hash + Send>(
+    rows: usize,
+    key: impl Fn(usize) -> K + Sync,
+) -> (Vec<K>, Vec<u32>) {
+    let mut numbers = vec![0; rows];
+    // First each chunk for itself, then what these numbers are for all.
+    let of_chunk = |(chunk, numbers): (usize, &mut [u32])| {
+        let (mut keys, mut known): (Vec<K>, Map<K, u32>) = Default::default();
+        for (place, number) in numbers.iter_mut().enumerate() {
+            let key = key(chunk * CHUNK + place);
+            *number = *known.entry(key).or_insert_with(|| {
+                keys.push(key);
+                keys.len() as u32 - 1
+            });
+        }
+        keys
+    };
+    let of_chunks: Vec<Vec<K>> = numbers.par_chunks_mut(CHUNK).enumerate().map(of_chunk).collect();
+    let (mut keys, mut known): (Vec<K>, Map<K, u32>) = Default::default();
+    let mut of_all = |key: &K| {
+        *known.entry(*key).or_insert_with(|| {
+            keys.push(*key);
+            keys.len() as u32 - 1
+        })
+    };
+    let of_all: Vec<Vec<u32>> = of_chunks.iter().map(|keys| keys.iter().map(&mut of_all).collect()).collect();
+    numbers.par_chunks_mut(CHUNK).zip(of_all).for_each(|(numbers, of_all)| {
+        numbers.iter_mut().for_each(|number| *number = of_all[*number as usize]);
+    });
+    (keys, numbers)
+}
+
+/// The rows of each number, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct ByNumber {
+    /// The end of the rows of each number in `order`.
+    ends: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl ByNumber {
+    /// Of the numbers of rows, all less than `count`.
+    pub(crate) fn new(count: usize, numbers: &[u32]) -> ByNumber {
+        let mut ends = vec![0_u32; count];
+        numbers.iter().for_each(|number| ends[*number as usize] += 1);
+        let mut next = 0;
+        for end in &mut ends {
+            (*end, next) = (next, next + *end);
+        }
+        let mut order = vec![0; numbers.len()];
+        for (row, number) in numbers.iter().enumerate() {
+            let end = &mut ends[*number as usize];
+            order[*end as usize] = row as u32;
+            *end += 1;
+        }
+        ByNumber { ends, order }
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The rows of a number.
+    pub(crate) fn of(&self, number: u32) -> &[u32] {
+        let from = number.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.order[from as usize..self.ends[number as usize] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_many_chunks_are_numbered_as_those_of_one() {
+        let rows = 3 * CHUNK + 5;
+        let key = |row: usize| row * row % 1009 + row / CHUNK;
+        let (keys, numbers) = number(rows, key);
+        assert!((0..rows).all(|row| keys[numbers[row] as usize] == key(row)));
+        let mut next = 0;
+        assert!(numbers.iter().all(|number| {
+            next = next.max(*number + 1);
+            *number < next && next <= keys.len() as u32
+        }));
+        let by_number = ByNumber::new(keys.len(), &numbers);
+        assert_eq!(by_number.len(), keys.len());
+        let mut count = 0;
+        for (number, key_of_number) in (0..).zip(&keys) {
+            let of_number = by_number.of(number);
+            assert!(
+                of_number.is_sorted() && of_number.iter().all(|row| key(*row as usize) == *key_of_number)
+            );
+            count += of_number.len();
+        }
+        assert_eq!(count, rows);
+    }
+}
