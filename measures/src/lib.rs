@@ -8,6 +8,7 @@
 
 mod answer;
 mod breakdown;
+mod compare;
 mod critical_path;
 mod critical_sections;
 mod culprit;
@@ -37,6 +38,7 @@ mod tally;
 mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
+pub use compare::{Side, compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;
