@@ -37,7 +37,7 @@ fn seconds(active: [i64; 8], scale: i64) -> History {
 // A  active        ######.. ####.... ######.. ####....         500 ms/s; odd 600, even 400: a spread of 200
 // B  active        ######## in each second                     800 ms/s
 #[test]
-fn a_difference_is_news_if_it_exceeds_that_between_odd_and_even_seconds() {
+fn a_difference_is_news_if_it_exceeds_that_between_two_halves() {
     let a = seconds([6, 4, 6, 4, 6, 4, 6, 4], 1);
     let compared = |b: &History, rate| compared("states", &a, b, &Request::default(), (10.0, rate));
     let columns = "name state figure unit a b difference difference_percent spread verdict";
@@ -228,6 +228,17 @@ fn counted(seed: u64) -> (BTreeMap<Key, [Option<i64>; 8]>, History) {
     (sums, history)
 }
 
+/// The two halves of 8 slices, in seven ways.
+const HALVES: [([usize; 4], [usize; 4]); 7] = [
+    ([0, 2, 4, 6], [1, 3, 5, 7]),
+    ([0, 1, 4, 5], [2, 3, 6, 7]),
+    ([0, 1, 2, 3], [4, 5, 6, 7]),
+    ([0, 3, 4, 7], [1, 2, 5, 6]),
+    ([0, 2, 5, 7], [1, 3, 4, 6]),
+    ([0, 1, 6, 7], [2, 3, 4, 5]),
+    ([0, 3, 5, 6], [1, 2, 4, 7]),
+];
+
 #[test]
 fn totals_and_spreads_of_states_are_those_of_counting_every_tick() {
     let (mut differ, mut others) = (0, 0);
@@ -254,11 +265,14 @@ fn totals_and_spreads_of_states_are_those_of_counting_every_tick() {
         for key in keys {
             // A tick is 20 ms, a half 4 s.
             let whole = |sums: &[Option<i64>; 8]| sums.iter().flatten().sum::<i64>() * 20_000_000 / 8;
-            let half = |sums: &[Option<i64>; 8], odd: usize| -> Option<i64> {
-                let all: Vec<i64> = (0..8).filter(|slice| slice % 2 == odd).filter_map(|s| sums[s]).collect();
-                (!all.is_empty()).then(|| all.iter().sum::<i64>() * 5_000_000)
+            let half = |sums: &[Option<i64>; 8], slices: [usize; 4]| {
+                slices.iter().filter_map(|slice| sums[*slice]).sum::<i64>() * 5_000_000
             };
-            let spread = |sums: &[Option<i64>; 8]| Some((half(sums, 0)? - half(sums, 1)?).abs());
+            let spread = |sums: &[Option<i64>; 8]| {
+                let is_in = |odd: usize| (0..8).any(|slice| slice % 2 == odd && sums[slice].is_some());
+                let difference = |(a, b)| i64::abs(half(sums, a) - half(sums, b));
+                (is_in(0) && is_in(1)).then(|| HALVES.map(difference).into_iter().max().unwrap())
+            };
             let (of_a, of_b) = (a.get(key), b.get(key));
             let (spread, verdict) = match (of_a, of_b) {
                 (Some(a), Some(b)) => match (spread(a), spread(b)) {
@@ -278,6 +292,6 @@ fn totals_and_spreads_of_states_are_those_of_counting_every_tick() {
         }
         assert_eq!(found, expected, "seed {seed}");
     }
-    // The machines are of one kind, but short: 37 of 100 totals differ by more than the spread (580 of 1578).
-    assert!(differ > 50 && others > differ, "{differ} differ, {others} do not");
+    // The machines are alike: most of their differences are noise.
+    assert!(differ > 50 && others > 4 * differ, "{differ} differ, {others} do not");
 }

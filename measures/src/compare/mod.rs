@@ -9,9 +9,13 @@
 //! percentiles. All times are in nanoseconds, so that the two clocks may differ.
 //!
 //! **Spread**: the window of each history is cut in equal slices, one for each second, but at least 8 and at most 16, and the
-//! measure is asked for each slice. For a sum or count the spread is the difference between all odd and all even
-//! slices, per second; for a percentile or mean, between the median (by nearest rank) of its values in the odd slices and
-//! in the even ones. Of the spreads in A and in B the larger one counts.
+//! measure is asked for each slice. Two halves of the slices are compared in seven ways: the odd with the even ones, the
+//! odd pairs with the even pairs, the first four of each eight with the others, and the four ways to combine these. Of a sum
+//! or count the halves are taken per second; of a percentile or mean, the median (by nearest rank) of its values in each.
+//! The spread is the largest of the differences in A and in B. (Odd and even slices alone are not enough: of two traces of
+//! nothing but noise, with 8 slices of normal distribution, 23 % of the figures differ by more; by more than the largest
+//! of seven, 1.5 %. Noise that lasts longer than a slice is underestimated all the same: of slices that correlate by 0.5,
+//! 13 % differ.)
 //!
 //! **Verdict**: `differs` if the difference between A and B is larger than the spread; `within the spread`; `only in A` and
 //! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value.
@@ -26,7 +30,7 @@ use sigmund_model::Hertz;
 
 use self::{
     figures::{Figure, Unit},
-    slices::{Slices, spread},
+    slices::Slices,
     table::{Key, Table},
 };
 use crate::{Answer, By, Column, History, Measure, Request, Value};
@@ -126,7 +130,7 @@ struct Row {
 /// The row of a figure; `None` if neither has it.
 fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
     let (of_a, of_b) = (a.whole.value(key, figure), b.whole.value(key, figure));
-    let spreads = (spread(&a.slices, key, figure), spread(&b.slices, key, figure));
+    let spreads = (a.slices.spread(key, figure), b.slices.spread(key, figure));
     let known = |of: Option<f64>, spread: Option<f64>| of.and(spread);
     let spread = match (of_a, of_b, spreads) {
         (None, None, _) => return None,
@@ -190,7 +194,7 @@ fn columns(table: &Table) -> Vec<Column> {
         Column::percent("difference_percent", "That, of A."),
         fraction(
             "spread",
-            "The difference between the odd and the even slices of time of A, or of B: the larger one.",
+            "The largest difference between two halves of A, or of B: odd and even slices of time, and six other ways.",
         ),
         Column::text(
             "verdict",

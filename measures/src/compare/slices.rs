@@ -14,11 +14,12 @@ const FEWEST: i64 = 8;
 /// At most so many: some measures read the whole history for each.
 const MOST: i64 = 16;
 
-/// The answers of the odd slices (the first, the third, ...), and of the even ones.
-pub(super) struct Slices {
-    odd: Vec<Table>,
-    even: Vec<Table>,
-}
+/// Each of these tells two halves of the slices apart: by the parity of the bits of a slice's place that are in it. The first
+/// one makes the odd and the even slices.
+const HALVINGS: std::ops::Range<usize> = 1..8;
+
+/// The answers for the slices, in the order of time.
+pub(super) struct Slices(Vec<Table>);
 
 impl Slices {
     pub(super) fn new(
@@ -32,12 +33,25 @@ impl Slices {
             let answer = (measure.answer)(history, &Request { window: *window, ..request.clone() })?;
             Ok(Table::new(&answer, hz, *window))
         };
-        let tables: Result<Vec<Table>, String> = windows.par_iter().map(table).collect();
-        let mut slices = Slices { odd: Vec::new(), even: Vec::new() };
-        for (place, table) in tables?.into_iter().enumerate() {
-            if place % 2 == 0 { slices.odd.push(table) } else { slices.even.push(table) }
+        Ok(Slices(windows.par_iter().map(table).collect::<Result<_, String>>()?))
+    }
+
+    /// The largest difference between two halves; `None` if the odd or the even slices have no value.
+    pub(super) fn spread(&self, key: &Key, figure: &Figure) -> Option<f64> {
+        let values: Vec<(Option<f64>, f64)> =
+            self.0.iter().map(|table| (table.raw(key, figure), table.seconds)).collect();
+        let is_there = |odd| values.iter().skip(odd).step_by(2).any(|(value, _)| value.is_some());
+        if !is_there(0) || !is_there(1) {
+            return None;
         }
-        Ok(slices)
+        let difference = |halving: usize| {
+            let half = |is_second| {
+                let is_in = |(place, _): &(usize, _)| (place & halving).count_ones() % 2 == is_second;
+                half(values.iter().enumerate().filter(is_in).map(|(_, value)| *value), figure)
+            };
+            Some((half(0)? - half(1)?).abs())
+        };
+        HALVINGS.filter_map(difference).max_by(f64::total_cmp)
     }
 }
 
@@ -50,22 +64,17 @@ fn cut(window: Interval, hz: Hertz) -> Vec<Interval> {
     (0..count).map(|place| Interval::new(at(place), at(place + 1))).collect()
 }
 
-/// The difference between the odd and the even slices; `None` if one half has no value.
-pub(super) fn spread(slices: &Slices, key: &Key, figure: &Figure) -> Option<f64> {
-    Some((half(&slices.odd, key, figure)? - half(&slices.even, key, figure)?).abs())
-}
-
-fn half(tables: &[Table], key: &Key, figure: &Figure) -> Option<f64> {
-    let mut values: Vec<f64> = tables.iter().filter_map(|table| table.raw(key, figure)).collect();
-    if values.is_empty() {
-        return None;
-    }
+/// Of sums that per second; else the median of those that there are.
+fn half(values: impl Iterator<Item = (Option<f64>, f64)>, figure: &Figure) -> Option<f64> {
     if figure.unit.is_sum() {
-        let seconds: f64 = tables.iter().map(|table| table.seconds).sum();
-        return Some(values.iter().sum::<f64>() / seconds);
+        let add =
+            |(sum, seconds), (value, of): (Option<f64>, f64)| (sum + value.unwrap_or(0.0), seconds + of);
+        let (sum, seconds) = values.fold((0.0, 0.0), add);
+        return (seconds > 0.0).then(|| sum / seconds);
     }
+    let mut values: Vec<f64> = values.filter_map(|(value, _)| value).collect();
     values.sort_by(f64::total_cmp);
-    values.get((values.len() - 1) / 2).copied()
+    values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
 #[cfg(test)]
