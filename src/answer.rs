@@ -19,8 +19,12 @@ use crate::{
 };
 
 pub(crate) async fn run(question: Question) -> Result<Found> {
-    let trace = open(question.trace_file.as_deref()).await?;
     let filter = Filter::from(&question.filter);
+    if let (Some((a, b)), Some(measure)) = (&question.measure.compare, question.measure.measure) {
+        let (a, b) = (open(Some(a)).await?, open(Some(b)).await?);
+        return measured::compare(&a, &b, measure, &filter, &question).await;
+    }
+    let trace = open(question.trace_file.as_deref()).await?;
     if question.format == AnswerFormat::Folded {
         return drawings::stacks(&trace, &filter, &question).await;
     }

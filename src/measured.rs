@@ -3,7 +3,7 @@
 use anyhow::Result;
 use sigmund_measures::{Answer, Kind, Measure, Value};
 use sigmund_model::{Hertz, Ticks};
-use sigmund_query::{Filter, MeasureOptions, measure};
+use sigmund_query::{Filter, MeasureOptions, Measured, compare_traces, measure};
 use sigmund_sql::SuperTrace;
 
 use crate::{
@@ -18,14 +18,35 @@ pub(crate) async fn run(
     filter: &Filter,
     question: &Question,
 ) -> Result<Found> {
+    let measured = measure(trace, measure_, filter, &options(question)).await?;
+    print(&measured.answer, question, trace.tick_hz())?;
+    finish(&measured, question)
+}
+
+/// The differences between two super-traces.
+pub(crate) async fn compare(
+    a: &SuperTrace,
+    b: &SuperTrace,
+    measure: &'static Measure,
+    filter: &Filter,
+    question: &Question,
+) -> Result<Found> {
+    let measured = compare_traces((a, b), measure, filter, &options(question)).await?;
+    print(&measured.answer, question, None)?;
+    finish(&measured, question)
+}
+
+fn options(question: &Question) -> MeasureOptions {
     let args = &question.measure;
     let pair = match question.reactivity.as_slice() {
         [from, to] => Some((from.clone(), to.clone())),
         _ => args.pair.clone(),
     };
-    let options = MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone(), pair };
-    let measured = measure(trace, measure_, filter, &options).await?;
-    print(&measured.answer, question, trace.tick_hz())?;
+    MeasureOptions { by: args.by, worst: args.worst, subject: args.subject.clone(), pair }
+}
+
+/// Notes, and how the command ends.
+fn finish(measured: &Measured, question: &Question) -> Result<Found> {
     for note in &measured.answer.notes {
         notice(note);
     }
@@ -34,7 +55,7 @@ pub(crate) async fn run(
         notice(&format!("events are missing in this time ({gaps}): `sigmund check --only gaps` lists them"));
     }
     Ok(match (measured.answer.rows.is_empty(), measured.gaps) {
-        (_, 1..) if args.strict => Found::Gaps,
+        (_, 1..) if question.measure.strict => Found::Gaps,
         (true, _) => Found::Nothing,
         _ => Found::Something,
     })

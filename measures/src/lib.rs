@@ -9,6 +9,7 @@
 mod answer;
 mod breakdown;
 mod collect;
+mod compare;
 mod critical_path;
 mod critical_sections;
 mod culprit;
@@ -41,6 +42,7 @@ mod tally;
 mod walk;
 
 pub use answer::{Answer, Column, Kind, Value, percent};
+pub use compare::{Side, compare};
 pub use critical_path::critical_path_chains;
 pub use culprit::{Culprit, who_had_cpu, who_had_lwps};
 pub use distribution::Distribution;

@@ -45,6 +45,14 @@ impl Error {
         Error { kind: ErrorKind::UnknownClockRate, message, source: None }
     }
 
+    /// The same error, of one of several traces.
+    pub(crate) fn in_trace(mut self, path: &str) -> Error {
+        if !self.message.starts_with(path) {
+            self.message = format!("{path}: {}", self.message);
+        }
+        self
+    }
+
     /// For `map_err` on what DataFusion does with one table.
     pub(crate) fn on<'t>(trace: &'t SuperTrace, table: &'t str) -> impl Fn(DataFusionError) -> Error + 't {
         move |e| trace.error(table, e).into()

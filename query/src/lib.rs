@@ -20,6 +20,7 @@
 //! | [`reactivity`] | how long from an event to its treatment |
 //! | [`tracing_cost`] | what recording the program's own events cost it |
 //! | [`measure`] | any measure of `sigmund-measures`; [`register_measures`] makes them table functions of SQL |
+//! | [`compare_traces`] | two super-traces in the same measure |
 //! | [`check`] | whether the invariants of the super-trace hold |
 //!
 //! Values of users reach a plan as literals, never as SQL text. The library prints nothing.
@@ -43,6 +44,8 @@ pub use check::{
 pub use error::{Error, ErrorKind};
 pub use filter::{EventPattern, Filter, Instant, ThreadList, ThreadRef, Window, number_in};
 pub use listing::{EventBatch, EventRow, EventRows, Format, Listing, list, list_events};
-pub use measured::{MeasureOptions, Measured, measure, register_measures, to_batch, with_history};
+pub use measured::{
+    MeasureOptions, Measured, compare_traces, measure, register_measures, to_batch, with_history,
+};
 pub use reactivity::{Moment, Pair, Reactivity, Selector, reactivity};
 pub use tracing_cost::{Recorder, RecorderCost, TracingCost, share, tracing_cost};

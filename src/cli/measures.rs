@@ -1,12 +1,14 @@
 //! The flags of the measures: one for each of `sigmund_measures::ALL`, grouped by the questions they answer.
 
+use std::path::PathBuf;
+
 use clap::{
-    Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches,
+    Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
     value_parser,
 };
-use sigmund_measures::{ALL, By, Measure, Subject};
+use sigmund_measures::{ALL, By, Measure, Subject, named};
 use sigmund_query::Selector;
 
 /// The measure that was asked for, and how.
@@ -20,6 +22,8 @@ pub(crate) struct MeasureArgs {
     pub(crate) by: Option<By>,
     pub(crate) worst: usize,
     pub(crate) strict: bool,
+    /// Two super-traces to compare.
+    pub(crate) compare: Option<(PathBuf, PathBuf)>,
 }
 
 const LATE: &str = "Why it was late";
@@ -58,7 +62,7 @@ impl Args for MeasureArgs {
                     .conflicts_with("list_events")
                     .help("With --reactivity: match by cause, and tell what was in the way; with --worst, of each pair"),
             )
-            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why"])).multiple(true))
+            .group(ArgGroup::new("how").args(flags().map(|measure| measure.name).chain(["why", "compare"])).multiple(true))
             .group(ArgGroup::new("measure").args(flags().map(|measure| measure.name)).multiple(false))
             .arg(
                 Arg::new("by")
@@ -77,6 +81,26 @@ impl Args for MeasureArgs {
                     .help_heading(OPTIONS)
                     .requires("how")
                     .help("List the N worst cases one by one, where the measure knows them"),
+            )
+            .arg(
+                Arg::new("compare")
+                    .long("compare")
+                    .num_args(2)
+                    .value_names(["A", "B"])
+                    .value_hint(ValueHint::DirPath)
+                    .value_parser(value_parser!(PathBuf))
+                    .help_heading(OPTIONS)
+                    .conflicts_with_all([
+                        "trace_file",
+                        "list_events",
+                        "active_time",
+                        "gantt",
+                        "histogram",
+                        "svg",
+                        "unit",
+                        "worst",
+                    ])
+                    .help("Compare two super-traces: what differs by more than the spread inside each; --summary if nothing else is asked"),
             )
             .arg(
                 Arg::new("strict")
@@ -100,10 +124,14 @@ impl FromArgMatches for MeasureArgs {
             Subject::None => matches.get_flag(measure.name),
             _ => matches.contains_id(measure.name),
         };
-        let measure = match matches.get_flag("why") {
+        let paths = matches.get_many::<PathBuf>("compare").unwrap_or_default().cloned().collect::<Vec<_>>();
+        let compare = if let [a, b] = paths.as_slice() { Some((a.clone(), b.clone())) } else { None };
+        let is_of_pairs = matches.get_flag("why") || (compare.is_some() && matches.contains_id("reactivity"));
+        let measure = match is_of_pairs {
             true => ALL.iter().find(|measure| measure.subject == Subject::Pair),
             false => ALL.iter().find(is_asked),
         };
+        let measure = measure.or_else(|| named("summary").filter(|_| compare.is_some()));
         let has_subject = |subject| !matches!(subject, Subject::None | Subject::Pair);
         let subject = measure.filter(|measure| has_subject(measure.subject));
         let subject = subject.and_then(|measure| matches.get_many::<String>(measure.name));
@@ -123,6 +151,7 @@ impl FromArgMatches for MeasureArgs {
             by: matches.get_one::<Option<By>>("by").copied().flatten(),
             worst: matches.get_one::<u32>("worst").map_or(0, |worst| *worst as usize),
             strict: matches.get_flag("strict"),
+            compare,
         })
     }
 

@@ -198,3 +198,60 @@ fn strictly_missing_events_are_status_3() {
     );
     assert_eq!(sigmund.run(["--states"]).status, 0);
 }
+
+#[test]
+fn two_super_traces_are_compared_by_name() {
+    let sigmund = Sigmund::with_listing("a", &listing());
+    // The same program; `eth0` has the CPU for 15 ns instead of 5, and the mutex is free 5 ns later.
+    let slower = listing().replace("\t180\t", "\t190\t").replace("\t220\t", "\t225\t");
+    sigmund.merge_listing("b", &slower);
+    let compare = |words: &[&str], a: &str, b: &str| asked(&sigmund, &[words, &["--compare", a, b]].concat());
+    let states = compare(&["--states", "--thread", "5"], "a.supertrace", "b.supertrace");
+    let head = "name,state,reason,culprit,figure,unit,a,b,difference,difference_percent,spread,verdict\n";
+    assert!(states.starts_with(head), "{states}");
+    // Of 130 ns, 5 and 15.
+    let line = states.lines().find(|line| line.contains(",interrupted,eth0,,total,ns/s,"));
+    let line = line.unwrap_or_else(|| panic!("{states}"));
+    let cells: Vec<&str> = line.split(',').collect();
+    let number = |place: usize| cells[place].parse::<f64>().unwrap_or_else(|e| panic!("{line}: {e}"));
+    let expected = [5e9_f64, 15e9].map(|ticks| (ticks / 130.0).round());
+    assert_eq!([number(6).round(), number(7).round()], expected, "{line}");
+    // A trace is like itself, in all that can be asked.
+    for flags in
+        [vec![], vec!["--states"], vec!["--locks"], vec!["--latency"], vec!["--latency", "--by", "lwp"]]
+    {
+        let same = compare(&flags, "a.supertrace", "a.supertrace");
+        let verdicts = same.lines().skip(1).map(|line| line.rsplit(',').next().unwrap_or_default());
+        assert!(verdicts.clone().count() > 0, "{flags:?}");
+        assert!(verdicts.clone().all(|word| ["within the spread", "too few"].contains(&word)), "{same}");
+    }
+    let summary = compare(&[], "a.supertrace", "b.supertrace");
+    assert!(summary.starts_with("what,number,name,figure,"), "{summary}");
+    let pairs = compare(&["--reactivity", "sched_waking", "sys_exit"], "a.supertrace", "b.supertrace");
+    assert!(pairs.starts_with("row,what,culprit,figure,"), "{pairs}");
+    let for_people = sigmund.run(["--states", "--compare", "a.supertrace", "b.supertrace"]).found();
+    assert!(for_people.contains("ns/s"), "{for_people}");
+
+    let refused = |flags: &[&str], words: &[&str]| {
+        sigmund.run(flags).complained(words);
+    };
+    refused(&["--states", "--compare", "a.supertrace"], &["--compare", "2 values"]);
+    refused(&["--compare", "a.supertrace", "a.tsv"], &["a.tsv"]);
+    refused(&["--compare", "a.supertrace", "c.supertrace"], &["c.supertrace"]);
+    refused(&["--compare", "a.supertrace", "b.supertrace", "--gantt"], &["--gantt"]);
+    refused(&["--compare", "a.supertrace", "b.supertrace", "-f", "a.supertrace"], &["--trace-file"]);
+    refused(&["--compare", "a.supertrace", "b.supertrace", "--thread", "55"], &["a.supertrace", "55"]);
+    refused(&["--explain", "nothing", "--compare", "a.supertrace", "b.supertrace"], &["A: ", "nothing"]);
+}
+
+#[test]
+fn strictly_missing_events_in_one_of_two_are_status_3() {
+    let sigmund = Sigmund::with_listing("a", &listing());
+    let unseen: String =
+        listing().lines().filter(|line| !line.contains("\t150\t")).map(|l| format!("{l}\n")).collect();
+    sigmund.merge_listing("b", &unseen);
+    let status = |a: &str, b: &str| sigmund.run(["--states", "--compare", a, b, "--strict"]).status;
+    assert_eq!(status("a.supertrace", "a.supertrace"), 0);
+    assert_eq!(status("a.supertrace", "b.supertrace"), 3);
+    assert_eq!(status("b.supertrace", "a.supertrace"), 3);
+}

@@ -1,6 +1,7 @@
 //! The measures of `sigmund-measures`, asked of a super-trace: by filters, or as table functions of SQL.
 
 mod batch;
+mod compared;
 mod load;
 mod table_function;
 
@@ -14,6 +15,7 @@ use sigmund_sql::SuperTrace;
 use crate::{Error, Filter, Selector, reactivity::known};
 
 pub use batch::to_batch;
+pub use compared::compare_traces;
 pub use table_function::register_measures;
 
 /// What a measure may be asked beside a filter.
@@ -51,16 +53,10 @@ pub async fn measure(
 ) -> Result<Measured, Error> {
     let of = |history: &History, request: &Request| {
         let answer = answer(measure, history, request)?;
-        let extent = request.extent(history);
-        let gaps = history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count();
-        Ok(Measured { answer, gaps })
+        Ok(Measured { answer, gaps: gaps(history, request) })
     };
     let (mut measured, left_out) = ask(trace, (measure.name, measure.needs), filter, options, of).await?;
-    for table in left_out {
-        measured.answer.notes.push(format!(
-            "the table {table} was left out of this super-trace: what it would show is missing here"
-        ));
-    }
+    measured.answer.notes.extend(left_out.into_iter().map(left_out_note));
     Ok(measured)
 }
 
@@ -94,6 +90,25 @@ async fn ask<T>(
     options: &MeasureOptions,
     of: impl FnOnce(&History, &Request) -> Result<T, String>,
 ) -> Result<(T, Vec<&'static str>), Error> {
+    let Loaded { history, request, left_out } = loaded(trace, (name, needs), filter, options).await?;
+    let answer = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
+    Ok((answer, left_out))
+}
+
+/// What a filter selects of a trace, as far as a measure needs it.
+struct Loaded {
+    history: History,
+    request: Request,
+    /// Tables that were needed, and are not in this super-trace.
+    left_out: Vec<&'static str>,
+}
+
+async fn loaded(
+    trace: &SuperTrace,
+    (name, needs): (&str, Needs),
+    filter: &Filter,
+    options: &MeasureOptions,
+) -> Result<Loaded, Error> {
     filter.check_known(trace).await?;
     let threads = filter.thread_numbers(trace)?;
     let threads = threads.map(|threads| threads.iter().map(|thread| thread.0).collect());
@@ -104,8 +119,17 @@ async fn ask<T>(
     }
     let pair = options.pair.as_ref().map(|(from, to)| (from, to));
     let (history, left_out) = load::history(trace, needs, request.window, pair).await?;
-    let answer = of(&history, &request).map_err(|message| Error::argument(format!("{name}: {message}")))?;
-    Ok((answer, left_out))
+    Ok(Loaded { history, request, left_out })
+}
+
+/// The gaps of the window.
+fn gaps(history: &History, request: &Request) -> usize {
+    let extent = request.extent(history);
+    history.gaps.iter().filter(|gap| gap.interval.clipped(extent).is_some()).count()
+}
+
+fn left_out_note(table: &str) -> String {
+    format!("the table {table} was left out of this super-trace: what it would show is missing here")
 }
 
 fn request(

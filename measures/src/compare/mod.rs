@@ -1,0 +1,206 @@
+//! Two histories in the same measure: per name, what differs, and whether by more than the spread inside each.
+//!
+//! **Rows** of the two answers are matched by their texts before the first figure (name, state, lock site, ...). What differs
+//! from run to run is no part of that: the numbers of threads, LWPs and processes, addresses, and numbers in the texts of
+//! culprits. Rows that are then the same are one: their sums are added, and their distributions are not compared. Rows are
+//! by pattern (`worker/*`) unless the request has another grouping.
+//!
+//! **Figures**: sums and counts per second of the window, the percentiles p50 and p99, and the mean where a measure has no
+//! percentiles. All times are in nanoseconds, so that the two clocks may differ.
+//!
+//! **Spread**: the window of each history is cut in equal slices, one for each second, but at least 8 and at most 16, and the
+//! measure is asked for each slice. Two halves of the slices are compared in seven ways: the odd with the even ones, the
+//! odd pairs with the even pairs, the first four of each eight with the others, and the four ways to combine these. Of a sum
+//! or count the halves are taken per second; of a percentile or mean, the median (by nearest rank) of its values in each.
+//! The spread is the largest of the differences in A and in B. (Odd and even slices alone are not enough: of two traces of
+//! nothing but noise, with 8 slices of normal distribution, 23 % of the figures differ by more; by more than the largest
+//! of seven, 1.5 %. Noise that lasts longer than a slice is underestimated all the same: of slices that correlate by 0.5,
+//! 13 % differ.)
+//!
+//! **Verdict**: `differs` if the difference between A and B is larger than the spread; `within the spread`; `only in A` and
+//! `only in B` for rows of one answer; `too few` if the odd or the even slices of A or B have no value.
+
+mod figures;
+mod slices;
+mod table;
+
+use std::cmp::Ordering;
+
+use sigmund_model::Hertz;
+
+use self::{
+    figures::{Figure, Unit},
+    slices::Slices,
+    table::{Key, Table},
+};
+use crate::{Answer, By, Column, History, Measure, Request, Value};
+
+/// A history, what is asked of it, and the rate of its clock.
+pub type Side<'h> = (&'h History, &'h Request, Hertz);
+
+/// Relative differences up to this are rounding: lengths of the two clocks are converted.
+const ROUNDING: f64 = 1e-9;
+
+/// Compares the answers of a measure to two requests; see the column docs of the answer.
+///
+/// The most important rows come first: those that differ, by the size of the difference, times before counts.
+///
+/// # Errors
+/// When a window has no time in it, when the measure refuses a request, and when the two answers have different columns.
+pub fn compare(measure: &Measure, a: Side<'_>, b: Side<'_>) -> Result<Answer, String> {
+    let (a, b) = (Compared::new(measure, a, "A")?, Compared::new(measure, b, "B")?);
+    if a.whole.names != b.whole.names {
+        let names = |side: &Compared| side.whole.names.join(", ");
+        return Err(format!("expected the columns of A ({}) in B, found {}", names(&a), names(&b)));
+    }
+    let mut rows = Vec::new();
+    for key in a.whole.rows.keys().chain(b.whole.rows.keys().filter(|key| !a.whole.rows.contains_key(*key))) {
+        rows.extend(a.whole.figures.iter().filter_map(|figure| row(key, figure, &a, &b)));
+    }
+    rows.sort_by(Row::order);
+    let mut answer = Answer::new(columns(&a.whole));
+    answer.rows = rows.into_iter().map(Row::cells).collect();
+    answer.notes = a.notes.into_iter().chain(b.notes).collect();
+    Ok(answer)
+}
+
+/// One of the two: its answer for the whole window, and for each slice.
+struct Compared {
+    whole: Table,
+    slices: Slices,
+    notes: Vec<String>,
+}
+
+impl Compared {
+    fn new(measure: &Measure, (history, request, hz): Side<'_>, side: &str) -> Result<Compared, String> {
+        let of_side = |message: String| format!("{side}: {message}");
+        let mut request = request.clone();
+        request.by = request.by.or(Some(By::Pattern));
+        // All rows of a summary: one that is not among the first ten is not missing.
+        request.worst = if measure.name == "summary" { usize::MAX } else { 0 };
+        let window = request.extent(history);
+        if window.ticks() <= 0 {
+            return Err(of_side("expected a window with time in it, found none".to_string()));
+        }
+        let answer = (measure.answer)(history, &request).map_err(of_side)?;
+        let mut notes: Vec<String> = answer.notes.iter().map(|note| format!("{side}: {note}")).collect();
+        let whole = Table::new(&answer, hz, window);
+        if whole.merged > 0 {
+            notes.push(format!(
+                "{side}: {} rows of the same key are one: their distributions are not compared.",
+                whole.merged
+            ));
+        }
+        let slices = Slices::new(measure, history, &request, hz).map_err(of_side)?;
+        Ok(Compared { whole, slices, notes })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Differs,
+    OnlyInA,
+    OnlyInB,
+    Within,
+    TooFew,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Differs => "differs",
+            Verdict::OnlyInA => "only in A",
+            Verdict::OnlyInB => "only in B",
+            Verdict::Within => "within the spread",
+            Verdict::TooFew => "too few",
+        }
+    }
+}
+
+struct Row {
+    key: Key,
+    figure: String,
+    unit: Unit,
+    a: Option<f64>,
+    b: Option<f64>,
+    spread: Option<f64>,
+    verdict: Verdict,
+}
+
+/// The row of a figure; `None` if neither has it.
+fn row(key: &Key, figure: &Figure, a: &Compared, b: &Compared) -> Option<Row> {
+    let (of_a, of_b) = (a.whole.value(key, figure), b.whole.value(key, figure));
+    let spreads = (a.slices.spread(key, figure), b.slices.spread(key, figure));
+    let known = |of: Option<f64>, spread: Option<f64>| of.and(spread);
+    let spread = match (of_a, of_b, spreads) {
+        (None, None, _) => return None,
+        (Some(_), Some(_), (a, b)) => a.zip(b).map(|(a, b)| a.max(b)),
+        (_, _, (a, b)) => known(of_a, a).or(known(of_b, b)),
+    };
+    let verdict = match (of_a, of_b, spread) {
+        (Some(_), None, _) if !b.whole.rows.contains_key(key) => Verdict::OnlyInA,
+        (None, Some(_), _) if !a.whole.rows.contains_key(key) => Verdict::OnlyInB,
+        (Some(a), Some(b), Some(spread)) => match (b - a).abs() > spread + ROUNDING * a.abs().max(b.abs()) {
+            true => Verdict::Differs,
+            false => Verdict::Within,
+        },
+        _ => Verdict::TooFew,
+    };
+    let figure = (figure.name.clone(), figure.unit);
+    Some(Row { key: key.clone(), figure: figure.0, unit: figure.1, a: of_a, b: of_b, spread, verdict })
+}
+
+impl Row {
+    /// What it is not in counts as 0.
+    fn size(&self) -> f64 {
+        (self.b.unwrap_or(0.0) - self.a.unwrap_or(0.0)).abs()
+    }
+
+    fn order(&self, other: &Row) -> Ordering {
+        (self.verdict, self.unit)
+            .cmp(&(other.verdict, other.unit))
+            .then_with(|| other.size().total_cmp(&self.size()))
+            .then_with(|| (&self.key, &self.figure).cmp(&(&other.key, &other.figure)))
+    }
+
+    fn cells(self) -> Vec<Value> {
+        let difference = self.a.zip(self.b).map(|(a, b)| b - a);
+        let percent = difference.zip(self.a).filter(|(_, a)| *a != 0.0).map(|(by, a)| by * 100.0 / a);
+        let mut cells: Vec<Value> = self.key.into_iter().map(Value::from).collect();
+        cells.extend([
+            self.figure.into(),
+            self.unit.name().into(),
+            self.a.into(),
+            self.b.into(),
+            difference.into(),
+            percent.into(),
+            self.spread.into(),
+            self.verdict.name().into(),
+        ]);
+        cells
+    }
+}
+
+fn columns(table: &Table) -> Vec<Column> {
+    let fraction =
+        |name, doc| Column { name: std::borrow::Cow::Borrowed(name), kind: crate::Kind::Fraction, doc };
+    let mut columns = table.keys.clone();
+    columns.extend([
+        Column::text("figure", "The column of the measure; without `_tick`."),
+        Column::text("unit", "ns/s (time per second of the window), ns, or 1/s (how many per second)."),
+        fraction("a", "The figure in A."),
+        fraction("b", "The figure in B."),
+        fraction("difference", "B minus A."),
+        Column::percent("difference_percent", "That, of A."),
+        fraction(
+            "spread",
+            "The largest difference between two halves of A, or of B: odd and even slices of time, and six other ways.",
+        ),
+        Column::text(
+            "verdict",
+            "differs (the difference is larger than the spread), within the spread, only in A, only in B, or too few \
+             (no value in the odd or the even slices).",
+        ),
+    ]);
+    columns
+}

@@ -1,0 +1,97 @@
+//! A window in equal slices, and how much they differ.
+
+use rayon::prelude::*;
+use sigmund_model::Hertz;
+
+use super::{
+    figures::Figure,
+    table::{Key, Table},
+};
+use crate::{History, Interval, Measure, Request};
+
+/// At least so many slices.
+const FEWEST: i64 = 8;
+/// At most so many: some measures read the whole history for each.
+const MOST: i64 = 16;
+
+/// Each of these tells two halves of the slices apart: by the parity of the bits of a slice's place that are in it. The first
+/// one makes the odd and the even slices.
+const HALVINGS: std::ops::Range<usize> = 1..8;
+
+/// The answers for the slices, in the order of time.
+pub(super) struct Slices(Vec<Table>);
+
+impl Slices {
+    pub(super) fn new(
+        measure: &Measure,
+        history: &History,
+        request: &Request,
+        hz: Hertz,
+    ) -> Result<Slices, String> {
+        let windows = cut(request.extent(history), hz);
+        let table = |window: &Interval| -> Result<Table, String> {
+            let answer = (measure.answer)(history, &Request { window: *window, ..request.clone() })?;
+            Ok(Table::new(&answer, hz, *window))
+        };
+        Ok(Slices(windows.par_iter().map(table).collect::<Result<_, String>>()?))
+    }
+
+    /// The largest difference between two halves; `None` if the odd or the even slices have no value.
+    pub(super) fn spread(&self, key: &Key, figure: &Figure) -> Option<f64> {
+        let values: Vec<(Option<f64>, f64)> =
+            self.0.iter().map(|table| (table.raw(key, figure), table.seconds)).collect();
+        let is_there = |odd| values.iter().skip(odd).step_by(2).any(|(value, _)| value.is_some());
+        if !is_there(0) || !is_there(1) {
+            return None;
+        }
+        let difference = |halving: usize| {
+            let half = |is_second| {
+                let is_in = |(place, _): &(usize, _)| (place & halving).count_ones() % 2 == is_second;
+                half(values.iter().enumerate().filter(is_in).map(|(_, value)| *value), figure)
+            };
+            Some((half(0)? - half(1)?).abs())
+        };
+        HALVINGS.filter_map(difference).max_by(f64::total_cmp)
+    }
+}
+
+/// Equal slices, to the tick.
+fn cut(window: Interval, hz: Hertz) -> Vec<Interval> {
+    let ticks = i128::from(window.ticks());
+    let seconds = (ticks as f64 / hz.per_second()) as i64;
+    let count = i128::from(seconds.clamp(FEWEST, MOST)).min(ticks);
+    let at = |place: i128| window.from.saturating_add((ticks * place / count.max(1)) as i64);
+    (0..count).map(|place| Interval::new(at(place), at(place + 1))).collect()
+}
+
+/// Of sums that per second; else the median of those that there are.
+fn half(values: impl Iterator<Item = (Option<f64>, f64)>, figure: &Figure) -> Option<f64> {
+    if figure.unit.is_sum() {
+        let add =
+            |(sum, seconds), (value, of): (Option<f64>, f64)| (sum + value.unwrap_or(0.0), seconds + of);
+        let (sum, seconds) = values.fold((0.0, 0.0), add);
+        return (seconds > 0.0).then(|| sum / seconds);
+    }
+    let mut values: Vec<f64> = values.filter_map(|(value, _)| value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_seconds_but_at_least_8_and_at_most_16() {
+        let hz = Hertz::new(10.0).unwrap();
+        let count = |to| cut(Interval::new(0, to), hz).len();
+        assert_eq!([40, 80, 99, 120, 1000, 3, 0].map(count), [8, 8, 9, 12, 16, 3, 0]);
+        let window = Interval::new(-7, 96);
+        let slices = cut(window, hz);
+        assert_eq!((slices[0].from, slices.last().unwrap().to), (-7, 96));
+        assert!(slices.windows(2).all(|pair| pair[0].to == pair[1].from));
+        assert!(slices.iter().all(|slice| (10..=11).contains(&slice.ticks())), "{slices:?}");
+        let all = cut(Interval::ALL, hz);
+        assert_eq!(all.len(), 16);
+    }
+}
