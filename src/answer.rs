@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use sigmund_measures::named;
 use sigmund_model::{Cpu, Hertz, Level, Lwp, Thread, Ticks};
 use sigmund_query::{ActiveTime, Filter, Moment, Reactivity, active_time, list, reactivity};
 use sigmund_sql::SuperTrace;
@@ -20,7 +21,10 @@ use crate::{
 
 pub(crate) async fn run(question: Question) -> Result<Found> {
     let filter = Filter::from(&question.filter);
-    if let (Some((a, b)), Some(measure)) = (&question.measure.compare, question.measure.measure) {
+    // Pairs of events are a question of their own without --why.
+    let compared =
+        if question.reactivity.is_empty() { question.measure.measure } else { named("reactivity") };
+    if let (Some((a, b)), Some(measure)) = (&question.measure.compare, compared) {
         let (a, b) = (open(Some(a)).await?, open(Some(b)).await?);
         return measured::compare(&a, &b, measure, &filter, &question).await;
     }

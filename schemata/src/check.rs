@@ -197,7 +197,7 @@ impl Checker<'_> {
         let subject = file.subject.as_ref().map(|subject| self.sentence(subject)).transpose()?;
         let pair = self.pair(file, measure, name)?;
         match (measure.subject, &file.subject) {
-            (Subject::Required(what), None) => {
+            (Subject::Required(what) | Subject::RequiredOrPair(what), None) if pair.is_none() => {
                 let message = format!("{}: expected subject = {what:?}, found none", measure.name);
                 return Err(self.wrong(name, message));
             }
@@ -225,7 +225,11 @@ impl Checker<'_> {
         name: &Spanned<String>,
     ) -> Result<Option<(String, String)>, Error> {
         match (measure.subject, &file.from, &file.to) {
-            (Subject::Pair, Some(from), Some(to)) => Ok(Some((self.sentence(from)?, self.sentence(to)?))),
+            (
+                Subject::Pair | Subject::RequiredOrPair(_) | Subject::OptionalOrPair(_),
+                Some(from),
+                Some(to),
+            ) => Ok(Some((self.sentence(from)?, self.sentence(to)?))),
             (Subject::Pair, ..) => {
                 Err(self.wrong(name, format!("{}: expected from and to, two events", measure.name)))
             }

@@ -126,8 +126,7 @@ impl FromArgMatches for MeasureArgs {
         };
         let paths = matches.get_many::<PathBuf>("compare").unwrap_or_default().cloned().collect::<Vec<_>>();
         let compare = if let [a, b] = paths.as_slice() { Some((a.clone(), b.clone())) } else { None };
-        let is_of_pairs = matches.get_flag("why") || (compare.is_some() && matches.contains_id("reactivity"));
-        let measure = match is_of_pairs {
+        let measure = match matches.get_flag("why") {
             true => ALL.iter().find(|measure| measure.subject == Subject::Pair),
             false => ALL.iter().find(is_asked),
         };

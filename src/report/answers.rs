@@ -1,5 +1,7 @@
 //! One question, asked of a super-trace: rows, or why there are none.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
 use arrow::{
     array::{Array, ArrayRef, AsArray},
@@ -11,6 +13,7 @@ use sigmund_measures::{Kind, Measure};
 use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Selector, measure};
 use sigmund_schemata::{Asked, Question};
 use sigmund_sql::SuperTrace;
+use tokio::time::timeout_at;
 
 use super::Evidence;
 use crate::{measured, output::Cell};
@@ -124,6 +127,9 @@ async fn by_measure(
     Ok((Outcome::Rows(Rows { columns, rows, total }), measured.gaps))
 }
 
+/// A query comes with the schema, and that with a recording that may be somebody else's: it does not run without end.
+const MOST_TIME: Duration = Duration::from_secs(60);
+
 async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome> {
     let result = match trace.sql(query).await {
         Ok(result) => result,
@@ -136,7 +142,13 @@ async fn by_query(trace: &SuperTrace, query: &str, top: usize) -> Result<Outcome
     let columns: Vec<Column> = result.schema().fields().iter().map(|field| column(field.name())).collect();
     let (mut rows, mut total) = (Vec::new(), 0);
     let mut stream = result.stream().await?;
-    while let Some(batch) = stream.next().await {
+    let deadline = Instant::now() + MOST_TIME;
+    loop {
+        let Ok(next) = timeout_at(deadline.into(), stream.next()).await else {
+            let message = format!("expected an answer within {} s, found none", MOST_TIME.as_secs());
+            return Ok(Outcome::Failed(message));
+        };
+        let Some(batch) = next else { break };
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => return Ok(Outcome::Failed(error.to_string())),

@@ -222,7 +222,8 @@ fn processes_that_the_recorder_has_no_descriptors_for_are_counted() {
     });
     let said = said.finish();
     assert!(
-        said.stderr.contains("19 processes were not recorded, the first because it has 12 arenas"),
+        said.stderr
+            .contains("19 processes were not recorded, the first because the recorder holds 12 arenas"),
         "{said:?}"
     );
     assert_eq!(
