@@ -60,7 +60,7 @@ pub(crate) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
 /// Stacks of functions and spans with their active time, for flame graphs.
 pub(crate) async fn stacks(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Found> {
     let args = &question.measure;
-    if !args.measure.is_some_and(|measure| measure.name == "functions") {
+    if args.measure.is_none_or(|measure| measure.name != "functions") {
         bail!("--format folded: expected --functions, whose stacks it lists");
     }
     if question.drawing.is_asked() {

@@ -156,7 +156,7 @@ fn is_of_name(character: char) -> bool {
 
 /// The column, and the begin of the text that it is compared with: `… state = 'bl`.
 fn compared(typed: &str) -> Option<(&str, &str)> {
-    if typed.matches('\'').count() % 2 == 0 {
+    if typed.matches('\'').count().is_multiple_of(2) {
         return None;
     }
     let (before, begin) = typed.rsplit_once('\'')?;

@@ -34,7 +34,7 @@ fn ends(text: &str) -> Vec<usize> {
             }
             '/' if characters.next_if(|(_, c)| *c == '*').is_some() => {
                 let mut last = ' ';
-                while let Some((_, c)) = characters.next() {
+                for (_, c) in characters.by_ref() {
                     if last == '*' && c == '/' {
                         break;
                     }
