@@ -1,16 +1,11 @@
 //! The prompt: lines with history and completion, and queries that Ctrl-C cancels.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::PathBuf, thread};
 
 use anyhow::{Context, Result};
 use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
+use signal_hook::{consts::SIGINT, iterator::Signals};
+use tokio::sync::watch;
 
 use super::{
     commands::{self, Next},
@@ -20,8 +15,6 @@ use super::{
 };
 use crate::{Found, output::reasons, terminal};
 
-/// How often a running query looks whether Ctrl-C has been typed.
-const LOOKED_AT: Duration = Duration::from_millis(20);
 /// Lines that are kept between prompts.
 const HISTORY: usize = 1000;
 
@@ -38,9 +31,10 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
         let _ = editor.load_history(path);
     }
     terminal::line(format!("{}: \\? for help, \\d for tables, \\q to end", session.trace.path().display()))?;
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&is_interrupted))?;
+    let mut interrupts = interrupts()?;
     loop {
+        // From the end of a line on, Ctrl-C cancels what the line asked for, though it may not have begun yet.
+        interrupts.mark_unchanged();
         // The lines of a statement come together; nothing else happens meanwhile.
         let line = match tokio::task::block_in_place(|| editor.readline("sigmund> ")) {
             Ok(line) => line,
@@ -62,8 +56,6 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
             continue;
         }
         for query in statements::each(&line) {
-            // The terminal sends this signal when Ctrl-C is typed while a query runs, and a second one has no other effect.
-            is_interrupted.store(false, Ordering::Relaxed);
             let is_cancelled = tokio::select! {
                 answer = session.run(query) => {
                     if let Err(error) = answer {
@@ -71,7 +63,7 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
                     }
                     false
                 }
-                () = interrupted(&is_interrupted) => true,
+                Ok(()) = interrupts.changed() => true,
             };
             if is_cancelled {
                 terminal::notice("cancelled");
@@ -85,11 +77,19 @@ pub(super) async fn run(mut session: Session) -> Result<Found> {
     Ok(Found::Something)
 }
 
-/// Ends when Ctrl-C has been typed.
-async fn interrupted(is_interrupted: &AtomicBool) {
-    while !is_interrupted.load(Ordering::Relaxed) {
-        tokio::time::sleep(LOOKED_AT).await;
-    }
+/// Changes whenever Ctrl-C is typed.
+///
+/// A thread of its own waits for the signal: the runtime's timers stand still while all its threads are busy with a
+/// query that does not yield.
+fn interrupts() -> Result<watch::Receiver<()>> {
+    let mut signals = Signals::new([SIGINT]).context("hearing Ctrl-C")?;
+    let (sender, receiver) = watch::channel(());
+    thread::Builder::new().name("sigmund-ctrl-c".into()).spawn(move || {
+        for _ in signals.forever() {
+            sender.send_replace(());
+        }
+    })?;
+    Ok(receiver)
 }
 
 /// `$XDG_STATE_HOME/sigmund_history`, or in `~/.local/state`; `None` if there is no such folder.
