@@ -62,7 +62,8 @@ struct Terminal {
 impl Terminal {
     fn open(sigmund: &Sigmund) -> Terminal {
         let mut command = Command::new("script");
-        let line = format!("{} sql t.supertrace", program());
+        // In the shell's place: dash, otherwise, is ended by the Ctrl-C that it hears too.
+        let line = format!("exec {} sql t.supertrace", program());
         command.args(["-qec", &line, "/dev/null"]).current_dir(sigmund.folder());
         command
             .env("TERM", "xterm")
