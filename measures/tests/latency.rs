@@ -141,13 +141,20 @@ fn a_ready_latency_is_from_unpark_yield_quantum_or_creation_to_the_dispatch() {
     let answer = ask("latency", &history, &Request::default());
     assert_eq!(
         cells(&answer, &["thread", "kind", "count", "total_tick"]),
-        ["1 yield 1 6", "2 unpark 1 6", "1 unpark 1 4", "1 creation 1 4"]
+        [
+            "1 yield 1 6",
+            "2 unpark 1 6",
+            "2 wakeup-to-user 1 6",
+            "1 unpark 1 4",
+            "1 creation 1 4",
+            "1 wakeup-to-user 1 4"
+        ]
     );
     assert_eq!(answer.notes.len(), 1);
     let by_process = ask("latency", &history, &Request { by: Some(By::Process), ..Request::default() });
     assert_eq!(
         cells(&by_process, &["pid", "kind", "count", "total_tick"]),
-        ["7 unpark 2 10", "7 yield 1 6", "7 creation 1 4"]
+        ["7 unpark 2 10", "7 wakeup-to-user 2 10", "7 yield 1 6", "7 creation 1 4"]
     );
     let worst = ask("latency", &history, &Request { worst: 2, ..Request::default() });
     assert_eq!(
@@ -161,6 +168,87 @@ fn a_ready_latency_is_from_unpark_yield_quantum_or_creation_to_the_dispatch() {
             "2 unpark 30 6 70 0 1(work/1) LWPs without a user thread, running 6",
         ]
     );
+}
+
+// LWP 70    |run, carries 1 |sleep     |wait|run      |sleep    |wait        ->lost
+//           0               10         20   23        40        50           55
+// LWP 71    |sleep                |wait|run, a poller: unparks 2 at 33 and, of its own, 3 at 36; runs 3 from 38
+//           0                     30   32                                   52 sleep
+// thread 2  |blocked               |ready by 71 at 33   |on 72 from 41, stalled at once |active from 46
+// thread 3  |blocked                  |ready by 71 at 36|on 71 from 38 to 44 |blocked |ready by 71 at 47|on 70 from 49
+#[test]
+fn a_wakeup_to_user_latency_is_that_of_the_lwp_that_of_the_thread_or_both_in_turn() {
+    use ThreadState::{Active, Blocked, InKernel, Ready, Stalled};
+    let of_70 = [
+        (0, Running, 0, Slept),
+        (10, Sleeping, 0, Woken),
+        (20, Runnable, 0, Dispatched),
+        (23, Running, 0, Slept),
+        (40, Sleeping, 0, Woken),
+        (50, Runnable, 0, Lost),
+        (55, Unknown, 0, TraceEnd),
+    ];
+    let of_71 = [
+        (0, Sleeping, 1, Woken),
+        (30, Runnable, 1, Dispatched),
+        (32, Running, 1, Slept),
+        (52, Sleeping, 1, TraceEnd),
+    ];
+    let one = [
+        (0, Active, 70, Slept),
+        (10, InKernel, 70, Woken),
+        (20, Stalled, 70, Dispatched),
+        (23, Active, 70, Slept),
+        (40, InKernel, 70, Woken),
+        (50, Stalled, 70, Lost),
+        (55, ThreadState::Unknown, 70, TraceEnd),
+    ];
+    let two = [
+        (0, Blocked, 0, Woken),
+        (33, Ready, 0, Dispatched),
+        (41, Stalled, 72, Dispatched),
+        (46, Active, 72, TraceEnd),
+    ];
+    let three = [
+        (0, Blocked, 0, Woken),
+        (36, Ready, 0, Dispatched),
+        (38, Active, 71, Block),
+        (44, Blocked, 0, Woken),
+        (47, Ready, 0, Dispatched),
+        (49, Active, 70, TraceEnd),
+    ];
+    let drawn = Drawn::default().thread(1, 7, &one, 60).thread(2, 7, &two, 60).thread(3, 7, &three, 60);
+    let mut drawn = drawn.lwp(70, 7, &of_70, 60).lwp(71, 7, &of_71, 60);
+    let unpark = |tick, thread, latency| Wakeup {
+        is_unpark: true,
+        waker_lwp: Some(71),
+        lwp: None,
+        thread: Some(thread),
+        ..wakeup(tick, 0, Some(latency))
+    };
+    drawn.builder.history().wakeups = vec![
+        Wakeup { thread: Some(1), ..wakeup(18, 70, Some(5)) },
+        wakeup(28, 71, Some(4)),
+        unpark(33, 2, 8),
+        unpark(36, 3, 2),
+        unpark(47, 3, 2),
+        Wakeup { thread: Some(1), ..wakeup(50, 70, None) },
+    ];
+    let answer = ask("latency", &drawn.build(), &Request::default());
+    let rows = cells(&answer, &["thread", "kind", "count", "total_tick", "max_tick"]);
+    let to_user: Vec<_> = rows.iter().filter(|row| row.contains("wakeup-to-user")).collect();
+    assert_eq!(
+        to_user,
+        [
+            // Its poller was woken at 28; it was dispatched at 41, on an LWP that did not run until 46.
+            "2 wakeup-to-user 1 18 18",
+            // 28 to 38; then 47 to 49: its poller had carried it meanwhile.
+            "3 wakeup-to-user 2 12 10",
+            // Woken at 18, its state changed at 20. When it ran after 50 is not known.
+            "1 wakeup-to-user 1 5 5",
+        ]
+    );
+    assert_eq!(answer.notes, ["1 waits are not counted: events are missing at their begin or end."]);
 }
 
 type Figures = BTreeMap<(i64, String), Vec<i64>>;
@@ -189,8 +277,8 @@ fn lwps(ticks: &[Now], wakeups: &[Wakeup], window: Interval) -> Figures {
     figures
 }
 
-fn threads(ticks: &[Now], window: Interval) -> Figures {
-    let mut figures = Figures::new();
+fn threads(ticks: &[Now], wakeups: &[Wakeup], window: Interval) -> Figures {
+    let mut figures = to_user(ticks, wakeups, window);
     for thread in 0..THREADS {
         let is_ready = |tick: i64| ticks[tick as usize].threads[thread].state == ThreadState::Ready;
         for to in (1..TICKS).filter(|to| !is_ready(*to) && is_ready(*to - 1)) {
@@ -208,6 +296,59 @@ fn threads(ticks: &[Now], window: Interval) -> Figures {
     figures
 }
 
+/// Of each user thread the waits from its wakeup to the first tick at which it is active.
+fn to_user(ticks: &[Now], wakeups: &[Wakeup], window: Interval) -> Figures {
+    let mut figures = Figures::new();
+    let end = |wakeup: &Wakeup| wakeup.latency.map(|latency| wakeup.tick + latency);
+    // The LWP's last wakeup in the kernel, if it has been awake and has carried nobody since it ran.
+    let polled = |lwp: usize, unpark: i64| {
+        for tick in (0..=unpark).rev() {
+            let is_of = |wakeup: &&Wakeup| (wakeup.lwp, wakeup.tick) == (Some(tid(lwp)), tick);
+            let woken =
+                wakeups.iter().filter(is_of).find(|wakeup| end(wakeup).is_some_and(|end| end <= unpark));
+            let dispatch = woken.and_then(end).unwrap_or(tick);
+            let at = |tick: i64| ticks[tick as usize].lwps[lwp];
+            if (dispatch..unpark).any(|tick| at(tick).carries.is_some()) {
+                return None;
+            }
+            if woken.is_some() {
+                return Some(tick);
+            }
+            if !matches!(at(tick).state, Running | Runnable) {
+                return None;
+            }
+        }
+        None
+    };
+    for thread in 0..THREADS {
+        let at = |tick: i64| ticks[tick as usize].threads[thread];
+        let is_active = |tick: i64| at(tick).state == ThreadState::Active;
+        for to in (1..TICKS).filter(|to| window.contains(*to) && is_active(*to) && !is_active(*to - 1)) {
+            let ended_here = || wakeups.iter().filter(|wakeup| end(wakeup) == Some(to));
+            let from = if at(to - 1).state == ThreadState::Ready {
+                let Some(ready) = (1..to).rev().find(|tick| at(*tick - 1).state != ThreadState::Ready) else {
+                    continue;
+                };
+                if thread_end(ticks, thread, ready) != Woken {
+                    continue;
+                }
+                let is_of = |wakeup: &&Wakeup| wakeup.is_unpark && wakeup.thread == Some(number(thread));
+                let unpark = ended_here().filter(is_of).find(|wakeup| wakeup.tick == ready);
+                let poller = unpark.filter(|unpark| unpark.waker_thread.is_none());
+                let poller = poller.and_then(|unpark| unpark.waker_lwp);
+                poller.and_then(|lwp| polled(lwp as usize - tid(0) as usize, ready)).unwrap_or(ready)
+            } else {
+                let is_of = |wakeup: &&Wakeup| !wakeup.is_unpark && wakeup.lwp == at(to).lwp.map(tid);
+                let Some(woken) = ended_here().find(is_of) else { continue };
+                woken.tick
+            };
+            let key = (number(thread) as i64, "wakeup-to-user".into());
+            figures.entry(key).or_default().push(to - from);
+        }
+    }
+    figures
+}
+
 #[test]
 fn latencies_are_those_of_walking_back_from_each_dispatch() {
     for seed in 0..300 {
@@ -215,7 +356,7 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
         let window = if seed % 2 == 0 { Interval::ALL } else { Interval::new(37, 311) };
         for (by, column, expected) in [
             (By::Lwp, "lwp", lwps(&ticks, &history.wakeups, window)),
-            (By::Thread, "thread", threads(&ticks, window)),
+            (By::Thread, "thread", threads(&ticks, &history.wakeups, window)),
         ] {
             let request = Request { window, by: Some(by), ..Request::default() };
             let answer = ask("latency", &history, &request);
@@ -234,7 +375,8 @@ fn latencies_are_those_of_walking_back_from_each_dispatch() {
             assert_eq!(seen, expected_figures, "seed {seed} {by:?}");
             // The worst are the same waits, the longest first.
             let worst = ask("latency", &history, &Request { worst: 7, ..request });
-            let mut longest: Vec<i64> = expected.values().flatten().copied().collect();
+            let others = expected.iter().filter(|((_, kind), _)| kind != "wakeup-to-user");
+            let mut longest: Vec<i64> = others.flat_map(|(_, lengths)| lengths).copied().collect();
             longest.sort_by_key(|length| -length);
             longest.truncate(7);
             let listed: Vec<i64> =

@@ -63,6 +63,11 @@ impl<'s, T> Track<'s, T> {
         self.from.partition_point(|from| *from <= tick)
     }
 
+    /// How many intervals end at a tick or before.
+    pub(crate) fn count_to(self, tick: i64) -> usize {
+        self.to.partition_point(|to| *to <= tick)
+    }
+
     /// Where the hole begins that contains the instant just before a tick; `i64::MIN` if nothing is known before.
     pub fn hole_before(self, tick: i64) -> i64 {
         let place = self.from.partition_point(|from| *from < tick).checked_sub(1);

@@ -1,5 +1,6 @@
 //! `--latency`: how long LWPs waited for a CPU, and user threads for an LWP.
 
+mod to_user;
 mod waits;
 mod worst;
 
@@ -24,12 +25,15 @@ pub(crate) const LATENCY: Measure = Measure {
         sched_yield), involuntary (it was preempted), unknown (it left runnable, and no system calls are traced that \
         tell the two apart). User threads: the ready latency, to the dispatch on an LWP. Kinds: unpark, yield, \
         quantum, creation; an unpark before it had left its LWP counts from its leaving, one of a user thread that \
-        is new or ready counts for nothing. Waking what is awake has no latency. A latency counts whole, if its end \
+        is new or ready counts for nothing. Kind wakeup-to-user counts the wakeups of a user thread on both levels \
+        again, each up to the first instant at which it is active: from the wakeup of the LWP that carries it; from \
+        its unpark; or, if an LWP unparked it that carried no user thread and had not slept since the kernel woke \
+        it, as a poller does, from that wakeup. Waking what is awake has no latency. A latency counts whole, if its end \
         is in the window, and by the LWP and CPU where it ends: one in a run queue may have been moved to another \
         meanwhile. One whose begin or end is not known, because events are missing, is not counted; a note says how \
         many. With --worst N, the N longest: by the CPU in whose run queue it was put (the one that it left, if that \
         is not known), who had that CPU longest; for user threads what the LWPs of its process carried longest, in \
-        LWP-ticks.",
+        LWP-ticks; wakeup-to-user is left out, since its waits are in the other kinds.",
     needs: Needs { wakeups: true, interrupts: true, ..Needs::STATES },
     answer,
 };
@@ -50,12 +54,19 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             }
         }
         Level::Threads => {
+            let kernel_wakes = self::wakes(history, Level::Lwps);
+            let kernel = to_user::Kernel::new(history, &kernel_wakes);
             for thread in history.names.threads.keys().copied().filter(|thread| request.has_thread(*thread)) {
                 let (track, wakes) = (history.threads.of(thread), wakes.of(thread));
                 let kinds = tally.of(Group::of_thread(history, by, thread));
                 waits::of_thread(history, track, wakes, &mut |wait, tick| {
                     count.add(kinds, Group::Thread(thread), wait, tick);
                 });
+                if request.worst == 0 {
+                    to_user::of_thread(history, thread, wakes, &kernel, &mut |wait, tick| {
+                        count.add(kinds, Group::Thread(thread), wait, tick);
+                    });
+                }
             }
         }
     }

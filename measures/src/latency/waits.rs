@@ -15,6 +15,7 @@ pub(super) enum Kind {
     Yield,
     Quantum,
     Creation,
+    ToUser,
 }
 
 impl Kind {
@@ -28,6 +29,7 @@ impl Kind {
             Kind::Yield => "yield",
             Kind::Quantum => "quantum",
             Kind::Creation => "creation",
+            Kind::ToUser => "wakeup-to-user",
         }
     }
 }
@@ -67,7 +69,7 @@ pub(super) fn of_lwp(
     wakes: Track<'_, u32>,
     each: &mut dyn FnMut(Option<Wait>, i64),
 ) {
-    let mut wakes = Wakes { track: wakes, next: 0 };
+    let mut wakes = Wakes::new(wakes);
     let mut before: Option<(i64, EndReason)> = None;
     let mut waiting: Option<Stretch> = None;
     for (interval, stay) in track.iter() {
@@ -126,7 +128,7 @@ pub(super) fn of_thread(
     wakes: Track<'_, u32>,
     each: &mut dyn FnMut(Option<Wait>, i64),
 ) {
-    let mut wakes = Wakes { track: wakes, next: 0 };
+    let mut wakes = Wakes::new(wakes);
     let mut before: Option<(i64, EndReason)> = None;
     let mut waiting: Option<Stretch> = None;
     for (interval, stay) in track.iter() {
@@ -188,7 +190,11 @@ struct Wakes<'w> {
     next: usize,
 }
 
-impl Wakes<'_> {
+impl<'w> Wakes<'w> {
+    fn new(track: Track<'w, u32>) -> Wakes<'w> {
+        Wakes { track, next: 0 }
+    }
+
     /// The begin and the place of the wakeup that ended with a dispatch at this tick.
     fn ending_at(&mut self, tick: i64) -> Option<(i64, u32)> {
         while let Some((interval, place)) = self.track.get(self.next) {

@@ -182,6 +182,11 @@ impl Machine {
     /// What the program does on a CPU.
     fn run(&mut self, tick: i64, now: &mut Now, cpu: usize, lwp: usize) {
         let Some(thread) = now.lwps[lwp].carries else {
+            // The runtime's own, as a poller does.
+            if self.random.one_in(3) {
+                self.unpark(tick, now, cpu, lwp);
+                return;
+            }
             let ready: Vec<usize> =
                 (0..THREADS).filter(|thread| now.threads[*thread].state == ThreadState::Ready).collect();
             if !ready.is_empty() {
@@ -205,25 +210,7 @@ impl Machine {
                 now.threads[thread] =
                     ThreadNow { state: ThreadState::Blocked, lwp: None, waits_for: Some(kind), object };
             }
-            2 | 3 => {
-                let blocked = |thread: &usize| now.threads[*thread].state == ThreadState::Blocked;
-                if let Some(woken) = (0..THREADS).find(blocked) {
-                    now.threads[woken] =
-                        ThreadNow { state: ThreadState::Ready, lwp: None, waits_for: None, object: 0 };
-                    self.wakeups.push(Wakeup {
-                        tick,
-                        is_unpark: true,
-                        context: Context::Task,
-                        waker_lwp: Some(tid(lwp)),
-                        waker_thread: Some(number(thread)),
-                        lwp: None,
-                        thread: Some(number(woken)),
-                        cpu: Some(cpu as u32),
-                        target_cpu: None,
-                        latency: None,
-                    });
-                }
-            }
+            2 | 3 => self.unpark(tick, now, cpu, lwp),
             4 if now.spans[thread].len() < 3 => {
                 let words = &mut self.builder.history().words;
                 let name = words.intern(["request", "parse"][self.random.below(2)]);
@@ -248,6 +235,24 @@ impl Machine {
                 }
             }
         }
+    }
+
+    fn unpark(&mut self, tick: i64, now: &mut Now, cpu: usize, lwp: usize) {
+        let blocked = |thread: &usize| now.threads[*thread].state == ThreadState::Blocked;
+        let Some(woken) = (0..THREADS).find(blocked) else { return };
+        now.threads[woken] = ThreadNow { state: ThreadState::Ready, lwp: None, waits_for: None, object: 0 };
+        self.wakeups.push(Wakeup {
+            tick,
+            is_unpark: true,
+            context: Context::Task,
+            waker_lwp: Some(tid(lwp)),
+            waker_thread: now.lwps[lwp].carries.map(number),
+            lwp: None,
+            thread: Some(number(woken)),
+            cpu: Some(cpu as u32),
+            target_cpu: None,
+            latency: None,
+        });
     }
 
     fn wake(&mut self, tick: i64, now: &mut Now, lwp: usize) {
