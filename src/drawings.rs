@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use anyhow::{Context, Result, bail};
 use sigmund_files::{Destination, Replaceable};
 use sigmund_measures::{
-    Distribution, Histogram, Kind, Needs, Value, cdf_svg, folded, gantt, gantt_svg, named,
+    Answer, Distribution, Histogram, Kind, Needs, Value, cdf_svg, folded, gantt, gantt_svg,
 };
 use sigmund_model::{Hertz, Ticks};
 use sigmund_query::{Filter, MeasureOptions, measure, reactivity, with_history};
@@ -14,7 +14,7 @@ use sigmund_sql::SuperTrace;
 use crate::{
     Found,
     cli::Question,
-    output::length,
+    output::{length, notice},
     owner::owner,
     terminal::{self, Colour},
 };
@@ -22,6 +22,8 @@ use crate::{
 /// Columns of a drawing in text, beside its labels.
 const TEXT_WIDTH: usize = 80;
 const BAR_WIDTH: usize = 50;
+/// The first so many rows of an answer are drawn.
+const MOST_CURVES: usize = 8;
 /// Pixels.
 const PICTURE_WIDTH: usize = 1000;
 
@@ -46,14 +48,25 @@ pub(crate) async fn run(trace: &SuperTrace, filter: &Filter, question: &Question
     if !drawing.histogram {
         bail!("--svg: expected --gantt or --histogram, which say what to draw");
     }
-    let (title, distribution) = distribution(trace, filter, question).await?;
-    if distribution.count() == 0 {
+    let Distributions { title, mut curves, notes } = distributions(trace, filter, question).await?;
+    curves.retain(|(_, lengths)| lengths.count() > 0);
+    if curves.is_empty() {
         return Ok(Found::Nothing);
     }
-    if let Some(path) = &drawing.svg {
-        return write_picture(path, &cdf_svg(&title, &[("", &distribution)], &lengths));
+    if let Some(left_out) = curves.len().checked_sub(MOST_CURVES).filter(|left_out| *left_out > 0) {
+        curves.truncate(MOST_CURVES);
+        notice(&format!("{left_out} more rows are not drawn: --by name or --by pattern makes fewer"));
     }
-    terminal::block(&Histogram::new(&distribution).text(BAR_WIDTH, &lengths))?;
+    notes.iter().for_each(|note| notice(note));
+    if let Some(path) = &drawing.svg {
+        let curves: Vec<_> = curves.iter().map(|(label, lengths)| (label.as_str(), lengths)).collect();
+        return write_picture(path, &cdf_svg(&title, &curves, &lengths));
+    }
+    for (place, (label, distribution)) in curves.iter().enumerate() {
+        let bars = Histogram::new(distribution).text(BAR_WIDTH, &lengths);
+        let between = if place == 0 { "" } else { "\n" };
+        terminal::block(&if label.is_empty() { bars } else { format!("{between}{label}\n{bars}") })?;
+    }
     Ok(Found::Something)
 }
 
@@ -102,31 +115,56 @@ fn of_state(letter: char) -> Option<Colour> {
     }
 }
 
-/// The lengths that the question is about, and what they are.
-async fn distribution(
-    trace: &SuperTrace,
-    filter: &Filter,
-    question: &Question,
-) -> Result<(String, Distribution)> {
+/// What a histogram shows.
+struct Distributions {
+    title: String,
+    /// Lengths, each with what they are of.
+    curves: Vec<(String, Distribution)>,
+    notes: Vec<String>,
+}
+
+/// The lengths that the question is about.
+async fn distributions(trace: &SuperTrace, filter: &Filter, question: &Question) -> Result<Distributions> {
     if let [from, to] = question.reactivity.as_slice() {
         let pairs = reactivity(trace, from, to, filter).await?.pairs;
         let lengths = pairs.iter().map(|pair| pair.ticks().0 as i64).collect();
-        return Ok((format!("{from} to {to}"), lengths));
+        let (title, curves) = (format!("{from} to {to}"), vec![(String::new(), lengths)]);
+        return Ok(Distributions { title, curves, notes: Vec::new() });
     }
     let args = &question.measure;
-    let Some(latency) = args.measure.filter(|measure| Some(measure.name) == named("latency").map(|m| m.name))
-    else {
-        bail!("--histogram: expected --latency or --reactivity, which say of what");
+    let Some(asked) = args.measure else {
+        bail!("--histogram: expected a measure whose lengths it draws, as in --latency --histogram");
     };
-    // Every case, one by one.
-    let options = MeasureOptions { by: args.by, worst: usize::MAX, ..MeasureOptions::default() };
-    let answer = measure(trace, latency, filter, &options).await?.answer;
-    let column = answer.columns.iter().position(|column| column.kind == Kind::Length);
-    let length = |row: &Vec<Value>| match row.get(column?) {
-        Some(Value::Number(ticks)) => Some(*ticks),
-        _ => None,
+    let options = MeasureOptions {
+        by: args.by,
+        subject: args.subject.clone(),
+        worst: args.worst,
+        pair: args.pair.clone(),
     };
-    Ok((latency.question.to_string(), answer.rows.iter().filter_map(length).collect()))
+    let mut answer = measure(trace, asked, filter, &options).await?.answer;
+    let curves = std::mem::take(&mut answer.distributions);
+    if curves.is_empty() && !answer.rows.is_empty() {
+        bail!(
+            "--histogram: expected a measure of many lengths (--latency, --quanta, --functions ...), found --{}{}",
+            asked.name,
+            if args.worst > 0 { " with --worst" } else { "" }
+        );
+    }
+    let labels: Vec<String> = answer.rows.iter().map(|row| row_label(&answer, row)).collect();
+    let curves = labels.into_iter().zip(curves).collect();
+    Ok(Distributions { title: asked.question.to_string(), curves, notes: answer.notes })
+}
+
+/// What a row is of: its cells up to the number of lengths, without lengths.
+fn row_label(answer: &Answer, row: &[Value]) -> String {
+    let until = answer.column("count").unwrap_or(row.len());
+    let cells =
+        answer.columns.iter().zip(row).take(until).filter_map(|(column, value)| match (column.kind, value) {
+            (Kind::Text, Value::Text(text)) => Some(text.to_string()),
+            (Kind::Count, Value::Number(number)) => Some(format!("{} {number}", column.name)),
+            _ => None,
+        });
+    cells.collect::<Vec<_>>().join(", ")
 }
 
 fn label(ticks: i64, hz: Option<Hertz>) -> String {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::Distribution;
+
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -125,6 +127,8 @@ pub struct Answer {
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
     pub rows: Vec<Vec<Value>>,
+    /// Of each row the lengths that its figures are of; empty if the measure has none, or was asked for single cases.
+    pub distributions: Vec<Distribution>,
     /// What a reader must know to read it right, a sentence each.
     pub notes: Vec<String>,
 }
@@ -139,6 +143,12 @@ impl Answer {
     pub fn push(&mut self, row: Vec<Value>) {
         debug_assert_eq!(row.len(), self.columns.len(), "a cell for each column");
         self.rows.push(row);
+    }
+
+    /// Adds a row whose figures are of these lengths.
+    pub(crate) fn push_with_lengths(&mut self, row: Vec<Value>, lengths: Distribution) {
+        self.push(row);
+        self.distributions.push(lengths);
     }
 
     /// The place of a column.

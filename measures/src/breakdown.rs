@@ -6,8 +6,8 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use sigmund_model::EndReason;
 
 use crate::{
-    Answer, Column, Group, History, Interrupt, Interval, Measure, Needs, Request, Searches, Syscall, Value,
-    Word,
+    Answer, Column, EventAt, Group, History, Interrupt, Interval, Level, Measure, Needs, Request, Searches,
+    Syscall, Value, Word,
     collect::collect,
     groups::{Groups, Owner},
     map::Map,
@@ -29,8 +29,9 @@ pub(crate) const BREAKDOWN: Measure = Measure {
         of that in which the thread was certainly on a CPU. Both are cut to the window and to where the thread is mounted \
         on the LWP; a call counts if any of it is there. An error is a call that returned -1 to -4095. Of user and the \
         states a count is of pieces: stretches of one state outside of calls; of interrupts, of those that took the CPU \
-        from it. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
-    needs: Needs { interrupts: true, syscalls: true, ..Needs::STATES },
+        from it. Of page faults there is a count alone: their time is in what they occurred in, and in the state that the \
+        thread waited in. A longest piece of user has no interrupts in it. A migration ends a piece and no call, since calls are of LWPs.",
+    needs: Needs { interrupts: true, syscalls: true, faults: true, ..Needs::STATES },
     answer,
 };
 
@@ -40,6 +41,7 @@ enum What {
     Call(Word),
     Interrupt(Word),
     State(State),
+    Fault { is_user: bool },
 }
 
 impl What {
@@ -50,6 +52,7 @@ impl What {
             What::Call(name) => (1, Some(name), ""),
             What::Interrupt(name) => (2, Some(name), ""),
             What::State(state) => (3, None, state.name()),
+            What::Fault { is_user } => (4, None, if is_user { "user" } else { "kernel" }),
         }
     }
 }
@@ -211,17 +214,41 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             }
         }
     }
+    let mut groups = Groups::new(history, request);
+    for fault in history.faults.iter().filter(|fault| is_asked(history, request, fault.at)) {
+        let Some(number) = groups.number(fault.at.thread(), fault.at.lwp()) else { continue };
+        let of_group = all.entry(groups.group(number).clone()).or_default();
+        of_group.entry(What::Fault { is_user: fault.is_user }).or_default().count += 1;
+    }
     Ok(table(history, request, all))
+}
+
+/// Whether an event is of one of those that the request is about.
+fn is_asked(history: &History, request: &Request, event: EventAt) -> bool {
+    let is_of_one = match request.level(history) {
+        Level::Threads => event.thread().is_some_and(|thread| request.has_thread(thread)),
+        Level::Lwps => event.lwp().is_some_and(|lwp| lwp != 0 && request.has_lwp(lwp)),
+    };
+    is_of_one && request.window.contains(event.tick()) && request.has_place(event.lwp(), event.cpu())
 }
 
 fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> Answer {
     let mut columns = Group::columns(request.by(history), request.level(history));
     columns.extend([
-        Column::text("what", "user, syscall, interrupt, or the state: stalled, blocked, ready, unknown ..."),
-        Column::text("which", "The system call, or the interrupt."),
-        Column::count("count", "Calls, interrupts or pieces."),
+        Column::text(
+            "what",
+            "user, syscall, interrupt, fault, or the state: stalled, blocked, ready, unknown ...",
+        ),
+        Column::text(
+            "which",
+            "The system call, or the interrupt; of faults user or kernel, by where they occurred.",
+        ),
+        Column::count("count", "Calls, interrupts, faults or pieces."),
         Column::length("part_tick", "Its part of the life. These are disjoint, and sum to the life exactly."),
-        Column::length("total_tick", "Its length; of system calls with the interrupts in them."),
+        Column::length(
+            "total_tick",
+            "Its length; of system calls with the interrupts in them; NULL of faults.",
+        ),
         Column::length("on_cpu_tick", "The part of that on a CPU; of an interrupt the CPU is what it took."),
         Column::length("longest_tick", "The longest."),
         Column::count("errors", "System calls that returned an error; NULL for the others."),
@@ -235,19 +262,22 @@ fn table(history: &History, request: &Request, sums: BTreeMap<Group, Sums>) -> A
         for (what, sum) in sums {
             let (what, which) = match what {
                 What::User => ("user", None),
-                What::Call(name) => ("syscall", Some(name)),
-                What::Interrupt(name) => ("interrupt", Some(name)),
+                What::Call(name) => ("syscall", Some(history.words.text(name))),
+                What::Interrupt(name) => ("interrupt", Some(history.words.text(name))),
                 What::State(state) => (state.name(), None),
+                What::Fault { is_user: true } => ("fault", Some("user")),
+                What::Fault { is_user: false } => ("fault", Some("kernel")),
             };
+            let length = |ticks: i64| (what != "fault").then_some(ticks);
             let mut cells = group.cells(history);
             cells.extend([
                 what.into(),
-                which.map(|name| history.words.text(name).to_string()).into(),
+                which.map(str::to_string).into(),
                 sum.count.into(),
                 sum.part.into(),
-                sum.total.into(),
-                sum.on_cpu.into(),
-                sum.longest.into(),
+                length(sum.total).into(),
+                length(sum.on_cpu).into(),
+                length(sum.longest).into(),
                 (what == "syscall").then_some(sum.errors).into(),
                 Value::Fraction(percent(sum.part, life)),
             ]);

@@ -128,8 +128,9 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         for (depth, lengths) in depths {
             let mut cells = cells_of.clone();
             cells.push(depth.into());
-            cells.extend(Distribution::from(lengths).cells());
-            answer.push(cells);
+            let lengths = Distribution::from(lengths);
+            cells.extend(lengths.cells());
+            answer.push_with_lengths(cells, lengths);
         }
     }
     Ok(answer)

@@ -15,7 +15,7 @@ pub(crate) struct Lengths {
 }
 
 /// More than can be kept as they are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Many {
     count: usize,
     total: i128,
@@ -93,7 +93,7 @@ fn clamped(total: i128) -> i64 {
 ///
 /// Up to 10^7 of them are kept, and their percentiles are exact. Of more, lengths under 256 ticks are exact, and others are
 /// known to 0.4 % of their value; the count, the sum, the shortest and the longest are exact.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Sorted.
     lengths: Vec<i64>,

@@ -4,7 +4,7 @@ use crate::map::Map;
 
 use crate::{Gap, Interval};
 
-/// The gaps of each CPU and of each LWP, and those of all.
+/// The gaps of each CPU and of each LWP, and those of all; without those that sum up several.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     cpus: Map<u32, Vec<Interval>>,
@@ -22,7 +22,7 @@ impl Gaps {
                 gap.lwp.map(|lwp| sorted.lwps.entry(lwp).or_default()),
             ];
             lists.into_iter().flatten().for_each(|list| add(list, gap.interval));
-            if gap.cpu.is_none() && gap.lwp.is_none() {
+            if gap.cpu.is_none() && gap.lwp.is_none() && !gap.is_sum {
                 add(&mut sorted.all, gap.interval);
             }
         }
@@ -55,13 +55,14 @@ mod tests {
     //          10     20    25  27                 40 42            50 51
     #[test]
     fn a_gap_touches_what_it_overlaps() {
-        let gap = |from, to, cpu, lwp| Gap { interval: Interval::new(from, to), cpu, lwp };
+        let gap = |from, to, cpu, lwp| Gap { interval: Interval::new(from, to), cpu, lwp, is_sum: false };
         let gaps = Gaps::new(&[
             gap(10, 20, Some(1), None),
             gap(12, 15, Some(1), None),
             gap(25, 27, Some(1), None),
             gap(40, 42, None, Some(70)),
             gap(50, 51, None, None),
+            Gap { is_sum: true, ..gap(0, 60, None, None) },
         ]);
         let touch = |cpu, lwp, from, to| gaps.touch(cpu, lwp, Interval::new(from, to));
         assert!([(5, 11), (16, 18), (19, 30), (0, 60)].iter().all(|(from, to)| touch(

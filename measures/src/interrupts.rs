@@ -91,7 +91,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             ticks.into(),
             Value::Fraction(percent(ticks, own.total())),
         ]);
-        answer.push(row);
+        answer.push_with_lengths(row, own);
     }
     Ok(answer)
 }

@@ -49,8 +49,8 @@ pub use distribution::Distribution;
 pub use functions::folded;
 pub use histogram::Histogram;
 pub use history::{
-    Context, EventAt, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Mark, Names,
-    Needs, Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
+    Context, EventAt, Fault, Gap, History, HistoryBuilder, Interrupt, Life, LockRequest, LwpStay, Mark,
+    Names, Needs, Series, SeriesBuilder, Span, Syscall, ThreadStay, Track, Wakeup, Word, Words,
 };
 pub use interval::Interval;
 pub use measure::{ALL, Measure, Subject, named};

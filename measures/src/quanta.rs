@@ -186,7 +186,7 @@ fn rows(history: &History, request: &Request, groups: Map<Group, Map<&'static st
             row.push(ended_by.into());
             row.extend(active.cells());
             row.extend([wall.into(), (wall / active.count().max(1) as i64).into(), preemptions.into()]);
-            answer.push(row);
+            answer.push_with_lengths(row, active);
         }
     }
     answer

@@ -15,7 +15,7 @@ const EXACT: u64 = 256;
 const BITS: u32 = 7;
 
 /// How many lengths there are in each bucket; two of these can be added.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sketch {
     counts: Vec<u64>,
     /// Of those under 0, by their distance from 0: none, as long as clocks go forward.

@@ -2,10 +2,10 @@
 
 use crate::map::Map;
 
-use sigmund_model::LwpState;
+use sigmund_model::{LwpState, ThreadState};
 
 use crate::{
-    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request,
+    Answer, Column, Distribution, EventAt, Group, History, Interval, Level, Measure, Needs, Request, Track,
     distribution::Lengths,
     gaps::Gaps,
     tally::{self, Tally},
@@ -23,8 +23,8 @@ pub(crate) const SWITCH_COST: Measure = Measure {
         the more are traced, the closer it is; count says how many pairs it rests on. Events in interrupts belong to \
         the LWP that they interrupt, and to no user thread. One row for the LWP or user thread that comes, and for \
         what left: idle (the idle task), or other. A pair counts whole if its end is in the window, and by the LWP \
-        and CPU of its end. A pair in which events may be missing is not counted.",
-    needs: Needs { lwp_states: true, events: true, ..Needs::NONE },
+        and CPU of its end. A pair in which events may be missing, or the state of either is unknown, is not counted.",
+    needs: Needs { events: true, ..Needs::STATES },
     answer,
 };
 
@@ -66,7 +66,16 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             continue;
         }
         let lwp = event.lwp().filter(|_| level == Level::Threads);
-        if gaps.touch(event.cpu(), lwp, between) {
+        let are_known = match level {
+            Level::Lwps => [left, Some(comes)]
+                .into_iter()
+                .flatten()
+                .all(|lwp| is_known(history.lwps.of(lwp), between, |stay| stay.state == LwpState::Unknown)),
+            Level::Threads => [left, Some(comes)].into_iter().flatten().all(|thread| {
+                is_known(history.threads.of(thread), between, |stay| stay.state == ThreadState::Unknown)
+            }),
+        };
+        if !are_known || gaps.touch(event.cpu(), lwp, between) {
             uncounted += 1;
             continue;
         }
@@ -86,12 +95,17 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     columns.extend(Distribution::columns());
     let mut answer = Answer::new(columns);
     for (group, from, lengths) in tally.finish() {
-        answer.push(tally::cells(history, &group, from, &lengths));
+        answer.push_with_lengths(tally::cells(history, &group, from, &lengths), lengths);
     }
     if uncounted > 0 {
         answer.notes.push(format!("{uncounted} switches are not counted: events are missing in them."));
     }
     Ok(answer)
+}
+
+/// Whether no part of an interval is unknown.
+fn is_known<T>(track: Track<'_, T>, between: Interval, is_unknown: impl Fn(&T) -> bool) -> bool {
+    !track.within(between).any(|(part, stay)| part.ticks() > 0 && is_unknown(stay))
 }
 
 /// Whether an LWP was on one CPU all the time.

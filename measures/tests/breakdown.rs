@@ -4,7 +4,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sigmund_measures::{Answer, By, History, Interval, Request, SeriesBuilder, Syscall, named};
+use sigmund_measures::{
+    Answer, By, EventAt, Fault, History, Interval, Request, SeriesBuilder, Syscall, named,
+};
 use sigmund_model::{EndReason, LwpState, ThreadState};
 use support::drawing::{Drawing, listing};
 use support::{LWPS, Machine, THREADS, TICKS, number, random::Random, tid};
@@ -96,6 +98,34 @@ fn parts_of_a_life_are_disjoint() {
         listing(&ask(&history, &on_cpu), COLUMNS),
         ["user - 1 3 3 3 3 -", "syscall write 1 2 2 2 2 0"]
     );
+}
+
+#[test]
+fn page_faults_are_counted_where_they_occurred() {
+    let mut history = drawn();
+    let fault = |tick, lwp, thread, is_user| Fault {
+        at: EventAt::new(tick, Some(lwp), Some(lwp - 101), thread),
+        is_user,
+    };
+    history.faults = vec![
+        fault(5, 101, Some(1), true),
+        fault(6, 101, Some(1), true),
+        fault(25, 101, Some(1), false),
+        fault(97, 102, Some(1), true),
+        // On an LWP that carries no user thread.
+        fault(98, 102, None, true),
+    ];
+    let faults = |request: &Request| {
+        let rows = listing(&ask(&history, request), &format!("{COLUMNS} percent"));
+        rows.into_iter().filter(|row| row.starts_with("fault")).collect::<Vec<_>>()
+    };
+    assert_eq!(faults(&Request::default()), ["fault kernel 1 0 - - - - 0.0", "fault user 3 0 - - - - 0.0"]);
+    let cut = Request { window: Interval::new(6, 97), ..Request::default() };
+    assert_eq!(faults(&cut), ["fault kernel 1 0 - - - - 0.0", "fault user 1 0 - - - - 0.0"]);
+    let on_one = Request { cpus: Some([1].into()), ..Request::default() };
+    assert_eq!(faults(&on_one), ["fault user 1 0 - - - - 0.0"]);
+    let of_lwp = Request { lwps: Some([102].into()), by: Some(By::Lwp), ..Request::default() };
+    assert_eq!(faults(&of_lwp), ["fault user 2 0 - - - - 0.0"]);
 }
 
 /// System calls at any time, also on CPUs.

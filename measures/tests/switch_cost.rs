@@ -41,7 +41,7 @@ fn drawn() -> History {
     history.events = on_zero.into_iter().chain(later).map(event(0)).collect();
     let on_one = [(41, 81, Some(3)), (43, 81, None), (45, 81, Some(4)), (65, 81, Some(3)), (66, 81, Some(4))];
     history.events.extend(on_one.map(event(1)));
-    history.gaps = vec![Gap { interval: Interval::new(35, 37), cpu: Some(0), lwp: None }];
+    history.gaps = vec![Gap { interval: Interval::new(35, 37), cpu: Some(0), lwp: None, is_sum: false }];
     drawn.build()
 }
 
@@ -59,6 +59,23 @@ fn a_switch_costs_at_most_the_time_between_the_events_around_it() {
     assert_eq!(cells(&answer, &["thread", columns[0], columns[1], columns[2]]), ["4 other 2 5"]);
     let window = Request { window: Interval::new(50, 70), ..Request::default() };
     assert_eq!(cells(&ask("switch-cost", &history, &window), &columns), ["other 1 1"]);
+}
+
+// LWP 70 on CPU 0, switch at 10|70 unknown 10..14, LWP 80 from 10: first event at 12; back at 20, 70 seen at 23.
+// A loss without a place sums up contradictions from 0 to 30.
+#[test]
+fn a_switch_in_which_a_state_is_unknown_is_not_counted_and_others_near_it_are() {
+    use LwpState::{Running, Unknown};
+    let of_70 = [(0, Running, 0, Lost), (10, Unknown, 0, Resync), (14, Running, 0, TraceEnd)];
+    let of_80 = [(0, Running, 0, TraceEnd)];
+    let mut drawn = Drawn::default().lwp(70, 7, &of_70, 30).lwp(80, 7, &of_80, 30);
+    let events = [(5, 70), (10, 70), (12, 80), (20, 80), (23, 70)];
+    let history = drawn.builder.history();
+    history.events = events.map(|(tick, lwp)| EventAt::new(tick, Some(lwp), Some(0), None)).into();
+    history.gaps = vec![Gap { interval: Interval::new(0, 30), cpu: None, lwp: None, is_sum: true }];
+    let answer = ask("switch-cost", &drawn.build(), &Request { by: Some(By::Lwp), ..Request::default() });
+    assert_eq!(cells(&answer, &["lwp", "from", "count", "total_tick"]), ["70 other 1 3"]);
+    assert_eq!(answer.notes, ["1 switches are not counted: events are missing in them."]);
 }
 
 /// Events here and there, and one at each switch.

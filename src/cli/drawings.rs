@@ -10,7 +10,7 @@ pub(crate) struct DrawingArgs {
     /// A line for each thread (or LWP): what it did, from left to right; mostly for a short window.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["measure", "list_events", "active_time", "reactivity"])]
     pub(crate) gantt: bool,
-    /// With --latency or --reactivity: how many are how long, as bars.
+    /// With --latency, --quanta, --functions, --reactivity ...: how many are how long, as bars.
     #[arg(long, help_heading = "To look at", conflicts_with_all = ["list_events", "why"])]
     pub(crate) histogram: bool,
     /// With --gantt or --histogram: write a picture (of a histogram, the cumulative distribution) to this file instead.

@@ -132,7 +132,14 @@ fn drawings_are_text_or_pictures() {
         let svg = std::fs::read_to_string(sigmund.path(picture)).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
     }
-    sigmund.run(["--histogram", "--states"]).complained(&["--histogram", "expected --latency"]);
+    // A histogram for each row: what an LWP waited after is one.
+    assert!(bars.contains("lwp 70, ") && bars.contains("wakeup\n"), "{bars}");
+    let quanta = sigmund.run(["--quanta", "--by", "lwp", "--histogram"]).found();
+    assert!(quanta.contains("all\n"), "{quanta}");
+    for asked in [&["--states"][..], &["--latency", "--worst", "2"]] {
+        let found = format!("found {}", asked[0]);
+        sigmund.run([asked, &["--histogram"]].concat()).complained(&["--histogram", "--quanta", &found]);
+    }
     sigmund
         .run(["--list-events", "--svg", "x.svg"])
         .complained(&["--svg", "expected --gantt or --histogram"]);

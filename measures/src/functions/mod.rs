@@ -183,8 +183,9 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
             row.own_active.into(),
             row.active_unknown.into(),
         ]);
-        cells.extend(Distribution::from(row.lengths).cells());
-        answer.push(cells);
+        let lengths = Distribution::from(row.lengths);
+        cells.extend(lengths.cells());
+        answer.push_with_lengths(cells, lengths);
     }
     Ok(answer)
 }

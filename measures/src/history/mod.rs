@@ -19,7 +19,9 @@ pub(crate) use cursors::Searches;
 pub use events::EventAt;
 pub use names::{Life, Names};
 pub use needs::Needs;
-pub use rows::{Context, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup};
+pub use rows::{
+    Context, Fault, Gap, Interrupt, LockRequest, LwpStay, Mark, Span, Syscall, ThreadStay, Wakeup,
+};
 pub use series::{Series, SeriesBuilder};
 pub use track::Track;
 pub(crate) use track::{near, stretches};
@@ -60,6 +62,8 @@ pub struct History {
     pub lock_waits: Series<u32>,
     /// Events, sorted by time; of the same tick in the order of the table.
     pub events: Vec<EventAt>,
+    /// Page faults, sorted by time.
+    pub faults: Vec<Fault>,
     /// Where events are missing, sorted by their begin.
     pub gaps: Vec<Gap>,
     /// Events that FROM and TO of a question select, sorted by time; of equal time in the order of the events.
@@ -106,6 +110,7 @@ impl HistoryBuilder {
         history.spans.sort_by_key(|span| (span.interval.from, span.depth));
         history.locks.sort_by_key(|request| request.tick);
         history.events.sort_by_key(|event| event.tick());
+        history.faults.sort_by_key(|fault| fault.at.tick());
         history.gaps.sort_by_key(|gap| gap.interval);
         let extent = history.extent.unwrap_or(Interval::new(0, 0));
         history.on_cpu = derived::on_cpu(&lwps, &history.gaps, extent);

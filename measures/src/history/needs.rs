@@ -17,6 +17,8 @@ pub struct Needs {
     pub spans: bool,
     /// `locks`.
     pub locks: bool,
+    /// Page faults, from `events`.
+    pub faults: bool,
     /// `events`: when and where, no more.
     pub events: bool,
 }
@@ -31,6 +33,7 @@ impl Needs {
         syscalls: false,
         spans: false,
         locks: false,
+        faults: false,
         events: false,
     };
     /// The states of both levels.
@@ -42,6 +45,7 @@ impl Needs {
         syscalls: true,
         spans: true,
         locks: true,
+        faults: true,
         events: true,
         ..Needs::STATES
     };

@@ -2,7 +2,7 @@
 
 use sigmund_model::{EndReason, LwpState, ThreadState, WaitKind};
 
-use super::words::Word;
+use super::{events::EventAt, words::Word};
 use crate::Interval;
 
 /// A state of a user thread: a row of `thread_states`.
@@ -207,6 +207,18 @@ pub struct Gap {
     pub cpu: Option<u32>,
     /// The LWP whose user events are missing, if it is of one.
     pub lwp: Option<u32>,
+    /// It sums up several, from the first to the last: most of the time between is known, and states are `unknown` where
+    /// it is not.
+    pub is_sum: bool,
+}
+
+/// A page fault. No event tells when its handler is through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where and when.
+    pub at: EventAt,
+    /// Whether code in user mode caused it; else the kernel did, in a system call mostly.
+    pub is_user: bool,
 }
 
 /// An event that is of interest to a question about pairs: one that FROM or TO selects, or both do.

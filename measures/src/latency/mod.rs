@@ -79,7 +79,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
         columns.extend(Distribution::columns());
         let mut answer = Answer::new(columns);
         for (group, kind, lengths) in tally.finish() {
-            answer.push(tally::cells(history, &group, kind.name(), &lengths));
+            answer.push_with_lengths(tally::cells(history, &group, kind.name(), &lengths), lengths);
         }
         answer
     };

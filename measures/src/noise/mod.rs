@@ -94,7 +94,7 @@ fn answer(history: &History, request: &Request) -> Result<Answer, String> {
     }
     rows.sort_by_key(|(group, row, _)| (places.get(group).copied(), *row));
     for (group, row, lengths) in rows {
-        answer.push(tally::cells(history, &group, row.name(), &lengths));
+        answer.push_with_lengths(tally::cells(history, &group, row.name(), &lengths), lengths);
     }
     for (count, why) in [(unknown, "events are missing in them"), (unended, "they did not end")] {
         if count > 0 {

@@ -57,6 +57,10 @@ pub enum Meaning {
     SyscallEnter,
     /// A system call ends: [`Role::Number`], [`Role::Return`].
     SyscallExit,
+    /// A page fault of code in user mode.
+    UserFault,
+    /// A page fault of the kernel: of a system call that reads or writes the program's memory, mostly.
+    KernelFault,
     /// The runtime switches to another user thread: [`Role::Thread`], [`Role::Reason`], [`Role::Object`],
     /// [`Role::WaitKind`].
     UserSwitch,

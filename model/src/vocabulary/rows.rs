@@ -233,6 +233,11 @@ pub(super) static ROWS: &[Row] = &[
         Meaning::NmiHandled,
         &[needs(Role::DurationNs, "delta_ns"), has(Role::Name, "handler")],
     ),
+    row(Kern, Is("page_fault_user"), Meaning::UserFault, &[]),
+    row(Kern, Is("page_fault_kernel"), Meaning::KernelFault, &[]),
+    // LTTng.
+    row(Kern, Is("x86_exceptions_page_fault_user"), Meaning::UserFault, &[]),
+    row(Kern, Is("x86_exceptions_page_fault_kernel"), Meaning::KernelFault, &[]),
     // System calls: one event for all (raw_syscalls), or one event each (ftrace and perf; LTTng).
     row(
         Kern,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use sigmund_measures::{Gap, History, Interval, Life};
-use sigmund_model::tables::{LOSSES, LWPS, PROCESSES, THREADS};
+use sigmund_model::{
+    LossKind,
+    tables::{LOSSES, LWPS, PROCESSES, THREADS},
+};
 use sigmund_sql::SuperTrace;
 
 use super::cells::{Small, Texts, Wide, Words, interval, read};
@@ -55,14 +58,16 @@ fn life(batch: &RecordBatch, row: usize, last: i64) -> Life {
 
 /// Where events are missing that analyses depend on.
 pub(super) async fn gaps(trace: &SuperTrace, extent: Interval, history: &mut History) -> Result<(), Error> {
-    read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick"], None, |batch| {
+    read(trace, &LOSSES, &["severity", "cpu", "lwp", "from_tick", "to_tick", "kind"], None, |batch| {
         let is_note = Words::of(batch, 0, |word| word == "note");
         let (cpu, lwp) = (Small::of(batch, 1), Small::of(batch, 2));
         let (from, to) = (Wide::of(batch, 3), Wide::of(batch, 4));
+        let is_sum = Words::of(batch, 5, |word| word == LossKind::Contradiction.name());
         for row in (0..batch.num_rows()).filter(|row| is_note.get(*row) != Some(true)) {
             let from = from.get(row).unwrap_or(extent.from);
             let interval = Interval::new(from, to.get(row).unwrap_or(extent.to));
-            history.gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row) });
+            let is_sum = is_sum.get(row) == Some(true);
+            history.gaps.push(Gap { interval, cpu: cpu.get(row), lwp: lwp.get(row), is_sum });
         }
     })
     .await

@@ -1,7 +1,13 @@
 //! Events, without what they say; and those that two selectors select.
 
-use sigmund_measures::{Context, EventAt, History, Interval, Mark};
-use sigmund_model::tables::EVENTS;
+use std::collections::BTreeMap;
+
+use datafusion::logical_expr::{ident, lit};
+use sigmund_measures::{Context, EventAt, Fault, History, Interval, Mark};
+use sigmund_model::{
+    tables::EVENTS,
+    vocabulary::{KnownEvent, Meaning},
+};
 use sigmund_sql::SuperTrace;
 
 use super::cells::{Small, Wide, Words, booleans, stream};
@@ -31,12 +37,48 @@ pub(super) async fn all(
     .await
 }
 
+/// The page faults in the window.
+pub(super) async fn faults(
+    trace: &SuperTrace,
+    window: Option<Interval>,
+    history: &mut History,
+) -> Result<(), Error> {
+    let on_table = Error::on(trace, EVENTS.name);
+    let is_user = |meaning| match meaning {
+        Meaning::UserFault => Some(true),
+        Meaning::KernelFault => Some(false),
+        _ => None,
+    };
+    let meant = trace.event_types().iter().filter(|declared| declared.events > 0).filter_map(|declared| {
+        let is_user = is_user(KnownEvent::of(&declared.ty)?.meaning())?;
+        Some((declared.ty.name.as_str(), is_user))
+    });
+    let names: BTreeMap<&str, bool> = meant.collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let is_fault = ident("name").in_list(names.keys().map(|name| lit(*name)).collect(), false);
+    let frame = in_window(trace.raw(&EVENTS).await?, window).map_err(&on_table)?;
+    let frame = frame.filter(is_fault).map_err(&on_table)?;
+    let frame = frame.select_columns(&["ts_tick", "lwp", "cpu", "thread", "name"]).map_err(&on_table)?;
+    stream(trace, EVENTS.name, frame, |batch| {
+        let (tick, lwp) = (Wide::of(batch, 0), Small::of(batch, 1));
+        let (cpu, thread) = (Small::of(batch, 2), Wide::of(batch, 3));
+        let is_user = Words::of(batch, 4, |name| names.get(name).copied());
+        for row in 0..batch.num_rows() {
+            if let Some(Some(is_user)) = is_user.get(row) {
+                let at = EventAt::new(tick.or_zero(row), lwp.get(row), cpu.get(row), thread.thread(row));
+                history.faults.push(Fault { at, is_user });
+            }
+        }
+    })
+    .await
+}
+
 fn in_window(
     frame: datafusion::prelude::DataFrame,
     window: Option<Interval>,
 ) -> datafusion::error::Result<datafusion::prelude::DataFrame> {
-    use datafusion::logical_expr::{ident, lit};
-
     let Some(window) = window else { return Ok(frame) };
     frame.filter(ident("ts_tick").gt_eq(lit(window.from)).and(ident("ts_tick").lt(lit(window.to))))
 }

@@ -46,6 +46,9 @@ pub(super) async fn history(
     if needs.events {
         events::all(trace, window, history).await?;
     }
+    if needs.faults {
+        events::faults(trace, window, history).await?;
+    }
     if let Some(pair) = pair {
         events::marks(trace, pair, window, history).await?;
     }
