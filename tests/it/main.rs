@@ -17,6 +17,9 @@ mod limited;
 mod measures;
 mod odd_paths;
 mod paper;
+mod perf_peers;
+#[path = "../../merge/tests/perf_tools/recording.rs"]
+mod perf_recording;
 mod places;
 mod questions;
 mod record;
