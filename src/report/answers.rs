@@ -12,7 +12,7 @@ use futures::StreamExt;
 use sigmund_measures::{Kind, Measure};
 use sigmund_query::{Error, ErrorKind, Filter, MeasureOptions, Selector, measure};
 use sigmund_schemata::{Asked, Question};
-use sigmund_sql::SuperTrace;
+use sigmund_sql::{SuperTrace, nearest};
 use tokio::time::timeout_at;
 
 use super::Evidence;
@@ -42,6 +42,39 @@ pub(super) struct Rows {
     pub(super) rows: Vec<Vec<Cell>>,
     /// How many there are.
     pub(super) total: usize,
+}
+
+impl Rows {
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|other| other.name == column)
+    }
+
+    /// Whether a schema that wants the column `wanted` means this one: `_tick` and `_ns` may be left out.
+    pub(super) fn means(&self, wanted: &str, column: &str) -> bool {
+        wanted == column || (wanted == short(column) && !self.has(wanted))
+    }
+
+    /// A note for each column that a schema wants and this answer does not have, unless it is one of those that depend on
+    /// what makes a row.
+    fn unknown_columns(&self, wanted: &[String]) -> Vec<String> {
+        let is_known = |wanted: &&String| {
+            OF_GROUPS.contains(&wanted.as_str())
+                || self.columns.iter().any(|column| self.means(wanted, &column.name))
+        };
+        let note = |unknown: &String| {
+            let near = nearest(unknown, self.columns.iter().map(|column| column.name.as_str())).join(", ");
+            format!("expected a column of this answer, found {unknown:?}; nearest: {near}")
+        };
+        wanted.iter().filter(|wanted| !is_known(wanted)).map(note).collect()
+    }
+}
+
+/// Columns that say what a row is of.
+const OF_GROUPS: [&str; 5] = ["thread", "lwp", "pid", "name", "pattern"];
+
+/// The name of a column without its unit.
+pub(super) fn short(column: &str) -> &str {
+    column.strip_suffix("_tick").or_else(|| column.strip_suffix("_ns")).unwrap_or(column)
 }
 
 pub(super) struct Column {
@@ -83,6 +116,9 @@ impl Answered {
                 by_measure(trace, measure, options, top, &mut notes).await?
             }
         };
+        if let Outcome::Rows(rows) = &outcome {
+            notes.extend(rows.unknown_columns(&question.columns));
+        }
         if matches!(&outcome, Outcome::Rows(rows) if rows.total == 0) {
             outcome = Outcome::Nothing(evidence.why_nothing(&question.needs));
         } else if let Some(unrecorded) = evidence.describe_unrecorded(&question.needs) {

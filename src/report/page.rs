@@ -6,7 +6,7 @@ use sigmund_schemata::{Asked, Question};
 
 use super::{
     Report, Section,
-    answers::{Answered, Outcome, Rows, Unit},
+    answers::{Answered, Outcome, Rows, Unit, short},
 };
 use crate::{
     cli::FormatArg,
@@ -136,12 +136,7 @@ fn print_answer(report: &Report, answered: &Answered, style: Style) -> Result<()
 
 /// The columns that the schema wants, or all that have a value; lengths have units of their own.
 fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<String>, Vec<Vec<Cell>>) {
-    let short = |name: &str| {
-        let short = name.strip_suffix("_tick").or_else(|| name.strip_suffix("_ns")).unwrap_or(name);
-        short.to_string()
-    };
-    let is_wanted =
-        |name: &str| question.columns.iter().any(|wanted| *wanted == name || *wanted == short(name));
+    let is_wanted = |name: &str| question.columns.iter().any(|wanted| rows.means(wanted, name));
     let wants_some = rows.columns.iter().any(|column| is_wanted(&column.name));
     let has_value = |place: usize| rows.rows.iter().any(|row| !matches!(row[place], Cell::Nothing));
     let is_kept = |place: &usize| has_value(*place) && (!wants_some || is_wanted(&rows.columns[*place].name));
@@ -153,7 +148,12 @@ fn for_people(rows: &Rows, question: &Question, tick_hz: Option<Hertz>) -> (Vec<
     };
     let name = |place: &usize| {
         let column = &rows.columns[*place];
-        if has_unit(column.unit) { short(&column.name) } else { column.name.clone() }
+        let short = short(&column.name);
+        match has_unit(column.unit) {
+            true if short != column.name && rows.has(short) => format!("{short}_time"),
+            true => short.to_string(),
+            false => column.name.clone(),
+        }
     };
     let cell = |row: &Vec<Cell>, place: &usize| match (&row[*place], rows.columns[*place].unit) {
         (Cell::Count(ticks), Unit::Ticks) => Cell::Length(signed(*ticks, tick_hz)),
