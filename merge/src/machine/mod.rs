@@ -444,7 +444,7 @@ impl Machine {
             self.intervals.close_stretch(&mut entry, &mut self.threads, tick, EndReason::TraceEnd)?;
             self.intervals.close_place(&mut entry, tick, EndReason::TraceEnd)?;
             self.contradictions.end_doubt(&mut entry, tick);
-            entry.pid = entry.pid.or(self.processes.of(entry.lwp));
+            entry.pid = self.processes.ended(&entry, self.gaps.cpu_opened.is_none());
             self.processes.lwp_of(&entry, None, self.intervals.name_of(entry.lwp));
             self.intervals.lwp(&entry, None)?;
         }

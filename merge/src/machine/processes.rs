@@ -25,9 +25,21 @@ pub(super) struct Processes {
     /// Leaders that have ended, while others of their process may go on.
     ended_leaders: HashSet<Lwp, RandomState>,
     /// Which process created which.
-    parents: HashMap<Pid, Pid, RandomState>,
+    parents: HashMap<Pid, Parent, RandomState>,
+    /// The processes that LWPs of no known process have created.
+    unsettled: HashMap<Lwp, Vec<Pid>, RandomState>,
     /// All that there were, those that had the same number in the order of time.
     known: BTreeMap<Pid, Vec<Process>>,
+}
+
+/// Who created a process.
+#[derive(Clone, Copy, Debug)]
+enum Parent {
+    Process(Pid),
+    /// An LWP whose own user events may tell its process. That a source has user events of this number does not: they may
+    /// be of a later LWP that gets the number.
+    Unsettled(Lwp),
+    Unknown,
 }
 
 /// A row of `processes`.
@@ -37,18 +49,34 @@ struct Process {
     /// The end of the last of its LWPs; `None` if one of them has not ended.
     end: Option<Ticks>,
     name: Option<Box<str>>,
-    parent: Option<Pid>,
+    parent: Option<Parent>,
     exit_code: Option<(i64, bool)>,
 }
 
 impl Processes {
-    /// An LWP has ended. Its process, if the kernel reported it.
-    pub(super) fn ended(&mut self, lwp: Lwp, pid: Option<Pid>) -> Option<Pid> {
-        let pid = self.of.remove(&lwp).or(pid);
+    /// An LWP has ended, or the trace has. Its process: as the kernel reported it, or its own user events. `is_certain`: no
+    /// other can have had its number unseen.
+    pub(super) fn ended(&mut self, entry: &LwpEntry, is_certain: bool) -> Option<Pid> {
+        let lwp = entry.lwp;
+        let shown = entry.pid.filter(|_| entry.carries_threads);
+        let pid = self.of.remove(&lwp).or(shown);
+        self.settle_children(lwp, pid.filter(|_| is_certain));
         if pid == Some(Pid(lwp.0)) {
             self.ended_leaders.insert(lwp);
         }
         pid
+    }
+
+    /// An LWP has ended, or the trace has: of which process it was, if that was seen, is the parent of those that it created.
+    fn settle_children(&mut self, lwp: Lwp, pid: Option<Pid>) {
+        for child in self.unsettled.remove(&lwp).unwrap_or_default() {
+            let rows = self.known.get_mut(&child).into_iter().flatten();
+            let parents =
+                rows.filter_map(|process| process.parent.as_mut()).chain(self.parents.get_mut(&child));
+            for parent in parents.filter(|parent| matches!(parent, Parent::Unsettled(by) if *by == lwp)) {
+                *parent = pid.map_or(Parent::Unknown, Parent::Process);
+            }
+        }
     }
 
     /// An LWP has ended at `end`, or not before the trace did.
@@ -86,7 +114,11 @@ impl Processes {
                 let exit_code = process.exit_code.filter(|_| end.is_some()).map(|(code, _)| code & 0xff);
                 table.row(|mut row| {
                     row.int(pid.0).maybe_text(process.name.as_deref());
-                    row.maybe_int(process.parent.map(|parent| parent.0.into())).count(process.first.0);
+                    let parent = match process.parent {
+                        Some(Parent::Process(pid)) => Some(pid.0.into()),
+                        Some(Parent::Unsettled(_) | Parent::Unknown) | None => None,
+                    };
+                    row.maybe_int(parent).count(process.first.0);
                     row.maybe_count(end.map(|end| end.0 - process.first.0)).maybe_int(exit_code);
                 })?;
             }
@@ -107,7 +139,7 @@ impl Machine {
 
     /// A process was created by another.
     pub(crate) fn has_parent(&mut self, pid: Pid, parent: Pid) {
-        self.processes.parents.insert(pid, parent);
+        self.processes.parents.insert(pid, Parent::Process(parent));
     }
 
     /// `by`, or whoever is on the CPU, is about to make an LWP: of its own process, or the leader of a new one.
@@ -118,10 +150,17 @@ impl Machine {
             false => {
                 // Where events are missing, the maker may have ended unseen, and another have its number.
                 let certain = by.filter(|_| self.gaps.cpu_opened.is_none());
-                if let Some(parent) = certain.and_then(|lwp| self.process_by_kernel_or_user(lwp)) {
-                    self.has_parent(Pid(child.0), parent);
-                }
-                Some(Pid(child.0))
+                let pid = Pid(child.0);
+                // Not that of a process that had the number before.
+                let parent = certain.map_or(Parent::Unknown, |by| match self.process_by_kernel_or_user(by) {
+                    Some(parent) => Parent::Process(parent),
+                    None => {
+                        self.processes.unsettled.entry(by).or_default().push(pid);
+                        Parent::Unsettled(by)
+                    }
+                });
+                self.processes.parents.insert(pid, parent);
+                Some(pid)
             }
         };
         match pid {
@@ -134,7 +173,8 @@ impl Machine {
         // Of a number that LWPs of several processes have had, one may have ended unseen.
         let is_shared = self.carriers.get(&lwp).is_some_and(|carrier| carrier.pid.is_none());
         let is_certain = !is_shared || self.gaps.cpu_opened.is_none();
-        self.processes.of(lwp).or_else(|| self.lwps.get(lwp)?.pid.filter(|_| is_certain))
+        let shown = || self.lwps.get(lwp).filter(|entry| entry.carries_threads && is_certain)?.pid;
+        self.processes.of(lwp).or_else(shown)
     }
 
     /// One that had the number before is gone; what the kernel reported last is about the new one.
