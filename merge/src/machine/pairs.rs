@@ -8,13 +8,13 @@ use sigmund_model::{
 
 use super::{
     Machine, Placed,
-    lwp::{LwpEntry, Place, Stretch},
+    lwp::{LwpEntry, Mounted, Place, Stretch},
 };
 use crate::{
     error::Error,
     input_event_types::InputEventType,
     pairing::{
-        Activity, CallEnd, CallEvent, InterruptEvent, LockRequest, OpenCall, Owner, Pairing, Queue,
+        Activity, AtEntry, CallEnd, CallEvent, InterruptEvent, LockRequest, OpenCall, Owner, Pairing, Queue,
         SpanEvent, SpanKind, Wakeup, awaited, is_lock,
     },
 };
@@ -75,7 +75,11 @@ impl Machine {
         }
         let first = first_argument(kind, &call);
         let args = event.params.numbers_or_zero_from(first);
-        let at_entry = (entry.mounted.thread(), time_on_cpu(entry, event.tick));
+        let at_entry = AtEntry {
+            thread: entry.mounted.thread(),
+            is_idle_carrier: entry.carries_threads && entry.mounted == Mounted::Nobody,
+            on_cpu: time_on_cpu(entry, event.tick),
+        };
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);
         }
@@ -517,8 +521,7 @@ impl Machine {
 fn end_call(entry: &mut LwpEntry, pairing: &mut Pairing, end: CallEnd) -> Result<(), Error> {
     let Some(open) = entry.call.open() else { return Ok(()) };
     pairing.syscalls.write(entry.lwp, open, end)?;
-    let is_idle_carrier = entry.carries_threads && open.thread().is_none();
-    if open.slept() && !is_idle_carrier {
+    if open.slept() && !open.is_of_idle_carrier() {
         end_futex_wait(entry.lwp, open, pairing, end)?;
     }
     entry.call.leave();

@@ -33,7 +33,7 @@ pub(crate) use self::{
     interrupts::{InterruptEvent, Interrupts},
     locks::{LockRequest, Locks, is_lock},
     spans::{Activity, Owner, SpanEvent, SpanKind, Spans},
-    syscalls::{Call, CallEnd, CallEvent, OpenCall, Syscalls},
+    syscalls::{AtEntry, Call, CallEnd, CallEvent, OpenCall, Syscalls},
     wakeups::{Wakeup, Wakeups},
 };
 use crate::{

@@ -89,6 +89,7 @@ impl Call {
 pub(crate) struct OpenCall {
     since: Ticks,
     thread: Option<Thread>,
+    is_of_idle_carrier: bool,
     number: Option<i64>,
     name: Option<NameId>,
     /// The event type of its entry.
@@ -103,7 +104,22 @@ pub(crate) struct OpenCall {
     yields: bool,
 }
 
+/// What is known of an LWP when it enters a system call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtEntry {
+    /// The user thread that it carries.
+    pub(crate) thread: Option<Thread>,
+    /// It carries user threads, but none now: if it sleeps, it waits for work.
+    pub(crate) is_idle_carrier: bool,
+    /// Its time on CPUs until now.
+    pub(crate) on_cpu: Option<u64>,
+}
+
 impl OpenCall {
+    pub(crate) fn is_of_idle_carrier(&self) -> bool {
+        self.is_of_idle_carrier
+    }
+
     pub(crate) fn since(&self) -> Ticks {
         self.since
     }
@@ -196,18 +212,19 @@ impl Syscalls {
         call: &mut Call,
         event: &CallEvent<'_>,
         args: impl Iterator<Item = i64>,
-        (thread, on_cpu): (Option<Thread>, Option<u64>),
+        at_entry: AtEntry,
         tick: Ticks,
     ) -> Option<(i64, bool)> {
         let name = self.name_id(event);
         call.state = State::Inside;
         let open = &mut call.open;
         open.since = tick;
-        open.thread = thread;
+        open.thread = at_entry.thread;
+        open.is_of_idle_carrier = at_entry.is_idle_carrier;
         open.number = event.number;
         open.name = name;
         open.event_kind = event.event_kind;
-        open.on_cpu_before = on_cpu;
+        open.on_cpu_before = at_entry.on_cpu;
         open.known_until = tick;
         (open.slept, open.yields) = (false, false);
         // Trailing zeros are left out.
