@@ -267,7 +267,7 @@ impl Locks {
             );
         }
         lost.sort_by_key(|hold| (hold.taken, hold.request.lock));
-        lost.iter().try_for_each(|hold| self.write_hold(hold, Some(tick), EndReason::Lost))
+        lost.iter().try_for_each(|hold| self.write_unreleased(hold, tick, EndReason::Lost))
     }
 
     /// An owner has ended. Another thread may release its locks.
@@ -313,6 +313,15 @@ impl Locks {
         self.write(&request, holder, wait, None, true, reason)
     }
 
+    /// A hold that is known, at most, up to this tick: its release was not seen.
+    fn write_unreleased(&mut self, hold: &Hold, tick: Ticks, reason: EndReason) -> Result<(), Error> {
+        match self.gap_since(hold).filter(|gap| *gap < tick) {
+            _ if hold.may_be_released => self.write_hold(hold, None, EndReason::Unseen),
+            Some(gap) => self.write_hold(hold, Some(gap), EndReason::Lost),
+            None => self.write_hold(hold, Some(tick), reason),
+        }
+    }
+
     fn write_hold(&mut self, hold: &Hold, until: Option<Ticks>, reason: EndReason) -> Result<(), Error> {
         let held = until.map(|until| until.0.saturating_sub(hold.taken.0));
         self.write(&hold.request, hold.holder, hold.wait, held, hold.contended, reason)
@@ -351,11 +360,7 @@ impl Locks {
         waiting.into_iter().try_for_each(|waiting| self.write_wait(waiting, tick, EndReason::TraceEnd))?;
         let mut holds: Vec<Hold> = std::mem::take(&mut self.holds).into_values().flatten().collect();
         holds.sort_by_key(|hold| (hold.taken, hold.request.lock));
-        holds.iter().try_for_each(|hold| match self.gap_since(hold) {
-            _ if hold.may_be_released => self.write_hold(hold, None, EndReason::Unseen),
-            Some(gap) => self.write_hold(hold, Some(gap), EndReason::Lost),
-            None => self.write_hold(hold, Some(tick), EndReason::TraceEnd),
-        })
+        holds.iter().try_for_each(|hold| self.write_unreleased(hold, tick, EndReason::TraceEnd))
     }
 
     pub(super) fn finish(self) -> Result<(), Error> {
