@@ -31,10 +31,12 @@ mod actor_ids;
 mod by_begin;
 mod current_values;
 mod declarations;
-mod interval_rows;
+mod interval_readers;
+mod interval_tables;
 mod open_intervals;
 mod read_actors;
 mod replayer;
+mod rows;
 mod state_rows;
 mod teams;
 
@@ -48,7 +50,7 @@ use sigmund_model::{
 use sigmund_query::{EventBatch, Filter, Window, list_events, number_in};
 use sigmund_sql::SuperTrace;
 
-use self::{by_begin::RowSource, interval_rows::CounterRow, replayer::Replayer};
+use self::{by_begin::RowSource, replayer::Replayer, rows::CounterRow};
 use crate::{
     Error,
     timeline::{Actors, Sink},
@@ -98,11 +100,11 @@ pub async fn replay(
     let window = Window { from: Some(actors.clock.first.0 as i64), to: Some(actors.clock.last.0 as i64) };
     let mut sources = states(trace, filter, actors, &window).await?;
     let state_sources = sources.len();
-    sources.extend(interval_rows::intervals(trace, filter, actors, &window).await?);
+    sources.extend(interval_tables::intervals(trace, filter, actors, &window).await?);
     let mut events =
         EventCursor { rows: list_events(trace, filter).await?, batch: None, row: 0, ended: false };
     let mut replayer = Replayer::new(filter, actors, sink);
-    for (queue, value) in interval_rows::counters_before(trace, filter, &window).await? {
+    for (queue, value) in interval_tables::counters_before(trace, filter, &window).await? {
         replayer.counter(&CounterRow { at: actors.clock.first.0 as i64, queue, value })?;
     }
 

@@ -10,9 +10,8 @@ use super::{
     actor_ids::ActorIds,
     current_values::{CurrentValues, Slot},
     declarations::Declarations,
-    interval_rows::{ActorNumber, CounterRow, HoldRow, QueueNumber, SliceRow, SliceTrack, WakeupRow},
     open_intervals::{End, OpenIntervals},
-    state_rows::StateRow,
+    rows::{ActorNumber, CounterRow, HoldRow, QueueNumber, SliceRow, SliceTrack, StateRow, WakeupRow},
 };
 use crate::{
     Error,

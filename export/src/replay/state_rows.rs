@@ -1,4 +1,4 @@
-//! Rows of `lwp_states` and `thread_states`.
+//! Reads rows of `lwp_states` and `thread_states`.
 
 use arrow::{
     array::{AsArray, DictionaryArray, RecordBatch},
@@ -18,34 +18,9 @@ use sigmund_sql::SuperTrace;
 use super::{
     by_begin::{ByBegin, Row, RowReader, Selection, cut, has_column, number},
     replayer::Replayer,
+    rows::{StateRow, UNKNOWN},
 };
 use crate::Error;
-
-/// The value for "unknown" in a column whose numbers are never negative.
-pub(super) const UNKNOWN: i32 = -1;
-
-/// The state of an LWP or of a user thread. The derived order is that of the replay: by begin, then by end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct StateRow {
-    /// Its first tick, within the window.
-    pub(super) from: i64,
-    /// Its last tick, within the window.
-    pub(super) to: i64,
-    /// Whether it is the state of a user thread.
-    pub(super) of_thread: bool,
-    /// The LWP's or the user thread's number.
-    pub(super) actor: i64,
-    /// Index of its state in [`LwpState::ALL`] or [`ThreadState::ALL`].
-    pub(super) state: u8,
-    /// The LWP that a thread is mounted on, or [`UNKNOWN`].
-    pub(super) lwp: i32,
-    /// The CPU, or [`UNKNOWN`].
-    pub(super) cpu: i32,
-    /// The object it waits for.
-    pub(super) blocked_on: Option<i64>,
-    /// The number of the kind of wait; 0 if it is not known.
-    pub(super) blocked_for: u8,
-}
 
 impl Row for StateRow {
     fn begin(&self) -> i64 {

@@ -160,6 +160,8 @@ impl Oracle<'_> {
             }
             // One stretch of it, if it was not known that holds are recorded.
             "woken" if stretch(row) && row.hold.is_none() => Ok(()),
+            // Its owner may have requested it in the gap already.
+            "woken" if !is_clean && row.wait.is_none() && row.hold.is_none() => Ok(()),
             "woken" => self.exactly(
                 row,
                 truth.waited_until.filter(|_| truth.taken.is_none()).map(|t| t - truth.since),
