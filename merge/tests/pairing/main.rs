@@ -6,6 +6,7 @@ mod counters;
 mod interrupts;
 mod locks;
 mod lost;
+mod lost_user;
 mod processes;
 mod spans;
 mod states;

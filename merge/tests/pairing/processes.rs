@@ -33,6 +33,16 @@ fn a_number_that_is_used_again_is_another_process() {
     assert_eq!(of("70", processes(&format!("{LIFE}{again}"))), ["70 1 91 29 3", "70 1 131 ? ?"]);
 }
 
+// 95 is of no known process.
+#[test]
+fn a_number_that_is_used_again_does_not_keep_the_parent() {
+    let again = "KERN 130 95 2 task_newtask       pid=70,clone_flags=17
+                 KERN 131 95 2 sched_process_fork parent_pid=95,child_pid=70
+                 KERN 140 0  0 sched_switch       prev_state=0,next_pid=70
+                 KERN 150 70 0 sys_enter          id=39(getpid)";
+    assert_eq!(of("70", processes(&format!("{LIFE}{again}"))), ["70 1 91 29 3", "70 ? 131 ? ?"]);
+}
+
 // Flags 65536 (CLONE_THREAD): 71 is of the process 70, and outlives its leader.
 #[test]
 fn a_process_ends_with_its_last_lwp() {

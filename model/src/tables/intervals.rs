@@ -159,6 +159,6 @@ pub const COUNTERS: Table = Table {
         ),
         maybe("cpu", Int32, "The CPU whose run queue it is."),
         maybe("pid", Int32, "The process whose ready queue it is; NULL if that is not known."),
-        known("value", Int64, "Its new value."),
+        known("value", Int64, "Its new value; of a queue, how many are known to be in it."),
     ],
 };
