@@ -8,132 +8,80 @@
 //!
 //! The merge never waits for a worker that is busy with another task: it does itself what no worker has begun. So no CPU
 //! idles, a single CPU needs no worker, and the number of waiting tasks, and with it the memory, is bounded.
+//!
+//! A pool of rayon's: a worker ends what it has begun before it begins anything else. A pool of our own that decoded before it encoded was no faster:
+//! 105.9 million events in 20.9 to 28.8 s and 45 s of CPU time, here 21.8 to 24.3 s and 39 s (means of four runs in turn on
+//! two CPUs of an AMD EPYC that others used, too).
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Does a piece of a task; whether there is another one to do.
 type Task = Box<dyn FnMut() -> bool + Send>;
 
 /// The threads. Dropped, they end; what they have not begun is never done.
+#[derive(Debug)]
 pub(crate) struct WorkerPool {
+    threads: Option<Arc<ThreadPool>>,
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shared {
-    tasks: Mutex<Tasks>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct Tasks {
-    decoding: VecDeque<Task>,
-    encoding: VecDeque<Task>,
     /// Encoding that waits or runs.
-    encoding_open: usize,
-    closing: bool,
+    encoding_open: AtomicUsize,
+    closing: AtomicBool,
 }
 
 impl WorkerPool {
-    /// So many threads.
+    /// So many threads; none if they cannot be started.
     pub(crate) fn new(count: usize) -> WorkerPool {
-        let shared = Arc::new(Shared::default());
-        let work = |_| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.work())
-        };
-        let threads = (0..count).map(work).collect();
-        WorkerPool { shared, threads }
+        let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|n| format!("merge-{n}"));
+        // A task that has panicked has said so, and whoever waits for its result panics too.
+        let threads = if count > 0 { builder.panic_handler(drop).build().ok() } else { None };
+        WorkerPool { threads: threads.map(Arc::new), shared: Arc::default() }
     }
 
     /// Decodes piece by piece, as long as `task` says that there is another one.
     pub(crate) fn decode(&self, task: impl FnMut() -> bool + Send + 'static) {
-        self.shared.tasks().decoding.push_back(Box::new(task));
-        self.shared.wake.notify_one();
+        if let Some(threads) = &self.threads {
+            begin(threads, Arc::clone(&self.shared), Box::new(task), false);
+        }
     }
 
     /// Encodes piece by piece, unless twice as many tasks are waiting as there are workers: then the task comes back.
     pub(crate) fn encode<T: FnMut() -> bool + Send + 'static>(&self, task: T) -> Result<(), T> {
-        let mut tasks = self.shared.tasks();
-        if tasks.encoding_open >= 2 * self.threads.len() {
+        let Some(threads) = &self.threads else { return Err(task) };
+        // Only the merge adds to it.
+        if self.shared.encoding_open.load(Ordering::Relaxed) >= 2 * threads.current_num_threads() {
             return Err(task);
         }
-        tasks.encoding_open += 1;
-        tasks.encoding.push_back(Box::new(task));
-        drop(tasks);
-        self.shared.wake.notify_one();
+        self.shared.encoding_open.fetch_add(1, Ordering::Relaxed);
+        begin(threads, Arc::clone(&self.shared), Box::new(task), true);
         Ok(())
     }
 }
 
-impl Tasks {
-    /// What to do next, and whether that is encoding. Decoding comes first, since the merge waits for it soonest, and
-    /// has an end soon: only so much is read ahead.
-    fn next(&mut self) -> Option<(Task, bool)> {
-        let decoding = self.decoding.pop_front().map(|task| (task, false));
-        decoding.or_else(|| self.encoding.pop_front().map(|task| (task, true)))
-    }
-
-    /// Notes that a piece is done, and whether there is `more` of its task.
-    fn done(&mut self, task: Task, encodes: bool, more: bool) {
-        match (encodes, more && !self.closing) {
-            // Streams take turns; what is begun of the others is ended first.
-            (false, true) => self.decoding.push_back(task),
-            (true, true) => self.encoding.push_front(task),
-            (false, false) => {}
-            (true, false) => self.encoding_open -= 1,
+/// Does a task, piece by piece: others that this worker has begun come in between.
+fn begin(threads: &Arc<ThreadPool>, shared: Arc<Shared>, mut task: Task, encodes: bool) {
+    let pool = Arc::downgrade(threads);
+    threads.spawn_fifo(move || {
+        let has_more = !shared.closing.load(Ordering::Relaxed) && task();
+        match pool.upgrade().filter(|_| has_more) {
+            Some(threads) => begin(&threads, shared, task, encodes),
+            None if encodes => _ = shared.encoding_open.fetch_sub(1, Ordering::Relaxed),
+            None => {}
         }
-    }
-}
-
-impl Shared {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        // Nothing that can panic runs under this lock.
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn work(&self) {
-        let mut tasks = self.tasks();
-        loop {
-            if tasks.closing {
-                return;
-            }
-            let Some((mut task, encodes)) = tasks.next() else {
-                tasks = self.wake.wait(tasks).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            drop(tasks);
-            let more = task();
-            tasks = self.tasks();
-            tasks.done(task, encodes, more);
-        }
-    }
+    });
 }
 
 impl Drop for WorkerPool {
     fn drop(&mut self) {
-        let mut tasks = self.shared.tasks();
-        tasks.closing = true;
-        let (decoding, encoding) = (std::mem::take(&mut tasks.decoding), std::mem::take(&mut tasks.encoding));
-        drop(tasks);
-        self.shared.wake.notify_all();
-        drop((decoding, encoding));
-        for thread in self.threads.drain(..) {
-            // One that has panicked has said so, and whoever waited for its result has panicked too.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl fmt::Debug for WorkerPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerPool").field("threads", &self.threads.len()).finish_non_exhaustive()
+        self.shared.closing.store(true, Ordering::Relaxed);
     }
 }
 
@@ -144,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_are_done_and_their_number_is_bounded() {
+    fn tasks_are_done_piece_by_piece_and_their_number_is_bounded() {
         let pool = WorkerPool::new(1);
         let (begin, begun) = mpsc::channel::<()>();
         let (done, results) = mpsc::channel();
@@ -159,8 +107,10 @@ mod tests {
         while refused() {}
         pool.decode(pieces("a", &done));
         begin.send(()).unwrap();
-        // The one that came back was done at once; decoding goes before encoding.
-        assert_eq!(results.iter().take(6).collect::<Vec<_>>(), ["c2", "c1", "a2", "a1", "b2", "b1"]);
+        // The one that came back was done at once.
+        assert_eq!(results.iter().take(6).collect::<Vec<_>>(), ["c2", "c1", "b2", "b1", "a2", "a1"]);
+        // There is room again, as soon as the last piece is behind us.
+        while pool.encode(|| false).is_err() {}
     }
 
     /// A task of two pieces.
@@ -174,24 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn streams_take_turns_and_a_row_group_is_ended_before_the_next_is_begun() {
-        let order = |encodes: bool| {
-            let (done, results) = mpsc::channel();
-            let mut tasks = Tasks { encoding_open: 2, ..Tasks::default() };
-            let queue = if encodes { &mut tasks.encoding } else { &mut tasks.decoding };
-            queue.extend(["a", "b"].map(|task| Box::new(pieces(task, &done)) as Task));
-            while let Some((mut task, encodes)) = tasks.next() {
-                let more = task();
-                tasks.done(task, encodes, more);
-            }
-            (results.try_iter().collect::<Vec<_>>(), tasks.encoding_open)
-        };
-        assert_eq!(order(false), (["a2", "b2", "a1", "b1"].map(String::from).to_vec(), 2));
-        assert_eq!(order(true), (["a2", "a1", "b2", "b1"].map(String::from).to_vec(), 0));
-    }
-
-    #[test]
-    fn workers_without_a_task_end() {
-        drop(WorkerPool::new(3));
+    fn nothing_is_begun_after_the_pool_was_dropped_and_nobody_waits_without_workers() {
+        let (begin, begun) = mpsc::channel::<()>();
+        let (done, results) = mpsc::channel();
+        let pool = WorkerPool::new(1);
+        pool.decode(move || {
+            begun.recv().unwrap();
+            true
+        });
+        pool.decode(pieces("never", &done));
+        drop(pool);
+        begin.send(()).unwrap();
+        drop(done);
+        assert_eq!(results.iter().count(), 0);
+        assert!(WorkerPool::new(0).encode(|| false).is_err());
     }
 }
