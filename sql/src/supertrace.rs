@@ -20,19 +20,29 @@ use sigmund_model::{
 };
 
 use crate::{
-    DeclaredEvent, Error, Info, Parameters, QueryResult, ThreadNames, declared, event_views::EventViews,
-    files, functions, named_arguments, perfetto, tables, threads::AllThreads, views,
+    DeclaredEvent, Error, Info, Parameters, QueryResult, ThreadNames, declared,
+    event_views::EventViews,
+    files, functions, named_arguments, perfetto,
+    tables::{self, Folder},
+    threads::AllThreads,
+    views,
 };
+
+/// A schema that DataFusion has in each catalog.
+const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// An open super-trace. It reads and never writes.
 pub struct SuperTrace {
     path: PathBuf,
+    folder: Folder,
     context: SessionContext,
     info: Info,
     event_types: Arc<[DeclaredEvent]>,
     event_views: Arc<EventViews>,
     threads: AllThreads,
     has_threads: bool,
+    /// Others that its session can read, by the names of their schemas.
+    attached: BTreeMap<String, SuperTrace>,
 }
 
 impl SuperTrace {
@@ -50,8 +60,9 @@ impl SuperTrace {
         files::check_table(path, &INFO)?;
         let context = session();
         let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
-        tables::register_folder(&context, path).map_err(in_path)?;
-        tables::register(&context, &INFO).map_err(in_path)?;
+        let folder = Folder::open(path).map_err(in_path)?;
+        folder.register(&context);
+        tables::register(&context, &folder, &INFO).map_err(in_path)?;
         let facts = facts(&context).await.map_err(in_path)?;
         let info = Info::new(&path.join(INFO.name), facts)?;
 
@@ -63,7 +74,7 @@ impl SuperTrace {
         for table in ALL.iter().filter(|t| t.name != INFO.name && !is_left_out(t)) {
             let rows = files::check_table(path, table)?;
             has_threads |= table.name == THREADS.name && rows > 0;
-            tables::register(&context, table).map_err(in_path)?;
+            tables::register(&context, &folder, table).map_err(in_path)?;
             tables::register_view(&context, table, &info).await.map_err(in_path)?;
         }
         perfetto::register_views(&context, &info).await.map_err(in_path)?;
@@ -72,18 +83,64 @@ impl SuperTrace {
         let event_views = event_views(&context, &event_types, &info).await.map_err(in_path)?;
         Ok(SuperTrace {
             path: path.to_path_buf(),
+            folder,
             context,
             info,
             event_types,
             event_views,
             threads: AllThreads::default(),
             has_threads,
+            attached: BTreeMap::new(),
         })
+    }
+
+    /// Gives its tables and views a schema's name, too: `name.events`.
+    ///
+    /// # Errors
+    /// When the session has a schema of this name.
+    pub fn name(&self, name: &str) -> Result<(), Error> {
+        self.add_schema(name, &self.context)
+    }
+
+    /// From here on queries can read another super-trace, too: its table `events` is `name.events`. Names without a schema,
+    /// and measures, are about this one.
+    ///
+    /// # Errors
+    /// When the session has a schema of this name.
+    pub fn attach(&mut self, name: &str, other: SuperTrace) -> Result<(), Error> {
+        self.add_schema(name, &other.context)?;
+        other.folder.register(&self.context);
+        // The session keeps footers by the path behind the root, which is the same in both.
+        self.context.runtime_env().cache_manager.get_file_metadata_cache().update_cache_limit(0);
+        self.attached.insert(name.to_string(), other);
+        Ok(())
+    }
+
+    fn add_schema(&self, name: &str, of: &SessionContext) -> Result<(), Error> {
+        let in_name = |error| Error::from_datafusion(name, error);
+        let missing = || in_name(DataFusionError::Internal("a session has no schema".to_string()));
+        let names = of.state().config_options().catalog.clone();
+        let schema =
+            of.catalog(&names.default_catalog).and_then(|catalog| catalog.schema(&names.default_schema));
+        let catalog = self.context.catalog(&names.default_catalog);
+        let (schema, catalog) = schema.zip(catalog).ok_or_else(missing)?;
+        if name == INFORMATION_SCHEMA || catalog.schema(name).is_some() {
+            return Err(Error::unknown(format!(
+                "expected another name for a super-trace, found `{name}`, which is taken"
+            )));
+        }
+        catalog.register_schema(name, schema).map_err(in_name)?;
+        Ok(())
     }
 
     /// The directory, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Others that were attached, by name.
+    pub fn attached(&self) -> &BTreeMap<String, SuperTrace> {
+        &self.attached
     }
 
     /// What is known about the recording.
@@ -195,8 +252,9 @@ impl SuperTrace {
         if let Some(parameters) = parameters {
             parameters.apply(&mut statement)?;
         }
-        if let Some(table) = described_table(&statement) {
-            return Ok(QueryResult::new(self.description(&table).await?, "query"));
+        if let Some((schema, table)) = described_table(&statement) {
+            let of = schema.and_then(|schema| self.attached.get(&schema)).unwrap_or(self);
+            return Ok(QueryResult::new(of.description(&table).await?, "query"));
         }
         named_arguments::by_place(&mut statement);
         let plan = state.statement_to_plan(statement).await.map_err(in_query)?;
@@ -215,7 +273,9 @@ impl SuperTrace {
             && let Some(name) =
                 message.strip_prefix("table '").and_then(|rest| rest.split_once("' not found"))
         {
-            return self.unknown_table(name.0.rsplit('.').next().unwrap_or(name.0));
+            let parts: Vec<&str> = name.0.rsplit('.').collect();
+            let of = parts.get(1).and_then(|schema| self.attached.get(*schema)).unwrap_or(self);
+            return of.unknown_table(parts[0]);
         }
         Error::from_datafusion("query", error)
     }
@@ -230,12 +290,13 @@ impl SuperTrace {
     }
 }
 
-/// The table of `DESCRIBE table`.
-fn described_table(statement: &Statement) -> Option<String> {
+/// The table of `DESCRIBE table`, and its schema if that is said.
+fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
     let Statement::Statement(statement) = statement else { return None };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return None };
-    let part = table_name.0.last()?;
-    Some(part.as_ident()?.value.clone())
+    let mut parts = table_name.0.iter().rev().map(|part| Some(part.as_ident()?.value.clone()));
+    let table = parts.next()??;
+    Some((parts.next().flatten(), table))
 }
 
 fn session() -> SessionContext {

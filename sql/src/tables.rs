@@ -1,6 +1,12 @@
 //! Registers the tables of a super-trace and the views that add nanoseconds to them.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use datafusion::{
     common::TableReference,
@@ -27,26 +33,43 @@ fn has_ticks(table: &Table) -> bool {
     table.columns.iter().any(|c| c.name.ends_with("_tick"))
 }
 
-/// Names the folder of the super-trace in URLs of this session. A path of the file system cannot do that: object stores
-/// know no `..`, no control characters, and nothing but UTF-8.
-const ROOT: &str = "supertrace://open/";
+/// The folder of a super-trace, and what names it in URLs of sessions. A path of the file system cannot do that: object
+/// stores know no `..`, no control characters, and nothing but UTF-8.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    root: Url,
+    files: Arc<LocalFileSystem>,
+}
 
-/// Registers the folder of the super-trace, whatever its path.
-pub(crate) fn register_folder(context: &SessionContext, super_trace: &Path) -> Result<()> {
-    let files = LocalFileSystem::new_with_prefix(super_trace)?;
-    context.register_object_store(&url(ROOT)?, Arc::new(files));
-    Ok(())
+/// How many folders were opened: each has a name of its own, so that one session can read several.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Folder {
+    /// The folder of this path, whatever the path is.
+    pub(crate) fn open(super_trace: &Path) -> Result<Folder> {
+        let files = Arc::new(LocalFileSystem::new_with_prefix(super_trace)?);
+        let root = url(&format!("supertrace://open-{}/", OPENED.fetch_add(1, Ordering::Relaxed)))?;
+        Ok(Folder { root, files })
+    }
+
+    /// The session can read it.
+    pub(crate) fn register(&self, context: &SessionContext) {
+        let files: Arc<LocalFileSystem> = Arc::clone(&self.files);
+        context.register_object_store(&self.root, files);
+    }
 }
 
 fn url(text: &str) -> Result<Url> {
     Url::parse(text).map_err(|e| DataFusionError::Internal(format!("{text}: {e}")))
 }
 
-/// Registers the files of one table, in the folder that has been registered.
-pub(crate) fn register(context: &SessionContext, table: &Table) -> Result<()> {
+/// Registers the files of one table, in a folder that has been registered.
+pub(crate) fn register(context: &SessionContext, folder: &Folder, table: &Table) -> Result<()> {
     let name = TableReference::bare(raw_name(table));
-    let folder = url(&format!("{ROOT}{}/", table.name))?;
-    let url = ListingTableUrl::try_new(folder, None)?.with_table_ref(name.clone());
+    let of_table = url(&format!("{}{}/", folder.root, table.name))?;
+    // The session keeps lists of files by this name and the path behind the root.
+    let scope = TableReference::partial(folder.root.as_str(), table.name);
+    let url = ListingTableUrl::try_new(of_table, None)?.with_table_ref(scope);
     let format = ParquetFormat::default().with_enable_pruning(true);
     let mut options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
     if table.name == EVENTS.name {

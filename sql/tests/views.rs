@@ -350,3 +350,32 @@ async fn parameters_are_values_and_never_a_part_of_the_query() {
     );
     assert!(with("SELECT $thred", &[("thread", "1")]).await.contains("found $thred; nearest: thread"));
 }
+
+#[tokio::test]
+async fn several_super_traces_are_schemas_of_one_session() {
+    let trace_of = |threads: u64| {
+        let mut little = Little::new();
+        for thread in 0..threads {
+            little.row("active", json!({"ts_tick": 3001, "dur_tick": 5, "thread": thread, "lwp": 2}));
+        }
+        little.row("event_types", event_type("USER", 7, "received", &[("len", "u64")]));
+        little
+    };
+    let (a, b) = (trace_of(1), trace_of(3));
+    let mut trace = SuperTrace::open(a.write()).await.unwrap();
+    trace.name("a").unwrap();
+    trace.attach("b", SuperTrace::open(b.write()).await.unwrap()).unwrap();
+    let counts = "SELECT (SELECT count(*) FROM active) AS x, (SELECT count(*) FROM a.active) AS y, (SELECT count(*) FROM b.active) AS z";
+    assert_eq!(answer(&trace, counts).await, ["1 1 3"]);
+    let both = "SELECT x.thread FROM a.active AS x JOIN b.active AS y ON x.thread = y.thread";
+    assert_eq!(answer(&trace, both).await, ["0"]);
+    assert_eq!(answer(&trace, "SELECT count(*) FROM b.received").await, ["0"]);
+    assert!(answer(&trace, "DESCRIBE b.active").await.iter().any(|row| row.starts_with("dur_ns")));
+    let error = trace.sql("SELECT * FROM b.actve").await.err().unwrap().to_string();
+    assert!(error.contains("nearest: active"), "{error}");
+    let other = || async { SuperTrace::open(trace_of(0).write()).await.unwrap() };
+    for taken in ["a", "b", "public", "information_schema"] {
+        let error = trace.attach(taken, other().await).err().unwrap().to_string();
+        assert!(error.contains("another name") && error.contains(taken), "{error}");
+    }
+}

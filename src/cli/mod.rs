@@ -7,7 +7,10 @@ mod record;
 mod report;
 mod tables;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
@@ -361,20 +364,18 @@ impl CheckPart {
 
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// The super-trace.
-    #[arg(value_name = "T", value_hint = ValueHint::DirPath)]
-    pub(crate) trace: PathBuf,
-    /// The query; without one, a prompt, or the queries on standard input.
-    #[arg(value_name = "QUERY")]
-    pub(crate) query: Option<String>,
+    /// The super-trace; or several, each as NAME=T: their tables are NAME.events and so on. Names without NAME, and
+    /// measures, are about the first. Then the query; without one, a prompt, or the queries on standard input.
+    #[arg(value_name = "T|QUERY", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
+    words: Vec<OsString>,
     /// The query, as an option.
-    #[arg(short, long, value_name = "QUERY", conflicts_with = "query")]
+    #[arg(short, long, value_name = "QUERY")]
     pub(crate) command: Option<String>,
     /// Run the queries in this file, separated by semicolons.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["query", "command"])]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "command")]
     pub(crate) file: Option<PathBuf>,
     /// List tables and views; with TABLE, its columns with their units.
-    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["query", "command", "file"])]
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, conflicts_with_all = ["command", "file"])]
     pub(crate) schema: Option<Option<String>>,
     /// The value of $NAME in the query, a number or a text.
     #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
@@ -384,11 +385,54 @@ pub(crate) struct SqlArgs {
     pub(crate) format: FormatArg,
 }
 
+/// A super-trace to be queried.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Queried {
+    /// What its tables are called after, if several are asked at once.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
 impl SqlArgs {
+    /// The super-traces, and the query behind them.
+    ///
+    /// # Errors
+    /// What is expected, if it is something else.
+    pub(crate) fn subjects(&self) -> anyhow::Result<(Vec<Queried>, Option<String>)> {
+        let mut words = self.words.iter();
+        let named: Vec<Queried> = words.by_ref().map_while(|word| named_trace(word)).collect();
+        let mut rest: Vec<&OsString> = self.words.iter().skip(named.len()).collect();
+        let traces = match named.is_empty() {
+            true => vec![Queried { name: None, path: PathBuf::from(rest.remove(0)) }],
+            false => named,
+        };
+        let query = match rest.as_slice() {
+            [] => None,
+            [query] => Some(query.to_string_lossy().into_owned()),
+            [_, more, ..] => anyhow::bail!(
+                "expected one query (several super-traces are NAME=T), found {:?} behind it",
+                more.to_string_lossy()
+            ),
+        };
+        if query.is_some() && (self.command.is_some() || self.file.is_some() || self.schema.is_some()) {
+            anyhow::bail!("expected a query, or --command, --file or --schema, found both");
+        }
+        Ok((traces, query))
+    }
+
     /// The values of parameters; the last of a name counts.
     pub(crate) fn parameters(&self) -> Parameters {
         Parameters(self.parameters.iter().cloned().collect())
     }
+}
+
+/// `NAME=T`, unless that is the path of something.
+fn named_trace(word: &OsStr) -> Option<Queried> {
+    let (name, path) = word.to_str()?.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_named = is_name && !path.is_empty() && !Path::new(word).exists();
+    is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {

@@ -13,21 +13,23 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use sigmund_sql::SuperTrace;
 
 use self::session::Session;
 use crate::{
     Found, answer,
-    cli::{FormatArg, SqlArgs},
+    cli::{FormatArg, Queried, SqlArgs},
 };
 
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
-    let trace = Arc::new(answer::open(Some(&args.trace)).await?);
+    let ((subjects, query), parameters) = (args.subjects()?, args.parameters());
+    let trace = Arc::new(open(subjects).await?);
     sigmund_query::register_measures(&trace);
-    let session = Session::new(trace, args.format, args.parameters());
+    let session = Session::new(trace, args.format, parameters);
     if let Some(name) = &args.schema {
         return session.describe(name.as_deref()).await;
     }
-    let queries = match (args.query.or(args.command), &args.file) {
+    let queries = match (query.or(args.command), &args.file) {
         (Some(query), _) => return session.run(&query).await,
         (None, Some(path)) => {
             fs::read_to_string(path).with_context(|| format!("queries in {}", path.display()))?
@@ -46,6 +48,21 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
         }
     }
     Ok(found)
+}
+
+/// Opens the first super-trace, and attaches the others.
+async fn open(subjects: Vec<Queried>) -> Result<SuperTrace> {
+    let mut subjects = subjects.into_iter();
+    let first = subjects.next().context("expected a super-trace, found none")?;
+    let mut trace = answer::open(Some(&first.path)).await?;
+    if let Some(name) = &first.name {
+        trace.name(name)?;
+    }
+    for other in subjects {
+        let name = other.name.unwrap_or_default();
+        trace.attach(&name, answer::open(Some(&other.path)).await?)?;
+    }
+    Ok(trace)
 }
 
 /// The word of a format, for messages and the prompt.

@@ -169,3 +169,34 @@ fn ctrl_c_cancels_a_query_and_not_the_prompt() {
     let shown = terminal.end();
     assert!(shown.contains("answer\n42\n"), "{shown}");
 }
+
+#[test]
+fn several_super_traces_are_asked_at_once() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    sigmund.merge_listing(
+        "before",
+        &listing().lines().take(9).map(|line| format!("{line}\n")).collect::<String>(),
+    );
+    let query = "SELECT (SELECT count(*) FROM now.events) - (SELECT count(*) FROM before.events) AS more, \
+        (SELECT count(*) FROM events) AS of_first";
+    let asked = ["sql", "now=t.supertrace", "before=before.supertrace"];
+    let said = sigmund.run([&asked[..], &[query, "--format", "csv"]].concat()).found();
+    let (all, some) = (
+        sigmund.number("t.supertrace", "SELECT count(*) FROM events"),
+        sigmund.number("before.supertrace", "SELECT count(*) FROM events"),
+    );
+    assert_eq!(said, format!("more,of_first\n{},{all}\n", all - some));
+    let by_option = sigmund.run([&asked[..], &["-c", "SELECT 1 AS one", "--format", "csv"]].concat()).found();
+    assert_eq!(by_option, "one\n1\n");
+    sigmund
+        .run([&asked[..], &["SELECT 1", "SELECT 2"]].concat())
+        .complained(&["expected one query", "SELECT 2"]);
+    sigmund
+        .run([&asked[..], &["SELECT 1", "-c", "SELECT 2"]].concat())
+        .complained(&["--command", "found both"]);
+    sigmund.run(["sql", "a=t.supertrace", "a=t.supertrace", "SELECT 1"]).complained(&["another name", "`a`"]);
+    sigmund.run(["sql", "a=t.supertrace", "b=none.supertrace", "SELECT 1"]).complained(&["none.supertrace"]);
+    // A path that has such a form is a path.
+    std::fs::rename(sigmund.path("t.supertrace"), sigmund.path("a=t.supertrace")).unwrap();
+    assert_eq!(sigmund.number("a=t.supertrace", "SELECT count(*) FROM events"), all);
+}
