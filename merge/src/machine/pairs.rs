@@ -83,6 +83,10 @@ impl Machine {
         if let Some(code) = pairing.syscalls.enter(&mut entry.call, &call, args, at_entry, event.tick) {
             entry.exit_code = Some(code);
         }
+        // A gap of any CPU may hide its end.
+        if entry.place == Place::Unknown {
+            self.list_off_cpu(lwp);
+        }
         Ok(())
     }
 

@@ -239,10 +239,18 @@ impl Oracle<'_> {
     }
 
     fn fits_who(&self, row: &Row, request: &Request) -> Result<(), String> {
-        let kind = ["mutex", "rwlock-read", "rwlock-write"][request.kind as usize - 1];
         let thread = merged_number(request.thread);
-        let who = format!("{thread} {} {} {kind}", request.lwp, request.lock);
-        if row.who == who { Ok(()) } else { Err(format!("it is of {who}")) }
+        let who = |kind: u64| {
+            let kind = ["mutex", "rwlock-read", "rwlock-write"][kind as usize - 1];
+            format!("{thread} {} {} {kind}", request.lwp, request.lock)
+        };
+        // Where the acquisition is missing, the wait alone says what kind it is.
+        let is_wait = row.hold.is_none() && row.who == who(request.requested_kind);
+        if is_wait || row.who == who(request.kind) {
+            Ok(())
+        } else {
+            Err(format!("it is of {}", who(request.kind)))
+        }
     }
 
     fn fits_holder(&self, row: &Row, request: &Request, is_clean: bool) -> Result<(), String> {

@@ -132,7 +132,10 @@ pub(in crate::recording) struct Request {
     pub(in crate::recording) thread: ThreadId,
     pub(in crate::recording) lwp: u32,
     pub(in crate::recording) lock: u64,
+    /// The kind that it was acquired as, or is waited for.
     pub(in crate::recording) kind: u64,
+    /// The kind that it was requested as: of a lock for readers and writers, another may be acquired.
+    pub(in crate::recording) requested_kind: u64,
     pub(in crate::recording) since: u64,
     /// Who held it when the wait began.
     pub(in crate::recording) holders: Vec<ThreadId>,

@@ -125,6 +125,7 @@ impl World<'_> {
             lwp,
             lock: lock.on,
             kind: lock.kind,
+            requested_kind: lock.kind,
             since: self.tick,
             holders,
             stretches,
