@@ -68,9 +68,21 @@ impl Error {
             DataFusionError::NotImplemented(_) => ErrorKind::Query,
             _ => ErrorKind::Execution,
         };
-        let message = source.strip_backtrace();
+        let message = match source.find_root() {
+            DataFusionError::ResourcesExhausted(what) => beyond_memory(what),
+            _ => source.strip_backtrace(),
+        };
         Error { kind, input: input.into(), message, source: Some(Box::new(source)) }
     }
+}
+
+/// Of `Failed to allocate … - 5.5 MB remain available for the total memory pool: fair(pool_size: 16.0 MB)…` what users can
+/// make use of.
+fn beyond_memory(what: &str) -> String {
+    let limit = what.split_once("pool_size: ").and_then(|(_, rest)| Some(rest.split_once(')')?.0));
+    let limit = limit.map_or(String::new(), |limit| format!(" of {limit}"));
+    let what = what.split(" for the total memory pool").next().unwrap_or(what);
+    format!("expected a query that keeps within the memory limit{limit} (--memory); {what}")
 }
 
 impl fmt::Display for Error {

@@ -10,6 +10,7 @@ use arrow::array::AsArray;
 use datafusion::{
     common::TableReference,
     error::DataFusionError,
+    execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     logical_expr::ident,
     prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext},
     sql::{parser::Statement, sqlparser::ast},
@@ -54,11 +55,20 @@ impl SuperTrace {
     /// When it is no super-trace, has another schema version, or a table is missing, unreadable or has other
     /// columns. The message names the file.
     pub async fn open(path: impl AsRef<Path>) -> Result<SuperTrace, Error> {
+        SuperTrace::open_within(path, None).await
+    }
+
+    /// [`open`](Self::open), for queries that use at most so many bytes of memory: sorts, groups and joins of more go to
+    /// temporary files, and what cannot fails. Batches on their way are not counted.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_within(path: impl AsRef<Path>, memory: Option<usize>) -> Result<SuperTrace, Error> {
         let path = path.as_ref();
         files::check_directory(path)?;
         // The version first: a table that another version has not is not a missing one.
         files::check_table(path, &INFO)?;
-        let context = session();
+        let context = session(memory).map_err(|e| Error::from_datafusion(path.display().to_string(), e))?;
         let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
         let folder = Folder::open(path).map_err(in_path)?;
         folder.register(&context);
@@ -299,7 +309,7 @@ fn described_table(statement: &Statement) -> Option<(Option<String>, String)> {
     Some((parts.next().flatten(), table))
 }
 
-fn session() -> SessionContext {
+fn session(memory: Option<usize>) -> Result<SessionContext, DataFusionError> {
     let mut config = SessionConfig::new().with_information_schema(true);
     let options = config.options_mut();
     // Event names are as programs write them: USER_CONTEXT_SWITCH must not become user_context_switch.
@@ -308,11 +318,19 @@ fn session() -> SessionContext {
     options.sql_parser.map_string_types_to_utf8view = false;
     // Reads the other columns only of rows that pass the filter.
     options.execution.parquet.pushdown_filters = true;
-    let context = SessionContext::new_with_config(config);
+    let mut runtime = RuntimeEnvBuilder::new();
+    if let Some(memory) = memory {
+        // What each partition of a sort keeps free for the merge of what it has spilled; 10 MB usually.
+        let options = &mut config.options_mut().execution;
+        let share = memory / (8 * options.target_partitions.max(1));
+        options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(share);
+        runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
+    }
+    let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
     for function in functions::all() {
         context.register_udf(function);
     }
-    context
+    Ok(context)
 }
 
 /// From here on the session has the views of the events, too.

@@ -380,6 +380,10 @@ pub(crate) struct SqlArgs {
     /// The value of $NAME in the query, a number or a text.
     #[arg(short, long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
+    /// How much memory sorts, groups and joins of a query may use, as in 512MiB or 1GiB: what needs more goes to temporary
+    /// files, or fails. Without it, there is no limit.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: FormatArg,
@@ -433,6 +437,16 @@ fn named_trace(word: &OsStr) -> Option<Queried> {
         && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let is_named = is_name && !path.is_empty() && !Path::new(word).exists();
     is_named.then(|| Queried { name: Some(name.to_string()), path: path.into() })
+}
+
+/// Bytes: `1GiB`, `512MiB`, `64KiB`.
+fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+    let bytes = units.iter().find_map(|(unit, shift)| {
+        let number: usize = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    });
+    bytes.ok_or_else(|| format!("expected a size, as in 512MiB or 1GiB, found {text}"))
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {

@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
     let ((subjects, query), parameters) = (args.subjects()?, args.parameters());
-    let trace = Arc::new(open(subjects).await?);
+    let trace = Arc::new(open(subjects, args.memory).await?);
     sigmund_query::register_measures(&trace);
     let session = Session::new(trace, args.format, parameters);
     if let Some(name) = &args.schema {
@@ -51,10 +51,10 @@ pub(crate) async fn run(args: SqlArgs) -> Result<Found> {
 }
 
 /// Opens the first super-trace, and attaches the others.
-async fn open(subjects: Vec<Queried>) -> Result<SuperTrace> {
+async fn open(subjects: Vec<Queried>, memory: Option<usize>) -> Result<SuperTrace> {
     let mut subjects = subjects.into_iter();
     let first = subjects.next().context("expected a super-trace, found none")?;
-    let mut trace = answer::open(Some(&first.path)).await?;
+    let mut trace = SuperTrace::open_within(&first.path, memory).await?;
     if let Some(name) = &first.name {
         trace.name(name)?;
     }

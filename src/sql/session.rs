@@ -70,7 +70,7 @@ impl Session {
         let mut stream = result.stream().await?;
         let mut rows = 0;
         while let Some(batch) = stream.next().await {
-            let batch = batch.context("running the query")?;
+            let batch = batch.map_err(|error| sigmund_sql::Error::from_datafusion("query", error))?;
             rows += batch.num_rows();
             writer.write(&batch)?;
         }

@@ -200,3 +200,21 @@ fn several_super_traces_are_asked_at_once() {
     std::fs::rename(sigmund.path("t.supertrace"), sigmund.path("a=t.supertrace")).unwrap();
     assert_eq!(sigmund.number("a=t.supertrace", "SELECT count(*) FROM events"), all);
 }
+
+#[test]
+fn a_query_keeps_within_its_memory_or_says_so() {
+    let sigmund = Sigmund::with_listing("t", &listing());
+    // 32 MB, sorted in parts that go to temporary files.
+    let sorted = "SELECT max(n) AS n FROM (SELECT row_number() OVER (ORDER BY value * 7919 % 1000003, value) AS n \
+        FROM generate_series(1, 2000000))";
+    let within = |memory: &str, query: &str| {
+        sigmund.run(["sql", "t.supertrace", query, "--memory", memory, "--format", "csv"])
+    };
+    assert_eq!(within("16MiB", sorted).found(), "n\n2000000\n");
+    // One value of 170 MB cannot be parted.
+    let whole =
+        "SELECT length(string_agg(repeat(a.name, 1000), '')) AS n FROM events AS a, events AS b, events AS c";
+    within("1MiB", whole).complained(&["memory limit of 1024.0 KB (--memory)"]);
+    within("1MB", whole).complained(&["expected a size, as in 512MiB"]);
+    within("0KiB", whole).complained(&["expected a size"]);
+}
