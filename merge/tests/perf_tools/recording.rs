@@ -23,10 +23,23 @@ pub(crate) fn perf(arguments: &[&str], data: &Path) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Records the work, with all CPUs and threads; `None` if that is not possible here.
+/// Records the work, with all CPUs and threads; `None` if that is not possible here. On a busy machine perf may come too
+/// late and lose records: then it is recorded again, a few times.
 pub(crate) fn recorded(path: &Path) -> Option<()> {
+    const TRIES: usize = 8;
+    for _ in 0..TRIES {
+        record(path)?;
+        let is_lost = |line: &str| line.trim_start().starts_with("LOST");
+        if !perf(&["report", "--stats"], path)?.lines().any(is_lost) {
+            break;
+        }
+    }
+    Some(())
+}
+
+fn record(path: &Path) -> Option<()> {
     let status = Command::new("perf")
-        .args(["record", "-q", "-a", "-N", "-m", "4M", "-k", "CLOCK_MONOTONIC", "-e", EVENTS, "-o"])
+        .args(["record", "-q", "-a", "-N", "-m", "16M", "-k", "CLOCK_MONOTONIC", "-e", EVENTS, "-o"])
         .arg(path)
         .args(["--", "sh", "-c", WORK])
         .stdin(Stdio::null())
