@@ -100,8 +100,8 @@ impl Machine {
                 if state == ThreadState::Ready { pairing.locks.wakes(owner, tick) } else { Ok(()) }
             }
             _ if left_in == ThreadState::Blocked => {
-                // Of a lock, if it is not known how long: it may have been unparked before.
-                entry.may_request = lock.is_some();
+                // Of a lock, if it is not known how long: it may have been unparked before. And in a gap, it may block again.
+                entry.may_request = lock.is_some() || state == ThreadState::Unknown;
                 pairing.locks.blocks_elsewhere(owner, tick)
             }
             _ => Ok(()),
