@@ -10,6 +10,7 @@ use crate::{
     equal,
     recording::{
         Claimed, Told,
+        losses::Gap,
         world::{Event, LwpIs, What},
     },
 };
@@ -64,7 +65,13 @@ impl Oracle<'_> {
 
     /// Whether an LWP is woken at a tick, and nothing has shown before where it is.
     fn is_woken_unseen(&self, lwp: u32, tick: u64) -> bool {
-        let is_settled = self.places.get(&lwp).is_some_and(|ticks| ticks.range(..tick).next_back().is_some());
+        let settled = self.places.get(&lwp).and_then(|ticks| ticks.range(..tick).next_back());
+        // In a gap since it may have been put on any CPU.
+        let gap_since = |settled: u64| {
+            let touches = |gap: &Gap| gap.from <= tick && gap.to.is_none_or(|to| to >= settled);
+            self.recording.cpu_gaps.iter().any(touches)
+        };
+        let is_settled = settled.is_some_and(|settled| !gap_since(*settled));
         let at = self.history.events.partition_point(|event| event.tick < tick);
         let mut then = self.history.events[at..].iter().take_while(|event| event.tick == tick);
         let wakes = |event: &Event| match event.what {
