@@ -1,4 +1,4 @@
-//! What a session has: tables and views with a sentence each, and their columns with units.
+//! The catalog of a session: its tables and views, each with a description, and their columns with units.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use sigmund_model::tables::Table;
 
 use crate::{Error, SuperTrace, nearest, perfetto, views};
 
-/// What a name in the catalog is.
+/// The kind of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelationKind {
     /// A table of the model.
     Table,
-    /// A view on tables.
+    /// A view of tables.
     View,
     /// The events of one name.
     Event,
@@ -52,7 +52,7 @@ pub struct Relation {
 pub struct Described {
     /// Its name in a query, without quotes.
     pub column: String,
-    /// Its type in SQL's words, as far as they have one.
+    /// Its SQL type, or Arrow's name if SQL has none.
     pub ty: String,
     /// Its unit; empty if it has none.
     pub unit: &'static str,
@@ -93,7 +93,7 @@ impl SuperTrace {
         Ok(table.schema().fields().iter().map(|field| described(name, field)).collect())
     }
 
-    /// That no table or view has this name, and which are nearest.
+    /// The error for a name that no table or view has, with the nearest names.
     pub(crate) fn unknown_table(&self, name: &str) -> Error {
         let names = self.event_views().names();
         let near = nearest(name, names.iter().map(String::as_str));
@@ -118,7 +118,7 @@ impl SuperTrace {
     }
 }
 
-/// Of `syscalls`, beside `off_cpu_tick`.
+/// Description of the computed column of `syscalls`.
 const ON_CPU: &str = "The part of its length in which the LWP was on a CPU; NULL if that is not known.";
 
 fn described(relation: &str, field: &Field) -> Described {
@@ -132,7 +132,7 @@ fn described(relation: &str, field: &Field) -> Described {
     Described { column: name.clone(), ty: type_name(field.data_type()), unit: unit(relation, name), sentence }
 }
 
-/// The sentence of a column that was computed from one in ticks.
+/// The description of a column in nanoseconds that is computed from one in ticks.
 fn in_nanos(name: &str) -> Option<String> {
     let stem = name.strip_suffix("_ns")?;
     let from = if matches!(stem, "ts" | "from" | "to" | "before" | "after") {

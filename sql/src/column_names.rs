@@ -1,17 +1,17 @@
-//! The names of an event view's columns: each once, though the fields' names were chosen by others.
+//! Unique names for the columns of an event view: fields of recorded events may have any name.
 
 use std::collections::{HashMap, HashSet};
 
-/// Gives each column a name of its own. Its time grows with the length of all names, whatever they are.
+/// Gives each column a unique name, in time linear in the length of all names.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnNames {
     taken: HashSet<String>,
-    /// The next number for a name that is taken again and again.
+    /// The next number for a name that is already taken.
     next: HashMap<String, u64>,
 }
 
 impl ColumnNames {
-    /// The names that are taken from the beginning.
+    /// The names that are already taken.
     pub(crate) fn without(taken: &[&str]) -> ColumnNames {
         ColumnNames { taken: taken.iter().map(ToString::to_string).collect(), next: HashMap::new() }
     }

@@ -1,4 +1,4 @@
-//! The table `event_types` as values: what each event of the trace is called and what its parameters are.
+//! Reads the table `event_types`: names and parameters of the events of the trace.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct DeclaredEvent {
     pub ty: EventType,
     /// The input that declares it.
     pub source: Option<String>,
-    /// How many events of this type the trace holds.
+    /// Number of events of this type in the trace.
     pub events: u64,
 }
 
@@ -81,7 +81,7 @@ fn event_type(batch: &RecordBatch, row: usize, table: &Path) -> std::result::Res
     }
     let fields = names.into_iter().zip(types).map(|(name, ty)| Field {
         name,
-        // A type of a later version is shown as the number it is kept as.
+        // The type of a later version is unknown here: its value is shown as the stored number.
         ty: FieldType::from_name(&ty).unwrap_or(FieldType::I64),
     });
     Ok(DeclaredEvent {

@@ -1,5 +1,5 @@
-//! Rows as a table for people: what a terminal would obey is escaped in every cell, and no cell makes the table grow
-//! beyond its share.
+//! Draws rows as a table for people. Control characters in cells are escaped, and long cells are cut, so that one of them
+//! does not widen the whole table.
 
 use arrow::{
     array::{ArrayRef, RecordBatch, StringArray},
@@ -12,18 +12,18 @@ use arrow::{
 };
 use sigmund_model::Printable;
 
-/// Characters of a whole table. Every cell is padded to the longest of its column, so one long name makes all rows as
-/// long: cells are cut where that would be more.
+/// Maximum number of characters of a table. Every cell is padded to the longest of its column, so one long cell widens all
+/// rows: beyond this number, cells are cut.
 const MOST_CHARACTERS: usize = 1 << 27;
-/// A cell of this many characters is never cut.
+/// Cells up to this length are never cut.
 const SHORT: usize = 100;
-/// A longer cell is always cut: it may be two columns a character, and a line has at most 65 535 columns.
+/// Longer cells are always cut: a character may take two columns, and a line has at most 65 535.
 const LONG: usize = 32_000;
 
 /// A table that has been drawn.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// Its lines. No character in them but the line breaks is a control.
+    /// Its lines, without control characters other than line breaks.
     pub text: String,
     /// How many rows it has.
     pub rows: usize,

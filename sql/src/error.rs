@@ -1,10 +1,10 @@
-//! What can go wrong: which input, where, what was expected and what was there.
+//! Errors: the input, the position, what was expected and what was found.
 
 use std::{fmt, path::Path};
 
 use datafusion::error::DataFusionError;
 
-/// What kind of thing went wrong, for callers that act on it.
+/// The kind of an error, for callers that handle some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Unreadable,
     /// The super-trace has another schema version than this program.
     SchemaVersion,
-    /// A table has not the columns, or the values, that its schema version says.
+    /// A table does not have the columns or values of its schema version.
     Schema,
     /// The query is wrong: syntax, or a name that does not exist.
     Query,
@@ -36,7 +36,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// The kind of this error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -59,7 +59,7 @@ impl Error {
         Error { kind: ErrorKind::Refused, input: "query".into(), message, source: None }
     }
 
-    /// What DataFusion says about a table or a query; tells the user's mistakes from failures while reading.
+    /// An error of DataFusion about a table or a query, as [`Query`](ErrorKind::Query) or [`Execution`](ErrorKind::Execution).
     pub fn from_datafusion(input: impl Into<String>, source: DataFusionError) -> Error {
         let kind = match source.find_root() {
             DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
@@ -76,8 +76,8 @@ impl Error {
     }
 }
 
-/// Of `Failed to allocate … - 5.5 MB remain available for the total memory pool: fair(pool_size: 16.0 MB)…` what users can
-/// make use of.
+/// Shortens `Failed to allocate … - 5.5 MB remain available for the total memory pool: fair(pool_size: 16.0 MB)…`, which
+/// goes on about settings that users do not have.
 fn beyond_memory(what: &str) -> String {
     let limit = what.split_once("pool_size: ").and_then(|(_, rest)| Some(rest.split_once(')')?.0));
     let limit = limit.map_or(String::new(), |limit| format!(" of {limit}"));

@@ -1,9 +1,9 @@
 //! A view per event name, with the declared fields as columns.
 //!
 //! Columns: `ts_tick`, `ts_ns`, `level`, `cpu`, `lwp`, `thread`, then the fields. Several types of one name
-//! (a kernel and a user event, or two programs) share a view that has the fields of all; a field that an event
-//! has not is NULL there. Names were chosen by others: a view whose name is taken by a table is called
-//! `event_NAME`, a field whose name is taken `field_NAME`, then `field_NAME_2` and so on.
+//! (a kernel and a user event, or two programs) share a view with the fields of all; a field that an event
+//! does not have is NULL. If a table has the name of an event, the view is called `event_NAME`; if a field has the
+//! name of another column, it is called `field_NAME`, then `field_NAME_2` and so on.
 //!
 //! A view is made when a query names it: a trace may declare 100 000 events, and a query names few of them. It has at
 //! most [`MOST_COLUMNS`] columns of fields; what is left out is noted.
@@ -34,7 +34,7 @@ use crate::{
     views,
 };
 
-/// Notes that are kept.
+/// Maximum number of notes.
 const MOST_NOTES: usize = 20;
 
 /// The tables of a session, and a view for each event name.
@@ -53,7 +53,7 @@ pub(crate) struct EventViews {
 }
 
 impl EventViews {
-    /// Views of these events beside the tables that are there.
+    /// Adds views of these events to the tables of a session.
     pub(crate) fn new(
         tables: Arc<dyn SchemaProvider>,
         events: LogicalPlan,
@@ -79,7 +79,7 @@ impl EventViews {
         self.table_names()
     }
 
-    /// Whether there is a table or view of this name, of an event that does not occur, too.
+    /// Whether there is a table or view of this name, including views of declared events that do not occur.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.table_exist(name)
     }
@@ -97,7 +97,7 @@ impl EventViews {
         Some(format!("{level}: {events} events{of}."))
     }
 
-    /// What the views that queries have named so far leave out.
+    /// Notes on columns that were left out of views that queries have used so far.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -199,7 +199,7 @@ fn view_names<'a>(events: impl Iterator<Item = &'a str>) -> BTreeMap<String, Str
     views
 }
 
-/// `event_NAME`, with as many prefixes as it takes. Only the names of tables are displaced, so few need it.
+/// `event_NAME`, with as many prefixes as are needed. Few are: only names of tables are taken.
 fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
     let mut free = format!("event_{name}");
     while taken.contains(&free) {

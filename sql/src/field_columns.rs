@@ -12,23 +12,23 @@ use sigmund_model::{EventType, FieldType};
 
 use crate::{column_names::ColumnNames, functions};
 
-/// What every event view has before the fields.
+/// The columns of every event view before its fields.
 const PLACE: &[&str] = &["ts_tick", "ts_ns", "level", "cpu", "lwp", "thread"];
 
-/// A view has no more columns of fields. Real events have 60 at most; a plan is made of all columns of a view, and a
-/// file may declare as many fields as it likes.
+/// Maximum number of field columns of a view. Real events have 60 at most; but a file may declare any number, and a query
+/// plan contains all columns of a view.
 pub(crate) const MOST_COLUMNS: usize = 1000;
-/// All columns of a view take their values from no more fields, where types of different fields share a name.
+/// Maximum number of fields that the columns of a view read, if event types with different fields share a name.
 const MOST_FIELDS: usize = 4000;
 
 /// The columns of a view.
 pub(crate) struct FieldColumns {
     pub(crate) columns: Vec<Expr>,
-    /// Fields of all types that have no column here.
+    /// Number of fields, of all types, without a column.
     pub(crate) left_out: usize,
 }
 
-/// Where a column's value lies in the events of one type.
+/// Position of a column's value in the events of one type.
 struct Slot<'a> {
     ty: &'a EventType,
     position: usize,

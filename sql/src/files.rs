@@ -1,6 +1,6 @@
-//! Looks at the files of a super-trace before any query runs, so that what is wrong has a file's name on it.
+//! Checks the files of a super-trace before any query runs, so that errors name the file.
 //!
-//! Only footers are read. A page that is damaged behind a good footer shows when a query reaches it.
+//! Only footers are read: a damaged page is found when a query reads it.
 
 use std::{
     fmt::Display,
@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind};
 /// Rows of a batch: names of many threads are looked up in few batches.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Refuses what is not a directory.
+/// Checks that the path is a directory.
 pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
     let found = match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => return Ok(()),
@@ -35,7 +35,7 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), Error> {
     Err(Error::at(ErrorKind::NotASuperTrace, path, message))
 }
 
-/// Checks every file of one table: there, readable, with the columns of the model. Returns how many rows it has.
+/// Checks that each file of a table is readable and has the columns of the model. Returns the number of rows.
 pub(crate) fn check_table(super_trace: &Path, table: &Table) -> Result<u64, Error> {
     let mut rows = 0;
     for path in parts(super_trace, table)? {
@@ -115,7 +115,7 @@ fn check_columns(path: &Path, schema: &Schema, table: &Table) -> Result<(), Erro
     Ok(())
 }
 
-/// Whether both types hold the same values. Another writer may have lost a dictionary or widened a text.
+/// Whether both types hold the same values: another writer may have replaced a dictionary by texts, or Utf8 by LargeUtf8.
 fn same_values(found: &DataType, expected: &DataType) -> bool {
     let is_text = |t: &DataType| match t {
         DataType::Dictionary(_, values) => {

@@ -1,6 +1,6 @@
-//! Functions that give back the values whose bits a 64-bit number keeps.
+//! Functions that convert a stored 64-bit number back to the value with the same bits.
 //!
-//! `args` of an event are Int64. An unsigned value of 2^63 or more, and a floating-point value, lie in them
+//! `args` of an event are Int64. Unsigned values of 2^63 or more, and floating-point values, are stored in them
 //! as bits. An executor of a cluster must know these functions too: register [`all`] there.
 
 use std::sync::Arc;

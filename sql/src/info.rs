@@ -1,4 +1,4 @@
-//! The table `info`: what is known about the recording, and the keys that this program needs of it.
+//! The table `info`: facts about the recording, and the keys that this program reads.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Takes the facts and checks those that this program computes with.
+    /// Checks the facts that are used in calculations.
     pub(crate) fn new(table: &Path, facts: BTreeMap<String, String>) -> Result<Info, Error> {
         check_version(table, &facts)?;
         let tick_hz = match number::<f64>(table, &facts, info_keys::TICK_HZ)? {
@@ -62,7 +62,7 @@ impl Info {
         self.facts.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 
-    /// Ticks per second of the main clock; `None` when nobody knows.
+    /// Ticks per second of the main clock; `None` if it is not known.
     pub fn tick_hz(&self) -> Option<Hertz> {
         self.tick_hz
     }

@@ -11,16 +11,16 @@
 //! | name in SQL | what it is |
 //! |---|---|
 //! | `events`, `active`, … | the tables of `sigmund_model::tables`; a view that adds `X_ns` beside each `X_tick` |
-//! | `raw_events`, `raw_active`, … | the same tables as they lie in Parquet, without the nanoseconds |
+//! | `raw_events`, `raw_active`, … | the same tables as stored in Parquet, without nanoseconds |
 //! | `event_types`, `info` | tables without ticks: no view needed |
 //! | `sched_switch`, `USER_CONTEXT_SWITCH`, … | a view per event type, its declared fields as columns |
 //! | `sched_slice`, `thread_state` | Perfetto's names for when an LWP ran, and for what it did |
-//! | `u64_bits(n)`, `f64_bits(n)` | the unsigned or floating-point value whose bits a number keeps |
+//! | `u64_bits(n)`, `f64_bits(n)` | the unsigned or floating-point value that was stored as the bits of a number |
 //!
 //! Names are as written: `SELECT * FROM USER_CONTEXT_SWITCH` needs no quotes, and `EVENTS` is not `events`.
-//! `_ns` of an instant counts from the first event; all `_ns` are NULL when nobody knows the rate of the clock.
+//! `_ns` of an instant counts from the first event; all `_ns` are NULL if the rate of the clock is not known.
 //!
-//! This crate reads; it filters and measures nothing (see `sigmund-query`).
+//! Filters and measures are in `sigmund-query`.
 
 #![forbid(unsafe_code)]
 

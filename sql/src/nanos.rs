@@ -1,4 +1,4 @@
-//! Nanoseconds beside ticks: the expressions that the views add. Nothing computes them unless a query asks.
+//! Expressions of views that convert ticks to nanoseconds. They are computed only if a query selects them.
 
 use arrow::datatypes::DataType;
 use datafusion::{

@@ -1,9 +1,9 @@
-//! Names that are most like one that was mistyped.
+//! Finds the names that are most similar to a mistyped one.
 
-/// So many names are proposed.
+/// Maximum number of proposed names.
 const PROPOSED: usize = 3;
 
-/// The names that are most like `found` (optimal string alignment distance), the most alike first, none twice.
+/// The names most similar to `found` (optimal string alignment distance), the most similar first, without duplicates.
 pub fn nearest<'n>(found: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let mut near: Vec<(usize, &str)> = Vec::new();
     for name in names {

@@ -9,12 +9,12 @@ use datafusion::sql::{
 
 use crate::{Error, nearest};
 
-/// Names (without `$`) and values. What reads as a number is a number; everything else is a text.
+/// Names (without `$`) and values. A value that can be parsed as a number is a number; any other is a text.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(pub BTreeMap<String, String>);
 
 impl Parameters {
-    /// Puts the values in their places.
+    /// Replaces the parameters of a statement by their values.
     ///
     /// # Errors
     /// [`Query`](crate::ErrorKind::Query) when a parameter of the statement has no value.

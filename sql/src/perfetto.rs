@@ -1,8 +1,8 @@
-//! `sched_slice` and `thread_state`: Perfetto's names for when an LWP was on a CPU, and for what it did.
+//! Views with Perfetto's names: `sched_slice` is when LWPs were on CPUs, `thread_state` their states.
 //!
 //! As in Perfetto, `ts` and `dur` are nanoseconds, and `utid` is the kernel thread: here the LWP's tid, so it
-//! joins with `lwps.lwp`. What differs: `ts` counts from the first event, the idle task has no slices, and what
-//! never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
+//! joins with `lwps.lwp`. Differences: `ts` counts from the first event, the idle task has no slices, and a state
+//! that never ends (`exited`) has a NULL `dur`, not -1. See <https://perfetto.dev/docs/analysis/sql-tables>.
 
 use datafusion::{
     common::TableReference,
@@ -30,7 +30,7 @@ pub(crate) fn sentence(view: &str) -> Option<&'static str> {
     }
 }
 
-/// What a column of one of these views holds, where it is computed.
+/// The description of a computed column of one of these views.
 pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     match (view, column) {
         (SCHED_SLICE | THREAD_STATE, "ts") => Some("Its begin in nanoseconds since the first event."),
@@ -43,7 +43,7 @@ pub(crate) fn column(view: &str, column: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a view has Perfetto's name, and so its units.
+/// Whether a view has Perfetto's name, and so Perfetto's units.
 pub(crate) fn is_of_perfetto(view: &str) -> bool {
     matches!(view, SCHED_SLICE | THREAD_STATE | "thread" | "process" | "thread_track" | "slice" | "counter")
 }

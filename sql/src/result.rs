@@ -1,4 +1,4 @@
-//! What a query gives: rows that are computed when they are asked for.
+//! The result of a query. Rows are computed on demand.
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use datafusion::{
@@ -9,10 +9,10 @@ use futures::StreamExt;
 
 use crate::{Drawn, Error, drawing};
 
-/// Batches that are computed ahead of the one that is looked at.
+/// Number of batches that are computed ahead.
 const AHEAD: usize = 2;
 
-/// The answer to one query, not computed yet.
+/// The result of a query that has not run yet.
 #[derive(Debug)]
 pub struct QueryResult {
     frame: DataFrame,
@@ -32,7 +32,7 @@ impl QueryResult {
     /// Runs the query in a task of its own, which ends when the stream is dropped; batches come as they are computed.
     ///
     /// # Errors
-    /// When it cannot be planned. What goes wrong while it runs comes in the stream.
+    /// When it cannot be planned. Errors of the running query are items of the stream.
     pub async fn stream(self) -> Result<SendableRecordBatchStream, Error> {
         let query = self.query;
         let mut batches = self.frame.execute_stream().await.map_err(|e| Error::from_datafusion(query, e))?;
@@ -58,7 +58,7 @@ impl QueryResult {
         self.frame.collect().await.map_err(|e| Error::from_datafusion(query, e))
     }
 
-    /// Runs the query and draws all rows as a table for people, in which names cannot steer a terminal.
+    /// Runs the query and draws all rows as a table for people, with control characters escaped.
     ///
     /// # Errors
     /// When it fails, for instance on a damaged file.
@@ -70,7 +70,7 @@ impl QueryResult {
             .map_err(|e| Error::from_datafusion(query, DataFusionError::from(e)))
     }
 
-    /// Draws the first rows, and whether these are all: the others are not computed, as far as that can be.
+    /// Draws the first rows; and whether these are all. The others are not computed, unless the query needs them.
     ///
     /// # Errors
     /// When it fails, for instance on a damaged file.

@@ -1,4 +1,4 @@
-//! Opens a super-trace: checks it, registers its tables and views, and keeps what is small and often needed.
+//! Opens a super-trace: checks it, registers its tables and views, and caches small facts.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use crate::{
 /// A schema that DataFusion has in each catalog.
 const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// An open super-trace. It reads and never writes.
+/// An open super-trace. It is never written to.
 pub struct SuperTrace {
     path: PathBuf,
     folder: Folder,
@@ -58,15 +58,15 @@ impl SuperTrace {
         SuperTrace::open_within(path, None).await
     }
 
-    /// [`open`](Self::open), for queries that use at most so many bytes of memory: sorts, groups and joins of more go to
-    /// temporary files, and what cannot fails. Batches on their way are not counted.
+    /// Like [`open`](Self::open), with a limit on the memory of queries, in bytes: sorts, groupings and joins that need more
+    /// spill to temporary files, and fail if they cannot. Batches that are passed on are not counted.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn open_within(path: impl AsRef<Path>, memory: Option<usize>) -> Result<SuperTrace, Error> {
         let path = path.as_ref();
         files::check_directory(path)?;
-        // The version first: a table that another version has not is not a missing one.
+        // The version first: another version may not have all tables.
         files::check_table(path, &INFO)?;
         let context = session(memory).map_err(|e| Error::from_datafusion(path.display().to_string(), e))?;
         let in_path = |e| Error::from_datafusion(path.display().to_string(), e);
@@ -158,17 +158,17 @@ impl SuperTrace {
         &self.info
     }
 
-    /// Ticks per second of the main clock; `None` when nobody knows.
+    /// Ticks per second of the main clock; `None` if it is not known.
     pub fn tick_hz(&self) -> Option<Hertz> {
         self.info.tick_hz()
     }
 
-    /// Tick of the first event; `None` when there is no event.
+    /// Tick of the first event; `None` if there is no event.
     pub fn first_tick(&self) -> Option<Ticks> {
         self.info.first_tick()
     }
 
-    /// Tick of the last event; `None` when there is no event.
+    /// Tick of the last event; `None` if there is no event.
     pub fn last_tick(&self) -> Option<Ticks> {
         self.info.last_tick()
     }
@@ -183,8 +183,8 @@ impl SuperTrace {
         self.event_views.of(event)
     }
 
-    /// What the event views that queries have named so far leave out, a sentence each: a view has not more than 1000
-    /// columns of fields.
+    /// Notes on fields that were left out of the event views that queries have used so far: a view has at most 1000 columns
+    /// of fields.
     pub fn notes(&self) -> Vec<String> {
         self.event_views.notes()
     }
