@@ -199,6 +199,8 @@ impl Spans {
         );
         let known = span.active_before.zip(activity).filter(|(before, now)| before.doubts == now.doubts);
         let active = known.map(|(before, now)| now.active - before.active);
+        // A span of no length was active for none of it, whatever is known of its owner.
+        let active = active.or((tick == span.since).then_some(0));
         self.rows.row(|mut row| {
             row.count(span.since.0).count(tick.0 - span.since.0).maybe_count(thread.map(|thread| thread.0));
             row.maybe_int(lwp.map(|lwp| lwp.0.into())).text(span.kind.name());
